@@ -1,0 +1,1 @@
+"""Gateware of Beltline: parameters, bit-exact models and Amaranth components of every unit."""
