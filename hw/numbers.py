@@ -51,7 +51,8 @@ class Fixed:
         ValueError
             A value is NaN.
         """
-        scaled = np.rint(np.ldexp(np.asarray(values, dtype=np.float64), self.fraction))
+        with np.errstate(over="ignore"):
+            scaled = np.rint(np.ldexp(np.asarray(values, dtype=np.float64), self.fraction))
         if np.isnan(scaled).any():
             raise ValueError("NaN has no fixed-point form")
         high = scaled >= 2.0**63
