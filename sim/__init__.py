@@ -1,0 +1,1 @@
+"""Simulation of the gateware: the simulated board, and cocotb benches."""

@@ -1,0 +1,1 @@
+"""cocotb test modules, run by ``sim.bench.run_bench``."""
