@@ -185,19 +185,29 @@ def compile_design(
     ]
     # Hierarchical builds have a makefile of their own, which calls the ordinary one.
     makefile = "Vtop_hier.mk" if "--hierarchical" in arguments else "Vtop.mk"
-    make = ["make", "-j", str(jobs()), "-C", "generated", "-f", makefile, f"OPT_FAST={optimise}", "OPT_SLOW=-O1"]
+    make = ["make", "-j", str(jobs()), "-C", "generated", "-f", makefile, f"OPT_FAST={optimise}", "OPT_SLOW=-O0"]
     make += [f"OPT_GLOBAL={optimise}"]
+
+    def run(step: Sequence[str]) -> None:
+        run_tool(
+            step,
+            directory=work,
+            log=log,
+            environment=environment,
+            doing="compiling the gateware",
+            progress=progress,
+            started=started,
+        )
+
     try:
-        for step in (command, make):
-            run_tool(
-                step,
-                directory=work,
-                log=log,
-                environment=environment,
-                doing="compiling the gateware",
-                progress=progress,
-                started=started,
-            )
+        run(command)
+        runtime = digest(tool.version, compiler(), optimise, *arguments, *_runtime_sources(work / "generated"))
+        kept_runtime = cache_directory() / f"runtime-{runtime}"
+        # Verilator's own library takes several seconds to compile, and is the same for every design.
+        for source in kept_runtime.glob("*.o"):
+            shutil.copy(source, work / "generated")
+        run(make)
+        cached("runtime", runtime, lambda copy: _copy_runtime(work / "generated", copy))
         (work / "generated" / product).rename(directory / product)
     except (subprocess.CalledProcessError, FileNotFoundError) as error:
         kept = cache_directory() / "failed" / directory.name.removesuffix(".building")
@@ -211,6 +221,23 @@ def compile_design(
             f"the gateware does not compile:\n{useful}\nThe whole log and the Verilog are in {kept}"
         ) from error
     shutil.rmtree(work)
+
+
+def _runtime_sources(generated: Path) -> list[str]:
+    listed = re.search(r"VM_GLOBAL_FAST \+= \\\n((?:.*\\\n)*)", (generated / "Vtop_classes.mk").read_text())
+    return re.findall(r"\w+", listed[1]) if listed else []
+
+
+def _copy_runtime(generated: Path, copy: Path) -> None:
+    for name in _runtime_sources(generated):
+        shutil.copy(generated / f"{name}.o", copy)
+
+
+@functools.cache
+def compiler() -> str:
+    """Return what identifies the C++ compiler and this processor: the compiler's macros with ``-march=native``."""
+    command = ["c++", "-march=native", "-dM", "-E", "-x", "c++", "/dev/null"]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def _useful_lines(log: str) -> list[str]:
