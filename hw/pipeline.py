@@ -88,6 +88,15 @@ class Pipeline:
             chain.append(register)
         return Timed(chain[clocks - 1], word.time + clocks)
 
+    def valid(self, word: Timed, time: int) -> Value:
+        """A flag as it stands at clock ``time``. Unlike data, flags are cleared by reset."""
+        clocks = time - word.time
+        if clocks == 0:
+            return word.value
+        flags = Signal(clocks)
+        self._m.d.sync += flags.eq(Cat(word.value, flags))
+        return flags[-1]
+
     def align(self, *words: Timed) -> tuple[tuple[Value, ...], int]:
         """The words' values at the first clock in which all of them can stand, and that clock."""
         time = max(word.time for word in words)
@@ -134,14 +143,11 @@ class Pipeline:
         values, time = self.align(*(term.value for term in terms))
         rows: list[Value] = []
         for term, value in zip(terms, values, strict=True):
+            shifted = Cat(Const(0, term.shift), value)
             row = Signal(width)
-            extended = Cat(Const(0, term.shift), value)
-            if value.shape().signed:
-                extended = extended.as_signed()
-            self._m.d.comb += row.eq(~extended if term.negative else extended)
-            if term.negative:
-                constant += 1
-            rows.append(row)
+            self._m.d.comb += row.eq(shifted.as_signed() if value.shape().signed else shifted)
+            rows.append(~row if term.negative else row)
+            constant += term.negative
         if constant % 2**width:
             rows.append(Const(constant % 2**width, width))
         level = 0
