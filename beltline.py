@@ -1,0 +1,34 @@
+"""Beltline: an accelerator for Bellman equations.
+
+>>> import beltline as bl
+>>> result = bl.solve(bl.rbc(grid=1024))
+>>> print(result)                                        # doctest: +SKIP
+"""
+
+from host import __version__
+from host.checks import ProblemError
+from host.devices import DeviceError
+from host.markov import tauchen
+from host.models import rbc
+from host.problem import Problem
+from host.result import Result, load
+from host.solve import solve
+
+__all__ = [
+    "DeviceError",
+    "Problem",
+    "ProblemError",
+    "Result",
+    "__version__",
+    "load",
+    "rbc",
+    "solve",
+    "tauchen",
+]
+
+if __name__ == "__main__":
+    import sys
+
+    from host.cli import main
+
+    sys.exit(main())

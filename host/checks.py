@@ -1,0 +1,92 @@
+"""Checks of what a user passes in, each failing with one sentence."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class ProblemError(ValueError):
+    """Input that cannot be solved. The message is one sentence: the value, what was expected, and where."""
+
+
+def shown(value: Any) -> str:
+    """Return ``value`` as a user would type it, cut to a length that fits a sentence."""
+    text = repr(value.item() if isinstance(value, np.generic) else value)
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:
+    """Return ``value`` as a float if it is a real number (no bool, no string) for which ``holds``.
+
+    Raises
+    ------
+    ProblemError
+        It is not: "``name`` must be ``wanted``, not ``value``".
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = float("inf")
+        if holds(number):
+            return number
+    raise ProblemError(f"{name} must be {wanted}, not {shown(value)}")
+
+
+def whole(name: str, value: Any, wanted: str, holds: Callable[[int], bool]) -> int:
+    """Return ``value`` as an int if it is a whole number (no bool, no float) for which ``holds``.
+
+    Raises
+    ------
+    ProblemError
+        It is not: "``name`` must be ``wanted``, not ``value``".
+    """
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_) and holds(int(value)):
+        return int(value)
+    raise ProblemError(f"{name} must be {wanted}, not {shown(value)}")
+
+
+def place(name: str, index: tuple[int, ...] | tuple[np.intp, ...]) -> str:
+    """Return ``name[i, j]``."""
+    return f"{name}[{', '.join(str(int(i)) for i in index)}]"
+
+
+def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first true entry, in table order."""
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
+
+
+def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
+    """Return a read-only float64 copy of ``values`` if they are finite real numbers in ``dimensions`` dimensions.
+
+    Raises
+    ------
+    ProblemError
+        They are not; the first offender is named.
+    """
+    kind = "one-dimensional" if dimensions == 1 else "two-dimensional"
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        raise ProblemError(f"{name} must be a {kind} array of real numbers, not a ragged sequence") from None
+    if given.dtype.kind not in "iuf":
+        raise ProblemError(f"{name} must be a {kind} array of real numbers, not of type {given.dtype}")
+    if given.ndim != dimensions:
+        raise ProblemError(f"{name} must be a {kind} array, not one of shape {given.shape}")
+    copy = np.array(given, dtype=np.float64, order="C")
+    bad = ~np.isfinite(copy)
+    if bad.any():
+        where = first(bad)
+        raise ProblemError(f"{name} must be finite, but {place(name, where)} is {float(copy[where])}")
+    copy.flags.writeable = False
+    return copy

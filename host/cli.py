@@ -1,0 +1,115 @@
+"""The command line, ``beltline``.
+
+Exit codes: 0 solved; 1 not solved (what there is was still written), or a file could not be written; 2 refused before
+any work; 130 interrupted, nothing written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from host import __version__
+from host.checks import ProblemError
+from host.devices import DEVICES, DeviceError
+from host.files import check_target
+from host.models import rbc
+from host.plot import SUFFIXES, check_plot
+from host.solve import solve
+
+REFUSED = 2
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(REFUSED, f"{self.prog}: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="beltline", description="An accelerator for Bellman equations.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"beltline {__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, parser_class=_Parser)
+    solving = commands.add_parser(
+        "solve",
+        help="solve a model and report",
+        description="Solve a model by value function iteration and print a report.",
+        epilog="Exit code 0: solved; 1: not solved, for example at the sweep limit; 2: refused; 130: interrupted.",
+        allow_abbrev=False,
+    )
+    solving.add_argument("model", nargs="?", default="rbc", choices=["rbc"], help="real business cycle (the default)")
+
+    def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:
+        group.add_argument(flag, type=kind, default=default, metavar="N" if kind is int else "X", help=text)
+
+    model = solving.add_argument_group("model")
+    option(model, "--grid", int, 65_536, "grid points of capital, up to 65536 (default %(default)s)")
+    option(model, "--states", int, 4, "productivity states, 1 to 16 (default %(default)s)")
+    option(model, "--beta", float, 0.984, "discount factor a quarter, between 0 and 1 (default %(default)s)")
+    option(model, "--eta", float, 2.0, "relative risk aversion, above 0 up to 16; 1 is log (default %(default)s)")
+    option(model, "--alpha", float, 0.35, "capital's share of output, between 0 and 1 (default %(default)s)")
+    option(model, "--delta", float, 0.01, "depreciation a quarter, 0 to 1 (default %(default)s)")
+    option(model, "--rho", float, 0.95, "persistence of log productivity, between -1 and 1 (default %(default)s)")
+    option(model, "--sigma", float, 0.005, "standard deviation of its shock a quarter (default %(default)s)")
+    run = solving.add_argument_group("solution")
+    option(run, "--tol", float, 1e-10, "stop when no value changes by this much, in utility (default %(default)s)")
+    option(run, "--max-sweeps", int, 10_000, "stop after this many sweeps in any case (default %(default)s)")
+    run.add_argument("--device", default="model", metavar="NAME", help=f"{', '.join(DEVICES)} (default %(default)s)")
+    run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
+    output = solving.add_argument_group("output")
+    output.add_argument("--out", type=Path, metavar="FILE.npz", help="write value, policy and tables to this file")
+    output.add_argument(
+        "--plot", type=Path, metavar="FILE.png", help=f"draw value and policy to this file ({', '.join(SUFFIXES)})"
+    )
+    output.add_argument("--quiet", action="store_true", help="print no report and no progress")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        given = _parser().parse_args(arguments)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    try:
+        return _solve(given)
+    except (ProblemError, DeviceError) as error:
+        print(f"beltline solve: {error}", file=sys.stderr)
+        return REFUSED
+    except OSError as error:
+        print(f"beltline solve: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("beltline solve: interrupted, nothing was written", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _solve(given: argparse.Namespace) -> int:
+    if given.out is not None:
+        check_target("out", given.out, (".npz",))
+    if given.plot is not None:
+        check_plot(given.plot)
+    names = ("grid", "states", "beta", "eta", "alpha", "delta", "rho", "sigma")
+    problem = rbc(**{name: getattr(given, name) for name in names})
+    result = solve(
+        problem,
+        tol=given.tol,
+        max_sweeps=given.max_sweeps,
+        device=given.device,
+        progress=False if given.quiet else None,
+        verify=not given.no_verify,
+    )
+    if not given.quiet:
+        print(result)
+    for path, write in ((given.out, result.save), (given.plot, result.plot)):
+        if path is not None:
+            write(path)
+            if not given.quiet:
+                print(f"  {'written':<14}{path}")
+    if not result.success:
+        print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
+        return 1
+    return 0

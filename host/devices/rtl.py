@@ -1,0 +1,63 @@
+"""The device that is the gateware itself, compiled by Verilator: cycle-accurate, for small and middle sizes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.devices.base import DeviceError, Progress
+from hw.parameters import MachineParameters
+from hw.registers import Table
+
+if TYPE_CHECKING:
+    from sim.board import SimulatedBoard
+
+
+class RtlDevice:
+    """The simulated board as a :class:`~host.devices.base.Device`."""
+
+    name = "rtl"
+    clocks_source = "counted by the gateware in simulation"
+
+    def __init__(self, board: SimulatedBoard) -> None:
+        self._board = board
+
+    def read_register(self, name: str) -> int:
+        return int(self._board.read_register(name))
+
+    def write_register(self, name: str, value: int) -> None:
+        self._board.write_register(name, value)
+
+    def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
+        self._board.write_block(table, first, words)
+
+    def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
+        return self._board.read_block(table, first, count)
+
+    def wait(self, seconds: float) -> bool:
+        return bool(self._board.wait(seconds))
+
+    def close(self) -> None:
+        self._board.close()
+
+
+def open_rtl(parameters: MachineParameters, progress: Progress | None = None) -> RtlDevice:
+    """Generate and compile a machine of these sizes, or take it from the cache, and start its simulation.
+
+    Raises
+    ------
+    DeviceError
+        A tool is missing or failed.
+    """
+    try:
+        from hw.verilog import generate
+        from sim.board import SimulatedBoard
+        from sim.cache import SimulationError
+    except ImportError as error:
+        raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error
+    try:
+        return RtlDevice(SimulatedBoard(generate(parameters), progress=progress))
+    except SimulationError as error:
+        raise DeviceError(str(error)) from error

@@ -1,0 +1,71 @@
+"""Markov chains for autoregressive processes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.checks import real, whole
+
+CHAIN_LIMIT = 1024
+"""Largest chain that is built, so that a mistyped size is refused and not allocated."""
+
+
+def tauchen(
+    n: int, rho: float, sigma: float, mean: float = 0.0, width: float = 3.0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Approximate ``y' = mean (1 - rho) + rho y + e``, ``e ~ N(0, sigma**2)``, by a Markov chain (Tauchen 1986).
+
+    Parameters
+    ----------
+    n
+        Number of states, 1 to ``CHAIN_LIMIT``. One state is the unconditional mean.
+    rho
+        Persistence, above -1 and below 1.
+    sigma
+        Standard deviation of ``e``, above 0.
+    mean
+        Unconditional mean of ``y``.
+    width
+        Half-width of the grid in unconditional standard deviations ``sigma / sqrt(1 - rho**2)``, above 0.
+
+    Returns
+    -------
+    grid : (n,) float64 array
+        Evenly spaced values of ``y`` (``ln z`` where ``y`` is the log of productivity).
+    transition : (n, n) float64 array
+        Probability of each interval around a grid point, given the row's point; the first and the last interval
+        reach to infinity. Rows sum to 1 within one rounding.
+
+    Raises
+    ------
+    ProblemError
+        An argument out of range.
+
+    Sources
+    -------
+    Tauchen (1986), "Finite state Markov-chain approximations to univariate and vector autoregressions",
+    Economics Letters 20, 177-181.
+    """
+    n = whole("n", n, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
+    rho = real("rho", rho, "a number above -1 and below 1", lambda v: -1 < v < 1)
+    sigma = real("sigma", sigma, "a number above 0", lambda v: 0 < v < math.inf)
+    mean = real("mean", mean, "a finite number", math.isfinite)
+    width = real("width", width, "a number above 0", lambda v: 0 < v < math.inf)
+    if n == 1:
+        return np.array([mean]), np.ones((1, 1))
+    half = width * sigma / math.sqrt((1 - rho) * (1 + rho))
+    offsets = np.linspace(-half, half, n)
+    edges = (offsets[:-1] + offsets[1:]) / 2
+    transition = np.empty((n, n))
+    for s in range(n):
+        z = (edges - rho * offsets[s]) / (sigma * math.sqrt(2))
+        # Both tails by erfc keep the relative accuracy of probabilities far from the centre; an interval's
+        # probability is taken in the tail where its two ends are small.
+        below = np.array([0.0, *(0.5 * math.erfc(-v) for v in z), 1.0])
+        above = np.array([1.0, *(0.5 * math.erfc(v) for v in z), 0.0])
+        transition[s] = np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above))
+        transition[s] /= transition[s].sum()
+    return mean + offsets, transition

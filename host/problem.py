@@ -1,0 +1,183 @@
+"""The one form of every problem that is solved here.
+
+    V(x, s) = max over x' in X, x' < W(x, s) of  U(W(x, s) - x')  +  beta * sum_s' Q(s, s') V(x', s')
+
+with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.checks import ProblemError, first, place, real, shown, table, whole
+from host.utility import slope_fall, slope_noise, slope_rise
+from hw.utility import ETA_LIMIT
+
+ROW_SUM_TOLERANCE = 1e-12
+"""How far a row of ``Q`` may be from 1: several thousand roundings of double precision, yet far less than the last
+digit of a published table of probabilities."""
+
+HORIZON_LIMIT = 65_536
+"""Largest ``horizon``."""
+
+START_ROUNDING = 2.0**-50
+"""Relative error (a few roundings of double precision) that ``start`` may carry without being called non-concave."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """A Bellman equation as tables, checked when it is made.
+
+    Parameters
+    ----------
+    grid : (N_k,) array
+        The endogenous state ``X``, strictly increasing, uniform or not; at least 2 points.
+    wealth : (N_k, N_z) array
+        Money on hand ``W(x, s)``, non-decreasing in ``x`` and above ``grid[0]``, so that every state has a choice.
+    transition : (N_z, N_z) array
+        Markov matrix ``Q(s, s')``; rows (today's state) sum to 1 within ``ROW_SUM_TOLERANCE``.
+    start : (N_k, N_z) array
+        ``V0``: the first guess or, with ``horizon``, the value after the last age. Concave in ``x``, as every search
+        rests on that which does not try all ``x'``.
+    beta : float
+        Discount factor, above 0 and below 1.
+    eta : float
+        Relative risk aversion, above 0 and at most ``ETA_LIMIT``.
+    horizon : int, optional
+        Number of ages of a finite-horizon problem. Without it the horizon is infinite.
+    name : str
+        What reports and plots call the problem.
+    asset : str
+        What plots call ``x``.
+    labels : sequence of N_z str, optional
+        What plots call the exogenous states.
+
+    Arrays are copied to read-only float64.
+
+    Raises
+    ------
+    ProblemError
+        The first fault found, in one sentence.
+    """
+
+    grid: NDArray[np.float64]
+    wealth: NDArray[np.float64]
+    transition: NDArray[np.float64]
+    start: NDArray[np.float64]
+    beta: float
+    eta: float
+    horizon: int | None = None
+    name: str = "problem"
+    asset: str = "x"
+    labels: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        def keep(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        keep("beta", real("beta", self.beta, "a number above 0 and below 1", lambda beta: 0 < beta < 1))
+        wanted = f"a number above 0 and at most {ETA_LIMIT:g}"
+        keep("eta", real("eta", self.eta, wanted, lambda eta: 0 < eta <= ETA_LIMIT))
+        if self.horizon is not None:
+            wanted = f"a whole number from 1 to {HORIZON_LIMIT}, or None for an infinite horizon"
+            keep("horizon", whole("horizon", self.horizon, wanted, lambda ages: 1 <= ages <= HORIZON_LIMIT))
+        for name, dimensions in (("grid", 1), ("transition", 2), ("wealth", 2), ("start", 2)):
+            keep(name, table(name, getattr(self, name), dimensions))
+        self._check_grid()
+        self._check_transition()
+        shape = (self.points, self.states)
+        for name in ("wealth", "start"):
+            given = getattr(self, name).shape
+            if given != shape:
+                raise ProblemError(
+                    f"{name} must have one row per grid point and one column per exogenous state, "
+                    f"shape {shape}, not {given}"
+                )
+        self._check_wealth()
+        self._check_concavity()
+        for name in ("name", "asset"):
+            if not isinstance(getattr(self, name), str):
+                raise ProblemError(f"{name} must be a string, not {shown(getattr(self, name))}")
+        labels = self.labels if isinstance(self.labels, tuple | list) else (None,)
+        if not all(isinstance(label, str) for label in labels):
+            raise ProblemError(f"labels must be a sequence of strings, not {shown(self.labels)}")
+        if labels and len(labels) != self.states:
+            raise ProblemError(f"labels must name all {self.states} exogenous states, not {len(labels)}")
+        keep("labels", tuple(labels))
+
+    @property
+    def points(self) -> int:
+        """``N_k``, the number of grid points."""
+        return self.grid.shape[0]
+
+    @property
+    def states(self) -> int:
+        """``N_z``, the number of exogenous states."""
+        return self.transition.shape[0]
+
+    def _check_grid(self) -> None:
+        if self.points < 2:
+            raise ProblemError(f"grid must have at least 2 points, not {self.points}")
+        falls = np.diff(self.grid) <= 0
+        if falls.any():
+            (i,) = first(falls)
+            raise ProblemError(
+                f"grid must be strictly increasing, but grid[{i + 1}] = {self.grid[i + 1]:.17g} "
+                f"is not above grid[{i}] = {self.grid[i]:.17g}"
+            )
+
+    def _check_transition(self) -> None:
+        rows, columns = self.transition.shape
+        if rows != columns or rows < 1:
+            raise ProblemError(
+                f"transition must be square, one row and one column per exogenous state, not of shape {rows, columns}"
+            )
+        negative = self.transition < 0
+        if negative.any():
+            where = first(negative)
+            raise ProblemError(
+                f"transition must not be negative, but {place('transition', where)} is {self.transition[where]:.6g}"
+            )
+        sums = self.transition.sum(axis=1)
+        off = np.abs(sums - 1) > ROW_SUM_TOLERANCE
+        if off.any():
+            (s,) = first(off)
+            raise ProblemError(
+                f"rows of transition must sum to 1 within {ROW_SUM_TOLERANCE:g}, but row {s} sums to {sums[s]:.15g}"
+            )
+
+    def _check_wealth(self) -> None:
+        falls = np.diff(self.wealth, axis=0) < 0
+        if falls.any():
+            i, s = first(falls)
+            raise ProblemError(
+                f"wealth must not fall as the grid rises, but wealth[{i + 1}, {s}] = {self.wealth[i + 1, s]:.17g} "
+                f"is below wealth[{i}, {s}] = {self.wealth[i, s]:.17g}"
+            )
+        poor = self.wealth[0] <= self.grid[0]
+        if poor.any():
+            (s,) = first(poor)
+            raise ProblemError(
+                f"wealth[0, {s}] = {self.wealth[0, s]:.17g} must exceed grid[0] = {self.grid[0]:.17g}, "
+                f"or that state can afford no choice"
+            )
+
+    def _check_concavity(self) -> None:
+        if self.points < 3:
+            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            rise = slope_rise(self.grid, self.start)
+            size = np.abs(self.start)
+            largest = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:])
+            noise = START_ROUNDING * largest * slope_noise(self.grid, 1.0)[:, None]
+            fall = slope_fall(self.grid, float(self.wealth.max()), self.eta)[:, None]
+            convex = (rise > noise) & (self.beta * rise > fall)
+        if convex.any():
+            j, s = first(convex)
+            raise ProblemError(
+                f"start must be concave in x, but it is not at grid point {j + 1}, state {s}: "
+                f"its slope rises by {rise[j, s]:.3g}, more than the curvature of utility makes up for"
+            )
