@@ -1,0 +1,162 @@
+"""The search of the assembly line in double precision: three candidates a stage, four in the last.
+
+Source: Peri (2019), "A Hardware Approach to Value Function Iteration", CU Boulder working paper 19-01, appendix C. On
+``N_k = 2^p`` points, stage ``n = 1 .. p-1`` has ``step(n) = 2^(p-n-1)`` and looks at candidates ``step(n) (h(n) + j)``,
+``j = 1, 2, 3``; the last stage at ``j = 0 .. 3``, of which the lowest maximiser is the result. ``h(1) = 0`` and
+``h(n+1) = 2 h(n) + j*(n)``, where ``j*`` follows from the set of maximal candidates:
+
+===================== ====================== ======================
+maximal candidates    ``rule="published"``   ``rule="corrected"``
+===================== ====================== ======================
+{1}                   0                      0
+{1, 2}                1                      1
+{2} or {1, 2, 3}      2                      2
+{2, 3}                3                      3
+{3}                   4                      4
+{1, 3}                0                      0
+all infeasible        2: they tie at -inf    0: go left
+===================== ====================== ======================
+
+{1, 3} does not occur with a concave objective. The published rule's answer to three infeasible candidates leads into
+the infeasible half of the grid, and no later stage comes back. This can happen in the first stage only: where candidate
+1 of a stage is feasible, so is candidate 1 of the next, because it lies below a feasible maximiser. So with
+single-peaked objectives and ``N_k >= 8`` the published rule is wrong in exactly the states with a feasible choice and
+``W(x, s) <= X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them. ``python -m gpu_ref.published_rule`` shows it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+from gpu_ref import brute_force
+from gpu_ref.tables import Array, check_tables, expectation
+from gpu_ref.utility import crra
+from gpu_ref.vfi import Sweep
+
+Rule = Literal["published", "corrected"]
+
+
+@njit(cache=True, inline="always")
+def _objective(wealth: float, choice: float, future: float, eta: float) -> float:
+    if choice < wealth:
+        return crra(wealth - choice, eta) + future
+    return -np.inf
+
+
+@njit(parallel=True, cache=True)
+def _search(X: Array, W: Array, ev: Array, eta: float, left: bool, value: Array, policy: NDArray[np.int32]) -> None:
+    grid, states = W.shape
+    for t in prange(grid * states):
+        x = t // states
+        s = t % states
+        wealth = W[x, s]
+        h = 0
+        step = grid // 4
+        while step > 1:
+            i = step * (h + 1)
+            one = _objective(wealth, X[i], ev[s, i], eta)
+            i += step
+            two = _objective(wealth, X[i], ev[s, i], eta)
+            i += step
+            three = _objective(wealth, X[i], ev[s, i], eta)
+            best = max(one, two, three)
+            if best == -np.inf:
+                j = 0 if left else 2
+            elif two == best:
+                j = 2
+                if one == best and three != best:
+                    j = 1
+                elif three == best and one != best:
+                    j = 3
+            elif one == best:
+                j = 0
+            else:
+                j = 4
+            h = 2 * h + j
+            step //= 2
+        best = -np.inf
+        index = -1
+        for i in range(h, h + 4):
+            objective = _objective(wealth, X[i], ev[s, i], eta)
+            if objective > best:
+                best = objective
+                index = i
+        value[x, s] = best
+        policy[x, s] = index
+
+
+def sweep(
+    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, rule: Rule = "corrected"
+) -> tuple[Array, NDArray[np.int32]]:
+    """One sweep by the staged search. Exact where every objective has a single peak and ``rule`` is ``"corrected"``.
+
+    Arguments and results as in :mod:`gpu_ref`, with ``N_k`` a power of two from 4. Where the last stage sees no
+    candidate of finite value, which under the published rule happens to states that do have one, the value is ``-inf``
+    and the policy ``-1``.
+
+    Raises
+    ------
+    ValueError
+        The tables break a condition of :mod:`gpu_ref`, ``N_k`` is no power of two from 4, or ``rule`` is unknown.
+    """
+    X, W, Q, V = check_tables(X, W, Q, V, beta, eta)
+    if X.size < 4 or X.size & (X.size - 1):
+        raise ValueError(f"the staged search needs a power of two from 4 as N_k, not {X.size}")
+    if rule not in ("published", "corrected"):
+        raise ValueError(f"rule must be 'published' or 'corrected', not {rule!r}")
+    value = np.empty(W.shape)
+    policy = np.empty(W.shape, dtype=np.int32)
+    _search(X, W, expectation(Q, V, beta), eta, rule == "corrected", value, policy)
+    return value, policy
+
+
+@dataclass(frozen=True)
+class WrongStates:
+    """Where a sweep of the staged search differs from an exact one.
+
+    Attributes
+    ----------
+    states
+        Flat numbers ``x * N_z + s`` of the states whose policy differs, ascending, ``int64``.
+    lost
+        How many of them end without any candidate of finite value although one exists.
+    largest_loss
+        Largest shortfall in value among those that end with a finite one (0 if there is none), in units of utility.
+    """
+
+    states: NDArray[np.int64]
+    lost: int
+    largest_loss: float
+
+    @property
+    def count(self) -> int:
+        """Number of wrong states."""
+        return int(self.states.size)
+
+
+def wrong_states(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V: ArrayLike,
+    beta: float,
+    eta: float,
+    rule: Rule = "published",
+    oracle: Sweep = brute_force.sweep,
+) -> WrongStates:
+    """Compare one sweep of the staged search with a sweep of ``oracle`` from the same ``V``.
+
+    Arguments and errors as in :func:`sweep`; ``oracle`` is full grid search unless told otherwise.
+    """
+    value, policy = sweep(X, W, Q, V, beta, eta, rule)
+    true_value, true_policy = oracle(X, W, Q, V, beta, eta)
+    wrong = np.flatnonzero(policy != true_policy)
+    ours, theirs = value.ravel()[wrong], true_value.ravel()[wrong]
+    found = np.isfinite(ours)
+    loss = float((theirs[found] - ours[found]).max(initial=0.0))
+    return WrongStates(wrong.astype(np.int64), int(np.count_nonzero(~found)), loss)

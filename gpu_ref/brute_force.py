@@ -1,0 +1,97 @@
+"""Full grid search: every feasible candidate of every state is looked at, nothing is assumed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+from gpu_ref.tables import Array, check_tables, expectation, feasible
+
+BLOCK = 512
+"""Candidates evaluated between two scans: small enough for the first-level cache."""
+
+
+@njit(parallel=True, cache=True)
+def _search(
+    X: Array, W: Array, ev: Array, eta: float, states: NDArray[np.int64], value: Array, policy: NDArray[np.int32]
+) -> None:
+    # Evaluating a block and scanning it afterwards leaves loops without a branch, which the compiler turns into vector
+    # instructions for eta = 2. The operations on one candidate are those of `utility.crra`, and so are the bits.
+    count = W.shape[1]
+    for t in prange(states.size):
+        x = states[t] // count
+        s = states[t] % count
+        wealth = W[x, s]
+        n = feasible(X, wealth)
+        objective = np.empty(BLOCK)
+        best = -np.inf
+        index = -1
+        for first in range(0, n, BLOCK):
+            size = min(BLOCK, n - first)
+            choices = X[first : first + size]
+            future = ev[s, first : first + size]
+            if eta == 2.0:
+                for i in range(size):
+                    objective[i] = -1.0 / (wealth - choices[i]) + future[i]
+            elif eta == 1.0:
+                for i in range(size):
+                    objective[i] = math.log(wealth - choices[i]) + future[i]
+            else:
+                for i in range(size):
+                    objective[i] = math.pow(wealth - choices[i], 1.0 - eta) / (1.0 - eta) + future[i]
+            for i in range(size):
+                if objective[i] > best:
+                    best = objective[i]
+                    index = first + i
+        value[t] = best
+        policy[t] = index
+
+
+def search_states(
+    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, states: ArrayLike
+) -> tuple[Array, NDArray[np.int32]]:
+    """Full grid search in some states only.
+
+    Parameters
+    ----------
+    X, W, Q, V, beta, eta
+        See :mod:`gpu_ref`.
+    states
+        Flat state numbers ``x * N_z + s``, ``(n,)`` integers, in any order.
+
+    Returns
+    -------
+    value, policy
+        ``(n,)`` ``float64`` and ``int32``, in the order of ``states``.
+
+    Raises
+    ------
+    ValueError
+        The tables break a condition, see :func:`gpu_ref.tables.check_tables`.
+    IndexError
+        A state number outside ``0 .. N_k N_z - 1``.
+    """
+    X, W, Q, V = check_tables(X, W, Q, V, beta, eta)
+    chosen = np.ascontiguousarray(states, dtype=np.int64).reshape(-1)
+    if chosen.size and not (0 <= chosen.min() and chosen.max() < W.size):
+        raise IndexError(f"states must lie in 0 .. {W.size - 1}, not in {chosen.min()} .. {chosen.max()}")
+    value = np.empty(chosen.size)
+    policy = np.empty(chosen.size, dtype=np.int32)
+    _search(X, W, expectation(Q, V, beta), eta, chosen, value, policy)
+    return value, policy
+
+
+def sweep(
+    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float
+) -> tuple[Array, NDArray[np.int32]]:
+    """One sweep by full grid search, the expectation computed once.
+
+    Arguments, results and errors as in :mod:`gpu_ref`. The lowest index wins a tie: a later candidate has to be
+    strictly greater. ``N_z N_k^2`` evaluations at most.
+    """
+    W = np.asarray(W, dtype=np.float64)
+    value, policy = search_states(X, W, Q, V, beta, eta, np.arange(W.size))
+    return value.reshape(W.shape), policy.reshape(W.shape)

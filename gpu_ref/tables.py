@@ -1,0 +1,106 @@
+"""What all sweeps share: the check of the tables and the expectation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+ROW_SUM_TOLERANCE = 1e-8
+"""Largest distance of a row sum of ``Q`` from 1: lets through tables that were rounded to 30 bits or better."""
+
+
+def check_tables(
+    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, *, ordered: bool = False
+) -> tuple[Array, Array, Array, Array]:
+    """Check a table problem and return ``X, W, Q, V`` as contiguous ``float64`` arrays.
+
+    Parameters
+    ----------
+    X, W, Q, V, beta, eta
+        See :mod:`gpu_ref`.
+    ordered
+        Also require ``W`` to be non-decreasing in ``x``.
+
+    Raises
+    ------
+    ValueError
+        A shape does not fit, or a table breaks a condition of :mod:`gpu_ref`; the message names the first offender.
+    """
+    X, W, Q, V = (np.ascontiguousarray(table, dtype=np.float64) for table in (X, W, Q, V))
+    if X.ndim != 1 or X.size == 0:
+        raise ValueError(f"X must have shape (N_k,) with N_k >= 1, not {X.shape}")
+    if W.ndim != 2 or W.shape[0] != X.size or W.shape[1] == 0:
+        raise ValueError(f"W must have shape ({X.size}, N_z) with N_z >= 1, not {W.shape}")
+    states = W.shape[1]
+    if Q.shape != (states, states):
+        raise ValueError(f"Q must have shape {(states, states)}, not {Q.shape}")
+    if V.shape != W.shape:
+        raise ValueError(f"V must have shape {W.shape}, not {V.shape}")
+    if not 0.0 < beta < math.inf:
+        raise ValueError(f"beta must be positive and finite, not {beta}")
+    if not 0.0 < eta < math.inf:
+        raise ValueError(f"eta must be positive and finite, not {eta}")
+    for name, table in (("X", X), ("W", W), ("Q", Q)):
+        if not np.isfinite(table).all():
+            where = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
+            raise ValueError(f"{name}{list(where)} is {table[where]}, not finite")
+    if not (V < np.inf).all():
+        x, s = np.argwhere(~(V < np.inf))[0]
+        raise ValueError(f"V[{x}, {s}] is {V[x, s]}, neither finite nor -inf")
+    if (np.diff(X) <= 0.0).any():
+        x = int(np.argmax(np.diff(X) <= 0.0))
+        raise ValueError(f"X must be strictly increasing, but X[{x + 1}] = {X[x + 1]} follows X[{x}] = {X[x]}")
+    if (Q < 0.0).any():
+        i, j = np.argwhere(Q < 0.0)[0]
+        raise ValueError(f"Q[{i}, {j}] = {Q[i, j]} is negative")
+    gaps = np.abs(Q.sum(axis=1) - 1.0)
+    if (gaps > ROW_SUM_TOLERANCE).any():
+        i = int(np.argmax(gaps > ROW_SUM_TOLERANCE))
+        raise ValueError(f"row {i} of Q sums to {Q[i].sum()}, not 1")
+    if ordered and (np.diff(W, axis=0) < 0.0).any():
+        x, s = np.argwhere(np.diff(W, axis=0) < 0.0)[0]
+        raise ValueError(f"W must not fall in x, but W[{x + 1}, {s}] = {W[x + 1, s]} follows W[{x}, {s}] = {W[x, s]}")
+    return X, W, Q, V
+
+
+@njit(parallel=True, cache=True)
+def _expectation(Q: Array, V: Array, beta: float) -> Array:
+    grid, states = V.shape
+    ev = np.empty((states, grid))
+    for x in prange(grid):
+        for s in range(states):
+            total = 0.0
+            for t in range(states):
+                if Q[s, t] != 0.0:
+                    total += Q[s, t] * V[x, t]
+            ev[s, x] = beta * total
+    return ev
+
+
+def expectation(Q: Array, V: Array, beta: float) -> Array:
+    """Discounted expectation ``EV(x', s) = beta sum_s' Q(s, s') V(x', s')``, transposed to ``(N_z, N_k)``.
+
+    Summed in the order of ``s'``; a state of probability zero is left out, so that a ``-inf`` there does not matter.
+    ``Q`` is ``(N_z, N_z)`` and ``V`` is ``(N_k, N_z)``, both contiguous ``float64``; nothing is checked.
+    """
+    ev: Array = _expectation(Q, V, beta)
+    return ev
+
+
+@njit(cache=True, inline="always")
+def feasible(X: Array, wealth: float) -> int:
+    """Number of candidates that ``wealth`` can afford: those with ``X[i] < wealth``, always the first ones."""
+    low = 0
+    high = X.size
+    while low < high:
+        middle = (low + high) // 2
+        if X[middle] < wealth:
+            low = middle + 1
+        else:
+            high = middle
+    return low

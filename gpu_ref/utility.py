@@ -1,0 +1,56 @@
+"""CRRA utility in double precision."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, vectorize
+from numpy.typing import ArrayLike, NDArray
+
+
+@njit(cache=True, inline="always")
+def crra(c: float, eta: float) -> float:
+    """Utility of a positive consumption, for use inside kernels.
+
+    ``eta = 2`` is a division, which is correctly rounded; the C library's ``pow`` may differ from it by one unit in the
+    last place. Every solver of this package takes this same function, so that they compare the same numbers.
+    """
+    if eta == 2.0:
+        return -1.0 / c
+    if eta == 1.0:
+        return math.log(c)
+    return math.pow(c, 1.0 - eta) / (1.0 - eta)
+
+
+@vectorize(["float64(float64, float64)"], cache=True)
+def _utility(c: float, eta: float) -> float:
+    if not c > 0.0:
+        return -np.inf
+    return crra(c, eta)
+
+
+def crra_utility(consumption: ArrayLike, eta: float) -> NDArray[np.float64]:
+    """CRRA utility, ``c^(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``.
+
+    Parameters
+    ----------
+    consumption
+        Any shape, in units of money. What is not positive is infeasible.
+    eta
+        Curvature, positive.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``float64`` in the shape of ``consumption``; ``-inf`` where infeasible. The error is that of the C library's
+        ``pow`` or ``log`` (below one unit in the last place) and of one division.
+
+    Raises
+    ------
+    ValueError
+        ``eta`` is not positive and finite.
+    """
+    if not 0.0 < eta < math.inf:
+        raise ValueError(f"eta must be positive and finite, not {eta}")
+    return np.asarray(_utility(np.asarray(consumption, dtype=np.float64), eta), dtype=np.float64)
