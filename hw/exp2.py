@@ -111,7 +111,7 @@ def build(p: Pipeline, f: Timed) -> Timed:
 
 @functools.lru_cache(maxsize=1)
 def _latency() -> int:
-    return build(Pipeline(Module()), Timed(Const(0, FRACTION), 0)).time
+    return build(Pipeline(), Timed(Const(0, FRACTION), 0)).time
 
 
 class Exp2(wiring.Component):

@@ -140,7 +140,7 @@ def _normalise(p: Pipeline, c: Timed) -> tuple[Timed, Timed]:
 
 @functools.lru_cache(maxsize=1)
 def _latency() -> int:
-    return build(Pipeline(Module()), Timed(Const(0, OPERAND_BITS), 0)).time
+    return build(Pipeline(), Timed(Const(0, OPERAND_BITS), 0)).time
 
 
 class Log2(wiring.Component):

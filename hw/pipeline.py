@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value, ValueLike
 from amaranth.lib.memory import Memory
@@ -56,12 +57,20 @@ class Term:
 
 
 class Pipeline:
-    """Builds a datapath into ``m``, clocked by ``sync``."""
+    """Builds a datapath into ``m``, clocked by ``sync``; without a module, only counts clocks."""
 
-    def __init__(self, m: Module) -> None:
+    def __init__(self, m: Module | None = None) -> None:
         self._m = m
         self._delayed: dict[int, list[Signal]] = {}
         self._keep: list[Value] = []
+
+    def _clocked(self, assignment: Any) -> None:
+        if self._m is not None:
+            self._m.d.sync += assignment
+
+    def _wired(self, assignment: Any) -> None:
+        if self._m is not None:
+            self._m.d.comb += assignment
 
     def input(self, value: ValueLike, time: int = 0) -> Timed:
         """``value`` is there at clock ``time`` (a port, or a register driven elsewhere)."""
@@ -71,7 +80,7 @@ class Pipeline:
         """Register an expression of signals that stand at clock ``time``."""
         value = Value.cast(value)
         register = Signal(value.shape(), reset_less=True)
-        self._m.d.sync += register.eq(value)
+        self._clocked(register.eq(value))
         return Timed(register, time + 1)
 
     def delay(self, word: Timed, clocks: int) -> Timed:
@@ -84,7 +93,7 @@ class Pipeline:
         while len(chain) < clocks:
             source = chain[-1] if chain else word.value
             register = Signal(word.shape, reset_less=True)
-            self._m.d.sync += register.eq(source)
+            self._clocked(register.eq(source))
             chain.append(register)
         return Timed(chain[clocks - 1], word.time + clocks)
 
@@ -94,7 +103,7 @@ class Pipeline:
         if clocks == 0:
             return word.value
         flags = Signal(clocks)
-        self._m.d.sync += flags.eq(Cat(word.value, flags))
+        self._clocked(flags.eq(Cat(word.value, flags)))
         return flags[-1]
 
     def align(self, *words: Timed) -> tuple[tuple[Value, ...], int]:
@@ -110,11 +119,13 @@ class Pipeline:
     def lookup(self, address: Timed, width: int, contents: Iterable[int]) -> Timed:
         """Read a ROM of ``width``-bit words: two clocks (synchronous read, output register)."""
         contents = list(contents)
-        memory = Memory(shape=width, depth=len(contents), init=contents)
-        self._m.submodules += memory
-        port = memory.read_port()
-        self._m.d.comb += port.addr.eq(address.value)
-        return self.register(port.data, address.time + 1)
+        data = Signal(width)
+        if self._m is not None:
+            memory = Memory(shape=width, depth=len(contents), init=contents)
+            self._m.submodules += memory
+            port = memory.read_port()
+            self._m.d.comb += [port.addr.eq(address.value), data.eq(port.data)]
+        return self.register(data, address.time + 1)
 
     def products(self, a: Timed, b: Timed) -> list[Term]:
         """Exact product of two words as a few terms of :meth:`total`: ``TILE_CLOCKS`` clocks.
@@ -145,11 +156,13 @@ class Pipeline:
         for term, value in zip(terms, values, strict=True):
             shifted = Cat(Const(0, term.shift), value)
             row = Signal(width)
-            self._m.d.comb += row.eq(shifted.as_signed() if value.shape().signed else shifted)
+            self._wired(row.eq(shifted.as_signed() if value.shape().signed else shifted))
             rows.append(~row if term.negative else row)
             constant += term.negative
-        if constant % 2**width:
-            rows.append(Const(constant % 2**width, width))
+        constant %= 2**width
+        carry = 1 if len(rows) <= 2 and constant == 1 else 0
+        if constant != carry:
+            rows.append(Const(constant, width))
         level = 0
         while len(rows) > 2:
             if level == COMPRESSIONS:
@@ -160,7 +173,7 @@ class Pipeline:
         if level:
             rows = [self._hold(row) for row in rows]
             time += 1
-        result = self._add(rows, width, time)
+        result = self._add(rows, carry, width, time)
         return result.map(lambda value: value.as_signed()) if signed else result
 
     def _hold(self, value: Value) -> Value:
@@ -171,20 +184,20 @@ class Pipeline:
         for k in range(0, len(rows) - 2, 3):
             a, b, c = rows[k : k + 3]
             parity, majority = Signal(width), Signal(width)
-            self._m.d.comb += parity.eq(a ^ b ^ c)
-            self._m.d.comb += majority.eq(Cat(Const(0, 1), (a & b) | (a & c) | (b & c)))
+            self._wired(parity.eq(a ^ b ^ c))
+            self._wired(majority.eq(Cat(Const(0, 1), (a & b) | (a & c) | (b & c))))
             out += [parity, majority]
         return out + rows[len(rows) - len(rows) % 3 :]
 
-    def _add(self, rows: list[Value], width: int, time: int) -> Timed:
-        if len(rows) == 1:
+    def _add(self, rows: list[Value], carry_in: int, width: int, time: int) -> Timed:
+        if len(rows) == 1 and not carry_in:
             return self.register(rows[0], time)
-        a, b = rows
+        a, b = rows if len(rows) == 2 else (rows[0], Const(0, width))
         cuts = [(low, min(low + SEGMENT, width)) for low in range(0, width, SEGMENT)]
         sums = []
         for low, high in cuts:
             segment = Signal(high - low + 1, reset_less=True)
-            self._m.d.sync += segment.eq(a[low:high] + b[low:high])
+            self._clocked(segment.eq(a[low:high] + b[low:high] + (carry_in if low == 0 else 0)))
             sums.append(segment)
         if len(sums) == 1:
             return Timed(sums[0][:width], time + 1)
@@ -193,7 +206,7 @@ class Pipeline:
         for (low, high), segment in zip(cuts, sums, strict=True):
             part = Signal(high - low, reset_less=True)
             body = segment[:-1]
-            self._m.d.sync += part.eq(body + carry)
+            self._clocked(part.eq(body + carry))
             parts.append(part)
             carry = segment[-1] | (body.all() & carry)
         return Timed(Cat(*parts), time + 2)

@@ -227,7 +227,7 @@ def build(p: Pipeline, c: Timed, constants: UtilityPorts) -> tuple[Timed, Timed,
     u = p.total(
         [Term(shifted.map(lambda value: value[1:])), Term(shifted.map(lambda value: value[0]))], WIDTH, signed=True
     )
-    over = p.compute(lambda high, n: high & ~n, large, sign)
+    over = p.compute(lambda good, high, n: good & high & ~n, positive, large, sign)
     feasible = p.compute(lambda good, high, n: good & ~(high & n), positive, large, sign)
     time = u.time
     return u, p.delay(feasible, time - feasible.time), p.delay(over, time - over.time)
@@ -236,7 +236,7 @@ def build(p: Pipeline, c: Timed, constants: UtilityPorts) -> tuple[Timed, Timed,
 @functools.lru_cache(maxsize=1)
 def _latency() -> int:
     ports = UtilityPorts(Signal(A_BITS), Signal(B_BITS), Signal(), Signal(), Signal(SHIFT_BITS))
-    return build(Pipeline(Module()), Timed(Const(0, WIDTH), 0), ports)[0].time
+    return build(Pipeline(), Timed(Const(0, WIDTH), 0), ports)[0].time
 
 
 class Utility(wiring.Component):

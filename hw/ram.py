@@ -1,0 +1,101 @@
+"""RAM, and delay lines made of it.
+
+Amaranth writes an initial value for every word of a ``Memory``, which makes large designs slow to generate, so RAM is
+an instance of a few lines of Verilog. Read and write ports are synchronous; a word must not be read in the clock in
+which it is written.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import ClockSignal, Const, Elaboratable, Instance, Module, Signal, ValueLike
+
+READ_LATENCY = 3
+"""Clocks from address to data: the array's own register and two more, which a cascade of block or ultra RAMs can take."""
+
+MODULE = "beltline_ram"
+
+VERILOG = f"""\
+module {MODULE} #(
+    parameter WIDTH = 64,
+    parameter DEPTH = 1024,
+    parameter ADDRESS_BITS = 10
+) (
+    input clk,
+    input write,
+    input [ADDRESS_BITS-1:0] write_address,
+    input [WIDTH-1:0] write_data,
+    input [ADDRESS_BITS-1:0] read_address,
+    output reg [WIDTH-1:0] read_data
+);
+    reg [WIDTH-1:0] words [0:DEPTH-1];
+    reg [WIDTH-1:0] first, second;
+    always @(posedge clk) begin
+        if (write) words[write_address] <= write_data;
+        first <= words[read_address];
+        second <= first;
+        read_data <= second;
+    end
+endmodule
+"""
+
+
+def address_bits(depth: int) -> int:
+    """Bits of an address of ``depth`` words, at least one."""
+    return max(1, (depth - 1).bit_length())
+
+
+class Ram(Elaboratable):
+    """``depth`` words of ``width`` bits, one write port and one read port of ``READ_LATENCY`` clocks.
+
+    Attributes
+    ----------
+    write, write_address, write_data
+        Write port.
+    read_address, read_data
+        Read port.
+    """
+
+    def __init__(self, width: int, depth: int) -> None:
+        self.width = width
+        self.depth = depth
+        bits = address_bits(depth)
+        self.write = Signal()
+        self.write_address = Signal(bits)
+        self.write_data = Signal(width)
+        self.read_address = Signal(bits)
+        self.read_data = Signal(width)
+
+    def elaborate(self, platform: object) -> Instance:
+        return Instance(
+            MODULE,
+            p_WIDTH=self.width,
+            p_DEPTH=self.depth,
+            p_ADDRESS_BITS=address_bits(self.depth),
+            i_clk=ClockSignal(),
+            i_write=self.write,
+            i_write_address=self.write_address,
+            i_write_data=self.write_data,
+            i_read_address=self.read_address,
+            o_read_data=self.read_data,
+        )
+
+
+def delay_line(m: Module, value: ValueLike, width: int, clocks: int) -> Signal:
+    """``value``, ``clocks`` later (at least 5), through a RAM that is written and read round and round."""
+    assert clocks > READ_LATENCY + 1, f"a delay line takes at least {READ_LATENCY + 2} clocks, not {clocks}"
+    depth = clocks - READ_LATENCY + 1
+    ram = Ram(width, depth)
+    m.submodules += ram
+    position = Signal(address_bits(depth))
+    following = Signal.like(position)
+    m.d.comb += following.eq(position + 1)
+    with m.If(position == depth - 1):
+        m.d.comb += following.eq(0)
+    m.d.sync += position.eq(following)
+    m.d.comb += [
+        ram.write.eq(Const(1)),
+        ram.write_address.eq(position),
+        ram.write_data.eq(value),
+        ram.read_address.eq(following),
+    ]
+    return ram.read_data

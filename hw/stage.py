@@ -1,0 +1,297 @@
+"""A search stage of the assembly line: three candidates, or four in the last stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from numba import njit
+
+from .banks import BANKS, Banks, BanksParameters
+from .evaluator import OBJECTIVE_BITS, EvaluatorInstance, EvaluatorParameters
+from .numbers import MAXIMUM, MINIMUM, WIDTH
+from .pipeline import SEGMENT, Pipeline, Timed
+from .ram import delay_line
+from .utility import CONSTANTS, UtilityPorts
+
+DECISION_CLOCKS = 3
+"""Segment comparisons, winner, recursion."""
+
+CLAMP_CLOCKS = 1
+"""What the last stage adds: the value is cut to 64 bits."""
+
+
+@njit(cache=True)
+def next_position(h, o1, f1, o2, f2, o3, f3):  # type: ignore[no-untyped-def]
+    """``2 h + j*`` (compiled code only).
+
+    ``o`` are the objectives of candidates 1, 2, 3 and ``f`` whether they are feasible. ``j*`` by the set of maximal
+    feasible candidates: {1} or none 0, {1, 2} 1, {2} or {1, 2, 3} 2, {2, 3} 3, {3} 4; {1, 3}, which no concave
+    objective has, 0. Peri (2019), appendix C, with ties among infeasible candidates going left.
+    """
+    ge12 = not f2 or (f1 and o1 >= o2)
+    ge13 = not f3 or (f1 and o1 >= o3)
+    ge21 = not f1 or (f2 and o2 >= o1)
+    ge23 = not f3 or (f2 and o2 >= o3)
+    ge31 = not f1 or (f3 and o3 >= o1)
+    ge32 = not f2 or (f3 and o3 >= o2)
+    if not f1 and not f2 and not f3:
+        return 2 * h
+    best1, best2, best3 = ge12 and ge13, ge21 and ge23, ge31 and ge32
+    if best2:
+        return 2 * h + (2 if best1 == best3 else (1 if best1 else 3))
+    return 2 * h + (0 if best1 else 4)
+
+
+@dataclass(frozen=True)
+class StageParameters:
+    """Stage ``number`` (from 1) of a line for ``2**index_bits`` points and up to ``states`` exogenous states.
+
+    Candidates are the points ``step (h + j)``, ``step = 2**(index_bits - number - 1)``, ``j = 1, 2, 3``, in the last
+    stage (``number = index_bits - 1``) ``j = 0, 1, 2, 3``.
+    """
+
+    index_bits: int
+    states: int
+    number: int
+
+    @property
+    def last(self) -> bool:
+        return self.number == self.index_bits - 1
+
+    @property
+    def step_bits(self) -> int:
+        """``log2`` of the distance between candidates."""
+        return self.index_bits - self.number - 1
+
+    @property
+    def place_bits(self) -> int:
+        """Bits of ``h``, a place of the stage's own memory."""
+        return self.number + 1
+
+    @property
+    def state_bits(self) -> int:
+        return (self.states - 1).bit_length()
+
+    @property
+    def candidates(self) -> tuple[int, ...]:
+        return tuple(range(0 if self.last else 1, BANKS))
+
+    @property
+    def grid_memory(self) -> BanksParameters:
+        return BanksParameters(1 << (self.number - 1), 0)
+
+    @property
+    def value_memory(self) -> BanksParameters:
+        return BanksParameters(1 << (self.number - 1), self.state_bits + 1)
+
+    @property
+    def value_read(self) -> int:
+        """Clock in which ``EV`` is addressed."""
+        return self.grid_memory.latency + EvaluatorParameters().ev_time - self.value_memory.latency
+
+    @property
+    def latency(self) -> int:
+        """Clocks from a state's entry to its exit; a state enters every clock."""
+        objective = self.grid_memory.latency + EvaluatorParameters().latency
+        return objective + DECISION_CLOCKS + (CLAMP_CLOCKS if self.last else 0)
+
+
+class Stage(wiring.Component):
+    """:class:`StageParameters` in gateware. Fixed latency, one state a clock, no ready.
+
+    In goes a state (``wealth``, ``state`` its exogenous index, ``h``); out comes the same state with the next ``h``, or
+    from the last stage ``index`` and ``value``. ``over`` flags a state of which a candidate's utility left the range;
+    ``infeasible`` one without a feasible candidate in the last stage, ``saturated`` one whose value had to be cut.
+    Writes of ``X`` and ``EV`` are broadcast to all stages with the full index; each keeps its own points.
+    ``half`` is the half of the ping-pong ``EV`` memory that is read; the other one is written.
+    """
+
+    def __init__(self, parameters: StageParameters) -> None:
+        self.parameters = parameters
+        state_bits = max(1, parameters.state_bits)
+        ports = {
+            **CONSTANTS,
+            "x_write": In(1),
+            "x_write_index": In(parameters.index_bits),
+            "x_write_data": In(WIDTH),
+            "ev_write": In(1),
+            "ev_write_index": In(parameters.index_bits),
+            "ev_write_state": In(state_bits),
+            "ev_write_data": In(WIDTH),
+            "half": In(1),
+            "in_valid": In(1),
+            "in_wealth": In(signed(WIDTH)),
+            "in_state": In(state_bits),
+            "in_h": In(parameters.place_bits),
+            "out_valid": Out(1),
+            "over": Out(1),
+        }
+        if parameters.last:
+            ports |= {
+                "index": Out(parameters.index_bits),
+                "value": Out(signed(WIDTH)),
+                "infeasible": Out(1),
+                "saturated": Out(1),
+            }
+        else:
+            ports |= {
+                "out_wealth": Out(signed(WIDTH)),
+                "out_state": Out(state_bits),
+                "out_h": Out(parameters.place_bits + 1),
+            }
+        super().__init__(ports)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        parameters = self.parameters
+        latency = parameters.latency
+        decided = latency - 1 - (CLAMP_CLOCKS if parameters.last else 0)
+        m.submodules.grid = grid = Banks(parameters.grid_memory)
+        m.submodules.values = values = Banks(parameters.value_memory)
+
+        step_bits = parameters.step_bits
+        m.d.sync += [
+            grid.write.eq(self.x_write & ~self.x_write_index[:step_bits].any()),
+            grid.write_place.eq(self.x_write_index[step_bits:]),
+            grid.write_data.eq(self.x_write_data),
+            values.write.eq(self.ev_write & ~self.ev_write_index[:step_bits].any()),
+            values.write_place.eq(self.ev_write_index[step_bits:]),
+            values.write_inner.eq(Cat(self.ev_write_state[: parameters.state_bits], ~self.half)),
+            values.write_data.eq(self.ev_write_data),
+        ]
+
+        # The wealth waits for X in registers; everything else that passes goes round in RAM.
+        x_time = parameters.grid_memory.latency
+        wealth = p.delay(p.input(self.in_wealth), x_time)
+        width = parameters.state_bits + parameters.place_bits
+        passing = delay_line(
+            m, Cat(self.in_state[: parameters.state_bits], self.in_h), width, parameters.value_read
+        )
+        state = Timed(passing[: parameters.state_bits], parameters.value_read)
+        h = Timed(passing[parameters.state_bits :], parameters.value_read)
+        m.d.comb += [
+            grid.h.eq(self.in_h),
+            values.h.eq(h.value),
+            values.inner.eq(Cat(state.value, self.half)),
+        ]
+
+        ports = UtilityPorts.of(self)
+        objectives: list[Timed] = []
+        feasible: list[Timed] = []
+        over: list[Value] = []
+        objective_time = x_time + EvaluatorParameters().latency
+        for j in parameters.candidates:
+            evaluator = EvaluatorInstance(ports)
+            m.submodules[f"evaluator{j}"] = evaluator
+            m.d.comb += [
+                evaluator.wealth.eq(wealth.value),
+                evaluator.x.eq(getattr(grid, f"word{j}")),
+                evaluator.ev.eq(getattr(values, f"word{j}")),
+            ]
+            objectives.append(Timed(evaluator.objective, objective_time))
+            feasible.append(Timed(evaluator.feasible, objective_time))
+            over.append(evaluator.over)
+
+        def at_decision(word: Timed) -> Value:
+            return p.delay(word, decided - word.time).value
+
+        order = _Order(p, objectives, feasible)
+        valid = p.input(self.in_valid)
+        m.d.comb += self.out_valid.eq(p.valid(valid, latency))
+        over_time = Timed(Cat(*over).any() & p.valid(valid, objective_time), objective_time)
+        m.d.comb += self.over.eq(p.valid(over_time, latency))
+        if parameters.last:
+            winner = [order.wins(k) for k in range(BANKS)]
+            chosen = Signal(signed(OBJECTIVE_BITS), reset_less=True)
+            m.d.sync += chosen.eq(
+                Cat(*(at_decision(o) for o in objectives)).word_select(_encode(winner), OBJECTIVE_BITS).as_signed()
+            )
+            none = p.register(~Cat(*winner).any(), decided)
+            outside = chosen[-1] ^ chosen[-2]
+            clamped = Mux(chosen[-1], MINIMUM, MAXIMUM).as_signed()
+            value = Mux(none.value, MINIMUM, Mux(outside, clamped, chosen[:WIDTH].as_signed()))
+            index = p.register(at_decision(h) + _encode(winner), decided)
+            ok = p.valid(valid, decided + 1)
+            m.d.sync += [
+                self.value.eq(value),
+                self.index.eq(index.value),
+                self.infeasible.eq(none.value & ok),
+                self.saturated.eq(outside & ~none.value & ok),
+            ]
+        else:
+            best = [order.wins_or_ties(k) for k in range(len(objectives))]
+            move = Mux(
+                best[1], Mux(best[0] == best[2], 2, Mux(best[0], 1, 3)), Mux(best[0] | ~Cat(*best).any(), 0, 4)
+            )
+            m.d.sync += self.out_h.eq(Cat(Const(0, 1), at_decision(h)) + move)
+            m.d.comb += self.out_state.eq(p.delay(state, latency - state.time).value)
+            m.d.comb += self.out_wealth.eq(delay_line(m, wealth.value, WIDTH, latency - wealth.time).as_signed())
+        return m
+
+
+def _encode(one_hot: list[Value]) -> Value:
+    """Index of the one bit that is set, 0 where none is."""
+    return Cat(one_hot[1] | one_hot[3], one_hot[2] | one_hot[3])
+
+
+class _Order:
+    """All comparisons among candidates, two clocks behind the objectives."""
+
+    def __init__(self, p: Pipeline, objectives: list[Timed], feasible: list[Timed]) -> None:
+        # Unsigned order is signed order once the sign bit is inverted.
+        biased = [o.map(lambda value: value ^ (1 << (OBJECTIVE_BITS - 1))) for o in objectives]
+        count = range(len(objectives))
+        self._at_least: dict[tuple[int, int], Value] = {}
+        self._above: dict[tuple[int, int], Value] = {}
+        for i in count:
+            for k in range(i + 1, len(objectives)):
+                low = [p.compute(f, biased[i].map(_low), biased[k].map(_low)) for f in (_less, _equal)]
+                high = [p.compute(f, biased[i].map(_high), biased[k].map(_high)) for f in (_less, _equal)]
+
+                def less(fi: Value, fk: Value, l: Value, hl: Value, he: Value) -> Value:
+                    return fk & (~fi | hl | (he & l))
+
+                def at_most(fi: Value, fk: Value, l: Value, e: Value, hl: Value, he: Value) -> Value:
+                    return ~fi | (fk & (hl | (he & (l | e))))
+
+                flags = (feasible[i], feasible[k])
+                # A tie of two infeasible candidates counts as both at least the other, and neither wins.
+                k_above = p.compute(less, *flags, low[0], *high).value
+                k_at_least = p.compute(at_most, *flags, *low, *high).value
+                self._above[k, i] = k_above
+                self._at_least[k, i] = k_at_least
+                self._above[i, k] = ~k_at_least
+                self._at_least[i, k] = ~k_above
+        self._feasible = [p.delay(f, 2).value for f in feasible]
+        self._count = len(objectives)
+
+    def wins_or_ties(self, k: int) -> Value:
+        """Candidate ``k`` is feasible and none is above it."""
+        others = (self._at_least[k, i] for i in range(self._count) if i != k)
+        return self._feasible[k] & Cat(*others).all()
+
+    def wins(self, k: int) -> Value:
+        """Candidate ``k`` is the lowest among those that win or tie."""
+        before = (self._above[k, i] for i in range(k))
+        after = (self._at_least[k, i] for i in range(k + 1, self._count))
+        return self._feasible[k] & Cat(*before, *after).all()
+
+
+def _low(value: Value) -> Value:
+    return value[:SEGMENT]
+
+
+def _high(value: Value) -> Value:
+    return value[SEGMENT:]
+
+
+def _less(a: Value, b: Value) -> Value:
+    return a < b
+
+
+def _equal(a: Value, b: Value) -> Value:
+    return a == b
