@@ -22,6 +22,7 @@ from host.solve import solve
 
 REFUSED = 2
 INTERRUPTED = 130
+MODELS = {"rbc": rbc}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code 0: solved; 1: not solved, for example at the sweep limit; 2: refused; 130: interrupted.",
         allow_abbrev=False,
     )
-    solving.add_argument("model", nargs="?", default="rbc", choices=["rbc"], help="real business cycle (the default)")
+    # No `choices`: they would blame the value of a mistyped option for being no model.
+    solving.add_argument("model", nargs="?", default="rbc", help="rbc, the real business cycle (the default)")
 
     def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:
         group.add_argument(flag, type=kind, default=default, metavar="N" if kind is int else "X", help=text)
@@ -92,8 +94,10 @@ def _solve(given: argparse.Namespace) -> int:
         check_target("out", given.out, (".npz",))
     if given.plot is not None:
         check_plot(given.plot)
+    if given.model not in MODELS:
+        raise ProblemError(f"model must be one of {', '.join(map(repr, MODELS))}, not {given.model!r}")
     names = ("grid", "states", "beta", "eta", "alpha", "delta", "rho", "sigma")
-    problem = rbc(**{name: getattr(given, name) for name in names})
+    problem = MODELS[given.model](**{name: getattr(given, name) for name in names})
     result = solve(
         problem,
         tol=given.tol,

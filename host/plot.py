@@ -74,22 +74,24 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None) -> Figure:
     if not result.success:
         title += f" ({result.status})"
     left, right = figure.subplots(1, 2)
+    unit = "" if problem.asset == "x" else ", units of the good"
     colours = colormaps["viridis"](np.linspace(0.0, 0.88, problem.states))
     named = set(np.linspace(0, problem.states - 1, min(problem.states, LEGEND_ROWS)).round().astype(int).tolist())
     for s in range(problem.states):
         label = (problem.labels[s] if problem.labels else f"state {s}") if s in named else None
         left.plot(problem.grid, value[:, s], color=colours[s], label=label, linewidth=1.4)
         right.plot(problem.grid, saving[:, s], color=colours[s], label=label, linewidth=1.4)
-    right.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--", label="keeps x: x' = x")
+    right.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
     left.set_title("Value")
     left.set_ylabel("V(x, s), units of utility")
-    right.set_title("Policy")
-    right.set_ylabel("x' - x, units of x")
+    right.set_title("Policy, as saving")
+    right.set_ylabel(f"x' - x{unit}")
     for axes in (left, right):
-        axes.set_xlabel(f"{problem.asset}, units of the good" if problem.asset != "x" else "x")
+        axes.set_xlabel(f"{problem.asset}{unit}")
         axes.margins(x=0.01)
         axes.grid(alpha=0.3)
-    right.legend(fontsize="small")
+    # Outside the axes, where it hides no line.
+    figure.legend(*right.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
     figure.suptitle(title)
     if path is not None:
         with replacing(check_target("plot", path, SUFFIXES)) as neighbour:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,34 +12,52 @@ from numpy.typing import NDArray
 from host.devices.base import DeviceError, Progress
 from hw.parameters import MachineParameters
 from hw.registers import Table
+from sim.cache import SimulationError
 
 if TYPE_CHECKING:
     from sim.board import SimulatedBoard
+
+
+@contextlib.contextmanager
+def _device_errors() -> Iterator[None]:
+    try:
+        yield
+    except SimulationError as error:
+        raise DeviceError(str(error)) from error
 
 
 class RtlDevice:
     """The simulated board as a :class:`~host.devices.base.Device`."""
 
     name = "rtl"
-    clocks_source = "counted by the gateware in simulation"
 
     def __init__(self, board: SimulatedBoard) -> None:
         self._board = board
 
+    @property
+    def clocks_source(self) -> str:
+        speed = self._board.clocks_simulated / max(self._board.seconds_simulating, 1e-9)
+        return f"counted by the gateware in simulation, at {speed:,.0f} clocks a second"
+
     def read_register(self, name: str) -> int:
-        return int(self._board.read_register(name))
+        with _device_errors():
+            return self._board.read_register(name)
 
     def write_register(self, name: str, value: int) -> None:
-        self._board.write_register(name, value)
+        with _device_errors():
+            self._board.write_register(name, value)
 
     def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
-        self._board.write_block(table, first, words)
+        with _device_errors():
+            self._board.write_block(table, first, words)
 
     def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
-        return self._board.read_block(table, first, count)
+        with _device_errors():
+            return self._board.read_block(table, first, count)
 
     def wait(self, seconds: float) -> bool:
-        return bool(self._board.wait(seconds))
+        with _device_errors():
+            return self._board.wait(seconds)
 
     def close(self) -> None:
         self._board.close()
@@ -54,10 +74,7 @@ def open_rtl(parameters: MachineParameters, progress: Progress | None = None) ->
     try:
         from hw.verilog import generate
         from sim.board import SimulatedBoard
-        from sim.cache import SimulationError
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error
-    try:
+    with _device_errors():
         return RtlDevice(SimulatedBoard(generate(parameters), progress=progress))
-    except SimulationError as error:
-        raise DeviceError(str(error)) from error

@@ -1,0 +1,179 @@
+"""The command line: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from host_fakes import BruteDevice, interrupt_main_after
+
+import beltline as bl
+from host.cli import main
+from host.devices import DEVICES, DeviceError
+
+ROOT = Path(bl.__file__).parent
+
+
+@pytest.fixture
+def brute(monkeypatch: pytest.MonkeyPatch) -> list[BruteDevice]:
+    """Let ``--device model`` be the brute-force device; the list holds those opened."""
+    opened: list[BruteDevice] = []
+
+    def make(parameters: Any, progress: Any) -> BruteDevice:
+        opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
+        return opened[-1]
+
+    monkeypatch.setitem(DEVICES, "model", make)
+    return opened
+
+
+SMALL = ["solve", "--grid", "32", "--tol", "1e-3"]
+
+
+def test_solves_and_writes(brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    assert main([*SMALL, "--out", str(out), "--plot", str(plot)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[0] == "RBC, 32 grid points x 4 states, on device brute"
+    assert lines[-2:] == [f"  written       {out}", f"  written       {plot}"]
+    assert bl.load(out).success
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert sorted(os.listdir(tmp_path)) == ["a.npz", "a.png"]
+
+
+def test_options_reach_the_problem(brute: list[BruteDevice], tmp_path: Path) -> None:
+    options = {"beta": 0.97, "eta": 3.0, "alpha": 0.3, "delta": 0.02, "rho": 0.9, "sigma": 0.01, "states": 2}
+    given = [f"--{name}={value}" for name, value in options.items()]
+    out = tmp_path / "a.npz"
+    assert main(["solve", "rbc", "--grid=16", *given, "--tol=1e-4", f"--out={out}", "--quiet", "--no-verify"]) == 0
+    result, same = bl.load(out), bl.rbc(grid=16, **options)  # type: ignore[arg-type]
+    for name in ("grid", "wealth", "transition", "start"):
+        assert (getattr(result.problem, name) == getattr(same, name)).all()
+    assert (result.problem.beta, result.problem.eta, result.tol, result.verified) == (0.97, 3.0, 1e-4, False)
+
+
+def test_quiet(brute: list[BruteDevice], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_sweep_limit_is_exit_code_1_and_still_written(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.npz"
+    assert main([*SMALL, "--max-sweeps", "5", "--out", str(out)]) == 1
+    printed = capsys.readouterr()
+    assert re.fullmatch(r"beltline solve: not solved: The largest change of V is still .* needed\.\n", printed.err)
+    assert printed.err.count("\n") == 1
+    assert f"written       {out}" in printed.out
+    assert bl.load(out).status == "sweep limit reached"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--grid", "1"], "grid must be a whole number from 2 to 1048576, not 1"),
+        (["--grid", "1e3"], "argument --grid: invalid int value: '1e3'"),
+        (["--grid", "70000"], "grid has 70000 points, more than the 65536 that the largest build can hold"),
+        (["--states", "17"], "transition has 17 states, more than the 16 that the largest build can hold"),
+        (["--beta", "1"], "beta must be a number above 0 and below 1, not 1.0"),
+        (["--beta", "nan"], "beta must be a number above 0 and below 1, not nan"),
+        (["--eta", "-1"], "eta must be a number above 0 and at most 16, not -1.0"),
+        (["--tol", "0"], "tol must be a number above 0, not 0.0"),
+        (["--tol", "1e-18"], "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits"),
+        (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
+        (["--device", "board"], "device must be one of 'model', 'rtl', not 'board'"),
+        (["--out", "a.txt"], "out must end in .npz, not 'a.txt'"),
+        (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
+        (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
+        (["--plot", "no/such/a.png"], "plot 'no/such/a.png' is in a directory that does not exist"),
+        (["--gird", "5"], "unrecognized arguments: --gird"),
+        (["aiyagari"], "model must be one of 'rbc', not 'aiyagari'"),
+    ],
+)
+def test_refused_before_any_work(
+    brute: list[BruteDevice], capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert main(["solve", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r"beltline( solve)?: " + re.escape(sentence) + r".*\n", printed.err)
+    assert brute == []
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_unwritable_directory(brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tmp_path.chmod(0o500)
+    assert main([*SMALL, "--out", str(tmp_path / "a.npz")]) == 2
+    assert "is in a directory that cannot be written to" in capsys.readouterr().err
+    assert brute == []
+
+
+def test_device_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def missing(*_: object) -> Any:
+        raise DeviceError("there is no Verilator")
+
+    monkeypatch.setitem(DEVICES, "rtl", missing)
+    assert main([*SMALL, "--device", "rtl"]) == 2
+    assert capsys.readouterr() == ("", "beltline solve: there is no Verilator\n")
+
+
+def test_disk_that_refuses(
+    brute: list[BruteDevice], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bl.Result, "save", full)
+    assert main([*SMALL, "--quiet", "--out", str(tmp_path / "a.npz")]) == 1
+    assert capsys.readouterr().err == "beltline solve: [Errno 28] No space left on device\n"
+
+
+def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Endless(BruteDevice):
+        def write_register(self, name: str, value: int) -> None:
+            super().write_register(name, 0 if name == "EPSILON" else value)
+
+    monkeypatch.setitem(DEVICES, "model", lambda p, _: Endless(p.grid, p.states, p.results))
+    timer = interrupt_main_after(0.5)
+    code = main([*SMALL, "--max-sweeps", "4000000000", "--out", str(tmp_path / "a.npz")])
+    timer.cancel()
+    assert code == 130
+    assert capsys.readouterr() == ("", "beltline solve: interrupted, nothing was written\n")
+    assert os.listdir(tmp_path) == []
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "beltline", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_as_a_program() -> None:
+    version = run("--version")
+    assert (version.returncode, version.stdout) == (0, f"beltline {bl.__version__}\n")
+    refused = run("solve", "--beta", "1.2")
+    assert refused.returncode == 2
+    assert refused.stderr == "beltline solve: beta must be a number above 0 and below 1, not 1.2\n"
+    nothing = run()
+    assert nothing.returncode == 2
+    assert nothing.stderr.count("\n") == 1
+
+
+def test_help_names_units_and_defaults() -> None:
+    text = " ".join(run("solve", "--help").stdout.split())
+    for piece in (
+        "grid points of capital, up to 65536 (default 65536)",
+        "discount factor a quarter, between 0 and 1 (default 0.984)",
+        "in utility (default 1e-10)",
+        "model, rtl (default model)",
+        "Exit code 0: solved; 1: not solved",
+    ):
+        assert piece in text

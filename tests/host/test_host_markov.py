@@ -1,0 +1,80 @@
+"""Tauchen's chain against numerical integration of the normal density at 30 digits."""
+
+from __future__ import annotations
+
+import re
+
+import mpmath
+import numpy as np
+import pytest
+
+import beltline as bl
+
+
+@pytest.mark.parametrize(
+    ("n", "rho", "sigma", "mean", "width"),
+    [
+        (4, 0.95, 0.005, 0.0, 3.0),
+        (15, 0.99, 0.02058, 0.0, 1.5),
+        (2, 0.0, 1.0, 2.0, 3.0),
+        (5, -0.6, 0.3, -1.0, 2.0),
+        (7, 0.9, 10.0, 0.0, 4.0),
+    ],
+)
+def test_against_integration(n: int, rho: float, sigma: float, mean: float, width: float) -> None:
+    grid, transition = bl.tauchen(n, rho, sigma, mean, width)
+    with mpmath.workdps(30):
+        r, sd = mpmath.mpf(rho), mpmath.mpf(sigma)
+        half = width * sd / mpmath.sqrt(1 - r**2)
+        points = [mean - half + 2 * half * i / (n - 1) for i in range(n)]
+        step = points[1] - points[0]
+        for i in range(n):
+            assert abs(grid[i] - points[i]) <= 4e-16 * float(abs(mean) + half)
+            centre = mean * (1 - r) + r * points[i]
+            for j in range(n):
+                low = (points[j] - step / 2 - centre) / sd if j > 0 else mpmath.mpf(-60)
+                high = (points[j] + step / 2 - centre) / sd if j < n - 1 else mpmath.mpf(60)
+                # Where an interval lies in a tail, nearly all of it is at the end next to the centre.
+                start, end = max(low, min(high, 0) - 20), min(high, max(low, 0) + 20)
+                # The quadrature's error is absolute: scaled by the largest density, it is relative.
+                top = min(max(mpmath.mpf(0), start), end)
+                exact = mpmath.npdf(top) * mpmath.quad(
+                    lambda y, top=top: mpmath.exp((top - y) * (top + y) / 2),
+                    mpmath.linspace(start, end, 3 + int(end - start)),
+                )
+                # The arguments of the tails are rounded in double precision: relative error grows with their square.
+                far = float(max(abs(low), abs(high)) if 0 < j < n - 1 else min(abs(low), abs(high)))
+                assert transition[i, j] == pytest.approx(float(exact), rel=1e-15 * (20 + far**2), abs=1e-300)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 9, 16, 101])
+def test_rows_sum_to_one_and_nothing_is_negative(n: int) -> None:
+    grid, transition = bl.tauchen(n, 0.95, 0.005)
+    assert grid.shape == (n,)
+    assert transition.shape == (n, n)
+    assert np.abs(transition.sum(axis=1) - 1).max() <= 2.3e-16
+    assert transition.min() >= 0
+    assert np.allclose(transition, transition[::-1, ::-1], rtol=1e-12, atol=0)
+
+
+def test_one_state_is_the_mean() -> None:
+    grid, transition = bl.tauchen(1, 0.5, 0.1, mean=0.25)
+    assert grid.tolist() == [0.25]
+    assert transition.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((0, 0.5, 0.1), "n must be a whole number from 1 to 1024, not 0"),
+        ((4.0, 0.5, 0.1), "n must be a whole number from 1 to 1024, not 4.0"),
+        ((4, 1.0, 0.1), "rho must be a number above -1 and below 1, not 1.0"),
+        ((4, 0.5, 0.0), "sigma must be a number above 0, not 0.0"),
+        ((4, 0.5, float("nan")), "sigma must be a number above 0, not nan"),
+        ((4, 0.5, 0.1, float("inf")), "mean must be a finite number, not inf"),
+        ((4, 0.5, 0.1, 0.0, -1), "width must be a number above 0, not -1"),
+    ],
+)
+def test_refusal(arguments: tuple[float, ...], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.tauchen(*arguments)  # type: ignore[arg-type]

@@ -1,0 +1,90 @@
+"""The RBC against its formulas at 40 digits, and its refusals."""
+
+from __future__ import annotations
+
+import re
+
+import mpmath
+import numpy as np
+import pytest
+
+import beltline as bl
+
+
+@pytest.mark.parametrize(
+    ("points", "changes"),
+    [(1024, {}), (65_536, {}), (33, {"eta": 1.0}), (64, {"eta": 5.0, "alpha": 0.3, "delta": 0.02, "states": 3})],
+)
+def test_tables(points: int, changes: dict[str, float]) -> None:
+    problem = bl.rbc(grid=points, **changes)  # type: ignore[arg-type]
+    given = {"beta": 0.984, "eta": 2.0, "alpha": 0.35, "delta": 0.01, "rho": 0.95, "sigma": 0.005, "states": 4}
+    given |= changes
+    n = int(given["states"])
+    assert problem.wealth.shape == problem.start.shape == (points, n)
+    assert (problem.beta, problem.eta) == (given["beta"], given["eta"])
+    with mpmath.workdps(40):
+        beta, eta, alpha, delta, rho, sigma = (
+            mpmath.mpf(given[name]) for name in ("beta", "eta", "alpha", "delta", "rho", "sigma")
+        )
+        half = 3 * sigma / mpmath.sqrt(1 - rho**2)
+        z = [mpmath.exp(-half + 2 * half * s / (n - 1)) for s in range(n)]
+        steady = [((1 / beta - 1 + delta) / (alpha * v)) ** (1 / (alpha - 1)) for v in z]
+        low, high = mpmath.mpf(0.95) * steady[0], mpmath.mpf(1.05) * steady[-1]
+        for i in (0, 1, points // 3, points - 1):
+            k = low + (high - low) * i / (points - 1)
+            assert problem.grid[i] == pytest.approx(float(k), rel=3e-15)
+            for s in range(n):
+                wealth = z[s] * k**alpha + (1 - delta) * k
+                assert problem.wealth[i, s] == pytest.approx(float(wealth), rel=3e-15)
+                c = z[s] * steady[s] ** alpha - delta * steady[s]
+                utility = mpmath.log(c) if eta == 1 else c ** (1 - eta) / (1 - eta)
+                assert problem.start[i, s] == pytest.approx(float(utility), rel=1e-14)
+
+
+def test_headline_numbers() -> None:
+    # kss(1) by hand: (0.02626.../0.35)^(-1/0.65); bounds as printed by an independent program to six digits.
+    problem = bl.rbc()
+    assert problem.points == 65_536
+    assert problem.grid[[0, -1]] == pytest.approx([47.428927, 60.771831], abs=1e-6)
+    steps = np.diff(problem.grid)
+    assert np.ptp(steps) < 1e-13
+    assert (problem.start == problem.start[0]).all()
+
+
+def test_one_state_is_the_deterministic_model() -> None:
+    problem = bl.rbc(grid=16, states=1)
+    assert problem.labels == ("z = 1.0000",)
+    assert problem.transition.tolist() == [[1.0]]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
+        ({"grid": 1e3}, "grid must be a whole number from 2 to 1048576, not 1000.0"),
+        ({"grid": True}, "grid must be a whole number from 2 to 1048576, not True"),
+        ({"grid": 10**12}, "grid must be a whole number from 2 to 1048576, not 1000000000000"),
+        ({"states": 0}, "states must be a whole number from 1 to 1024, not 0"),
+        ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
+        ({"eta": 20}, "eta must be a number above 0 and at most 16, not 20"),
+        ({"alpha": 1.0}, "alpha must be a number above 0 and below 1, not 1.0"),
+        ({"alpha": "a"}, "alpha must be a number above 0 and below 1, not 'a'"),
+        ({"delta": -0.1}, "delta must be a number from 0 to 1, not -0.1"),
+        ({"rho": 1}, "rho must be a number above -1 and below 1, not 1"),
+        ({"sigma": 0}, "sigma must be a number above 0, not 0"),
+        ({"width": float("inf")}, "width must be a number above 0, not inf"),
+        (
+            {"beta": 1e-300},
+            "the stationary capital of this calibration runs from 0 to 0, beyond double precision: "
+            "change beta, alpha, delta or sigma",
+        ),
+        (
+            {"alpha": 0.999, "grid": 16},
+            "the stationary capital of this calibration runs from inf to inf, beyond double precision: "
+            "change beta, alpha, delta or sigma",
+        ),
+    ],
+)
+def test_refusal(arguments: dict[str, float], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.rbc(**arguments)  # type: ignore[arg-type]
