@@ -21,7 +21,8 @@ all infeasible        2: they tie at -inf    0: go left
 the infeasible half of the grid, and no later stage comes back. This can happen in the first stage only: where candidate
 1 of a stage is feasible, so is candidate 1 of the next, because it lies below a feasible maximiser. So with
 single-peaked objectives and ``N_k >= 8`` the published rule is wrong in exactly the states with a feasible choice and
-``W(x, s) <= X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them. ``python -m gpu_ref.published_rule`` shows it.
+``W(x, s) <= X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them:
+``python -m gpu_ref.published_rule`` shows it.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ What :func:`random_problem` promises of every problem it draws:
 - ``|V0| < 1e4`` and, at the best choice, ``|U| < 1e4`` (``"ties"``: up to 2,000 points). Infeasible and barely
   feasible *candidates* are there as well, and utility of the latter has no bound;
 - the objective of the first sweep, the one from ``V0``, has a single peak in every state: strictly concave in ``x'``,
-  by a margin above rounding in ``float64`` (up to some hundreds of points), except for the exact ties of kind ``"ties"``.
+  by a margin above rounding in ``float64`` (up to some hundreds of points), but for the exact ties of kind ``"ties"``.
   Later sweeps start from a computed ``V``, whose concavity a coarse grid does not guarantee.
 
 Kinds, drawn by chance unless given: ``"general"``, and ``"ties"``, where every state that can afford two candidates or
