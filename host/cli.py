@@ -85,7 +85,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"beltline solve: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("beltline solve: interrupted, nothing was written", file=sys.stderr)
+        print("beltline solve: interrupted", file=sys.stderr)
         return INTERRUPTED
 
 

@@ -130,6 +130,8 @@ def run(
     if Status.BAD_CONFIGURATION in status:
         raise DeviceError(f"device {device.name!r} refused its configuration (status {status!r})")
     sweeps = device.read_register("SWEEPS")
+    if sweeps == 0 and Status.STOPPED in status:
+        raise DeviceError(f"device {device.name!r} was stopped before its first sweep")
     points, states = image.start.shape
     kept = 1 if horizon is None else max(1, min(sweeps, horizon))
     with timed(timing, "read"):

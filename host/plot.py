@@ -91,7 +91,7 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None) -> Figure:
         axes.margins(x=0.01)
         axes.grid(alpha=0.3)
     # Outside the axes, where it hides no line.
-    figure.legend(*right.get_legend_handles_labels(), loc="outside right upper", fontsize="small")
+    figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize="small")
     figure.suptitle(title)
     if path is not None:
         with replacing(check_target("plot", path, SUFFIXES)) as neighbour:

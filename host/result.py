@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import json
 import os
+import textwrap
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 CLOCK_HZ = 250e6
 """The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
 measurement, until a build closes timing there."""
+
+REPORT_WIDTH = 118
+"""Columns of a printed report."""
 
 FILE_FORMAT = 1
 """Version of what :meth:`Result.save` writes."""
@@ -131,10 +135,13 @@ class Result:
             ("numbers", f"64-bit fixed point, {self.money_bits} fraction bits of money, {self.value_bits} of value"),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
+        margin = " " * 16
+        wrapped = [
+            textwrap.fill(f"  {name:<14}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
+            for name, text in rows
+        ]
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
-        return "\n".join(
-            [f"{problem.name}, {size}, on device {self.device}", *(f"  {name:<14}{text}" for name, text in rows)]
-        )
+        return "\n".join([f"{problem.name}, {size}, on device {self.device}", *wrapped])
 
     __repr__ = __str__
 

@@ -157,8 +157,8 @@ def _outcome(
         return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, (
-            f"The run ended {after}, but {quality.missed}; the objective has more than one peak there, "
-            f"which this engine cannot search."
+            f"The run ended {after}, but {quality.missed}: "
+            f"the objective has more than one peak, which this engine cannot search, or the device erred."
         )
     if Status.STOPPED in done.status:
         return Outcome.STOPPED, f"The run was stopped {after}, with the last change of V at {change:.3g}."

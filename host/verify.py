@@ -102,8 +102,9 @@ def _one_sweep(
     doubt = float_rounding(problem, consumption, largest)
     # Twice: the device's sweep started from the V before, whose exact choice may be another one.
     rounding = 2 * (fixed_rounding(problem, image, consumption, largest) + doubt)
-    # A choice was the best for the V before: it may lose the slack there and again here.
-    missed = ~((gap <= slack + rounding) & (loss <= 2 * (slack + rounding)))
+    # A choice was the best for the V before: it may lose the slack there and again here. Rounding is infinite where a
+    # choice leaves no consumption, or none that the unit of money resolves.
+    missed = ~((gap <= slack + rounding) & (loss <= 2 * (slack + rounding)) & np.isfinite(rounding))
     error = float(doubt[np.isfinite(doubt)].max(initial=0.0))
     if not missed.any():
         return float(gap.max()), error, None

@@ -72,9 +72,19 @@ def open_rtl(parameters: MachineParameters, progress: Progress | None = None) ->
         A tool is missing or failed.
     """
     try:
+        from amaranth.back.verilog import YosysError
+
         from hw.verilog import generate
         from sim.board import SimulatedBoard
+        from sim.yosys import use_yosys
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error
     with _device_errors():
-        return RtlDevice(SimulatedBoard(generate(parameters), progress=progress))
+        use_yosys(progress)
+        if progress:
+            progress("writing the gateware as Verilog")
+        try:
+            files = generate(parameters)
+        except YosysError as error:
+            raise DeviceError(f"Yosys did not turn the gateware into Verilog: {error}") from error
+        return RtlDevice(SimulatedBoard(files, progress=progress))

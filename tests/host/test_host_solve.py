@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import re
+import sys
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from host_fakes import BruteDevice, HillDevice, interrupt_main_after, problem
 
 import beltline as bl
 import host.driver
+import host.progress
 from gpu_ref.brute_force import sweep as brute_sweep
 from host.devices import DEVICES, DeviceError
 from host.formats import modulus
@@ -141,7 +144,8 @@ def test_planted_value_is_caught(change: int) -> None:
     assert result.verified
     assert re.fullmatch(
         r"The run ended after 219 sweeps, but an exact double-precision sweep finds the maximum missed by \S+ "
-        r"at grid point \d+, state \d; the objective has more than one peak there, which this engine cannot search\.",
+        r"at grid point \d+, state \d: the objective has more than one peak, which this engine cannot search, "
+        r"or the device erred\.",
         result.message,
     )
     clean = bl.solve(problem(), device=BruteDevice())
@@ -153,7 +157,13 @@ def test_planted_value_is_caught(change: int) -> None:
 def test_planted_policy_is_caught(change: int) -> None:
     result = bl.solve(problem(), device=BruteDevice(fault=plant(Table.POLICY, 15 * 3 + 1, change)))
     assert (result.success, result.status) == (False, "not verified")
-    assert "at grid point 15, state 1;" in result.message
+    assert "at grid point 15, state 1:" in result.message
+
+
+def test_planted_unaffordable_policy_is_caught() -> None:
+    result = bl.solve(problem(), device=BruteDevice(fault=plant(Table.POLICY, 0, 22)))
+    assert (result.success, result.status) == (False, "not verified")
+    assert "maximum missed by inf at grid point 0, state 0:" in result.message
 
 
 def test_planted_fault_in_an_age_is_caught() -> None:
@@ -162,7 +172,7 @@ def test_planted_fault_in_an_age_is_caught() -> None:
     fault = plant(Table.V, slot * 40 + 7 * 2 + 1, 2**20)
     result = bl.solve(given, device=BruteDevice(results=160, fault=fault))
     assert result.status == "not verified"
-    assert "at grid point 7, state 1, age 3;" in result.message
+    assert "at grid point 7, state 1, age 3:" in result.message
 
 
 def convex_kink(bonus: float) -> bl.Problem:
@@ -209,6 +219,15 @@ def test_infeasibility_is_loud() -> None:
     result = bl.solve(problem(), device=BruteDevice(fault=fault))
     assert (result.success, result.status) == (False, "infeasible")
     assert result.policy.max() < 24
+
+
+def test_device_stopped_before_its_first_sweep() -> None:
+    def fault(device: BruteDevice) -> None:
+        device.status = Status.DONE | Status.STOPPED
+        device.registers["SWEEPS"] = 0
+
+    with pytest.raises(DeviceError, match=r"^device 'brute' was stopped before its first sweep$"):
+        bl.solve(problem(), device=BruteDevice(fault=fault))
 
 
 def test_stopped_device() -> None:
@@ -313,6 +332,24 @@ def test_progress() -> None:
     assert re.fullmatch(r"sweep 3 of at most 10,000, largest change of V \d\.\d\de[-+]\d\d", lines[2])
     assert len(lines) == 219
     assert lines[-1] == "verifying with an exact sweep in double precision"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_line_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    bl.solve(problem(), device=SlowDevice())
+    assert terminal.getvalue() == ""
+    monkeypatch.setattr(host.progress, "QUIET_SECONDS", 0.0)
+    bl.solve(problem(), device=SlowDevice())
+    assert terminal.getvalue().startswith("\r\x1b[Ksweep 1 of at most 10,000, largest change of V ")
+    assert terminal.getvalue().endswith("verifying with an exact sweep in double precision\r\x1b[K")
+    bl.solve(problem(), device=SlowDevice(), progress=False)
+    assert terminal.getvalue().count("verifying") == 1
 
 
 def test_silent_by_default_without_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
