@@ -290,20 +290,30 @@ def single_peaked(ev: NDArray[np.int64], x: NDArray[np.int64], room: NDArray[np.
 class SoftwareMachine:
     """The machine's tables, run and counters, without its clock: the clocks are those that the gateware would take.
 
+    Parameters
+    ----------
+    parameters
+        The build.
+    stage_by_stage
+        Never take the fast path, whose results are the same.
+
     Attributes
     ----------
     x, w, v
-        int64, the built sizes ``(grid,)``, ``(grid * states,)``, ``(results,)``, in table order.
+        int64 tables of the built sizes ``(grid,)``, ``(grid * states,)``, ``(results,)``, in table order.
     q
         uint64, ``(states * states,)``, row stride the built ``states``.
     policy
         int64, ``(results,)``.
     status, sweeps, states_done, clocks, norm
         As in the registers.
+    literal_sweeps
+        How many of the sweeps went stage by stage.
     """
 
-    def __init__(self, parameters: MachineParameters) -> None:
+    def __init__(self, parameters: MachineParameters, stage_by_stage: bool = False) -> None:
         self.parameters = parameters
+        self._stage_by_stage = stage_by_stage
         self.x = np.zeros(parameters.grid, np.int64)
         self.w = np.zeros(parameters.grid * parameters.states, np.int64)
         self.q = np.zeros(parameters.states * parameters.states, np.uint64)
@@ -351,8 +361,13 @@ class SoftwareMachine:
         self._room = curvature_room(points, self._wealth, constants)
         # The largest utility of all; where it is out of range, which candidates are looked at makes a difference.
         top, excess = consumption_word(self._wealth.max(), points[0])
-        self._literal = bool(excess or UtilityParameters().model(top, constants)[2])
-        self._literal = self._literal or bool((points[1:] <= points[:-1]).any() or (self.x[grid:] < MAXIMUM).any())
+        self._literal = bool(
+            self._stage_by_stage
+            or excess
+            or UtilityParameters().model(top, constants)[2]
+            or (points[1:] <= points[:-1]).any()
+            or (self.x[grid:] < MAXIMUM).any()
+        )
         self._warm = False
         self._kept = np.empty((grid, states, 3), np.int64)
         self._found = np.zeros((grid, states), np.int64)
