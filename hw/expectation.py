@@ -23,9 +23,9 @@ _SUM_BITS = FRACTION + WIDTH + 5
 _HALF_MASK = (1 << 32) - 1
 
 
-@njit(cache=True)
-def expectation_word(values, row):  # type: ignore[no-untyped-def]
-    """``(ev, saturated)``: the sum of ``values[k] row[k] / 2**64``, rounded once (compiled code only).
+@njit(cache=True, inline="always")
+def _expectation_word(values, x, q, s):  # type: ignore[no-untyped-def]
+    """``(ev, saturated)``: the sum of ``values[x, k] q[s, k] / 2**64``, rounded once.
 
     Up to 16 products can pass 128 bits, so the upper words are summed in two halves.
     """
@@ -33,8 +33,8 @@ def expectation_word(values, row):  # type: ignore[no-untyped-def]
     carries = np.int64(0)
     middle = np.int64(0)
     top = np.int64(0)
-    for k in range(values.size):
-        product_high, product_low = multiply_signed(values[k], row[k])
+    for k in range(values.shape[1]):
+        product_high, product_low = multiply_signed(values[x, k], q[s, k])
         low += product_low
         carries += np.int64(low < product_low)
         middle += np.int64(product_high & np.uint64(_HALF_MASK))
@@ -53,7 +53,7 @@ def expectation_word(values, row):  # type: ignore[no-untyped-def]
 def _expectation_array(values, q, ev, flags):  # type: ignore[no-untyped-def]
     for x in prange(values.shape[0]):
         for s in range(values.shape[1]):
-            ev[x, s], flags[x, s] = expectation_word(values[x], q[s])
+            ev[x, s], flags[x, s] = _expectation_word(values, x, q, s)
 
 
 @dataclass(frozen=True)

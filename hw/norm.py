@@ -8,12 +8,22 @@ import numpy as np
 from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from numba import njit, prange
 from numpy.typing import NDArray
 
 from .numbers import WIDTH
 from .pipeline import Pipeline, Term
 
 _HALF = WIDTH // 2
+
+
+@njit(cache=True, parallel=True)
+def _norm(after, before):  # type: ignore[no-untyped-def]
+    norm = np.uint64(0)
+    for k in prange(after.size):
+        size = np.uint64(after[k]) - np.uint64(before[k])
+        norm = max(norm, size if after[k] >= before[k] else np.uint64(0) - size)
+    return norm
 
 
 @dataclass(frozen=True)
@@ -27,11 +37,7 @@ class NormParameters:
 
     def model(self, after: NDArray[np.int64], before: NDArray[np.int64]) -> int:
         """The norm, to the bit, for two int64 arrays of one shape; 0 for empty ones."""
-        if after.size == 0:
-            return 0
-        larger = np.maximum(after, before).view(np.uint64)
-        smaller = np.minimum(after, before).view(np.uint64)
-        return int((larger - smaller).max())
+        return int(_norm(after.reshape(-1), before.reshape(-1)))
 
 
 class Norm(wiring.Component):
