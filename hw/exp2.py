@@ -65,7 +65,8 @@ def _exp2_array(f):  # type: ignore[no-untyped-def]
 class Exp2Parameters:
     """``2**f`` for ``f`` in [0, 1), unsigned with 58 fraction bits; the result has 1 integer and 62 fraction bits.
 
-    Error below ``2**-61`` (the budget of :mod:`hw.tables`); never falls as ``f`` rises.
+    Error below ``2**-60.2``, and below ``2**-60.5`` of the result (the budget of :mod:`hw.tables`). Never falls as
+    ``f`` rises.
     """
 
     @property

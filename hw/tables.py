@@ -14,11 +14,11 @@
 | source of error of ``log2``, pre-rounding | bound |
 |---|---|
 | two tables of 64 fraction bits | ``2 * 2**-65`` |
-| ``z1`` and ``z2`` cut to 64 fraction bits | ``2 * 2**-64 / ln 2`` |
+| ``z1`` cut to 64 fraction bits: downwards | ``2**-64 / ln 2`` |
+| the product in ``z2`` cut to 64 fraction bits: upwards | ``2**-64 / ln 2`` |
 | quadratic instead of the series | ``2**-63.4`` |
-| ``z2`` cut to 26 bits in the square, the square to 26 | ``2**-63.7`` |
-| sum cut to 64 fraction bits | ``2**-64`` |
-| together | below ``2**-61.5`` |
+| ``z2`` cut to 26 bits in the square, the square to 25: upwards | ``2**-63.6`` |
+| together, either way | below ``2**-61.5`` |
 
 Two neighbouring 60-bit mantissas differ by more than ``2**-60.5`` in ``log2``, which is twice that: the sum never falls
 from one operand to the next, and rounding it to 58 fraction bits keeps that. A power of two has an exact logarithm.
@@ -29,10 +29,11 @@ from one operand to the next, and rounding it to 58 fraction bits keeps that. A 
 | source of error of ``2**f``, absolute | bound |
 |---|---|
 | tables of 64 fraction bits | ``3 * 2**-65`` |
-| ``T1 (1 + t2)`` cut to 64 fraction bits, its product with ``q`` from 44-bit operands | ``2**-63`` |
-| ``q``: minimax ``2**-68``, coefficients, cut to 64 fraction bits | ``2**-62.5`` |
+| ``T1 (1 + t2)`` and its product with ``q`` cut to 64 fraction bits | ``2**-63`` |
+| ``T1 (1 + t2)`` cut to 44 bits in that product | ``2**-63.5`` |
+| ``q``, twice: quadratic and coefficients ``2**-65.5``, square ``2**-63.7``, cut to 64 bits | ``2**-61.6`` |
 | result cut to 62 fraction bits | ``2**-62`` |
-| together | below ``2**-61`` |
+| together | below ``2**-60.2``, and ``2**-60.5`` of the result |
 
 Two neighbouring fractions differ by more than ``2**-58.6`` in ``2**f``, so this never falls either.
 """

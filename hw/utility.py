@@ -137,7 +137,7 @@ class UtilityParameters:
     candidate that can only lose) and ``over`` (the utility is ``2**63`` or more; the result is then ``2**63 - 1``).
 
     Error, in units of value, for ``eta`` in [0.2, 10]: half a unit (one rounding to nearest, halves away from zero) plus
-    ``|U|`` times ``ln 2 (|1 - eta| 2**-57.7 + 2**-57.9) + 2**-61``, that is less than ``2**-54.6`` of ``|U|`` even at
+    ``|U|`` times ``ln 2 (|1 - eta| 2**-57.7 + 2**-57.4) + 2**-60.5``, that is less than ``2**-54.6`` of ``|U|`` even at
     ``eta = 10``; at ``eta = 1`` plus ``2**(value - 57)`` units. Never falls as ``c`` rises: the logarithm, the
     multiply-add, the exponential and the rounding each do not.
     """
