@@ -1,18 +1,21 @@
 """Bench of any unit of fixed latency: operands in, results out, every result at its clock.
 
-The stimulus and the results are NumPy archives, so that the test that runs the bench compares whole arrays. Parameters:
-``stimulus`` (path: one array of unsigned words per input port), ``results`` (path to write: one array per output port),
-``outputs`` (output ports), ``constants`` (ports and the values they keep), ``valid`` (the pair of valid ports, or none),
-``latency`` in clocks, ``gaps`` (probability of a clock without operand).
+Stimulus and results are JSON files, so that the test that runs the bench compares whole arrays. Parameters:
+``stimulus`` (path: a list of unsigned words for each input port), ``results`` (path to write: the same for each output
+port), ``outputs`` (output ports), ``valid`` (the pair of valid ports, or none), ``latency`` in clocks, ``late`` (input
+ports whose word enters some clocks after the others of its operand), and ``segments``: how many operands, the
+probability ``gaps`` of a clock without operand, and the ``constants`` that some ports keep for so long.
 """
 
 from __future__ import annotations
 
+import json
 import random
+from collections import deque
+from pathlib import Path
 from typing import Any
 
 import cocotb
-import numpy as np
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
@@ -21,45 +24,63 @@ from sim.bench import bench_parameters
 
 @cocotb.test()
 async def stream(dut: Any) -> None:
-    """Drive all operands, with gaps or without; sample every output ``latency`` clocks after its operand."""
+    """Drive all operands; sample every output ``latency`` clocks after its operand, and see valid at no other clock."""
     parameters = bench_parameters()
-    latency, gaps, valid = parameters["latency"], parameters["gaps"], parameters["valid"]
-    with np.load(parameters["stimulus"]) as archive:
-        names = list(archive)
-        rows = list(zip(*(archive[name].tolist() for name in names), strict=True))
-    inputs = [getattr(dut, name) for name in names]
-    outputs = [getattr(dut, name) for name in parameters["outputs"]]
-    for name, value in parameters["constants"].items():
-        getattr(dut, name).value = value
-    if valid:
-        getattr(dut, valid[0]).value = 0
+    stimulus = json.loads(Path(parameters["stimulus"]).read_text())
+    names = list(stimulus)
+    rows = list(zip(*stimulus.values(), strict=True))
+    assert rows, "no operands"
+    if parameters["valid"]:
+        getattr(dut, parameters["valid"][0]).value = 0
     dut.rst.value = 1
     Clock(dut.clk, 10, unit="ns").start()
     await FallingEdge(dut.clk)
     await FallingEdge(dut.clk)
     dut.rst.value = 0
 
-    results: list[tuple[int, ...]] = []
-    expected = [False] * latency
-    queue = iter(rows)
-    sent = 0
-    while len(results) < len(rows):
-        send = sent < len(rows) and random.random() >= gaps
-        row = next(queue) if send else random.choice(rows)
-        sent += send
-        for port, word in zip(inputs, row, strict=True):
-            port.value = word
-        if valid:
-            getattr(dut, valid[0]).value = int(send)
-        expected.append(send)
-        await FallingEdge(dut.clk)
-        due = expected.pop(0) if latency == 0 else expected[-latency]
-        if valid:
-            seen = int(getattr(dut, valid[1]).value)
-            assert seen == due, f"{valid[1]} is {seen}, must be {int(due)}, after {len(results)} results"
-        if due:
-            results.append(tuple(int(port.value) for port in outputs))
+    results: list[list[int]] = []
+    first = 0
+    for segment in parameters["segments"]:
+        for name, value in segment["constants"].items():
+            getattr(dut, name).value = value
+        results += await _segment(dut, parameters, names, rows[first : first + segment["count"]], segment["gaps"])
+        first += segment["count"]
+    assert len(results) == len(rows), f"{len(results)} results of {len(rows)} operands"
     columns = zip(*results, strict=True)
-    arrays = {name: np.array(c, dtype=object) for name, c in zip(parameters["outputs"], columns, strict=True)}
-    narrow = {name: array.astype(np.uint64) for name, array in arrays.items()}
-    np.savez(parameters["results"], **narrow)  # type: ignore[arg-type]
+    Path(parameters["results"]).write_text(json.dumps(dict(zip(parameters["outputs"], columns, strict=True))))
+
+
+async def _segment(
+    dut: Any, parameters: dict[str, Any], names: list[str], rows: list[tuple[int, ...]], gaps: float
+) -> list[list[int]]:
+    """Drive ``rows``, one a clock but for gaps, in which all ports carry other operands; return the results."""
+    latency, late = parameters["latency"], parameters["late"]
+    valid_in, valid_out = (getattr(dut, name) for name in parameters["valid"]) if parameters["valid"] else (None, None)
+    outputs = [getattr(dut, name) for name in parameters["outputs"]]
+    ports = [(k, getattr(dut, name), late.get(name, 0)) for k, name in enumerate(names)]
+    delayed = max(late.values(), default=0)
+    driven = deque([random.choice(rows)] * delayed, maxlen=delayed + 1)
+    due = deque([False] * latency, maxlen=latency + 1)
+    results: list[list[int]] = []
+    sent = 0
+    # Some clocks more than the pipeline is deep: what then comes is left over.
+    left = latency + 4
+    while sent < len(rows) or left:
+        send = sent < len(rows) and random.random() >= gaps
+        if sent == len(rows):
+            left -= 1
+        driven.append(rows[sent] if send else random.choice(rows))
+        sent += send
+        for k, port, clocks in ports:
+            port.value = driven[-1 - clocks][k]
+        if valid_in is not None:
+            valid_in.value = int(send)
+        due.append(send)
+        await FallingEdge(dut.clk)
+        now = due[0] if latency == 0 else due[1]
+        if valid_out is not None:
+            seen = int(valid_out.value)
+            assert seen == now, f"valid is {seen}, must be {int(now)}, after {len(results)} results"
+        if now:
+            results.append([int(port.value) for port in outputs])
+    return results

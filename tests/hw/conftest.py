@@ -2,51 +2,87 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from amaranth.hdl import Elaboratable
-from numpy.typing import NDArray
+from hw_streams import Segment, Stream, with_gaps
 
-from sim.bench import run_bench
-
-Stream = Callable[..., dict[str, NDArray[np.uint64]]]
+from hw import verilog
+from sim.bench import run_bench, to_verilog
+from sim.yosys import use_yosys
 
 
 @pytest.fixture
 def stream(tmp_path: Path) -> Stream:
-    """Runs operands through a unit of fixed latency and returns its outputs, in the operands' order."""
+    """Runs operands through a unit of fixed latency and returns its outputs, in the operands' order.
+
+    Operands and outputs are unsigned words; an output is a uint64 array, or one of Python integers where it is wider.
+    Ports named in ``late`` get their word so many clocks after the others. Without ``segments``, half of the operands
+    enter back to back and half with gaps.
+    """
 
     def run(
         design: Elaboratable | Mapping[str, str],
-        operands: Mapping[str, NDArray[np.uint64]],
+        operands: Mapping[str, Sequence[int] | np.ndarray],
         outputs: Sequence[str],
         latency: int,
         *,
-        constants: Mapping[str, int] | None = None,
+        segments: Sequence[Segment] | None = None,
         valid: tuple[str, str] | None = ("operand_valid", "result_valid"),
-        gaps: float = 0.0,
-        top: str = "top",
-    ) -> dict[str, NDArray[np.uint64]]:
-        stimulus, results = tmp_path / "stimulus.npz", tmp_path / "results.npz"
-        np.savez(stimulus, **operands)  # type: ignore[arg-type]
+        late: Mapping[str, int] | None = None,
+        blocks: Sequence[str] = (),
+    ) -> dict[str, Any]:
+        stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
+        words = {name: [int(word) for word in column] for name, column in operands.items()}
+        count = len(next(iter(words.values())))
+        stimulus.write_text(json.dumps(words))
+        results.unlink(missing_ok=True)
         run_bench(
             design,
             "sim.benches.fixed_latency",
-            top=top,
             parameters={
                 "stimulus": str(stimulus),
                 "results": str(results),
                 "outputs": list(outputs),
-                "constants": dict(constants or {}),
                 "valid": valid,
                 "latency": latency,
-                "gaps": gaps,
+                "late": dict(late or {}),
+                "segments": [
+                    {"count": s.count, "gaps": s.gaps, "constants": dict(s.constants)}
+                    for s in segments or with_gaps(count)
+                ],
             },
+            blocks=blocks,
         )
-        with np.load(results) as archive:
-            return {name: archive[name] for name in outputs}
+        found = json.loads(results.read_text())
+        return {
+            name: np.array(column, dtype=np.uint64 if max(column) < 2**64 else object) for name, column in found.items()
+        }
 
     return run
+
+
+@pytest.fixture(scope="session")
+def shared_modules() -> dict[str, str]:
+    """The Verilog of the modules that others instance."""
+    use_yosys()
+    return verilog.shared_modules()
+
+
+@pytest.fixture(scope="session")
+def with_shared(shared_modules: dict[str, str]) -> Callable[[Elaboratable], dict[str, str]]:
+    """The Verilog files of a component, module ``top``, together with those of the modules that it instances."""
+
+    def files(component: Elaboratable) -> dict[str, str]:
+        text = to_verilog(component, "top")
+        used = {name: module for name, module in shared_modules.items() if name.removesuffix(".v") in text["top.v"]}
+        if "beltline_evaluator.v" in used:
+            used = shared_modules
+        return {**used, **text}
+
+    return files
