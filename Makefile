@@ -1,0 +1,61 @@
+# `make help` lists what there is. Everything is installed in .venv, for which no root is needed.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/sh
+
+# cocotb and Verilator call make themselves, and must not inherit this one's flags.
+unexport MAKEFLAGS MAKELEVEL
+
+# The first recent enough Python on the path, unless PYTHON names one.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && exit; done; echo python3)
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/.ready
+
+# Workers of pytest: more than four gain little, because the longest bench decides.
+PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
+
+.PHONY: help check setup sim sim-full test lint format clean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Install everything in .venv; the other targets do it when they need to
+
+sim: $(READY) ## Verify the gateware with cocotb and Verilator, then solve a first problem on it
+	@echo "Verifying the gateware, unit by unit and whole. It is compiled the first time, which takes some minutes."
+	$(PYTEST) -m "gateware and not slow"
+	$(RUN) -m sim.first_light
+
+sim-full: $(READY) ## Run the long tests, then the gateware of the full-size machine: hours at most
+	$(PYTEST) -m slow
+	$(RUN) -m sim.full_size
+
+test: $(READY) ## Run every test but the long ones
+	$(PYTEST) -m "not slow"
+
+lint: $(READY) ## Check style, formatting and types
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+format: $(READY) ## Format the code, and mend what can be mended by itself
+	$(RUN) -m ruff check --fix .
+	$(RUN) -m ruff format .
+
+clean: ## Delete what was built here; .venv, and the compiled gateware in ~/.cache/beltline, stay
+	rm -rf build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -not -path './$(VENV)/*' -prune -exec rm -rf {} +
+
+check:
+	@command -v $(PYTHON) >/dev/null || { \
+	    echo "Beltline needs Python 3.11 or newer, which this computer lacks. On Debian and Ubuntu:"; \
+	    echo "    sudo apt install python3 python3-venv python3-dev g++"; exit 1; }
+	@$(PYTHON) -I sim/check_system.py
+
+$(READY): pyproject.toml | check
+	@echo "Installing Beltline and its tools in $(VENV): some minutes the first time."
+	@$(RUN) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[rtl,dev]'
+	@touch $@
