@@ -116,7 +116,10 @@ def _latency() -> int:
 
 
 class Exp2(wiring.Component):
-    """:class:`Exp2Parameters` in gateware. Fixed latency, one operand a clock, no ready: valid comes out as it went in."""
+    """:class:`Exp2Parameters` in gateware.
+
+    Fixed latency, one operand a clock, no ready: valid comes out as it went in.
+    """
 
     def __init__(self, parameters: Exp2Parameters) -> None:
         self.parameters = parameters

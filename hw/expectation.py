@@ -13,7 +13,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from .numbers import MAXIMUM, MINIMUM, WIDTH
-from .pipeline import Pipeline, Term, Timed
+from .pipeline import Pipeline, Timed
 from .wide import multiply_signed
 
 FRACTION = 64
@@ -60,8 +60,8 @@ def _expectation_array(values, q, ev, flags):  # type: ignore[no-untyped-def]
 class ExpectationParameters:
     """``EV(x', s) = sum_s' beta Q(s, s') V(x', s')`` for up to ``states`` exogenous states.
 
-    ``V`` signed 64 bits, ``beta Q`` unsigned with 64 fraction bits; the sum is exact and rounded once, to nearest, halves
-    up: error at most half a unit of value. A sum outside 64 bits is saturated and flagged.
+    ``V`` signed 64 bits, ``beta Q`` unsigned with 64 fraction bits; the sum is exact and rounded once, to nearest,
+    halves up: error at most half a unit of value. A sum outside 64 bits is saturated and flagged.
     """
 
     states: int
@@ -110,7 +110,7 @@ _ROW_TIME = 3
 """Clocks from the last value of a point until it and the first row of weights stand at the multipliers."""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _latency(states: int) -> int:
     values = [Timed(Signal(signed(WIDTH)), _ROW_TIME) for _ in range(states)]
     row = [Timed(Signal(unsigned(FRACTION)), _ROW_TIME) for _ in range(states)]
@@ -121,8 +121,8 @@ class Expectation(wiring.Component):
     """:class:`ExpectationParameters` in gateware. Fixed latency, no ready.
 
     Values enter in table order, ``count`` (the problem's ``N_z``) of them a point, at most one a clock. Once a point is
-    complete its ``count`` expectations leave in as many clocks, in table order. ``weight_*`` writes ``beta Q``; neither it
-    nor ``count`` may change while values are under way. ``clear`` forgets a point that was begun.
+    complete its ``count`` expectations leave in as many clocks, in table order. ``weight_*`` writes ``beta Q``; neither
+    it nor ``count`` may change while values are under way. ``clear`` forgets a point that was begun.
     """
 
     def __init__(self, parameters: ExpectationParameters) -> None:

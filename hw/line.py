@@ -13,7 +13,15 @@ from .parameters import MachineParameters
 from .stage import Stage, StageParameters
 from .utility import CONSTANTS
 
-BROADCAST = ("x_write", "x_write_index", "x_write_data", "ev_write", "ev_write_index", "ev_write_state", "ev_write_data")
+BROADCAST = (
+    "x_write",
+    "x_write_index",
+    "x_write_data",
+    "ev_write",
+    "ev_write_index",
+    "ev_write_state",
+    "ev_write_data",
+)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,10 @@ def _latency() -> int:
 
 
 class Log2(wiring.Component):
-    """:class:`Log2Parameters` in gateware. Fixed latency, one operand a clock, no ready: valid comes out as it went in."""
+    """:class:`Log2Parameters` in gateware.
+
+    Fixed latency, one operand a clock, no ready: valid comes out as it went in.
+    """
 
     def __init__(self, parameters: Log2Parameters) -> None:
         self.parameters = parameters

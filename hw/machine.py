@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, ResetInserter, Signal, signed
+from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, ResetInserter, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 

@@ -1,9 +1,9 @@
 """The machine in software, to the bit.
 
-Two ways through a sweep. :func:`line_sweep` follows the assembly line stage by stage: the same candidates, comparisons and
-recursion. :func:`climb_sweep` walks from the policy of the last sweep or of the neighbouring point to the nearest local
+Two ways through a sweep. :func:`line_sweep` follows the assembly line stage by stage: the same candidates, comparisons
+and recursion. The fast path walks from the policy of the last sweep or of the neighbouring point to the nearest local
 maximum and evaluates next to nothing once the policy has settled. They agree to the bit wherever the objective is
-single-peaked in integers, and :func:`single_peaked` proves that for a whole sweep before the second way is taken.
+single-peaked in integers, and :func:`single_peaked` proves that for a whole sweep before the fast path is taken.
 """
 
 from __future__ import annotations
@@ -240,11 +240,11 @@ def curvature_room(
 ) -> NDArray[np.float64]:
     """By how much the slope of ``EV`` may rise at each point without spoiling single-peakedness.
 
-    The objective ``O_j = U(W - X_j) + EV_j`` is single-peaked in integers where its slope falls strictly from one pair of
-    neighbours to the next. Between the pairs ``(j, j+1)`` and ``(j+1, j+2)``, at distances ``h`` and ``h'``, the slope of the
-    exact utility falls by at least ``|U''(C)| (h + h')/2`` with ``C = max_x W(x, s) - X_j``, the largest consumption, because
-    the third derivative of CRRA utility is positive. The unit's error ``d`` can spoil ``2 d/h + 2 d/h'`` of it, and that
-    share, too, is largest at the largest consumption. What is left is the room.
+    The objective ``O_j = U(W - X_j) + EV_j`` is single-peaked in integers where its slope falls strictly from one pair
+    of neighbours to the next. Between the pairs ``(j, j+1)`` and ``(j+1, j+2)``, at distances ``h`` and ``h'``, the
+    slope of the exact utility falls by at least ``|U''(C)| (h + h')/2`` with ``C = max_x W(x, s) - X_j``, the largest
+    consumption, because the third derivative of CRRA utility is positive. The unit's error ``d`` can spoil
+    ``2 d/h + 2 d/h'`` of it, and that share, too, is largest at the largest consumption. What is left is the room.
 
     Parameters
     ----------

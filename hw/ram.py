@@ -10,7 +10,7 @@ from __future__ import annotations
 from amaranth.hdl import ClockSignal, Const, Elaboratable, Instance, Module, Signal, ValueLike
 
 READ_LATENCY = 3
-"""Clocks from address to data: the array's own register and two more, which a cascade of block or ultra RAMs can take."""
+"""Clocks from address to data: the array's own register and two more, for a cascade of block or ultra RAMs."""
 
 MODULE = "beltline_ram"
 

@@ -17,6 +17,8 @@ VERSION = 1
 
 
 class Access(enum.Enum):
+    """What the host may do with a register."""
+
     READ = "read only"
     WRITE = "write only"
     READ_WRITE = "read and write"

@@ -27,8 +27,8 @@ _SLOT_BITS = _WORD + _TOTAL_BITS
 class SequencerParameters:
     """A run of :class:`hw.machine.Machine`.
 
-    From the first busy clock to the prologue's first state are ``check`` clocks; from the last expectation of a prologue
-    or sweep to the first state of the next sweep are ``turnaround``.
+    From the first busy clock to the prologue's first state are ``check`` clocks; from the last expectation of a
+    prologue or sweep to the first state of the next sweep are ``turnaround``.
     """
 
     machine: MachineParameters
@@ -53,9 +53,9 @@ def _check_clocks() -> int:
 class Sequencer(wiring.Component):
     """:class:`SequencerParameters` in gateware.
 
-    ``stream`` rises with the first state that is to be read and stays until the last (``position`` counts them, ``state``
-    is the exogenous index); ``prologue`` tells the two kinds of pass apart. ``pass_done`` must be high for one clock when
-    the last expectation of a pass is there. ``begin`` is high for one clock before every pass.
+    ``stream`` rises with the first state that is to be read and stays until the last (``position`` counts them,
+    ``state`` is the exogenous index); ``prologue`` tells the two kinds of pass apart. ``pass_done`` must be high for one
+    clock when the last expectation of a pass is there. ``begin`` is high for one clock before every pass.
     """
 
     def __init__(self, parameters: SequencerParameters) -> None:
@@ -95,7 +95,7 @@ class Sequencer(wiring.Component):
         p = Pipeline(m)
         machine = self.parameters.machine
         busy = Signal()
-        flags = {flag: Signal(name=flag.name) for flag in Status if flag is not Status.BUSY}
+        flags: dict[Status, Signal] = {flag: Signal(name=flag.name) for flag in Status if flag != Status.BUSY}
         m.d.comb += self.status.eq(Cat(busy, *flags.values()))
 
         total = p.total(p.products(p.input(self.grid[:17]), p.input(self.states[:5])), _TOTAL_BITS)

@@ -243,7 +243,7 @@ class _Order:
 
     def __init__(self, p: Pipeline, objectives: list[Timed], feasible: list[Timed]) -> None:
         # Unsigned order is signed order once the sign bit is inverted.
-        biased = [o.map(lambda value: value ^ (1 << (OBJECTIVE_BITS - 1))) for o in objectives]
+        biased = [o.map(lambda value: Cat(value[:-1], ~value[-1])) for o in objectives]
         count = range(len(objectives))
         self._at_least: dict[tuple[int, int], Value] = {}
         self._above: dict[tuple[int, int], Value] = {}
@@ -252,11 +252,11 @@ class _Order:
                 low = [p.compute(f, biased[i].map(_low), biased[k].map(_low)) for f in (_less, _equal)]
                 high = [p.compute(f, biased[i].map(_high), biased[k].map(_high)) for f in (_less, _equal)]
 
-                def less(fi: Value, fk: Value, l: Value, hl: Value, he: Value) -> Value:
-                    return fk & (~fi | hl | (he & l))
+                def less(fi: Value, fk: Value, ll: Value, hl: Value, he: Value) -> Value:
+                    return fk & (~fi | hl | (he & ll))
 
-                def at_most(fi: Value, fk: Value, l: Value, e: Value, hl: Value, he: Value) -> Value:
-                    return ~fi | (fk & (hl | (he & (l | e))))
+                def at_most(fi: Value, fk: Value, ll: Value, le: Value, hl: Value, he: Value) -> Value:
+                    return ~fi | (fk & (hl | (he & (ll | le))))
 
                 flags = (feasible[i], feasible[k])
                 # A tie of two infeasible candidates counts as both at least the other, and neither wins.

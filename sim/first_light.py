@@ -33,8 +33,8 @@ def main(argv: list[str] | None = None) -> int:
     say(str(result))
     work = problem.points * problem.states
     say(
-        f"\n{result.sweeps:,} sweeps took {result.clocks:,} clocks in simulation, {result.clocks / result.sweeps:,.1f} a sweep "
-        f"of {work:,} states: {result.clocks / CLOCK_HZ * 1e3:.2f} ms at {CLOCK_HZ / 1e6:.0f} MHz "
+        f"\n{result.sweeps:,} sweeps took {result.clocks:,} clocks in simulation, "
+        f"{result.clocks / result.sweeps:,.1f} a sweep of {work:,} states: {result.clocks / CLOCK_HZ * 1e3:.2f} ms at {CLOCK_HZ / 1e6:.0f} MHz "
         "(modelled: if timing closes)."
     )
 

@@ -11,8 +11,6 @@ import sys
 import time
 from dataclasses import replace
 
-import numpy as np
-
 from host.devices.model import open_model
 from host.devices.rtl import open_rtl
 from host.driver import run

@@ -25,6 +25,7 @@ from hw.utility import UtilityConstants
 pytestmark = pytest.mark.gateware
 
 SMALL = MachineParameters(grid=64, states=5, results=64 * 4 * 1_353)
+MIDDLE = MachineParameters(grid=256, states=4, results=256 * 4 * 1_353)
 LARGE = MachineParameters(grid=1_024, states=4, results=1_024 * 4 * 1_353)
 
 
@@ -37,6 +38,11 @@ def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
 @pytest.fixture(scope="module")
 def small() -> Iterator[RtlDevice]:
     yield from opened(SMALL)
+
+
+@pytest.fixture(scope="module")
+def middle() -> Iterator[RtlDevice]:
+    yield from opened(MIDDLE)
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +90,9 @@ def test_rbc_64_points_after_every_sweep(small: RtlDevice) -> None:
     assert np.array_equal(every.policy[-1], plain.policy)
 
 
-def test_rbc_256_points_after_every_sweep(large: RtlDevice) -> None:
+def test_rbc_256_points_after_every_sweep(middle: RtlDevice) -> None:
     image = fixed_point(rbc(grid=256), 1e-10)
-    assert assert_all_agree(large, LARGE, image, 1_353).norm * image.value_unit < 1e-10
+    assert assert_all_agree(middle, MIDDLE, image, 1_353).norm * image.value_unit < 1e-10
 
 
 def test_rbc_1024_points_after_every_sweep(large: RtlDevice) -> None:
@@ -135,9 +141,15 @@ def test_clocks_of_a_sweep(small: RtlDevice) -> None:
 
 
 def test_formula_of_the_latency() -> None:
-    """The formula of the docs: 3 + 61 (p - 1) + 1 for the line, 22 for the turn, expectation and rows."""
-    assert pass_overhead(MachineParameters(65_536, 4), 4) <= 1_000
-    assert pass_overhead(MachineParameters(65_536, 16), 16) <= 1_000
+    """The formula of docs/assembly-line.md: ``L = 61 (p - 1) + 22 + E + N_z``."""
+    expectation = {1: 10, 2: 11, 4: 11, 6: 11, 7: 12, 16: 12}
+    for index_bits in (2, 6, 16):
+        for built, clocks in expectation.items():
+            parameters = MachineParameters(1 << index_bits, built)
+            for states in (1, built):
+                assert pass_overhead(parameters, states) == 61 * (index_bits - 1) + 22 + clocks + states
+    assert pass_overhead(MachineParameters(65_536, 4), 4) == 952
+    assert pass_overhead(MachineParameters(65_536, 16), 16) == 965
 
 
 def test_single_sweeps_add_up(small: RtlDevice) -> None:
