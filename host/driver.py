@@ -136,7 +136,8 @@ def run(
     kept = 1 if horizon is None else max(1, min(sweeps, horizon))
     with timed(timing, "read"):
         value = _read(device, Table.V, kept * points * states)
-        policy = _read(device, Table.POLICY, kept * points * states)
+        # Before the first sweep the policy memory holds another problem's.
+        policy = _read(device, Table.POLICY, value.size) if sweeps else np.zeros_like(value)
     foreign = (policy < 0) | (policy >= points)
     if foreign.any() and not status & (Status.SATURATED | Status.INFEASIBLE):
         raise DeviceError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
+import numpy as np
 from amaranth.hdl import Cat, ClockSignal, Const, Elaboratable, Instance, Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -26,7 +27,8 @@ _OUTPUTS = {"objective": signed(OBJECTIVE_BITS), "feasible": 1, "over": 1}
 @njit(cache=True)
 def consumption_word(wealth, x):  # type: ignore[no-untyped-def]
     """``(c, excess)``: ``wealth - x``, its low 63 bits where it exceeds ``2**63 - 1`` (compiled code only)."""
-    c = wealth - x
+    # Signed overflow is undefined to the compiler, which would drop the tests below.
+    c = np.int64(np.uint64(wealth) - np.uint64(x))
     if wealth >= 0 and x < 0 and c < 0:
         return c & MAXIMUM, True
     if wealth < 0 and x >= 0 and c >= 0:

@@ -83,9 +83,7 @@ class Exp2Parameters:
 def build(p: Pipeline, f: Timed) -> Timed:
     """The datapath: unsigned 58-bit ``f`` to ``2**f``, unsigned 63 bits."""
     first = p.lookup(f.map(lambda value: value[FRACTION - tables.EXP_FIRST :]), tables.TABLE_BITS, _T.exp_first)
-    second = p.lookup(
-        f.map(lambda value: value[_REST : FRACTION - tables.EXP_FIRST]), _SECOND_BITS, _T.exp_second
-    )
+    second = p.lookup(f.map(lambda value: value[_REST : FRACTION - tables.EXP_FIRST]), _SECOND_BITS, _T.exp_second)
     z = f.map(lambda value: value[:_REST])
     top = z.map(lambda value: value[_TOP_CUT:])
     square = p.total(p.products(top, top), 46).map(lambda value: value[_SQUARE_CUT:])

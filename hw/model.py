@@ -91,8 +91,7 @@ def _line_search(wealth, x, ev, state, words, index_bits):  # type: ignore[no-un
     best = -1
     for j in range(4):
         if feasible[j] and (
-            best < 0
-            or _above((objectives_high[j], objectives_low[j]), (objectives_high[best], objectives_low[best]))
+            best < 0 or _above((objectives_high[j], objectives_low[j]), (objectives_high[best], objectives_low[best]))
         ):
             best = j
     if best < 0:
@@ -148,9 +147,7 @@ def line_sweep(
 
 def _status(flags: NDArray[np.uint8]) -> Status:
     raised = int(np.bitwise_or.reduce(flags))
-    return Status(
-        (Status.SATURATED if raised & _SATURATED else 0) | (Status.INFEASIBLE if raised & _INFEASIBLE else 0)
-    )
+    return Status((Status.SATURATED if raised & _SATURATED else 0) | (Status.INFEASIBLE if raised & _INFEASIBLE else 0))
 
 
 @njit(cache=True)
@@ -223,21 +220,32 @@ def _climb_sweep(x, w, ev, words, index_bits, warm, kept, value, policy, flags, 
         flags[chunk] = flag
 
 
+@njit(cache=True, inline="always")
+def _difference(a, b):  # type: ignore[no-untyped-def]
+    """``a - b`` rounded once, whatever their signs: signed overflow is undefined to the compiler."""
+    if a >= b:
+        return np.float64(np.uint64(a) - np.uint64(b))
+    return -np.float64(np.uint64(b) - np.uint64(a))
+
+
+def _steps(x: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Distances of the points of an increasing grid, whatever their signs."""
+    return np.diff(x.view(np.uint64)).astype(np.float64)
+
+
 @njit(cache=True, parallel=True)
 def _falls_everywhere(ev, steps, room, holds):  # type: ignore[no-untyped-def]
     for j in prange(ev.shape[0] - 2):
         fine = True
         for s in range(ev.shape[1]):
-            left = np.float64(ev[j + 1, s] - ev[j, s]) / steps[j]
-            right = np.float64(ev[j + 2, s] - ev[j + 1, s]) / steps[j + 1]
+            left = _difference(ev[j + 1, s], ev[j, s]) / steps[j]
+            right = _difference(ev[j + 2, s], ev[j + 1, s]) / steps[j + 1]
             slack = (abs(left) + abs(right)) * 2.0**-50
             fine = fine and right - left + slack < room[j, s]
         holds[j] = fine
 
 
-def curvature_room(
-    x: NDArray[np.int64], w: NDArray[np.int64], constants: UtilityConstants
-) -> NDArray[np.float64]:
+def curvature_room(x: NDArray[np.int64], w: NDArray[np.int64], constants: UtilityConstants) -> NDArray[np.float64]:
     """By how much the slope of ``EV`` may rise at each point without spoiling single-peakedness.
 
     The objective ``O_j = U(W - X_j) + EV_j`` is single-peaked in integers where its slope falls strictly from one pair
@@ -271,7 +279,7 @@ def curvature_room(
         else:
             power = constants.a / 2.0**A_FRACTION
             bend = np.maximum(size - 1.0, 0.0) * abs(power) * (1.0 - power) / consumption**2
-        steps = np.diff(x).astype(np.float64)[:, None]
+        steps = _steps(x)[:, None]
         error = 1.0 + size * 2.0**-52
         room = bend * (1 - 2.0**-40) * (steps[:-1] + steps[1:]) / 2 - 2 * error * (1 / steps[:-1] + 1 / steps[1:])
     room = np.where(feasible & ~over, room, -np.inf)
@@ -283,7 +291,7 @@ def single_peaked(ev: NDArray[np.int64], x: NDArray[np.int64], room: NDArray[np.
     if ev.shape[0] < 3:
         return True
     holds = np.empty(ev.shape[0] - 2, np.bool_)
-    _falls_everywhere(ev, np.diff(x).astype(np.float64), room, holds)
+    _falls_everywhere(ev, _steps(x), room, holds)
     return bool(holds.all())
 
 

@@ -16,9 +16,9 @@ WORD = 32
 class RegisterFile(wiring.Component):
     """Holds what the host writes and shows what the machine reports.
 
-    32 bits a clock; read data come one clock behind the address. ``settings[name]`` is the signal of every register that
-    the host writes, ``reports[name]`` what it reads of the others; ``command`` pulses for one clock. While ``locked``,
-    only commands are taken. After a reset every setting is 0.
+    32 bits a clock; read data come one clock behind the address. ``settings[name]`` is the signal of every register
+    that the host writes, ``reports[name]`` what it reads of the others; ``command`` pulses for one clock. While
+    ``locked``, only commands are taken. After a reset every setting is 0.
     """
 
     def __init__(self, reports: Mapping[str, Value]) -> None:

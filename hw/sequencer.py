@@ -54,8 +54,8 @@ class Sequencer(wiring.Component):
     """:class:`SequencerParameters` in gateware.
 
     ``stream`` rises with the first state that is to be read and stays until the last (``position`` counts them,
-    ``state`` is the exogenous index); ``prologue`` tells the two kinds of pass apart. ``pass_done`` must be high for one
-    clock when the last expectation of a pass is there. ``begin`` is high for one clock before every pass.
+    ``state`` is the exogenous index); ``prologue`` tells the two kinds of pass apart. ``pass_done`` must be high for
+    one clock when the last expectation of a pass is there. ``begin`` is high for one clock before every pass.
     """
 
     def __init__(self, parameters: SequencerParameters) -> None:

@@ -168,9 +168,7 @@ class Stage(wiring.Component):
         x_time = parameters.grid_memory.latency
         wealth = p.delay(p.input(self.in_wealth), x_time)
         width = parameters.state_bits + parameters.place_bits
-        passing = delay_line(
-            m, Cat(self.in_state[: parameters.state_bits], self.in_h), width, parameters.value_read
-        )
+        passing = delay_line(m, Cat(self.in_state[: parameters.state_bits], self.in_h), width, parameters.value_read)
         state = Timed(passing[: parameters.state_bits], parameters.value_read)
         h = Timed(passing[parameters.state_bits :], parameters.value_read)
         m.d.comb += [
@@ -224,9 +222,7 @@ class Stage(wiring.Component):
             ]
         else:
             best = [order.wins_or_ties(k) for k in range(len(objectives))]
-            move = Mux(
-                best[1], Mux(best[0] == best[2], 2, Mux(best[0], 1, 3)), Mux(best[0] | ~Cat(*best).any(), 0, 4)
-            )
+            move = Mux(best[1], Mux(best[0] == best[2], 2, Mux(best[0], 1, 3)), Mux(best[0] | ~Cat(*best).any(), 0, 4))
             m.d.sync += self.out_h.eq(Cat(Const(0, 1), at_decision(h)) + move)
             m.d.comb += self.out_state.eq(p.delay(state, latency - state.time).value)
             m.d.comb += self.out_wealth.eq(delay_line(m, wealth.value, WIDTH, latency - wealth.time).as_signed())

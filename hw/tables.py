@@ -1,6 +1,7 @@
 """Tables and coefficients of the utility unit, with their error budget.
 
-``python -m hw.tables`` computes them with mpmath and writes ``hw/tables.json``; a test computes them again and compares.
+``python -m hw.tables`` computes them with mpmath and writes ``hw/tables.json``; a test computes them again and
+compares.
 
 **Logarithm.** For a mantissa ``m`` in [1, 2), held in 60 fraction bits (a longer one is cut: relative error below
 ``2**-60``, and only for operands of 2**61 and more):
@@ -23,8 +24,9 @@
 Two neighbouring 60-bit mantissas differ by more than ``2**-60.5`` in ``log2``, which is twice that: the sum never falls
 from one operand to the next, and rounding it to 58 fraction bits keeps that. A power of two has an exact logarithm.
 
-**Exponential.** For a fraction ``f`` of 58 bits: ``j1`` = its 10 leading bits, ``j2`` = the next 10, ``z < 2**-20`` the rest;
-``2**f = T1 (1 + t2) (1 + q)``, ``T1 = 2**(j1/1024)`` and ``t2 = 2**(j2/2**20) - 1`` from tables, ``q = c1 z + c2 z**2`` minimax.
+**Exponential.** For a fraction ``f`` of 58 bits: ``j1`` = its 10 leading bits, ``j2`` = the next 10, ``z < 2**-20`` the
+rest; ``2**f = T1 (1 + t2) (1 + q)``, ``T1 = 2**(j1/1024)`` and ``t2 = 2**(j2/2**20) - 1`` from tables,
+``q = c1 z + c2 z**2`` minimax.
 
 | source of error of ``2**f``, absolute | bound |
 |---|---|
@@ -44,6 +46,7 @@ import functools
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import mpmath
 
@@ -150,7 +153,11 @@ def _slope(function, a, b, z):  # type: ignore[no-untyped-def]
 def load() -> Tables:
     """The tables as kept in the repository."""
     raw = json.loads(PATH.read_text(encoding="ascii"))
-    return Tables(**{name: [int(x, 16) for x in v] if isinstance(v, list) else int(v, 16) for name, v in raw.items()})
+    entries: dict[str, Any] = {
+        name: [int(word, 16) for word in value] if isinstance(value, list) else int(value, 16)
+        for name, value in raw.items()
+    }
+    return Tables(**entries)
 
 
 def write() -> None:

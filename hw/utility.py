@@ -136,9 +136,9 @@ class UtilityParameters:
     Result: signed 64 bits, with flags ``feasible`` (false where ``c <= 0`` or the utility is at or below ``-2**63``: a
     candidate that can only lose) and ``over`` (the utility is ``2**63`` or more; the result is then ``2**63 - 1``).
 
-    Error, in units of value, for ``eta`` in [0.2, 10]: half a unit (one rounding to nearest, halves away from zero) plus
-    ``|U|`` times ``ln 2 (|1 - eta| 2**-57.7 + 2**-57.4) + 2**-60.5``, that is less than ``2**-54.6`` of ``|U|`` even at
-    ``eta = 10``; at ``eta = 1`` plus ``2**(value - 57)`` units. Never falls as ``c`` rises: the logarithm, the
+    Error, in units of value, for ``eta`` in [0.2, 10]: half a unit (one rounding to nearest, halves away from zero)
+    plus ``|U|`` times ``ln 2 (|1 - eta| 2**-57.7 + 2**-57.4) + 2**-60.5``, that is less than ``2**-54.6`` of ``|U|``
+    even at ``eta = 10``; at ``eta = 1`` plus ``2**(value - 57)`` units. Never falls as ``c`` rises: the logarithm, the
     multiply-add, the exponential and the rounding each do not.
     """
 
@@ -150,7 +150,7 @@ class UtilityParameters:
     def model(
         self, c: ArrayLike, constants: UtilityConstants
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """``(u, feasible, over)`` to the bit for an array of signed 64-bit consumptions; ``u`` is 0 where infeasible."""
+        """``(u, feasible, over)``, to the bit, for signed 64-bit consumptions; ``u`` is 0 where infeasible."""
         array = np.asarray(c, dtype=np.int64)
         flat = np.ascontiguousarray(array).reshape(-1)
         u = np.empty(flat.shape, np.int64)

@@ -34,8 +34,8 @@ def main(argv: list[str] | None = None) -> int:
     work = problem.points * problem.states
     say(
         f"\n{result.sweeps:,} sweeps took {result.clocks:,} clocks in simulation, "
-        f"{result.clocks / result.sweeps:,.1f} a sweep of {work:,} states: {result.clocks / CLOCK_HZ * 1e3:.2f} ms at {CLOCK_HZ / 1e6:.0f} MHz "
-        "(modelled: if timing closes)."
+        f"{result.clocks / result.sweeps:,.1f} a sweep of {work:,} states: {result.clocks / CLOCK_HZ * 1e3:.2f} ms "
+        f"at {CLOCK_HZ / 1e6:.0f} MHz (modelled: if timing closes)."
     )
 
     model = bl.solve(problem, tol=arguments.tol, device="model", progress=False)
