@@ -9,7 +9,7 @@ single-peaked in integers, and :func:`single_peaked` proves that for a whole swe
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads, njit, prange, set_num_threads
 from numpy.typing import NDArray
 
 from .evaluator import consumption_word
@@ -27,6 +27,9 @@ INFEASIBLE = MINIMUM
 """In the arrays of kept utilities: no such candidate. No utility is as low."""
 
 _CHUNKS_PER_THREAD = 8
+_THREADS_WORTH = 10_000
+"""States of a sweep below which threads gain nothing; on a busy computer waiting for them costs a hundredfold."""
+
 _SATURATED = 1
 _INFEASIBLE = 2
 
@@ -394,6 +397,15 @@ class SoftwareMachine:
 
     def step(self) -> bool:
         """One sweep; true when the run has ended."""
+        threads = get_num_threads()
+        if self._grid * self._states < _THREADS_WORTH:
+            set_num_threads(1)
+        try:
+            return self._step()
+        finally:
+            set_num_threads(threads)
+
+    def _step(self) -> bool:
         if Status.BUSY not in self.status:
             return True
         if self.sweeps == 0 and self._stopping:
