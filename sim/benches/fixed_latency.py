@@ -1,4 +1,4 @@
-"""Bench of any unit of fixed latency: operands in, results out, every result at its clock.
+"""Bench of any unit of fixed latency: operands in, results out, every result at its clock; and nothing after a reset.
 
 Stimulus and results are JSON files, so that the test that runs the bench compares whole arrays. Parameters:
 ``stimulus`` (path: a list of unsigned words for each input port), ``results`` (path to write: the same for each output
@@ -22,6 +22,37 @@ from cocotb.triggers import FallingEdge
 from sim.bench import bench_parameters
 
 
+async def _start(dut: Any, parameters: dict[str, Any]) -> None:
+    if parameters["valid"]:
+        getattr(dut, parameters["valid"][0]).value = 0
+    dut.rst.value = 1
+    Clock(dut.clk, 10, unit="ns").start()
+    await FallingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+
+
+@cocotb.test()
+async def reset_empties_the_pipeline(dut: Any) -> None:
+    """What is under way when reset comes is not seen again: not one valid result."""
+    parameters = bench_parameters()
+    if not parameters["valid"]:
+        return
+    await _start(dut, parameters)
+    valid_in, valid_out = (getattr(dut, name) for name in parameters["valid"])
+    valid_in.value = 1
+    for _ in range(parameters["latency"] + 2):
+        await FallingEdge(dut.clk)
+    assert int(valid_out.value) == 1
+    valid_in.value = 0
+    dut.rst.value = 1
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    for clock in range(parameters["latency"] + 2):
+        assert int(valid_out.value) == 0, f"valid {clock} clocks after reset"
+        await FallingEdge(dut.clk)
+
+
 @cocotb.test()
 async def stream(dut: Any) -> None:
     """Drive all operands; sample every output ``latency`` clocks after its operand, and see valid at no other clock."""
@@ -30,13 +61,7 @@ async def stream(dut: Any) -> None:
     names = list(stimulus)
     rows = list(zip(*stimulus.values(), strict=True))
     assert rows, "no operands"
-    if parameters["valid"]:
-        getattr(dut, parameters["valid"][0]).value = 0
-    dut.rst.value = 1
-    Clock(dut.clk, 10, unit="ns").start()
-    await FallingEdge(dut.clk)
-    await FallingEdge(dut.clk)
-    dut.rst.value = 0
+    await _start(dut, parameters)
 
     results: list[list[int]] = []
     first = 0

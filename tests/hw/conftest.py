@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Elaboratable
-from hw_streams import Segment, Stream, with_gaps
+from amaranth.lib import wiring
+from hw_streams import Enclosed, Segment, Stream, with_gaps
 
 from hw import verilog
 from sim.bench import run_bench, to_verilog
@@ -27,7 +27,7 @@ def stream(tmp_path: Path) -> Stream:
     """
 
     def run(
-        design: Elaboratable | Mapping[str, str],
+        design: wiring.Component | Mapping[str, str],
         operands: Mapping[str, Sequence[int] | np.ndarray],
         outputs: Sequence[str],
         latency: int,
@@ -43,7 +43,7 @@ def stream(tmp_path: Path) -> Stream:
         stimulus.write_text(json.dumps(words))
         results.unlink(missing_ok=True)
         run_bench(
-            design,
+            design if isinstance(design, Mapping) else Enclosed(design),
             "sim.benches.fixed_latency",
             parameters={
                 "stimulus": str(stimulus),
@@ -75,14 +75,12 @@ def shared_modules() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def with_shared(shared_modules: dict[str, str]) -> Callable[[Elaboratable], dict[str, str]]:
+def with_shared(shared_modules: dict[str, str]) -> Callable[[wiring.Component], dict[str, str]]:
     """The Verilog files of a component, module ``top``, together with those of the modules that it instances."""
 
-    def files(component: Elaboratable) -> dict[str, str]:
-        text = to_verilog(component, "top")
+    def files(component: wiring.Component) -> dict[str, str]:
+        text = to_verilog(Enclosed(component), "top")
         used = {name: module for name, module in shared_modules.items() if name.removesuffix(".v") in text["top.v"]}
-        if "beltline_evaluator.v" in used:
-            used = shared_modules
         return {**used, **text}
 
     return files
