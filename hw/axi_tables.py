@@ -97,14 +97,14 @@ class _Burst:
 class AxiTables(wiring.Component):
     """Turns AXI4 bursts into accesses of the table windows, one 64-bit word a clock.
 
-    A burst that is not INCR, not aligned to its size, reaches beyond its table, writes what can only be read or reads what
-    can only be written answers SLVERR and changes nothing. A write while ``locked`` answers SLVERR, too, and ``refused``
-    is high for one clock; nothing of it is written from the moment the machine is locked. A read while ``locked``
-    answers SLVERR in every beat from then on. Bytes without strobe keep what they held. A beat of ``n`` words takes
-    ``n`` clocks either way; one write burst and one read burst can be under way at a time.
+    A burst that is not INCR, not aligned to its size, reaches beyond its table, writes what can only be read or reads
+    what can only be written answers SLVERR and changes nothing. A write while ``locked`` answers SLVERR, too, and
+    ``refused`` is high for one clock; nothing of it is written from the moment the machine is locked. A read while
+    ``locked`` answers SLVERR in every beat from then on. Bytes without strobe keep what they held. A beat of ``n``
+    words takes ``n`` clocks either way; one write burst and one read burst can be under way at a time.
 
-    ``write`` are the byte strobes of the word at ``write_address``; ``read`` asks for the word at ``read_address``, which
-    must come back, in order, with ``read_valid``, at most ``READS_UNDER_WAY`` words later and even while ``locked``.
+    ``write`` are the byte strobes of the word at ``write_address``; ``read`` asks for the word at ``read_address``,
+    which must come back, in order, with ``read_valid``, even while ``locked``.
     """
 
     def __init__(self, parameters: MachineParameters, data_bits: int = 64, id_bits: int = 4) -> None:
