@@ -36,12 +36,14 @@ from __future__ import annotations
 from gpu_ref.binary_search import WrongStates, wrong_states
 from gpu_ref.brute_force import search_states
 from gpu_ref.exact import exact_sweep
+from gpu_ref.methods import METHODS, Solution
 from gpu_ref.random_problems import RandomProblem, random_problem
 from gpu_ref.tables import check_tables, expectation
 from gpu_ref.utility import crra_utility
-from gpu_ref.vfi import Solution, solve
+from gpu_ref.vfi import solve
 
 __all__ = [
+    "METHODS",
     "RandomProblem",
     "Solution",
     "WrongStates",

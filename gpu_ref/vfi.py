@@ -3,44 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpu_ref.exact import exact_sweep
+from gpu_ref.methods import Solution, error_bound
 from gpu_ref.tables import Array, check_tables
 
 Sweep = Callable[..., tuple[Array, NDArray[np.int32]]]
 """``sweep(X, W, Q, V, beta, eta) -> (TV, policy)``."""
-
-
-@dataclass(frozen=True)
-class Solution:
-    """Result of :func:`solve`.
-
-    Attributes
-    ----------
-    value
-        ``V_n``, ``(N_k, N_z)``, ``float64``, in units of utility.
-    policy
-        Index of the choice, ``(N_k, N_z)``, ``int32``, found in the last sweep, so from ``previous``.
-    previous
-        ``V_(n-1)``: a sweep from it gives ``value`` and ``policy``.
-    sweeps
-        Number ``n`` of sweeps done.
-    residual
-        ``max |V_n - V_(n-1)|``. The distance of ``V_n`` from the fixed point is at most ``beta / (1 - beta)`` times it.
-    converged
-        Whether ``residual < epsilon``.
-    """
-
-    value: Array
-    policy: NDArray[np.int32]
-    previous: Array
-    sweeps: int
-    residual: float
-    converged: bool
 
 
 def sup_norm(new: Array, old: Array) -> float:
@@ -91,5 +63,6 @@ def solve(
         done += 1
         residual = sup_norm(value, previous)
         if residual < epsilon or done >= max_sweeps:
-            return Solution(value, policy, previous, done, residual, residual < epsilon)
+            bound = error_bound(residual, value, Q, beta, eta)
+            return Solution(value, policy, done, done, residual, bound, residual < epsilon, previous=previous)
         previous = value

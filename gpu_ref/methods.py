@@ -1,0 +1,263 @@
+"""What the solvers on the processor and on the graphics card share: methods, arguments, stopping rules and results.
+
+``gpu_ref.cpu.solve`` and ``gpu_ref.cuda.solve`` take the same arguments and return the same :class:`Solution`::
+
+    solve(X, W, Q, V0, beta, eta, epsilon, max_sweeps=100_000, method="warm", **options) -> Solution
+
+Stopping rules (``docs/baselines.md`` has the proofs). ``T`` is the Bellman operator, ``d = TV - V`` the change of a
+sweep, ``modulus = beta max_s sum_s' Q(s, s')``:
+
+========== ========================================= ==================================================================
+rule       measures                                  returns
+========== ========================================= ==================================================================
+`change`   ``h = max |d|``                           ``TV``
+`span`     ``h = (max d - min d) / 2``               ``TV + c``, ``c = (I - beta Q)^-1 beta Q m``, ``m`` the mid-point
+                                                     of all ``d``
+`spans`    ``h = max_s (max_x d - min_x d) / 2``     the same, with ``m(s)`` the mid-point of the ``d`` of state ``s``
+`own`      the method's own, see its line            no bound on the distance from the solution on the grid
+========== ========================================= ==================================================================
+
+The first three stop when ``h < epsilon`` (strictly), and guarantee of what they return, ``R``, that ``|TR - R| <=
+modulus h`` and ``|R - V*| <= modulus h / (1 - modulus)``, plus rounding: the same promise from each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gpu_ref.tables import Array, check_tables
+
+DOUBLE = 2.0**-53
+"""Largest relative error of one rounding of double precision."""
+
+PARTS = ("allocate", "load", "solve", "read")
+"""What :attr:`Solution.seconds` tells apart, in order."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to solve a table problem.
+
+    Attributes
+    ----------
+    line
+        What it does, in a line.
+    rule
+        Its stopping rule: ``"change"``, ``"span"``, ``"spans"`` or ``"own"``.
+    options
+        Names of the options it takes, with their defaults.
+    """
+
+    line: str
+    rule: str
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+METHODS: dict[str, Method] = {
+    "grid": Method("full search: every affordable choice of every state in every sweep", "change"),
+    "binary": Method(
+        "search of the assembly line, three candidates a stage; needs single peaks", "change", {"tie": "corrected"}
+    ),
+    "grid+howard": Method(
+        "full search in every `interval`-th sweep, sweeps of the policy held fixed between them",
+        "change",
+        {"interval": 20},
+    ),
+    "interp": Method(
+        "full search over `choices` equidistant x', linear interpolation of V; change of V in its own fixed point",
+        "own",
+        {"choices": 1000},
+    ),
+    "monotone": Method(
+        "climb from the choice of the neighbouring state; exact search where peaks are in doubt", "change"
+    ),
+    "warm": Method(
+        "as `monotone`, but states whose choice stays are settled by utilities kept from the last sweep", "change"
+    ),
+    "mpi": Method(
+        "modified policy iteration: an exact sweep as in `warm`, then `inner` sweeps of the policy held fixed",
+        "spans",
+        {"inner": 20, "start": "given"},
+    ),
+    "macqueen": Method("as `warm`, ended by the bounds of MacQueen and Porteus", "span", {"start": "given"}),
+    "shift": Method("as `warm`, ended by bounds for each exogenous state", "spans", {"start": "given"}),
+    "egm": Method(
+        "endogenous grid, choices off the grid; consumption settles to epsilon; a yardstick for smooth problems",
+        "own",
+        {"marginal": None},
+    ),
+}
+"""By name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` where all of it is finite."""
+
+CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay")}
+"""Options that are one of a few words."""
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What every solver returns.
+
+    Attributes
+    ----------
+    value
+        ``(N_k, N_z)``, ``float64``, units of utility.
+    policy
+        Index of the choice, ``(N_k, N_z)``, ``int32``: the lowest maximiser of the last maximising sweep; -1 where
+        nothing is affordable. Indexes ``choices`` where that is given, the grid otherwise.
+    sweeps
+        Sweeps over all states, with or without a maximisation.
+    maximising_sweeps
+        Those with one.
+    residual
+        What the stopping rule compared with ``epsilon`` in the last maximising sweep (``h`` above); for ``change`` that
+        is ``max |V_n - V_(n-1)|``.
+    error_bound
+        Bound on ``max |value - V*|``, ``V*`` the solution on the grid, rounding included; ``inf`` where none is proven.
+    converged
+        Whether ``residual < epsilon``.
+    seconds
+        Wall-clock seconds by :data:`PARTS`. Compiling is in none of them.
+    method
+        Name of the method.
+    previous
+        The ``V`` from which the last maximising sweep started, so that a sweep from it gives ``policy``; where kept.
+    choices
+        ``(n,)``: the values of ``x'`` that ``policy`` indexes, where they are not the grid.
+    exact_sweeps
+        How many maximising sweeps took the search that needs no single peak, because that was in doubt.
+    """
+
+    value: Array
+    policy: NDArray[np.int32]
+    sweeps: int
+    maximising_sweeps: int
+    residual: float
+    error_bound: float
+    converged: bool
+    seconds: dict[str, float] = field(default_factory=dict)
+    method: str = ""
+    previous: Array | None = None
+    choices: Array | None = None
+    exact_sweeps: int = 0
+
+
+@dataclass(frozen=True)
+class Arguments:
+    """Checked arguments of a solve: contiguous ``float64`` tables, ``V0`` as ``start`` asks, options with defaults."""
+
+    X: Array
+    W: Array
+    Q: Array
+    V0: Array
+    beta: float
+    eta: float
+    epsilon: float
+    max_sweeps: int
+    method: str
+    options: dict[str, Any]
+
+    @property
+    def rule(self) -> str:
+        return METHODS[self.method].rule
+
+
+def check_arguments(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    epsilon: float,
+    max_sweeps: int,
+    method: str,
+    options: dict[str, Any],
+) -> Arguments:
+    """Check everything that a solver is given.
+
+    Raises
+    ------
+    ValueError
+        A table breaks a condition of :mod:`gpu_ref`, a number is out of range, or the method or one of its options is
+        unknown; one sentence.
+    """
+    if method not in METHODS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {method!r}")
+    if not epsilon >= 0.0:
+        raise ValueError(f"epsilon must not be negative, not {epsilon}")
+    if max_sweeps < 1:
+        raise ValueError(f"max_sweeps must be at least 1, not {max_sweeps}")
+    known = METHODS[method].options
+    for name, value in options.items():
+        if name not in known:
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            raise ValueError(f"method {method!r} has no option {name!r}: it {takes}")
+        if name in CHOICES and value not in CHOICES[name]:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, CHOICES[name]))}, not {value!r}")
+        least = {"interval": 1, "inner": 0, "choices": 2}.get(name)
+        if least is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise ValueError(f"{name} must be a whole number from {least}, not {value!r}")
+    ordered = method not in ("grid", "grid+howard", "interp")
+    X, W, Q, V0 = check_tables(X, W, Q, V0, beta, eta, ordered=ordered)
+    if METHODS[method].rule in ("span", "spans") and modulus(Q, beta) >= 1.0:
+        raise ValueError(f"method {method!r} needs beta below 1, not {beta}")
+    if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
+        raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
+    full = {**known, **options}
+    if full.get("start") == "stay":
+        V0 = stay_start(X, W, V0, beta, eta)
+    return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full)
+
+
+def stay_start(X: Array, W: Array, V0: Array, beta: float, eta: float) -> Array:
+    """``U(W(x, s) - x) / (1 - beta)``, the value of staying at ``x`` for ever if ``s`` never moved.
+
+    Concave in ``x`` where ``W(x, s) - x`` is. ``V0`` itself where some state cannot afford to stay.
+    """
+    from gpu_ref.utility import crra_utility
+
+    consumption = W - X[:, None]
+    if not (consumption > 0.0).all():
+        return V0
+    start: Array = np.ascontiguousarray(crra_utility(consumption, eta) / (1.0 - beta))
+    return start if np.isfinite(start).all() else V0
+
+
+def modulus(Q: Array, beta: float) -> float:
+    """Contraction modulus of ``T``: ``beta`` times the largest row sum of ``Q``."""
+    return beta * float(Q.sum(axis=1).max())
+
+
+def sweep_rounding(largest: float, states: int, eta: float) -> float:
+    """How far a sweep in double precision may be from the exact one.
+
+    ``largest`` is the largest ``|V|`` before and after. The chosen utility is ``TV - EV``, so at most twice that.
+    Consumption is rounded once, which utility's power magnifies; power or logarithm, its division and the last sum take
+    four roundings; the expectation one a state and a few.
+    """
+    return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)
+
+
+def error_bound(h: float, value: Array, Q: Array, beta: float, eta: float) -> float:
+    """Bound on ``max |R - V*|`` after a sweep whose stopping rule measured ``h``; ``value`` is ``R``.
+
+    Holds for the rules `change`, `span` and `spans`; ``inf`` where ``T`` is no contraction.
+    """
+    contraction = modulus(Q, beta)
+    if contraction >= 1.0 or not np.isfinite(h):
+        return float("inf")
+    finite = np.abs(value[np.isfinite(value)])
+    largest = float(finite.max(initial=0.0)) + h
+    # The shift, too, is rounded: by a few units of the largest value.
+    rounding = sweep_rounding(largest, Q.shape[0], eta) + 8 * DOUBLE * largest
+    return (contraction * h + rounding) / (1.0 - contraction)
+
+
+def shifts(middle: Array, Q: Array, beta: float) -> Array:
+    """``(I - beta Q)^-1 beta Q m``: what to add to ``TV(., s)``; ``middle`` is ``m``, ``(N_z,)``, units of utility."""
+    discounted = beta * Q
+    return np.asarray(np.linalg.solve(np.eye(Q.shape[0]) - discounted, discounted @ middle), dtype=np.float64)
