@@ -1,0 +1,92 @@
+"""Bench of the expectation unit: values in, expectations out, each at its clock.
+
+Parameters: ``cases`` (path: a JSON list), ``results`` (path to write: one list of ``[ev, state, saturated]`` for each
+case), ``latency``. A case has ``count``, ``weights`` (``[row, column, word]``, in the order written), ``values``
+(unsigned words), ``gaps`` (probability of a clock without value) and ``cleared`` (values of a point that is begun and
+forgotten).
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+
+from sim.bench import bench_parameters
+
+
+@cocotb.test()
+async def expectations(dut: Any) -> None:
+    """Every expectation comes ``latency`` clocks and its row behind the last value of its point, and nothing else."""
+    parameters = bench_parameters()
+    cases = json.loads(Path(parameters["cases"]).read_text())
+    assert cases, "no cases"
+    for name in ("clear", "weight_write", "value_valid"):
+        getattr(dut, name).value = 0
+    dut.rst.value = 1
+    Clock(dut.clk, 10, unit="ns").start()
+    await FallingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    results = [await _case(dut, case, parameters["latency"]) for case in cases]
+    Path(parameters["results"]).write_text(json.dumps(results))
+
+
+async def _case(dut: Any, case: dict[str, Any], latency: int) -> list[list[int]]:
+    count = case["count"]
+    dut.count.value = count
+    for row, column, word in case["weights"]:
+        dut.weight_write.value = 1
+        dut.weight_row.value = row
+        dut.weight_column.value = column
+        dut.weight_data.value = word
+        await FallingEdge(dut.clk)
+    dut.weight_write.value = 0
+    await _forget(dut, case["cleared"])
+
+    values = case["values"]
+    # Which row is due at the clocks to come: rows of one point follow each other, and points are no closer than that.
+    due: deque[int | None] = deque([None] * (latency + count))
+    found = []
+    sent = 0
+    left = latency + count + 4
+    while sent < len(values) or left:
+        send = sent < len(values) and random.random() >= case["gaps"]
+        if sent == len(values):
+            left -= 1
+        dut.value_valid.value = int(send)
+        dut.value.value = values[sent] if send else random.getrandbits(64)
+        sent += send
+        due.append(None)
+        if send and sent % count == 0:
+            for row in range(count):
+                assert due[latency - 1 + row] is None
+                due[latency - 1 + row] = row
+        await FallingEdge(dut.clk)
+        row = due.popleft()
+        assert int(dut.ev_valid.value) == (row is not None), f"ev_valid after {len(found)} expectations"
+        if row is None:
+            assert int(dut.saturated.value) == 0
+        else:
+            state = int(dut.ev_state.value)
+            assert state == row, f"state {state}, must be {row}, after {len(found)} expectations"
+            found.append([int(dut.ev.value), state, int(dut.saturated.value)])
+    assert len(found) == len(values)
+    return found
+
+
+async def _forget(dut: Any, values: list[int]) -> None:
+    for word in values:
+        dut.value_valid.value = 1
+        dut.value.value = word
+        await FallingEdge(dut.clk)
+    dut.value_valid.value = 0
+    dut.clear.value = 1
+    await FallingEdge(dut.clk)
+    dut.clear.value = 0
