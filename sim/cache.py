@@ -151,7 +151,6 @@ def run_tool(
     with open(log, "ab") as output:
         output.write(f"$ {' '.join(command)}\n".encode())
         output.flush()
-        # Its own session, so that Ctrl-C reaches this process alone, which then ends the tool and all its children.
         process = subprocess.Popen(
             command,
             cwd=directory,
@@ -159,7 +158,6 @@ def run_tool(
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
-            start_new_session=True,
         )
         try:
             told = QUIET_SECONDS
@@ -173,9 +171,13 @@ def run_tool(
                         told = elapsed
                         progress(f"{doing}: {elapsed:.0f} s")
         except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, 9)
-            process.wait()
+            # Not killed at once: make ends its children when it is asked to end.
+            process.terminate()
+            try:
+                process.wait(timeout=5.0)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
             raise
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)

@@ -83,16 +83,17 @@ def test_processes_that_want_the_same_build_it_once(tmp_path: Path) -> None:
     assert (tmp_path / "builds").read_text() == "built\n"
 
 
-def test_interrupt_ends_the_tool_and_its_children(tmp_path: Path) -> None:
+def test_interrupt_ends_make_and_its_children(tmp_path: Path) -> None:
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
+    (tmp_path / "Makefile").write_text("slow:\n\techo $$$$ > child; exec sleep 60\n")
     previous = signal.signal(signal.SIGALRM, interrupt)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
         with pytest.raises(KeyboardInterrupt):
             run_tool(
-                ["sh", "-c", "sleep 60 & echo $! > child; wait"],
+                ["make"],
                 directory=tmp_path,
                 log=tmp_path / "log",
                 environment=os.environ,
