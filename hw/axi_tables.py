@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
@@ -14,8 +16,15 @@ from .parameters import MachineParameters
 from .registers import Table
 
 WORD_BYTES = 8
+WORD_BITS = 3
+"""``log2`` of the bytes of a word."""
+
 READS_UNDER_WAY = 16
 """Words asked of the tables and not yet taken by the master: more than the tables' latency, so that reads stream."""
+
+WRITE_CLOCKS = 5
+READ_CLOCKS = 5
+"""Clocks of a burst beyond those of :class:`AxiTables`' words: from its address to the next one."""
 
 WRITABLE = (Table.X, Table.W, Table.Q, Table.V)
 READABLE = (Table.W, Table.V, Table.POLICY)
@@ -58,32 +67,71 @@ class WindowParameters:
 
 
 class _Burst:
-    """A burst's address as taken from the bus, and what is wrong with it."""
+    """A burst as taken from the bus, what is wrong with it, and where in its table it is.
+
+    ``take`` it, leave it alone for a clock (``CHECK``), and in the next one (``RANGE``) ``good`` tells whether it is
+    legal; ``final`` holds from the clock after. ``address`` moves on by ``advance``, a word at a time or, where a beat
+    is less than a word, a beat at a time.
+    """
 
     def __init__(
         self, m: Module, windows: WindowParameters, data_bits: int, id_bits: int, tables: tuple[Table, ...]
     ) -> None:
-        bits = windows.address_bits
-        self.id = Signal(id_bits)
-        self.address = Signal(bits)
-        self.size = Signal(3)
-        self.left = Signal(8)
-        self.kind = Signal(2)
-        self.good = Signal()
         self._windows = windows
-        step = Signal(7)
-        m.d.comb += step.eq(1 << self.size)
-        self.step = step
+        self._lane_bits = (data_bits // 64).bit_length() - 1
+        window_bits = windows.window_bits
+        self.id = Signal(id_bits)
+        self.address = Signal(windows.address_bits)
+        self.size = size = Signal(3)
+        self.left = Signal(8)
+        self.good = Signal()
+        self.final = Signal(window_bits)
+        """The burst's last word, or where it ends beyond its table, the table's last word."""
+        self._kind = Signal(2)
+
+        # First clock. The last beat begins where whole beats, which an unaligned start does not shift, put it.
         largest = (data_bits // 8).bit_length() - 1
-        aligned = ~(self.address[:7] & (step - 1)[:7]).any()
-        last = Signal(windows.window_bits + 17)
-        m.d.comb += last.eq(self.address[: windows.window_bits] + (self.left << self.size) + step - 1)
-        inside = Signal()
+        low = Cat(self.address[i] & (size <= i) for i in range(largest))
+        last = Signal(window_bits + 16)
+        legal = Signal()
+        aligned = ~Cat(self.address[i] & (size > i) for i in range(WORD_BITS)).any()
+        m.d.sync += [
+            last.eq(Cat(low, self.address[largest:window_bits]) + (self.left << size)),
+            legal.eq(aligned & (self._kind == Burst.INCR) & (size <= largest)),
+        ]
+
+        # Second clock. Only a beat of several words can begin inside its table and end outside.
+        last_word = last[WORD_BITS:]
+        end_word = Signal.like(last_word)
+        inside, beyond = Signal(), Signal()
+        end_of_table = Signal(window_bits - WORD_BITS)
+        m.d.comb += end_word.eq(
+            Cat(
+                *(last_word[i] | (size > WORD_BITS + i) for i in range(self._lane_bits)),
+                last_word[self._lane_bits :],
+            )
+        )
         with m.Switch(self.table):
             for table in tables:
+                words = windows.words(table)
                 with m.Case(table):
-                    m.d.comb += inside.eq(last < windows.words(table) * WORD_BYTES)
-        m.d.comb += self.good.eq(aligned & inside & (self.kind == Burst.INCR) & (self.size <= largest))
+                    m.d.comb += [
+                        inside.eq((last_word < words) & (self.word < words)),
+                        beyond.eq(end_word >= words),
+                        end_of_table.eq(words - 1),
+                    ]
+        m.d.comb += self.good.eq(legal & inside)
+        m.d.sync += self.final.eq(Cat(last[:WORD_BITS], Mux(beyond, end_of_table, end_word)))
+
+    def take(self, channel: Mapping[str, Value]) -> list[Any]:
+        """What to do when an address is accepted, ``channel`` being its signals less their prefix."""
+        return [
+            self.id.eq(channel["id"]),
+            self.address.eq(channel["addr"]),
+            self.size.eq(channel["size"]),
+            self.left.eq(channel["len"]),
+            self._kind.eq(channel["burst"]),
+        ]
 
     @property
     def table(self) -> Value:
@@ -91,27 +139,65 @@ class _Burst:
 
     @property
     def word(self) -> Value:
-        return self.address[3 : self._windows.window_bits]
+        return self.address[WORD_BITS : self._windows.window_bits]
+
+    @property
+    def lane(self) -> Value:
+        """The word's place in a beat."""
+        return self.word[: self._lane_bits]
+
+    @property
+    def advance(self) -> Value:
+        return Mux(self.size >= WORD_BITS, WORD_BYTES, (1 << self.size)[:WORD_BITS])
+
+    @property
+    def beat_ends(self) -> Value:
+        """Whether this word is the last of a beat."""
+        return ~Cat(~self.lane[i] & (self.size > WORD_BITS + i) for i in range(self._lane_bits)).any()
+
+    @property
+    def at_final(self) -> Value:
+        return self.address[: self._windows.window_bits] == self.final
+
+    @property
+    def bytes(self) -> Value:
+        """Which bytes of the word belong to the beat."""
+        return Cat(
+            Cat((self.size > i) | (self.address[i] == (byte >> i & 1)) for i in range(WORD_BITS)).all()
+            for byte in range(WORD_BYTES)
+        )
 
 
 class AxiTables(wiring.Component):
     """Turns AXI4 bursts into accesses of the table windows, one 64-bit word a clock.
 
-    A burst that is not INCR, not aligned to its size, reaches beyond its table, writes what can only be read or reads
-    what can only be written answers SLVERR and changes nothing. A write while ``locked`` answers SLVERR, too, and
-    ``refused`` is high for one clock; nothing of it is written from the moment the machine is locked. A read while
-    ``locked`` answers SLVERR in every beat from then on. Bytes without strobe keep what they held. A beat of ``n``
-    words takes ``n`` clocks either way; one write burst and one read burst can be under way at a time.
+    A burst answers SLVERR, in every beat if it is a read, and changes nothing when it is not INCR, has beats wider than
+    the bus, begins at no multiple of its beats' size, has a beat that begins outside its table, writes what can only
+    be read or reads what can only be written. Beats of several words need only begin at a word: what lies before the
+    start is no part of the burst. Such a beat may also end beyond its table, as it must on a bus of whole beats when
+    the table has not as many words: there it reads 0, and a strobe there writes nothing and answers SLVERR. (The shell
+    of AWS F2 has no beats but those of 64 bytes.) Bytes without strobe keep what they held. Strobes outside the beat
+    are ignored. The length counts, not ``wlast``; where they differ nothing is written from then on, and the answer is
+    SLVERR.
+
+    A write that is under way while ``locked`` answers SLVERR, too: nothing of it is written from then on, and
+    ``refused`` is high for one clock. A read that is under way while ``locked`` answers SLVERR in every beat that is
+    not yet offered, and asks for nothing more.
+
+    One write burst and one read burst can be under way at a time, and each moves a word a clock: a beat takes a clock
+    for each of its words, at least one. The next write's address is taken ``WRITE_CLOCKS`` and a clock for each word
+    after the last, the next read's ``READ_CLOCKS``, the tables' latency and a clock for each word.
 
     ``write`` are the byte strobes of the word at ``write_address``; ``read`` asks for the word at ``read_address``,
-    which must come back, in order, with ``read_valid``, even while ``locked``.
+    which must come back, in order, with ``read_valid``, within ``READS_UNDER_WAY`` - 3 clocks if reads are to stream.
+    Whatever else is reset then, the words that are asked for must come, or this must be reset with it.
     """
 
     def __init__(self, parameters: MachineParameters, data_bits: int = 64, id_bits: int = 4) -> None:
         self.windows = WindowParameters(parameters)
         self.data_bits = data_bits
         self.id_bits = id_bits
-        word_bits = self.windows.window_bits - 3
+        word_bits = self.windows.window_bits - WORD_BITS
         super().__init__(
             {
                 "bus": In(Axi(self.windows.address_bits, data_bits, id_bits)),
@@ -135,69 +221,75 @@ class AxiTables(wiring.Component):
         self._reads(m)
         return m
 
+    def _channel(self, prefix: str) -> dict[str, Value]:
+        return {name: getattr(self.bus, prefix + name) for name in ("id", "addr", "len", "size", "burst")}
+
     def _writes(self, m: Module) -> None:
-        bus, lanes = self.bus, self.data_bits // 64
+        bus = self.bus
         burst = _Burst(m, self.windows, self.data_bits, self.id_bits, WRITABLE)
-        failed = Signal()
         data, strobes, last = Signal(self.data_bits), Signal(self.data_bits // 8), Signal()
-        lane = Signal(range(max(2, lanes)))
+        failed = Signal()
+        past = Signal()
+        fails = Signal()
+        word_strobes = Signal(WORD_BYTES)
+        m.d.comb += [
+            word_strobes.eq(strobes.word_select(burst.lane, WORD_BYTES) & burst.bytes),
+            self.write_table.eq(burst.table),
+            self.write_address.eq(burst.word),
+            self.write_data.eq(data.word_select(burst.lane, 64)),
+        ]
 
         def take() -> None:
+            m.d.comb += bus.wready.eq(1)
             with m.If(bus.wvalid):
-                m.d.sync += [data.eq(bus.wdata), strobes.eq(bus.wstrb), last.eq(bus.wlast), lane.eq(0)]
+                m.d.sync += [data.eq(bus.wdata), strobes.eq(bus.wstrb), last.eq(bus.wlast)]
                 m.next = "STORE"
 
         with m.FSM(name="write"):
             with m.State("ADDRESS"):
                 m.d.comb += bus.awready.eq(1)
                 with m.If(bus.awvalid):
-                    m.d.sync += [
-                        burst.id.eq(bus.awid),
-                        burst.address.eq(bus.awaddr),
-                        burst.size.eq(bus.awsize),
-                        burst.left.eq(bus.awlen),
-                        burst.kind.eq(bus.awburst),
-                    ]
+                    m.d.sync += burst.take(self._channel("aw"))
                     m.next = "CHECK"
             with m.State("CHECK"):
-                m.d.sync += failed.eq(~burst.good)
+                m.next = "RANGE"
+            with m.State("RANGE"):
+                m.d.comb += self.refused.eq(burst.good & self.locked)
+                m.d.sync += [failed.eq(~burst.good | self.locked), past.eq(0)]
                 m.next = "DATA"
             with m.State("DATA"):
-                m.d.comb += bus.wready.eq(1)
+                m.d.comb += self.refused.eq(self.locked & ~failed)
+                m.d.sync += failed.eq(failed | self.locked)
                 take()
             with m.State("STORE"):
-                with m.If(self.locked & ~failed):
-                    m.d.comb += self.refused.eq(1)
-                    m.d.sync += failed.eq(1)
-                with m.Elif(~failed):
-                    m.d.comb += self.write.eq(strobes[:WORD_BYTES])
-                m.d.sync += [data.eq(data >> 64), strobes.eq(strobes >> WORD_BYTES), lane.eq(lane + 1)]
-                with m.If(lane == lanes - 1):
-                    m.d.sync += burst.address.eq(burst.address + burst.step)
+                m.d.comb += [
+                    fails.eq(failed | self.locked | (last != (burst.left == 0)) | (past & word_strobes.any())),
+                    self.write.eq(Mux(fails | past, 0, word_strobes)),
+                    self.refused.eq(self.locked & ~failed),
+                ]
+                m.d.sync += [
+                    failed.eq(fails),
+                    past.eq(past | burst.at_final),
+                    burst.address.eq(burst.address + burst.advance),
+                ]
+                with m.If(burst.beat_ends):
+                    m.d.sync += burst.left.eq(burst.left - 1)
                     m.next = "DATA"
-                    with m.If(~last):
-                        m.d.comb += bus.wready.eq(1)
+                    with m.If(burst.left != 0):
                         take()
                     with m.Else():
                         m.d.sync += [
                             bus.bvalid.eq(1),
                             bus.bid.eq(burst.id),
-                            bus.bresp.eq(Mux(failed | self.locked, Response.SLVERR, Response.OKAY)),
+                            bus.bresp.eq(Mux(fails, Response.SLVERR, Response.OKAY)),
                         ]
                         m.next = "RESPOND"
             with m.State("RESPOND"), m.If(bus.bready):
                 m.d.sync += bus.bvalid.eq(0)
                 m.next = "ADDRESS"
-        lane_bits = (lanes - 1).bit_length()
-        m.d.comb += [
-            self.write_table.eq(burst.table),
-            self.write_address.eq(Cat(lane[:lane_bits], burst.word[lane_bits:])),
-            self.write_data.eq(data[:64]),
-        ]
 
     def _reads(self, m: Module) -> None:
         bus, lanes = self.bus, self.data_bits // 64
-        lane_bits = (lanes - 1).bit_length()
         burst = _Burst(m, self.windows, self.data_bits, self.id_bits, READABLE)
         m.submodules.words = words = SyncFIFOBuffered(width=64, depth=READS_UNDER_WAY)
         m.d.comb += [words.w_data.eq(self.read_data), words.w_en.eq(self.read_valid)]
@@ -208,85 +300,68 @@ class AxiTables(wiring.Component):
         m.d.comb += taken.eq(words.r_en & words.r_rdy)
         m.d.sync += under_way.eq(under_way + self.read - taken)
         asking = Signal()
-        ask = Signal.like(burst.address)
-        asks_left = Signal(8)
-        per_beat = Signal(range(lanes + 1))
-        m.d.comb += per_beat.eq(Mux(burst.size <= 3, 1, burst.step[3:]))
-        in_beat = Signal.like(per_beat)
+        ask = Signal(self.windows.window_bits)
         m.d.comb += [
-            self.read.eq(asking & (under_way != READS_UNDER_WAY)),
+            self.read.eq(asking & ~self.locked & (under_way != READS_UNDER_WAY)),
             self.read_table.eq(burst.table),
-            self.read_address.eq(ask[3 : self.windows.window_bits]),
+            self.read_address.eq(ask[WORD_BITS:]),
         ]
         with m.If(self.read):
-            m.d.sync += [ask.eq(ask + Mux(burst.size <= 3, burst.step, WORD_BYTES)), in_beat.eq(in_beat + 1)]
-            with m.If(in_beat == per_beat - 1):
-                m.d.sync += [in_beat.eq(0), asks_left.eq(asks_left - 1)]
-                with m.If(asks_left == 0):
-                    m.d.sync += asking.eq(0)
+            m.d.sync += ask.eq(ask + burst.advance)
+            with m.If(ask == burst.final):
+                m.d.sync += asking.eq(0)
 
         # Answering: words gather in the lanes of a beat.
-        gathered = Signal(range(lanes + 1))
-        lane = Signal(range(max(2, lanes)))
-        spoiled = Signal()
+        begins = Signal()
         free = ~bus.rvalid | bus.rready
         with m.If(bus.rready):
             m.d.sync += bus.rvalid.eq(0)
+
+        def answer(response: Response) -> None:
+            m.d.sync += [
+                bus.rvalid.eq(1),
+                bus.rresp.eq(response),
+                bus.rid.eq(burst.id),
+                bus.rlast.eq(burst.left == 0),
+                burst.left.eq(burst.left - 1),
+            ]
+            with m.If(burst.left == 0):
+                m.next = "ADDRESS"
+
         with m.FSM(name="read"):
             with m.State("ADDRESS"):
                 m.d.comb += bus.arready.eq(1)
                 with m.If(bus.arvalid):
-                    m.d.sync += [
-                        burst.id.eq(bus.arid),
-                        burst.address.eq(bus.araddr),
-                        burst.size.eq(bus.arsize),
-                        burst.left.eq(bus.arlen),
-                        burst.kind.eq(bus.arburst),
-                        ask.eq(bus.araddr),
-                        asks_left.eq(bus.arlen),
-                        in_beat.eq(0),
-                        gathered.eq(0),
-                    ]
+                    m.d.sync += [*burst.take(self._channel("ar")), ask.eq(bus.araddr)]
                     m.next = "CHECK"
             with m.State("CHECK"):
-                m.d.sync += [lane.eq(burst.word[:lane_bits]), spoiled.eq(0)]
+                m.next = "RANGE"
+            with m.State("RANGE"):
+                m.d.sync += begins.eq(1)
                 m.next = "REFUSE"
                 with m.If(burst.good & ~self.locked):
                     m.d.sync += asking.eq(1)
                     m.next = "DELIVER"
-            with m.State("REFUSE"), m.If(free):
-                m.d.sync += [
-                    bus.rvalid.eq(1),
-                    bus.rdata.eq(0),
-                    bus.rresp.eq(Response.SLVERR),
-                    bus.rid.eq(burst.id),
-                    bus.rlast.eq(burst.left == 0),
-                    burst.left.eq(burst.left - 1),
-                ]
-                with m.If(burst.left == 0):
-                    m.next = "ADDRESS"
             with m.State("DELIVER"):
-                m.d.comb += words.r_en.eq(free)
                 with m.If(self.locked):
-                    m.d.sync += spoiled.eq(1)
+                    m.d.sync += asking.eq(0)
+                    m.next = "DRAIN"
+                with m.Else():
+                    m.d.comb += words.r_en.eq(free)
                 with m.If(taken):
-                    if lanes > 1:
-                        same_word = (burst.size < 3) & ((burst.address[:3] + burst.step)[3:] == 0)
-                        m.d.sync += lane.eq(Mux(same_word, lane, lane + 1))
-                    with m.Switch(lane):
-                        for k in range(lanes):
-                            with m.Case(k):
-                                m.d.sync += bus.rdata[64 * k : 64 * (k + 1)].eq(words.r_data)
-                    m.d.sync += gathered.eq(gathered + 1)
-                    with m.If(gathered == per_beat - 1):
-                        m.d.sync += [
-                            gathered.eq(0),
-                            bus.rvalid.eq(1),
-                            bus.rresp.eq(Mux(spoiled | self.locked, Response.SLVERR, Response.OKAY)),
-                            bus.rid.eq(burst.id),
-                            bus.rlast.eq(burst.left == 0),
-                            burst.left.eq(burst.left - 1),
-                            burst.address.eq(burst.address + burst.step),
-                        ]
-                        with m.If(burst.left == 0):
-                            m.next = "ADDRESS"
+                    m.d.sync += [burst.address.eq(burst.address + burst.advance), begins.eq(burst.beat_ends)]
+                    with m.If(begins):
+                        m.d.sync += bus.rdata.eq(0)
+                    for k in range(lanes):
+                        with m.If(burst.lane == k):
+                            m.d.sync += bus.rdata[64 * k : 64 * (k + 1)].eq(words.r_data)
+                    with m.If(burst.beat_ends | burst.at_final):
+                        answer(Response.OKAY)
+            with m.State("DRAIN"):
+                # The words that are under way belong to beats that are refused.
+                m.d.comb += words.r_en.eq(1)
+                with m.If(under_way == 0):
+                    m.next = "REFUSE"
+            with m.State("REFUSE"), m.If(free):
+                m.d.sync += bus.rdata.eq(0)
+                answer(Response.SLVERR)

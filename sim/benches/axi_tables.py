@@ -1,0 +1,582 @@
+"""Bench of the AXI slave of the table windows, driven by the masters of cocotbext-axi, an independent model of the bus.
+
+Behind the slave is a word memory of ``LATENCY`` clocks, which checks every access against what the burst on the bus may
+do. Parameters: ``data_bits``, ``window_bits``, ``words`` (of every table), ``readable`` and ``writable`` (tables),
+``write_clocks`` and ``read_clocks`` (see :class:`hw.axi_tables.AxiTables`).
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+import cocotb
+from cocotb.triggers import RisingEdge, with_timeout
+from cocotbext.axi import AxiBus, AxiMaster, AxiResp
+from cocotbext.axi.axi_channels import AxiARSource, AxiAWSource, AxiBSink, AxiRSink, AxiWSource
+
+from sim.bench import bench_parameters
+from sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
+
+LATENCY = 5
+INCR = 1
+
+P = bench_parameters()
+WORDS: list[int] = P.get("words", [])
+BUS_BYTES = P.get("data_bits", 64) // 8
+LARGEST = BUS_BYTES.bit_length() - 1
+WINDOW = 1 << P.get("window_bits", 12)
+LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 64, 255, 256)
+
+
+class Tables:
+    """The tables, as the slave's other side sees them, and what they must hold."""
+
+    def __init__(self, dut: Any) -> None:
+        self.dut = dut
+        self.words = [[random.getrandbits(64) for _ in range(count)] for count in WORDS]
+        self.wanted = [bytearray(b"".join(w.to_bytes(8, "little") for w in table)) for table in self.words]
+        self.writes = 0
+        self.reads = 0
+        self.frozen = False
+        cocotb.start_soon(self._run())
+
+    async def _run(self) -> None:
+        dut = self.dut
+        pipeline: deque[int | None] = deque([None] * (LATENCY - 1))
+        dut.read_valid.value = 0
+        while True:
+            await RisingEdge(dut.clk)
+            locked = int(dut.locked.value)
+            strobes = int(dut.write.value)
+            if strobes:
+                assert not locked, "write while locked"
+                assert not self.frozen, "write of a burst that must change nothing"
+                table, address = int(dut.write_table.value), int(dut.write_address.value)
+                assert table in P["writable"]
+                assert address < WORDS[table], f"write beyond table {table}: {address}"
+                mask = sum(0xFF << 8 * byte for byte in range(8) if strobes >> byte & 1)
+                self.words[table][address] &= ~mask
+                self.words[table][address] |= int(dut.write_data.value) & mask
+                self.writes += 1
+            word = None
+            if int(dut.read.value):
+                assert not locked, "read while locked"
+                table, address = int(dut.read_table.value), int(dut.read_address.value)
+                assert table in P["readable"]
+                assert address < WORDS[table], f"read beyond table {table}: {address}"
+                word = self.words[table][address]
+                self.reads += 1
+            pipeline.append(word)
+            word = pipeline.popleft()
+            dut.read_valid.value = int(word is not None)
+            dut.read_data.value = random.getrandbits(64) if word is None else word
+
+    def bytes(self, table: int, first: int, count: int) -> bytes:
+        """What a read must give; beyond the table's end, zeros."""
+        return bytes(self.wanted[table][first : first + count]).ljust(count, b"\0")
+
+    def check(self) -> None:
+        for table, wanted in enumerate(self.wanted):
+            found = b"".join(word.to_bytes(8, "little") for word in self.words[table])
+            different = [k for k in range(len(wanted)) if wanted[k] != found[k]]
+            assert not different, f"table {table} differs at bytes {different[:20]}"
+
+
+async def finish(monitor: Monitor, tables: Tables) -> None:
+    await monitor.finish()
+    assert not int(monitor.dut.read.value)
+    assert not int(monitor.dut.write.value)
+    tables.check()
+
+
+async def soon(dut: Any, awaitable: Any) -> Any:
+    return await with_timeout(awaitable, 10 * PATIENCE, "ns")
+
+
+def place(table: int, byte: int) -> int:
+    return table * WINDOW + byte
+
+
+def some_span(table: int, size: int) -> tuple[int, int]:
+    """First byte and bytes of an access to ``table`` in beats of ``1 << size``, the start a legal one."""
+    end = 8 * WORDS[table]
+    unit = min(1 << size, 8)
+    beats = random.choice((*LENGTHS, random.randint(1, 256)))
+    first = random.randrange(0, end, unit)
+    if random.random() < 0.3:
+        first = max(0, end - unit * random.randint(1, 4))
+    count = min(beats << size, end - first)
+    # Most accesses end in the middle of a beat.
+    return first, max(1, count - random.choice((0, 0, random.randrange(1 << size))))
+
+
+class Full:
+    """Masters of cocotbext-axi."""
+
+    def __init__(self, dut: Any, held_up: bool) -> None:
+        self.master = AxiMaster(AxiBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
+        if held_up:
+            write, read = self.master.write_if, self.master.read_if
+            hold_up(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
+
+    async def rest(self) -> None:
+        write, read = self.master.write_if, self.master.read_if
+        for channel in (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel):
+            channel.clear_pause_generator()
+            channel.pause = False
+        assert self.master.idle()
+
+
+async def bursts(dut: Any, held_up: bool, count: int) -> None:
+    """Writers and readers of different tables at the same time, then a read of every write with its neighbours."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    axi = Full(dut, held_up)
+    master = axi.master
+    both = [table for table in P["writable"] if table in P["readable"]]
+    sizes = set()
+    for _ in range(count):
+        table = random.choice(P["writable"])
+        size = random.randrange(LARGEST + 1)
+        first, length = some_span(table, size)
+        data = random.randbytes(length)
+        sizes.add(size)
+        write = cocotb.start_soon(master.write(place(table, first), data, awid=random.randrange(16), size=size))
+        # Meanwhile a read of another table.
+        other = random.choice([t for t in P["readable"] if t != table])
+        other_size = random.randrange(LARGEST + 1)
+        other_first, other_length = some_span(other, other_size)
+        read = cocotb.start_soon(
+            master.read(place(other, other_first), other_length, arid=random.randrange(16), size=other_size)
+        )
+        got = await soon(dut, read)
+        assert got.resp == AxiResp.OKAY
+        assert got.data == tables.bytes(other, other_first, other_length), (other, other_first, other_length)
+        assert (await soon(dut, write)).resp == AxiResp.OKAY, (table, first, length, size)
+        tables.wanted[table][first : first + length] = data
+        if table in both:
+            around = max(0, first - 16) & ~7
+            until = min(8 * WORDS[table], first + length + 16)
+            got = await soon(dut, master.read(place(table, around), until - around, size=random.randint(3, LARGEST)))
+            assert got.resp == AxiResp.OKAY
+            assert got.data == tables.bytes(table, around, until - around), (table, first, length, size)
+        tables.check()
+    assert sizes == set(range(LARGEST + 1))
+    assert monitor.refusals == 0
+    await axi.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def bursts_unhindered(dut: Any) -> None:
+    await bursts(dut, False, P["bursts"])
+
+
+@cocotb.test()
+async def bursts_held_up(dut: Any) -> None:
+    await bursts(dut, True, P["bursts"])
+
+
+@cocotb.test()
+async def every_length(dut: Any) -> None:
+    """A write and a read of every length at the same time, each in one burst that crosses no 4 KiB."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    raw = Raw(dut)
+    lengths = list(range(1, 257))
+    random.shuffle(lengths)
+    for length in lengths:
+        spans = []
+        for table in (3, 4):
+            size = random.choice([s for s in range(LARGEST + 1) if length << s <= min(4096, 8 * WORDS[table])])
+            room = min(4096, 8 * WORDS[table]) - (length << size)
+            spans.append((table, random.randrange(0, room + 1, 1 << size), size))
+        (table, first, size), (other, other_first, other_size) = spans
+        data = full_beats(length)
+        writing = cocotb.start_soon(raw.write(place(table, first), data, size))
+        got = await raw.read(place(other, other_first), length, other_size)
+        for k, (word, response) in enumerate(got):
+            beat = other_first + (k << other_size)
+            lane = beat % BUS_BYTES
+            image = word.to_bytes(BUS_BYTES, "little")[lane : lane + (1 << other_size)]
+            assert (response, image) == (0, tables.bytes(other, beat, 1 << other_size))
+        assert await writing == 0
+        for k, (word, _) in enumerate(data):
+            beat = first + (k << size)
+            lane = beat % BUS_BYTES
+            tables.wanted[table][beat : beat + (1 << size)] = word.to_bytes(BUS_BYTES, "little")[lane:][: 1 << size]
+        tables.check()
+    raw.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def many_at_once(dut: Any) -> None:
+    """Requests pile up in the master, of all identifiers; words of different requests do not overlap."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    axi = Full(dut, True)
+    table = P["writable"][-1]
+    pieces = random.sample(range(WORDS[table] // 8), 12)
+    operations = []
+    for piece in pieces:
+        data = random.randbytes(random.randint(1, 64))
+        first = 64 * piece + 8 * random.randrange(8)
+        data = data[: 64 * piece + 64 - first]
+        tables.wanted[table][first : first + len(data)] = data
+        size = random.randrange(LARGEST + 1)
+        operations.append(axi.master.init_write(place(table, first), data, awid=random.randrange(16), size=size))
+    for operation in operations:
+        await soon(dut, operation.wait())
+        assert operation.data.resp == AxiResp.OKAY
+    operations = [
+        (piece, axi.master.init_read(place(table, 64 * piece), 64, arid=random.randrange(16))) for piece in pieces
+    ]
+    for piece, operation in operations:
+        await soon(dut, operation.wait())
+        assert operation.data.resp == AxiResp.OKAY
+        assert operation.data.data == tables.bytes(table, 64 * piece, 64)
+    await axi.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def master_is_refused_in_so_many_words(dut: Any) -> None:
+    """What the master's own splitting of accesses makes of a refusal."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    axi = Full(dut, False)
+    tables.frozen = True
+    for table in range(8):
+        if table not in P["writable"]:
+            wrote = await soon(dut, axi.master.write(place(table, 0), bytes(24)))
+            assert wrote.resp == AxiResp.SLVERR, table
+        if table not in P["readable"]:
+            got = await soon(dut, axi.master.read(place(table, 0), 24))
+            assert (got.resp, got.data) == (AxiResp.SLVERR, bytes(24)), table
+    # An access that is not a multiple of its beats' size, in one burst.
+    for size in range(1, 4):
+        for offset in range(1, 1 << size):
+            wrote = await soon(dut, axi.master.write(place(3, 64 + offset), random.randbytes(4), size=size))
+            assert wrote.resp == AxiResp.SLVERR, (size, offset)
+    await axi.rest()
+    await finish(monitor, tables)
+
+
+class Raw:
+    """Channels driven by hand."""
+
+    def __init__(self, dut: Any, held_up: bool = False) -> None:
+        bus = AxiBus.from_prefix(dut, "bus_")
+        self.dut = dut
+        self.aw = AxiAWSource(bus.write.aw, dut.clk, dut.rst)
+        self.w = AxiWSource(bus.write.w, dut.clk, dut.rst)
+        self.b = AxiBSink(bus.write.b, dut.clk, dut.rst)
+        self.ar = AxiARSource(bus.read.ar, dut.clk, dut.rst)
+        self.r = AxiRSink(bus.read.r, dut.clk, dut.rst)
+        self.all = (self.aw, self.w, self.b, self.ar, self.r)
+        if held_up:
+            hold_up(*self.all)
+
+    async def write(
+        self,
+        address: int,
+        beats: Sequence[tuple[int, int]],
+        size: int,
+        burst: int = INCR,
+        last: Sequence[int] | None = None,
+    ) -> int:
+        """Write beats of data and strobes and return the response."""
+        awid = random.randrange(16)
+        await self.aw.send(
+            self.aw._transaction_obj(awid=awid, awaddr=address, awlen=len(beats) - 1, awsize=size, awburst=burst)
+        )
+        for k, (data, strobes) in enumerate(beats):
+            wlast = int(k == len(beats) - 1) if last is None else last[k]
+            await self.w.send(self.w._transaction_obj(wdata=data, wstrb=strobes, wlast=wlast))
+        response = await soon(self.dut, self.b.recv())
+        assert int(response.bid) == awid
+        return int(response.bresp)
+
+    async def read(self, address: int, length: int, size: int, burst: int = INCR) -> list[tuple[int, int]]:
+        """Return data and response of every beat."""
+        arid = random.randrange(16)
+        await self.ar.send(
+            self.ar._transaction_obj(arid=arid, araddr=address, arlen=length - 1, arsize=size, arburst=burst)
+        )
+        beats = []
+        for k in range(length):
+            r = await soon(self.dut, self.r.recv())
+            assert int(r.rid) == arid
+            assert int(r.rlast) == (k == length - 1)
+            beats.append((int(r.rdata), int(r.rresp)))
+        return beats
+
+    def rest(self) -> None:
+        for channel in self.all:
+            channel.clear_pause_generator()
+            channel.pause = False
+            assert channel.empty()
+
+
+def full_beats(count: int) -> list[tuple[int, int]]:
+    return [(random.getrandbits(8 * BUS_BYTES), 2**BUS_BYTES - 1) for _ in range(count)]
+
+
+@cocotb.test()
+async def illegal_bursts_change_nothing(dut: Any) -> None:
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    raw = Raw(dut, held_up=True)
+    tables.frozen = True
+    cases: list[tuple[str, int, int, int, int]] = []  # why, address, beats, size, burst
+    for table, words in enumerate(WORDS):
+        end = 8 * words
+        cases += [
+            ("beyond the end", place(table, end), 1, 3, INCR),
+            ("beyond the end", place(table, (end + 63) & ~63), 1, LARGEST, INCR),
+            ("out of the end", place(table, end - 8), 2, 3, INCR),
+            ("out of the end", place(table, end - 1), 2, 0, INCR),
+            ("out of the end", place(table, end - 16), 256, 3, INCR),
+            ("out of the end", place(table, max(0, end - 2040)), min(256, words + 1), 3, INCR),
+            ("out of the end", place(table, (end - 1) // BUS_BYTES * BUS_BYTES), 2, LARGEST, INCR),
+            ("end of the window", place(table, WINDOW - 8), 1, 3, INCR),
+            ("FIXED", place(table, 0), 2, 3, 0),
+            ("WRAP", place(table, 0), 2, 3, 2),
+            ("reserved burst", place(table, 0), 2, 3, 3),
+            ("too wide", place(table, 0), 1, LARGEST + 1, INCR),
+            ("too wide", place(table, 0), 2, 7, INCR),
+        ]
+        cases += [
+            ("unaligned", place(table, 8 + offset), beats, size, INCR)
+            for size in range(1, LARGEST + 1)
+            for offset in range(1, min(8, 1 << size))
+            for beats in (1, 3)
+            if offset % min(8, 1 << size)
+        ]
+    cases += [("no such table", place(table, 0), 3, 3, INCR) for table in range(len(WORDS), 8)]
+    random.shuffle(cases)
+    for why, address, beats, size, burst in cases:
+        case = (why, address, beats, size, burst)
+        writing = cocotb.start_soon(raw.write(address, full_beats(beats), size, burst))
+        assert await raw.read(address, beats, size, burst) == [(0, 2)] * beats, case
+        assert await writing == 2, case
+    assert tables.writes == tables.reads == monitor.refusals == 0
+    # Of these the kind of access alone is wrong.
+    for table in range(len(WORDS)):
+        if table not in P["writable"]:
+            assert await raw.write(place(table, 0), full_beats(3), LARGEST) == 2
+        if table not in P["readable"]:
+            assert await raw.read(place(table, 0), 3, LARGEST) == [(0, 2)] * 3
+    assert tables.writes == tables.reads == monitor.refusals == 0
+    raw.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def wide_beats_at_the_ends(dut: Any) -> None:
+    """Starts within a beat, and last beats beyond the table's end."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    raw = Raw(dut, held_up=True)
+    lanes = BUS_BYTES // 8
+    for table in P["writable"]:
+        end = 8 * WORDS[table]
+        last = (end - 1) // BUS_BYTES * BUS_BYTES
+        inside = end - last
+        for lane in range(lanes):
+            base = max(0, last - BUS_BYTES * random.choice((0, 1, 2, 9)))
+            beats = 1 + (last - base) // BUS_BYTES
+            data = full_beats(beats)
+            # A strobe below the start is no part of the burst, whatever the master says.
+            first = base + 8 * lane
+            if first >= end:
+                tables.frozen = True
+                assert await raw.write(place(table, first), data, LARGEST) == 2
+                tables.frozen = False
+                continue
+            # All strobes: those beyond the end, if any, are refused, and what is inside is written.
+            reply = await raw.write(place(table, first), data, LARGEST)
+            assert reply == (2 if inside < BUS_BYTES else 0), (table, first)
+            image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in data)
+            tables.wanted[table][first:end] = image[8 * lane : end - base]
+            tables.check()
+            # Without those, nothing is wrong.
+            data[-1] = (data[-1][0] ^ (1 << 8 * inside) - 1, (1 << inside) - 1)
+            image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in data)
+            tables.wanted[table][first:end] = image[8 * lane : end - base]
+            assert await raw.write(place(table, first), data, LARGEST) == 0, (table, first)
+            tables.check()
+            if table in P["readable"]:
+                got = await raw.read(place(table, first), beats, LARGEST)
+                assert {response for _, response in got} == {0}
+                image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in got)
+                wanted = tables.bytes(table, first, base + BUS_BYTES * beats - first)
+                assert image[8 * lane :] == wanted, (table, first)
+    raw.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def strobes_outside_the_beat_are_ignored(dut: Any) -> None:
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    raw = Raw(dut, held_up=True)
+    for size in range(LARGEST + 1):
+        for _ in range(6):
+            count = random.randint(1, 20)
+            first = random.randrange(0, (8 * WORDS[3] >> size) - count) << size
+            data = full_beats(count)
+            assert await raw.write(place(3, first), data, size) == 0
+            for k, (word, _) in enumerate(data):
+                beat = first + (k << size)
+                lane = beat % BUS_BYTES
+                image = word.to_bytes(BUS_BYTES, "little")
+                tables.wanted[3][beat : beat + (1 << size)] = image[lane : lane + (1 << size)]
+            tables.check()
+    raw.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def length_counts_and_not_wlast(dut: Any) -> None:
+    """A ``wlast`` that contradicts the length: nothing from there on, and SLVERR where the length says."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    monitor._match = lambda: setattr(monitor, "_whole", len(monitor._writes))
+    raw = Raw(dut, held_up=True)
+    for last in ([1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]):
+        data = full_beats(4)
+        assert await raw.write(place(3, 0), data, LARGEST, last=last) == 2
+        good = next(k for k in range(4) if last[k] != (k == 3))
+        image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in data)
+        tables.wanted[3][: good * BUS_BYTES] = image[: good * BUS_BYTES]
+        tables.check()
+        assert await raw.write(place(3, 0), data, LARGEST) == 0
+        tables.wanted[3][: 4 * BUS_BYTES] = image
+    raw.rest()
+    monitor._beats = 0
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def locked_from_the_start(dut: Any) -> None:
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    raw = Raw(dut, held_up=True)
+    dut.locked.value = 1
+    tables.frozen = True
+    for k in range(8):
+        writing = cocotb.start_soon(raw.write(place(3, 8 * k), full_beats(k + 1), 3))
+        assert await raw.read(place(3, 0), 2 * k + 1, 3) == [(0, 2)] * (2 * k + 1)
+        assert await writing == 2
+        assert monitor.refusals == k + 1
+    # What is wrong anyway is not flagged: the run has nothing to do with it.
+    assert await raw.write(place(4, 0), full_beats(2), 3) == 2
+    assert monitor.refusals == 8
+    dut.locked.value = 0
+    tables.frozen = False
+    data = full_beats(1)
+    assert await raw.write(place(3, 0), data, LARGEST) == 0
+    tables.wanted[3][:BUS_BYTES] = data[0][0].to_bytes(BUS_BYTES, "little")
+    assert await raw.read(place(3, 0), 1, LARGEST) == [(data[0][0], 0)]
+    raw.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def locked_in_mid_burst(dut: Any) -> None:
+    """Before the lock everything moves, after it nothing; every beat is answered, also when the lock is short."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    raw = Raw(dut, held_up=True)
+    some = 0
+    for trial in range(P["locks"]):
+        refusals, writes, reads = monitor.refusals, tables.writes, tables.reads
+        data = full_beats(20)
+        writing = cocotb.start_soon(raw.write(place(3, 0), data, 3))
+        reading = cocotb.start_soon(raw.read(place(1, 0), 20, 3))
+        until = random.randrange(90)
+        await clocks(dut, until)
+        aside = (bool(writing.done()), bool(reading.done()))
+        dut.locked.value = 1
+        await clocks(dut, random.choice((1, 2, 50)))
+        dut.locked.value = 0
+        response, beats = await writing, await reading
+        assert response == 2 if monitor.refusals > refusals else response == 0
+        assert monitor.refusals - refusals <= 1
+        done = tables.writes - writes
+        assert (done == 20) == (response == 0), trial
+        for k in range(done):
+            lane = 8 * k % BUS_BYTES
+            image = data[k][0].to_bytes(BUS_BYTES, "little")
+            tables.wanted[3][8 * k : 8 * k + 8] = image[lane : lane + 8]
+        tables.check()
+        codes = [code for _, code in beats]
+        good = codes.count(0)
+        assert codes == [0] * good + [2] * (20 - good), codes
+        assert tables.reads - reads >= good
+        for k in range(good):
+            lane = 8 * k % BUS_BYTES
+            assert beats[k][0] == int.from_bytes(tables.wanted[1][8 * k : 8 * k + 8], "little") << 8 * lane
+        assert all(word == 0 for word, code in beats if code)
+        assert not aside[0] or response == 0
+        assert not aside[1] or good == 20
+        some += 0 < done < 20 and 0 < good < 20
+    assert some, "the lock never fell into both bursts"
+    raw.rest()
+    await finish(monitor, tables)
+
+
+@cocotb.test()
+async def a_word_a_clock(dut: Any) -> None:
+    """Throughput, with nobody in the way, exact to the clock."""
+    await start(dut)
+    monitor, tables = Monitor(dut), Tables(dut)
+    raw = Raw(dut)
+    lanes = BUS_BYTES // 8
+    length = min(256, WORDS[3] // lanes)
+    assert length * lanes >= 256, "the burst is too short to say much"
+    data = full_beats(length)
+    for k, (word, _) in enumerate(data):
+        tables.wanted[3][k * BUS_BYTES : (k + 1) * BUS_BYTES] = word.to_bytes(BUS_BYTES, "little")
+    words = length * lanes
+
+    seen: dict[str, list[int]] = {name: [] for name in ("aw", "w", "ar", "r")}
+
+    async def watch() -> None:
+        while True:
+            await RisingEdge(dut.clk)
+            for name, times in seen.items():
+                if monitor.when.get(name) not in (None, times[-1] if times else None):
+                    times.append(monitor.when[name])
+
+    cocotb.start_soon(watch())
+    # All that is to come waits at the slave's door, so that the clocks between are the slave's own.
+    address = {"addr": place(3, 0), "len": length - 1, "size": LARGEST, "burst": INCR, "id": 5}
+    for _ in range(3):
+        raw.aw.send_nowait(raw.aw._transaction_obj(**{f"aw{name}": value for name, value in address.items()}))
+        for k, (word, strobes) in enumerate(data):
+            raw.w.send_nowait(raw.w._transaction_obj(wdata=word, wstrb=strobes, wlast=int(k == length - 1)))
+    for _ in range(3):
+        assert int((await soon(dut, raw.b.recv())).bresp) == 0
+    for _ in range(3):
+        raw.ar.send_nowait(raw.ar._transaction_obj(**{f"ar{name}": value for name, value in address.items()}))
+    for _ in range(3):
+        for word, _strobes in data:
+            r = await soon(dut, raw.r.recv())
+            assert (int(r.rdata), int(r.rresp)) == (word, 0)
+    await clocks(dut, 3)
+    for name, period in (("aw", words + P["write_clocks"]), ("ar", words + LATENCY + P["read_clocks"])):
+        assert [b - a for a, b in itertools.pairwise(seen[name])] == [period] * 2, (name, seen[name])
+    for name in ("w", "r"):
+        assert len(seen[name]) == 3 * length
+        for k in range(3):
+            beats = seen[name][k * length : (k + 1) * length]
+            assert {b - a for a, b in itertools.pairwise(beats)} == {lanes}, name
+    raw.rest()
+    await finish(monitor, tables)
