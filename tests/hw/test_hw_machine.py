@@ -120,6 +120,17 @@ def test_extreme_sizes(small: RtlDevice, grid: int, states: int) -> None:
     assert_all_agree(small, SMALL, fixed_point(problem_of(rng, grid, states), 1e-6), 6)
 
 
+@pytest.mark.parametrize("parameters", [MachineParameters(4, 1, results=24), MachineParameters(16, 16, results=1_536)])
+def test_smallest_build_and_most_states(parameters: MachineParameters) -> None:
+    """One stage and one exogenous state; and 16 exogenous states."""
+    rng = np.random.default_rng(parameters.states)
+    for device in opened(parameters):
+        for _ in range(20):
+            grid, states = int(rng.integers(2, parameters.grid + 1)), int(rng.integers(1, parameters.states + 1))
+            assert_all_agree(device, parameters, fixed_point(problem_of(rng, grid, states), 1e-6), 6)
+        assert_all_agree(device, parameters, fixed_point(problem_of(rng, parameters.grid, parameters.states), 1e-6), 6)
+
+
 def test_wild_values_follow_the_stages(small: RtlDevice) -> None:
     """No concavity at all: the searches would disagree, so the model must follow the line, candidate by candidate."""
     rng = np.random.default_rng(5)
