@@ -1,0 +1,245 @@
+"""Check and time the solvers of a CUDA device on the headline problem: ``python -m gpu_ref.cuda_check``.
+
+Prints what it finds and, with ``--out``, writes it to a JSON file. Times are medians, in milliseconds, of whole calls
+by parts; nothing is compiled in them. Each accelerated policy is compared with the exact one, and the exact one with
+full search on the device and, in a sample of states, on the host.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import importlib
+import json
+import platform
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpu_ref import brute_force, cuda
+from gpu_ref.exact import exact_sweep
+from gpu_ref.methods import PARTS, Solution
+from gpu_ref.published_rule import ALPHA, DELTA, RHO, SIGMA, WIDTH, headline
+from gpu_ref.tables import Array
+
+EPSILON = 1e-10
+EXACT, FAST = "warm", ("macqueen", "shift")
+
+
+def machine() -> dict[str, str]:
+    """Names and versions of everything that a time depends on."""
+    cupy = importlib.import_module("cupy")
+    runtime = cupy.cuda.runtime
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "device": cuda.device_name(),
+        "devices": str(runtime.getDeviceCount()),
+        "driver (CUDA)": str(runtime.driverGetVersion()),
+        "runtime (CUDA)": str(runtime.runtimeGetVersion()),
+        "cupy": cupy.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+        "host": f"{platform.machine()}, {platform.system()} {platform.release().split('-')[0]}",
+    }
+
+
+def timed(call: Callable[[], Solution], runs: int) -> tuple[Solution, dict[str, float]]:
+    """The last of ``runs`` calls, after one that is not counted, and the medians of its parts in milliseconds."""
+    call()
+    parts: list[dict[str, float]] = []
+    for _ in range(runs):
+        solution = call()
+        parts.append(solution.seconds)
+    medians = {part: 1e3 * statistics.median(one.get(part, 0.0) for one in parts) for part in PARTS}
+    medians["total"] = 1e3 * statistics.median(sum(one.values()) for one in parts)
+    medians["least solve"] = 1e3 * min(one["solve"] for one in parts)
+    return solution, medians
+
+
+def tables(points: int) -> tuple[Array, Array, Array, Array, float, float]:
+    """The headline problem in the order that solvers take."""
+    problem = headline(points)
+    return problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta
+
+
+def row(name: str, solution: Solution, times: dict[str, float]) -> dict[str, Any]:
+    """One line of a table of results."""
+    entry = {
+        "method": name,
+        "sweeps": solution.sweeps,
+        "converged": solution.converged,
+        "residual": solution.residual,
+        "error_bound": solution.error_bound,
+        "exact_sweeps": solution.exact_sweeps,
+        "ms": times,
+        "us_a_sweep": 1e3 * times["solve"] / solution.sweeps,
+    }
+    print(
+        f"{name:<34}{solution.sweeps:>6} sweeps  allocate {times['allocate']:8.3f}  load {times['load']:8.3f}  "
+        f"solve {times['solve']:9.3f}  read {times['read']:8.3f}  total {times['total']:9.3f} ms  "
+        f"{entry['us_a_sweep']:7.3f} us/sweep  residual {solution.residual:.2e}  exact {solution.exact_sweeps}",
+        flush=True,
+    )
+    return entry
+
+
+def check_headline(points: int, exact: Solution, others: dict[str, Solution]) -> dict[str, Any]:
+    """Compare the exact policy with full search, and the others with the exact one."""
+    X, W, Q, _, beta, eta = tables(points)
+    assert exact.previous is not None
+    begin = time.perf_counter()
+    full = cuda.solve(X, W, Q, exact.previous, beta, eta, 0.0, 1, "grid")
+    spent = time.perf_counter() - begin
+    cpu_value, cpu_policy = exact_sweep(X, W, Q, exact.previous, beta, eta)
+    some = np.random.default_rng(0).choice(W.size, min(W.size, 4000), replace=False)
+    value, policy = brute_force.search_states(X, W, Q, exact.previous, beta, eta, some)
+    found: dict[str, Any] = {
+        "points": points,
+        "policies unlike full search on the device": int((full.policy != exact.policy).sum()),
+        "values unlike full search on the device": int((full.value != exact.value).sum()),
+        "policies unlike divide and conquer on the host": int((cpu_policy != exact.policy).sum()),
+        "values unlike divide and conquer on the host": int((cpu_value != exact.value).sum()),
+        "states sampled for full search on the host": int(some.size),
+        "policies unlike full search on the host": int((policy != exact.policy.ravel()[some]).sum()),
+        "values unlike full search on the host": int((value != exact.value.ravel()[some]).sum()),
+        "full search on the device, ms with transfers": 1e3 * spent,
+    }
+    tight = beta * (exact.value @ Q.T)
+    for name, solution in others.items():
+        differ = np.argwhere(solution.policy != exact.policy)
+        gap = 0.0
+        for x, s in differ:
+            i, j = exact.policy[x, s], solution.policy[x, s]
+            gap = max(gap, abs((-1 / (W[x, s] - X[i]) + tight[i, s]) - (-1 / (W[x, s] - X[j]) + tight[j, s])))
+        again, _ = exact_sweep(X, W, Q, solution.value, beta, eta)
+        found[name] = {
+            "states whose policy differs": len(differ),
+            "by grid points at most": int(np.abs(solution.policy - exact.policy).max()),
+            "objective differs there by at most": gap,
+            "value differs by at most": float(np.abs(solution.value - exact.value).max()),
+            "max |TV - V|, recomputed": float(np.abs(again - solution.value).max()),
+        }
+    print(json.dumps(found, indent=1), flush=True)
+    return found
+
+
+def calibrations(points: int, count: int) -> list[tuple[Array, Array, Array, Array, float, float]]:
+    """Headline problems with ``beta`` from 0.980 to 0.988 and risk aversion from 1.5 to 3, drawn at random."""
+    X, W, Q, _, _, _ = tables(points)
+    rng = np.random.default_rng(1)
+    half = WIDTH * SIGMA / np.sqrt(1.0 - RHO**2)
+    z = np.exp(np.linspace(-half, half, Q.shape[0]))
+    problems = []
+    for _ in range(count):
+        beta, eta = float(rng.uniform(0.980, 0.988)), float(rng.uniform(1.5, 3.0))
+        steady = ((1 / beta - 1 + DELTA) / (ALPHA * z)) ** (1 / (ALPHA - 1))
+        X = np.linspace(0.95 * steady[0], 1.05 * steady[-1], points)
+        W = z * X[:, None] ** ALPHA + (1 - DELTA) * X[:, None]
+        start = (z * steady**ALPHA - DELTA * steady) ** (1 - eta) / (1 - eta)
+        problems.append((X, W, Q, np.tile(start, (points, 1)), beta, eta))
+    return problems
+
+
+def batch(
+    points: int, count: int, runs: int, plan: cuda.Layout | None = None, devices: Sequence[int] = (0,)
+) -> dict[str, Any]:
+    """Time a batch of calibrations by ``shift`` from the stay-put start."""
+    problems = calibrations(points, count)
+
+    def call() -> list[Solution]:
+        return cuda.solve_batch(problems, EPSILON, method="shift", start="stay", plan=plan, devices=devices)
+
+    solutions = call()
+    shares = []
+    for _ in range(runs):
+        solutions = call()
+        # A share is of its own device's batch, and the devices work at the same time.
+        shares.append({part: solutions[0].seconds[part] / len(devices) for part in PARTS})
+    times = {part: 1e3 * statistics.median(share[part] for share in shares) for part in PARTS}
+    sweeps = [solution.sweeps for solution in solutions]
+    entry = {
+        "points": points,
+        "problems": count,
+        "devices": len(devices),
+        "layout": repr(plan) if plan else "chosen",
+        "ms a problem": times,
+        "sweeps": [min(sweeps), statistics.median(sweeps), max(sweeps)],
+        "converged": sum(solution.converged for solution in solutions),
+        "needed exact sweeps": sum(solution.exact_sweeps > 0 for solution in solutions),
+    }
+    print(
+        f"batch of {count} at {points} on {len(devices)} device(s), {entry['layout']}: "
+        + ", ".join(f"{part} {spent:.4f}" for part, spent in times.items())
+        + f" ms a problem; sweeps {entry['sweeps']}, converged {entry['converged']}, "
+        f"exact {entry['needed exact sweeps']}",
+        flush=True,
+    )
+    return entry
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the checks and timings that are asked for."""
+    parser = argparse.ArgumentParser(prog="python -m gpu_ref.cuda_check", description=__doc__)
+    parser.add_argument("--runs", type=int, default=7, help="runs of which to take the median (default 7)")
+    parser.add_argument("--quick", action="store_true", help="the headline problem by its fast methods only")
+    parser.add_argument("--batch", type=int, default=1000, help="calibrations of the batch (default 1,000)")
+    parser.add_argument("--out", type=Path, help="JSON file to write")
+    options = parser.parse_args(arguments)
+    reason = cuda.available()
+    if reason:
+        raise SystemExit(reason)
+    found: dict[str, Any] = {"machine": machine(), "epsilon": EPSILON}
+    print(json.dumps(found["machine"], indent=1), flush=True)
+
+    problem = tables(65_536)
+    solutions: dict[str, Solution] = {}
+    found["headline"] = []
+    fast: list[tuple[str, str, dict[str, Any]]] = [(EXACT, EXACT, {})]
+    fast += [(name, name, {}) for name in FAST]
+    fast += [(f"{name} from the stay-put start", name, {"start": "stay"}) for name in FAST]
+    if not options.quick:
+        fast += [("monotone", "monotone", {}), ("mpi", "mpi", {"start": "stay"})]
+        fast += [("binary, corrected ties", "binary", {}), ("binary, published ties", "binary", {"tie": "published"})]
+    for name, method, extra in fast:
+        solution, times = timed(partial(cuda.solve, *problem, EPSILON, method=method, **extra), options.runs)
+        solutions[name] = solution
+        found["headline"].append(row(name, solution, times))
+    exact = solutions.pop(EXACT)
+    found["checks"] = [check_headline(65_536, exact, solutions)]
+    if not options.quick:
+        slow: list[tuple[str, str, dict[str, Any]]] = [
+            ("grid, 20 sweeps of it", "grid", {"max_sweeps": 20}),
+            ("grid+howard", "grid+howard", {}),
+            ("interp, 100 choices", "interp", {"choices": 100}),
+            ("interp, 1,000 choices", "interp", {"choices": 1000}),
+        ]
+        for name, method, extra in slow:
+            solution, times = timed(partial(cuda.solve, *problem, EPSILON, method=method, **extra), 1)
+            found["headline"].append(row(name, solution, times))
+        found["by size"] = []
+        for points in (16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576):
+            size = tables(points)
+            both: list[tuple[str, dict[str, Any]]] = [(EXACT, {}), ("shift", {"start": "stay"})]
+            for method, extra in both:
+                solution, times = timed(partial(cuda.solve, *size, EPSILON, method=method, **extra), 5)
+                found["by size"].append({"points": points, **row(f"{points} {method}", solution, times)})
+    devices = importlib.import_module("cupy").cuda.runtime.getDeviceCount()
+    found["batch"] = []
+    if options.batch:
+        found["batch"].append(batch(65_536, options.batch, 3))
+        if not options.quick:
+            for points in (256, 1024, 4096, 16_384):
+                found["batch"].append(batch(points, options.batch, 3))
+        if devices > 1:
+            found["batch"].append(batch(65_536, options.batch, 3, devices=range(devices)))
+    if options.out:
+        options.out.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
