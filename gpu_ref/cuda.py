@@ -78,7 +78,7 @@ def available() -> str:
         return f"CUDA finds no device on this computer ({error})."
     if count == 0:
         return "CUDA finds no device on this computer."
-    if not cupy.cuda.Device(0).attributes["CooperativeLaunch"]:
+    if not cupy.cuda.Device(0).attributes.get("CooperativeLaunch", 1):
         return "The CUDA device of this computer cannot launch cooperative kernels."
     return ""
 
