@@ -86,6 +86,9 @@ def _grid(rng: np.random.Generator, grid: int) -> Array:
 
 def _general(rng: np.random.Generator, grid: int, states: int) -> RandomProblem:
     eta = float(rng.choice(ETAS)) if rng.random() < 0.5 else float(np.exp(rng.uniform(np.log(0.2), np.log(10.0))))
+    if abs(eta - 1.0) < 0.01:
+        # So near to 1, utility is a constant beyond the bound below and next to nothing else.
+        eta = 1.0
     beta = float(rng.uniform(0.5, 0.99))
     X = _grid(rng, grid)
     length = X[-1] - X[0]

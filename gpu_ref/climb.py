@@ -1,0 +1,530 @@
+"""Sweeps that find the best choice by climbing from a good guess, exact because single peaks are proven for each.
+
+The guess is the policy of the neighbouring state, which bounds that of the next from below, or the state's own of the
+last sweep moved as far as its neighbour's has moved. The utilities of the choice and of its two neighbours are kept:
+while the choice stays, a sweep of a state is three additions and two comparisons. Inside, tables lie ``(N_z, N_k)``, so
+that a row is contiguous, and ``EV`` has a spare word at either end, so that neighbours of the first and last choice can
+be looked at. A chunk of grid points computes value, change and the next sweep's ``EV``, with the proof of its single
+peaks (:mod:`gpu_ref.peaks`), while all of it is in the cache: one parallel region a sweep.
+
+Bits are those of every sweep of :mod:`gpu_ref`: the same operations on each candidate, ties to the lower index.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from gpu_ref.exact import exact_sweep
+from gpu_ref.methods import shifts
+from gpu_ref.peaks import curvature_room, falls
+from gpu_ref.tables import Array, feasible
+from gpu_ref.utility import crra
+
+Indexes = NDArray[np.int32]
+
+RULES = {"change": 0, "span": 1, "spans": 2}
+"""Stopping rules by number, for compiled code."""
+
+_LIMIT, _DONE, _DOUBT, _LARGER = 0, 1, 2, 3
+"""Why a batch of sweeps ended: its size; converged; a peak in doubt; ``|EV|`` beyond what ``room`` was computed for."""
+
+_WARM, _MONOTONE, _FIXED, _NONE = 0, 1, 2, 3
+"""What a sweep does before it computes ``EV``."""
+
+_FEWEST, _MOST = 256, 4096
+"""Grid points of a chunk."""
+
+BATCH_STATES = 2.5e7
+"""States swept between two returns to Python, where an interrupt is seen: a fraction of a second."""
+
+
+@njit(cache=True, inline="always")
+def _utility(wealth: float, choice: float, eta: float) -> float:
+    if choice < wealth:
+        return crra(wealth - choice, eta)
+    return -np.inf
+
+
+@njit(cache=True)
+def climb(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float]:
+    """From choice ``p`` to the lowest peak: its index, and the utilities below, of and above it.
+
+    ``ev`` has spare ends, here and below.
+    """
+    here = _utility(wealth, X[p], eta)
+    above = _utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
+    below = -np.inf
+    known = False
+    while above + ev[p + 2] > here + ev[p + 1]:
+        below, here, known = here, above, True
+        p += 1
+        above = _utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
+    if not known:
+        below = _utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
+        while p > 0 and not here + ev[p + 1] > below + ev[p]:
+            above, here = here, below
+            p -= 1
+            below = _utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
+    return p, below, here, above
+
+
+@njit(cache=True)
+def bisect(X: Array, wealth: float, eta: float, ev: Array) -> int:
+    """The lowest peak by bisection on whether the next choice is better."""
+    low = 0
+    high = max(feasible(X, wealth) - 1, 0)
+    while low < high:
+        middle = (low + high) // 2
+        if _utility(wealth, X[middle + 1], eta) + ev[middle + 2] > _utility(wealth, X[middle], eta) + ev[middle + 1]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True)
+def _warm_row(
+    X: Array,
+    W: Array,
+    eta: float,
+    ev: Array,
+    value: Array,
+    policy: Indexes,
+    below: Array,
+    here: Array,
+    above: Array,
+) -> tuple[float, float]:
+    """Sweep one state's piece of a chunk in place; returns the least and the largest change."""
+    least = np.inf
+    most = -np.inf
+    drift = 0
+    neighbour = 0
+    for i in range(value.size):
+        p = policy[i]
+        best = here[i] + ev[p + 1]
+        if best >= above[i] + ev[p + 2] and best > below[i] + ev[p]:
+            drift = 0
+        else:
+            wealth = W[i]
+            if i == 0:
+                start = bisect(X, wealth, eta, ev)
+            else:
+                start = max(neighbour, min(p + drift, X.size - 1), 0)
+            q, under, at, over = climb(X, wealth, eta, ev, start)
+            drift = q - p
+            p = q
+            below[i], here[i], above[i] = under, at, over
+            best = at + ev[q + 1]
+            policy[i] = q
+            if best == -np.inf:
+                policy[i] = -1
+                here[i] = -np.inf
+        neighbour = p
+        change = best - value[i]
+        least = change if change < least else least
+        most = change if change > most else most
+        value[i] = best
+    return least, most
+
+
+@njit(cache=True)
+def _monotone_row(X: Array, W: Array, eta: float, ev: Array, value: Array, policy: Indexes) -> tuple[float, float]:
+    """As :func:`_warm_row`, from nothing but the neighbour's policy."""
+    least = np.inf
+    most = -np.inf
+    p = 0
+    for i in range(value.size):
+        if i == 0:
+            p = bisect(X, W[i], eta, ev)
+        p, _, at, _ = climb(X, W[i], eta, ev, p)
+        best = at + ev[p + 1]
+        policy[i] = p if best > -np.inf else -1
+        change = best - value[i]
+        least = change if change < least else least
+        most = change if change > most else most
+        value[i] = best
+    return least, most
+
+
+@njit(cache=True)
+def _fixed_row(ev: Array, value: Array, policy: Indexes, here: Array) -> None:
+    for i in range(value.size):
+        value[i] = here[i] + ev[policy[i] + 1]
+
+
+@njit(cache=True)
+def _expect(
+    Q: Array,
+    beta: float,
+    value: Array,
+    ahead: Array,
+    inverse: Array,
+    room: Array,
+    least: Array,
+    largest: float,
+    begin: int,
+    end: int,
+) -> int:
+    """``EV`` of a chunk; ``_DOUBT`` where its inner points may have a second peak, else ``_LARGER`` or 0."""
+    states = value.shape[0]
+    size = end - begin
+    beyond = 0
+    single = True
+    for s in range(states):
+        ev = ahead[s, begin + 1 : end + 1]
+        for i in range(size):
+            ev[i] = 0.0
+        for t in range(states):
+            weight = Q[s, t]
+            if weight != 0.0:
+                v = value[t, begin:end]
+                for i in range(size):
+                    ev[i] += weight * v[i]
+        for i in range(size):
+            ev[i] *= beta
+            beyond |= not abs(ev[i]) <= largest
+        if size > 2:
+            single &= falls(ev, inverse[begin : end - 1], room[s, begin : end - 2], least[s])
+    if not single:
+        return _DOUBT
+    return _LARGER if beyond else 0
+
+
+@njit(cache=True)
+def _seams(ahead: Array, inverse: Array, room: Array, chunk: int) -> bool:
+    """Whether the points where chunks meet leave single peaks."""
+    states, padded = ahead.shape
+    grid = padded - 2
+    for seam in range(chunk, grid, chunk):
+        for j in range(max(seam - 2, 0), min(seam, grid - 2)):
+            for s in range(states):
+                piece = ahead[s, j + 1 : j + 4]
+                if not falls(piece, inverse[j : j + 2], room[s, j : j + 1], room[s, j]):
+                    return False
+    return True
+
+
+@njit(cache=True)
+def _chunk(
+    kind: int,
+    X: Array,
+    W: Array,
+    Q: Array,
+    beta: float,
+    eta: float,
+    value: Array,
+    ev: Array,
+    ahead: Array,
+    policy: Indexes,
+    kept: Array,
+    inverse: Array,
+    room: Array,
+    least: Array,
+    largest: float,
+    begin: int,
+    end: int,
+    low: Array,
+    high: Array,
+) -> int:
+    for s in range(W.shape[0]):
+        if kind == _WARM:
+            low[s], high[s] = _warm_row(
+                X,
+                W[s, begin:end],
+                eta,
+                ev[s],
+                value[s, begin:end],
+                policy[s, begin:end],
+                kept[0, s, begin:end],
+                kept[1, s, begin:end],
+                kept[2, s, begin:end],
+            )
+        elif kind == _MONOTONE:
+            low[s], high[s] = _monotone_row(X, W[s, begin:end], eta, ev[s], value[s, begin:end], policy[s, begin:end])
+        elif kind == _FIXED:
+            _fixed_row(ev[s], value[s, begin:end], policy[s, begin:end], kept[1, s, begin:end])
+    return _expect(Q, beta, value, ahead, inverse, room, least, largest, begin, end)
+
+
+@njit(cache=True)
+def _measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> float:
+    for s in range(low.size):
+        low[s], high[s] = lows[:, s].min(), highs[:, s].max()
+        if high[s] < low[s]:
+            # Nobody can be in this state, as in the sweep before.
+            low[s] = high[s] = 0.0
+    if rule == 0:
+        return max(abs(low.min()), abs(high.max()))
+    if rule == 1:
+        return (high.max() - low.min()) / 2.0
+    return (high - low).max() / 2.0
+
+
+@njit(parallel=True, cache=True)
+def _parallel(
+    kind: int,
+    rule: int,
+    X: Array,
+    W: Array,
+    Q: Array,
+    beta: float,
+    eta: float,
+    epsilon: float,
+    limit: int,
+    value: Array,
+    both: Array,
+    now: int,
+    policy: Indexes,
+    kept: Array,
+    inverse: Array,
+    room: Array,
+    least: Array,
+    chunk: int,
+    largest: float,
+    low: Array,
+    high: Array,
+) -> tuple[int, int, float]:
+    grid = X.size
+    chunks = (grid + chunk - 1) // chunk
+    lows = np.zeros((chunks, W.shape[0]))
+    highs = np.zeros((chunks, W.shape[0]))
+    codes = np.zeros(chunks, np.int64)
+    h = np.inf
+    for done in range(limit):
+        ev = both[(now + done) % 2]
+        ahead = both[(now + done + 1) % 2]
+        for c in prange(chunks):
+            begin = c * chunk
+            codes[c] = _chunk(
+                kind, X, W, Q, beta, eta, value, ev, ahead, policy, kept, inverse, room, least[c], largest, begin,
+                min(begin + chunk, grid), lows[c], highs[c],
+            )  # fmt: skip
+        if kind == _FIXED and done + 1 < limit:
+            continue
+        if kind < _FIXED:
+            h = _measure(rule, low, high, lows, highs)
+            if h < epsilon:
+                return done + 1, _DONE, h
+        if (codes == _DOUBT).any() or not _seams(ahead, inverse, room, chunk):
+            return done + 1, _DOUBT, h
+        if codes.any():
+            return done + 1, _LARGER, h
+    return limit, _LIMIT, h
+
+
+@njit(cache=True)
+def _serial(
+    kind: int,
+    rule: int,
+    X: Array,
+    W: Array,
+    Q: Array,
+    beta: float,
+    eta: float,
+    epsilon: float,
+    limit: int,
+    value: Array,
+    both: Array,
+    now: int,
+    policy: Indexes,
+    kept: Array,
+    inverse: Array,
+    room: Array,
+    least: Array,
+    largest: float,
+    low: Array,
+    high: Array,
+) -> tuple[int, int, float]:
+    # One chunk and no thread is woken: what small problems need.
+    h = np.inf
+    lows, highs = low.reshape(1, -1).copy(), high.reshape(1, -1).copy()
+    for done in range(limit):
+        ahead = both[(now + done + 1) % 2]
+        code = _chunk(
+            kind, X, W, Q, beta, eta, value, both[(now + done) % 2], ahead, policy, kept, inverse, room, least[0],
+            largest, 0, X.size, lows[0], highs[0],
+        )  # fmt: skip
+        if kind == _FIXED and done + 1 < limit:
+            continue
+        if kind < _FIXED:
+            h = _measure(rule, low, high, lows, highs)
+            if h < epsilon:
+                return done + 1, _DONE, h
+        if code != _LIMIT:
+            return done + 1, code, h
+    return limit, _LIMIT, h
+
+
+@njit(parallel=True, cache=True)
+def _keep(X: Array, W: Array, eta: float, policy: Indexes, kept: Array) -> None:
+    """Utilities of a policy found by another search, and of its neighbours."""
+    for s in range(W.shape[0]):
+        for i in prange(X.size):
+            p = policy[s, i]
+            for j in range(3):
+                q = p + j - 1
+                kept[j, s, i] = _utility(W[s, i], X[q], eta) if p >= 0 and 0 <= q < X.size else -np.inf
+
+
+class Climber:
+    """A problem in the layout of these sweeps, and the iteration in progress.
+
+    ``X`` to ``eta`` as in :mod:`gpu_ref`, checked, ``W`` non-decreasing in ``x``. Making it allocates and nothing else;
+    :meth:`load` fills it; :meth:`sweep` and :meth:`fixed` go on; :meth:`read` gives the result back.
+
+    Attributes
+    ----------
+    sweeps, maximising_sweeps, exact_sweeps
+        As in :class:`gpu_ref.methods.Solution`.
+    h
+        What the stopping rule measured in the last maximising sweep.
+    low, high
+        ``(N_z,)``: least and largest change of that sweep, by exogenous state.
+    """
+
+    def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float, threads: int) -> None:
+        grid, states = W.shape
+        self.X, self.Q, self.beta, self.eta = X, Q, beta, eta
+        self._source = W
+        self._parallel = threads > 1
+        self._chunk = min(max(grid // (16 * threads), _FEWEST), _MOST) if self._parallel else grid
+        self._W = np.empty((states, grid))
+        self._value = np.empty((states, grid))
+        self._both = np.zeros((2, states, grid + 2))
+        self._policy = np.zeros((states, grid), np.int32)
+        self._kept = np.full((3, states, grid), -np.inf)
+        self._inverse = np.empty(max(grid - 1, 0))
+        self._room = np.empty((states, max(grid - 2, 0)))
+        self._least = np.empty(((grid - 1) // self._chunk + 1, states))
+        self.low, self.high = np.zeros(states), np.zeros(states)
+
+    @staticmethod
+    def bytes(grid: int, states: int) -> int:
+        """What the arrays of a problem of these sizes take, with those of an exact sweep."""
+        return grid * states * (8 * 8 + 4 + 5 * 8) + grid * 8
+
+    def load(self, V: Array) -> None:
+        """Start from ``V``, ``(N_k, N_z)``."""
+        self._W[:] = self._source.T
+        self._value[:] = V.T
+        np.divide(1.0, np.diff(self.X), out=self._inverse)
+        self._now = 0
+        self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0
+        self.h = math.inf
+        self._largest = 0.0
+        # A first guess of the largest |EV|: what staying where one is for ever is worth at either end.
+        ends = self._W[:, [0, -1]] - self.X[[0, -1]]
+        worth = [abs(crra(float(c), self.eta)) / max(1.0 - self.beta, 1e-3) for c in ends.ravel() if c > 0.0]
+        finite = np.abs(V[np.isfinite(V)])
+        self._measure_room(2.0 * max([float(finite.max(initial=1.0)), *worth]))
+        self._look_ahead()
+
+    def _measure_room(self, largest: float) -> None:
+        self._largest = largest
+        self._room = curvature_room(self.X, self._source, self.eta, largest)
+        for c in range(self._least.shape[0]):
+            piece = self._room[:, c * self._chunk : (c + 1) * self._chunk]
+            self._least[c] = piece.min(axis=1, initial=np.inf)
+
+    def _batch(self, kind: int, rule: int, epsilon: float, limit: int) -> tuple[int, int]:
+        arguments = (
+            kind, rule, self.X, self._W, self.Q, self.beta, self.eta, epsilon, limit, self._value, self._both,
+            self._now, self._policy, self._kept, self._inverse, self._room, self._least,
+        )  # fmt: skip
+        if self._parallel:
+            done, code, h = _parallel(*arguments, self._chunk, self._largest, self.low, self.high)
+        else:
+            done, code, h = _serial(*arguments, self._largest, self.low, self.high)
+        if kind != _NONE:
+            self._now = (self._now + done) % 2
+        else:
+            self._now = 1 - self._now
+        if kind < _FIXED:
+            self.h = h
+        return done, code
+
+    def _look_ahead(self) -> None:
+        """Compute ``EV`` of the present value, and whether it leaves single peaks."""
+        self._doubt = False
+        while True:
+            _, code = self._batch(_NONE, 0, 0.0, 1)
+            if code != _LARGER:
+                break
+            self._grow()
+        self._doubt = code == _DOUBT
+
+    def _grow(self) -> None:
+        largest = float(np.abs(self._both[self._now]).max())
+        self._measure_room(4.0 * largest if math.isfinite(largest) else math.inf)
+
+    def sweep(self, rule: str, epsilon: float, limit: int, monotone: bool = False) -> bool:
+        """At most ``limit`` maximising sweeps; whether the rule was met, after which no other sweep was done.
+
+        Without a proof of single peaks a sweep takes the exact search.
+        """
+        batch = max(1, int(BATCH_STATES / self._W.size))
+        end = self.sweeps + limit
+        while self.sweeps < end:
+            if self._doubt:
+                if self._exact(rule) < epsilon:
+                    return True
+                continue
+            done, code = self._batch(
+                _MONOTONE if monotone else _WARM, RULES[rule], epsilon, min(batch, end - self.sweeps)
+            )
+            self.sweeps += done
+            self.maximising_sweeps += done
+            if code == _DONE:
+                return True
+            if code == _DOUBT:
+                self._doubt = True
+            elif code == _LARGER:
+                self._grow()
+                self._now = 1 - self._now
+                self._look_ahead()
+        return False
+
+    def fixed(self, count: int) -> None:
+        """Sweeps of the policy held fixed, and ``EV`` after them.
+
+        None where a state has no choice: a policy found before that was known may lead there, and what is lost so no
+        later sweep brings back.
+        """
+        if count and not (self._policy < 0).any():
+            _, code = self._batch(_FIXED, 0, 0.0, count)
+            self.sweeps += count
+            self._doubt = code == _DOUBT
+            if code == _LARGER:
+                self._grow()
+                self._now = 1 - self._now
+                self._look_ahead()
+
+    def _exact(self, rule: str) -> float:
+        before = np.ascontiguousarray(self._value.T)
+        value, policy = exact_sweep(self.X, self._source, self.Q, before, self.beta, self.eta)
+        with np.errstate(invalid="ignore"):
+            change = np.where(value == before, 0.0, value - before)
+        self.low[:], self.high[:] = change.min(axis=0), change.max(axis=0)
+        self.h = _measure(RULES[rule], self.low.copy(), self.high.copy(), self.low[None, :], self.high[None, :])
+        self._value[:] = value.T
+        self._policy[:] = policy.T
+        _keep(self.X, self._W, self.eta, self._policy, self._kept)
+        self.sweeps += 1
+        self.maximising_sweeps += 1
+        self.exact_sweeps += 1
+        self._look_ahead()
+        return self.h
+
+    def read(self, rule: str) -> tuple[Array, Indexes]:
+        """Value, shifted as the rule asks, and policy, both ``(N_k, N_z)``."""
+        value = self._value
+        if rule != "change":
+            middle = (self.low + self.high) / 2.0
+            if rule == "span":
+                middle = np.full_like(middle, (self.low.min() + self.high.max()) / 2.0)
+            value = value + shifts(middle, self.Q, self.beta)[:, None]
+        return np.ascontiguousarray(value.T), np.ascontiguousarray(self._policy.T)

@@ -1,0 +1,227 @@
+"""Solvers on the processor: every method of :data:`gpu_ref.methods.METHODS` in one call.
+
+All cores, double precision, no reordering of sums. Problems too small to share out use one thread.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+from gpu_ref import binary_search, brute_force
+from gpu_ref.climb import Climber
+from gpu_ref.egm import Endogenous, marginal_wealth
+from gpu_ref.memory import check_memory
+from gpu_ref.methods import METHODS, Arguments, Solution, check_arguments, error_bound
+from gpu_ref.tables import Array, expectation
+from gpu_ref.threads import threads, threads_for
+from gpu_ref.utility import crra_utility
+from gpu_ref.vfi import sup_norm
+
+
+def solve(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    epsilon: float,
+    max_sweeps: int = 100_000,
+    method: str = "warm",
+    **options: Any,
+) -> Solution:
+    """Solve a table problem on the processor.
+
+    Parameters
+    ----------
+    X, W, Q, V0, beta, eta
+        See :mod:`gpu_ref`.
+    epsilon
+        Of the method's stopping rule, units of utility; 0 runs all ``max_sweeps`` sweeps.
+    max_sweeps
+        At least 1.
+    method
+        One of :data:`gpu_ref.methods.METHODS`, which also names the ``options`` of each.
+
+    Raises
+    ------
+    ValueError
+        An argument is wrong, in a sentence; nothing was done.
+    MemoryError
+        The problem does not fit this computer; nothing was allocated.
+    """
+    given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
+    grid, states = given.W.shape
+    run, needs = _SOLVERS[method]
+    check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
+    _compile(method)
+    return run(given)
+
+
+@functools.cache
+def _compile(method: str) -> None:
+    """Compile, or load what was compiled before, outside of what is timed."""
+    X = np.arange(1.0, 9.0)
+    W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
+    given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
+    _SOLVERS[method][0](given)
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], part: str) -> Iterator[None]:
+    begin = time.perf_counter()
+    yield
+    seconds[part] = seconds.get(part, 0.0) + time.perf_counter() - begin
+
+
+def _solution(
+    given: Arguments,
+    seconds: dict[str, float],
+    value: Array,
+    policy: NDArray[np.int32],
+    sweeps: int,
+    maximising: int,
+    h: float,
+    **more: Any,
+) -> Solution:
+    proven = METHODS[given.method].rule != "own"
+    bound = error_bound(h, value, given.Q, given.beta, given.eta) if proven else float("inf")
+    return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
+
+
+def _climbing(given: Arguments) -> Solution:
+    seconds: dict[str, float] = {}
+    count = threads_for(given.W.size)
+    with threads(count):
+        with _timed(seconds, "allocate"):
+            climber = Climber(given.X, given.W, given.Q, given.beta, given.eta, count)
+        with _timed(seconds, "load"):
+            climber.load(given.V0)
+        with _timed(seconds, "solve"):
+            if given.method == "mpi":
+                _modified(climber, given)
+            else:
+                climber.sweep(given.rule, given.epsilon, given.max_sweeps, given.method == "monotone")
+        with _timed(seconds, "read"):
+            value, policy = climber.read(given.rule)
+    return _solution(
+        given,
+        seconds,
+        value,
+        policy,
+        climber.sweeps,
+        climber.maximising_sweeps,
+        climber.h,
+        exact_sweeps=climber.exact_sweeps,
+    )
+
+
+def _modified(climber: Climber, given: Arguments) -> None:
+    while not climber.sweep("spans", given.epsilon, 1) and climber.sweeps < given.max_sweeps:
+        # The last sweep of all maximises.
+        climber.fixed(min(given.options["inner"], given.max_sweeps - climber.sweeps - 1))
+
+
+@njit(parallel=True, cache=True)
+def _fixed(here: Array, ev: Array, policy: NDArray[np.int32], value: Array) -> None:
+    for x in prange(value.shape[0]):
+        for s in range(value.shape[1]):
+            value[x, s] = here[x, s] + ev[s, policy[x, s]]
+
+
+def _searching(given: Arguments) -> Solution:
+    """Methods that search all over again in each maximising sweep."""
+    X, W, Q, beta, eta = given.X, given.W, given.Q, given.beta, given.eta
+    seconds: dict[str, float] = {}
+    choices = None
+    interval = given.options.get("interval", 1)
+    with threads(threads_for(W.size)):
+        with _timed(seconds, "allocate"):
+            value, ahead = np.empty(W.shape), np.empty(W.shape)
+            policy = np.empty(W.shape, np.int32)
+        with _timed(seconds, "load"):
+            value[:] = given.V0
+            if given.method == "interp":
+                choices = np.linspace(X[0], X[-1], given.options["choices"])
+                cell = np.minimum(np.searchsorted(X, choices, side="right") - 1, X.size - 2) if X.size > 1 else 0
+                share = (choices - X[cell]) / (X[cell + 1] - X[cell]) if X.size > 1 else 0.0 * choices
+            everything = np.arange(W.size)
+        sweeps = maximising = 0
+        h = np.inf
+        with _timed(seconds, "solve"):
+            while True:
+                ev = expectation(Q, value, beta)
+                if given.method == "binary":
+                    binary_search._search(X, W, ev, eta, given.options["tie"] == "corrected", ahead, policy)
+                elif choices is not None:
+                    if X.size > 1:
+                        ev = (1.0 - share) * ev[:, cell] + share * ev[:, cell + 1]
+                    else:
+                        ev = np.repeat(ev, choices.size, axis=1)
+                    brute_force._search(choices, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
+                else:
+                    brute_force._search(X, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
+                value, ahead = ahead, value
+                sweeps += 1
+                maximising += 1
+                h = sup_norm(value, ahead)
+                if h < given.epsilon or sweeps >= given.max_sweeps:
+                    break
+                # The last sweep of all maximises. Where a state has no choice, a policy found before that was known may
+                # lead there, and what is lost so no later sweep brings back.
+                between = min(interval - 1, given.max_sweeps - sweeps - 1) if (policy >= 0).all() else 0
+                if between > 0:
+                    here = crra_utility(W - X[policy], eta)
+                for _ in range(between):
+                    _fixed(here, expectation(Q, value, beta), policy, ahead)
+                    value, ahead = ahead, value
+                    sweeps += 1
+        with _timed(seconds, "read"):
+            value = value.copy()
+    return _solution(
+        given, seconds, value, policy, sweeps, maximising, h, previous=ahead, choices=choices
+    )  # fmt: skip
+
+
+def _endogenous(given: Arguments) -> Solution:
+    seconds: dict[str, float] = {}
+    slope = marginal_wealth(given.X, given.W, given.options["marginal"])
+    with threads(threads_for(given.W.size)):
+        with _timed(seconds, "allocate"):
+            solver = Endogenous(given.X, given.W, slope, given.Q, given.beta, given.eta)
+        with _timed(seconds, "load"):
+            solver.load()
+        with _timed(seconds, "solve"):
+            change = solver.solve(given.epsilon, given.max_sweeps)
+        with _timed(seconds, "read"):
+            value, policy = solver.evaluate(given.epsilon, given.max_sweeps)
+    return _solution(given, seconds, value, policy, solver.sweeps, solver.sweeps, change)
+
+
+def _searching_bytes(grid: int, states: int) -> int:
+    return grid * states * (8 * 8 + 4)
+
+
+Solver = tuple[Callable[[Arguments], Solution], Callable[[int, int], int]]
+
+_SOLVERS: dict[str, Solver] = {
+    "grid": (_searching, _searching_bytes),
+    "binary": (_searching, _searching_bytes),
+    "grid+howard": (_searching, _searching_bytes),
+    "interp": (_searching, _searching_bytes),
+    "monotone": (_climbing, Climber.bytes),
+    "warm": (_climbing, Climber.bytes),
+    "mpi": (_climbing, Climber.bytes),
+    "macqueen": (_climbing, Climber.bytes),
+    "shift": (_climbing, Climber.bytes),
+    "egm": (_endogenous, Endogenous.bytes),
+}
+"""What runs each method, and how many bytes it takes for ``N_k`` and ``N_z``."""

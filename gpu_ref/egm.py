@@ -1,0 +1,205 @@
+"""The endogenous grid method: what an economist would use where the problem is smooth and concave. A yardstick.
+
+Source: Carroll (2006), "The method of endogenous gridpoints for solving dynamic stochastic optimization problems",
+Economics Letters 91. It solves the Euler equation and never searches: for each ``x'`` of the grid, the consumption at
+which ``x'`` is optimal is ``c = (beta E[U'(c(x', s')) W'(x', s')])^(-1/eta)``, and it is optimal where money on hand is
+``c + x'``. Interpolating these pairs linearly at ``W(x, s)`` gives the next consumption function.
+
+The choice may lie between grid points, so this is not the table problem: its value exceeds that of the best grid choice
+by an amount of the order of the step squared, and its policy is rounded to the grid in the end. It needs ``W'(x, s)``:
+pass it as ``marginal``, or differences of the table stand for it, with an error of the order of the step squared. Kinks
+in ``W`` or ``V0``, and choices that bind anywhere but at the ends of the grid, are beyond it.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+from gpu_ref.methods import shifts
+from gpu_ref.tables import Array
+from gpu_ref.utility import crra_utility
+
+CHUNK = 1024
+"""Grid points that a thread does at a time."""
+
+
+def marginal_wealth(X: Array, W: Array, marginal: ArrayLike | None) -> Array:
+    """``W'(x, s)``, ``(N_k, N_z)``: as given, or by differences of second order.
+
+    Raises
+    ------
+    ValueError
+        ``marginal`` has another shape than ``W`` or is not positive everywhere, or there are too few points for it.
+    """
+    if marginal is None:
+        if X.size < 3:
+            raise ValueError(f"without marginal, method 'egm' needs at least 3 grid points, not {X.size}")
+        slope = np.gradient(W, X, axis=0, edge_order=2)
+    else:
+        slope = np.ascontiguousarray(marginal, dtype=np.float64)
+        if slope.shape != W.shape:
+            raise ValueError(f"marginal must have shape {W.shape}, not {slope.shape}")
+    if not (slope > 0.0).all():
+        x, s = np.argwhere(~(slope > 0.0))[0]
+        raise ValueError(
+            f"method 'egm' needs wealth that rises in x, but W' is {slope[x, s]} at grid point {x}, state {s}"
+        )
+    return np.ascontiguousarray(slope)
+
+
+@njit(cache=True, inline="always")
+def _power(c: float, power: float) -> float:
+    if power == -2.0:
+        return 1.0 / (c * c)
+    if power == -0.5:
+        return 1.0 / math.sqrt(c)
+    if power == -1.0:
+        return 1.0 / c
+    return math.pow(c, power)
+
+
+@njit(parallel=True, cache=True)
+def _step(
+    X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float, c: Array, money: Array, ahead: Array
+) -> float:
+    """One step: ``ahead`` from ``c``, all ``(N_z, N_k)``; returns the largest change of consumption."""
+    states, grid = W.shape
+    chunks = (grid + CHUNK - 1) // CHUNK
+    for chunk in prange(chunks):
+        marginal = np.empty(states)
+        for x in range(chunk * CHUNK, min((chunk + 1) * CHUNK, grid)):
+            for s in range(states):
+                marginal[s] = beta * _power(c[s, x], -eta) * slope[s, x]
+            for s in range(states):
+                total = 0.0
+                for t in range(states):
+                    total += Q[s, t] * marginal[t]
+                money[s, x] = X[x] + _power(total, -1.0 / eta)
+    changes = np.zeros(states * chunks)
+    for task in prange(states * chunks):
+        s = task // chunks
+        begin = task % chunks * CHUNK
+        on_hand = money[s]
+        j = np.searchsorted(on_hand, W[s, begin], side="right") - 1
+        most = 0.0
+        for x in range(begin, min(begin + CHUNK, grid)):
+            wealth = W[s, x]
+            while j + 1 < grid and on_hand[j + 1] <= wealth:
+                j += 1
+            if j < 0:
+                chosen = X[0]
+            elif j + 1 == grid:
+                chosen = X[grid - 1]
+            else:
+                share = (wealth - on_hand[j]) / (on_hand[j + 1] - on_hand[j])
+                chosen = X[j] + share * (X[j + 1] - X[j])
+            new = wealth - chosen
+            most = max(most, abs(new - c[s, x]))
+            ahead[s, x] = new
+        changes[task] = most
+    return changes.max()
+
+
+@njit(parallel=True, cache=True)
+def _place(X: Array, W: Array, c: Array, cell: NDArray[np.int32], share: Array) -> None:
+    """Where the choices lie: the grid point at or below, and the share of the way to the next."""
+    states, grid = W.shape
+    for task in prange(states * grid):
+        s, x = task // grid, task % grid
+        chosen = W[s, x] - c[s, x]
+        j = min(max(np.searchsorted(X, chosen, side="right") - 1, 0), grid - 2)
+        cell[s, x] = j
+        share[s, x] = min(max((chosen - X[j]) / (X[j + 1] - X[j]), 0.0), 1.0)
+
+
+@njit(parallel=True, cache=True)
+def _evaluate(
+    X: Array, here: Array, cell: NDArray[np.int32], share: Array, value: Array, slope: Array, Q: Array, beta: float,
+    ahead: Array, low: Array, high: Array,
+) -> None:  # fmt: skip
+    """One sweep of the policy held fixed, ``V`` interpolated by cubics with its own slope (Hermite)."""
+    states, grid = here.shape
+    chunks = low.shape[0]
+    for chunk in prange(chunks):
+        low[chunk] = np.inf
+        high[chunk] = -np.inf
+        for s in range(states):
+            for x in range(chunk * CHUNK, min((chunk + 1) * CHUNK, grid)):
+                j = cell[s, x]
+                t = share[s, x]
+                step = X[j + 1] - X[j]
+                rest = 1.0 - t
+                total = 0.0
+                for k in range(states):
+                    level = rest * rest * (1.0 + 2.0 * t) * value[k, j] + t * t * (3.0 - 2.0 * t) * value[k, j + 1]
+                    bend = t * rest * step * (rest * slope[k, j] - t * slope[k, j + 1])
+                    total += Q[s, k] * (level + bend)
+                new = here[s, x] + beta * total
+                change = new - value[s, x]
+                low[chunk, s] = min(low[chunk, s], change)
+                high[chunk, s] = max(high[chunk, s], change)
+                ahead[s, x] = new
+
+
+class Endogenous:
+    """The method's arrays, ``(N_z, N_k)``; arguments as in :mod:`gpu_ref`, ``slope`` of :func:`marginal_wealth`."""
+
+    def __init__(self, X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float) -> None:
+        self.X, self.Q, self.beta, self.eta = X, Q, beta, eta
+        self._tables = W, slope
+        shape = W.shape[::-1]
+        self._W, self._slope, self._c, self._money, self._ahead = (np.empty(shape) for _ in range(5))
+        self.sweeps = 0
+
+    @staticmethod
+    def bytes(grid: int, states: int) -> int:
+        """What all of it takes."""
+        return grid * states * (10 * 8 + 4)
+
+    def load(self) -> None:
+        """Start from the consumption that keeps ``x`` where that is affordable, and from half of what is on hand."""
+        self._W[:], self._slope[:] = (table.T for table in self._tables)
+        stay = self._W - self.X
+        self._c[:] = np.where(stay > 0.0, stay, 0.5 * (self._W - self.X[0]))
+        if not (self._c > 0.0).all():
+            s, x = np.argwhere(~(self._c > 0.0))[0]
+            raise ValueError(f"method 'egm' needs a choice in every state, but grid point {x}, state {s} has none")
+
+    def solve(self, epsilon: float, limit: int) -> float:
+        """Iterate until no consumption changes by ``epsilon``; returns the last change."""
+        change = math.inf
+        while change >= epsilon and self.sweeps < limit:
+            change = _step(self.X, self._W, self._slope, self.Q, self.beta, self.eta, self._c, self._money, self._ahead)
+            self._c, self._ahead = self._ahead, self._c
+            self.sweeps += 1
+        return change
+
+    def evaluate(self, epsilon: float, limit: int) -> tuple[Array, NDArray[np.int32]]:
+        """Value of the policy and the policy rounded to the grid, ``(N_k, N_z)``.
+
+        Sweeps of the policy held fixed, until their changes by state are within ``epsilon`` of their mid-point.
+        """
+        grid, states = self.X.size, self.Q.shape[0]
+        cell = np.empty((states, grid), np.int32)
+        share = np.empty((states, grid))
+        _place(self.X, self._W, self._c, cell, share)
+        consumption = np.ascontiguousarray(self._c)
+        here = crra_utility(consumption, self.eta)
+        value = here / (1.0 - self.beta)
+        ahead = np.empty_like(value)
+        slope = consumption**-self.eta * self._slope
+        low = np.empty(((grid + CHUNK - 1) // CHUNK, states))
+        high = np.empty_like(low)
+        for _ in range(limit):
+            _evaluate(self.X, here, cell, share, value, slope, self.Q, self.beta, ahead, low, high)
+            value, ahead = ahead, value
+            least, most = low.min(axis=0), high.max(axis=0)
+            if (most - least).max() / 2.0 < epsilon:
+                break
+        value = value + shifts((least + most) / 2.0, self.Q, self.beta)[:, None]
+        policy = cell + (share > 0.5)
+        return np.ascontiguousarray(value.T), np.ascontiguousarray(policy.T.astype(np.int32))

@@ -1,0 +1,39 @@
+"""Whether a solve fits the memory of this computer, asked before anything is allocated."""
+
+from __future__ import annotations
+
+import os
+
+RESERVE = 2**28
+"""Bytes left to everything else."""
+
+
+def available() -> int:
+    """Bytes that can be allocated without swapping; 0 where the system does not say."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as file:
+            for line in file:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 0
+
+
+def check_memory(needed: int, what: str) -> None:
+    """Refuse what does not fit.
+
+    Raises
+    ------
+    MemoryError
+        ``needed`` bytes are more than this computer has free; the message says how many of each.
+    """
+    free = available()
+    if free and needed + RESERVE > free:
+        raise MemoryError(
+            f"{what} needs {needed / 2**30:,.2f} GiB, more than the {max(free - RESERVE, 0) / 2**30:,.2f} GiB "
+            f"that this computer has free"
+        )
