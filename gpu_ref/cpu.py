@@ -9,6 +9,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,55 @@ def solve(
     run, needs = _SOLVERS[method]
     check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
     _compile(method)
-    return run(given)
+    begin = time.perf_counter()
+    given = _writable(given)
+    copying = time.perf_counter() - begin
+    found = run(given)
+    found.seconds["load"] += copying
+    return found
+
+
+def _writable(given: Arguments) -> Arguments:
+    """Copies of tables that must not be written to: compiled code would be compiled again for that type."""
+    tables = {name: getattr(given, name) for name in ("X", "W", "Q", "V0")}
+    return replace(given, **{name: table.copy() for name, table in tables.items() if not table.flags.writeable})
+
+
+def solve_ages(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    ages: int,
+    method: str = "warm",
+    **options: Any,
+) -> tuple[Array, NDArray[np.int32], dict[str, float]]:
+    """Solve a finite horizon, one sweep an age; ``V0`` follows the last age.
+
+    Returns ``value`` and ``policy``, ``(ages, N_k, N_z)``, the first age first, and the seconds by part. Methods
+    ``grid``, ``binary``, ``monotone`` and ``warm``; other arguments and errors as of :func:`solve`.
+    """
+    if method not in ("grid", "binary", "monotone", "warm"):
+        raise ValueError(f"ages can be solved by 'grid', 'binary', 'monotone' and 'warm', not {method!r}")
+    given = _writable(check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, method, options))
+    grid, states = given.W.shape
+    check_memory(
+        _SOLVERS[method][1](grid, states) + ages * grid * states * 12,
+        f"method {method!r} on {ages:,} ages of {grid:,} x {states} states",
+    )
+    _compile(method)
+    seconds: dict[str, float] = {}
+    with _timed(seconds, "allocate"):
+        value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
+    following = given.V0
+    with _timed(seconds, "solve"):
+        for age in range(ages - 1, -1, -1):
+            found = _SOLVERS[method][0](replace(given, V0=following, max_sweeps=1))
+            value[age], policy[age] = found.value, found.policy
+            following = found.value
+    return value, policy, seconds
 
 
 @functools.cache

@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
+from gpu_ref.methods import METHODS
 from host import __version__
 from host.checks import ProblemError
-from host.devices import DEVICES, DeviceError
+from host.devices import DEVICES, REFERENCES, DeviceError
 from host.files import check_target
 from host.models import rbc
 from host.plot import SUFFIXES, check_plot
@@ -59,7 +60,12 @@ def _parser() -> argparse.ArgumentParser:
     run = solving.add_argument_group("solution")
     option(run, "--tol", float, 1e-10, "stop when no value changes by this much, in utility (default %(default)s)")
     option(run, "--max-sweeps", int, 10_000, "stop after this many sweeps in any case (default %(default)s)")
-    run.add_argument("--device", default="model", metavar="NAME", help=f"{', '.join(DEVICES)} (default %(default)s)")
+    run.add_argument(
+        "--device", default="model", metavar="NAME", help=f"{', '.join((*DEVICES, *REFERENCES))} (default %(default)s)"
+    )
+    run.add_argument(
+        "--method", metavar="NAME", help=f"on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default warm)"
+    )
     run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
     output = solving.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FILE.npz", help="write value, policy and tables to this file")
@@ -105,6 +111,7 @@ def _solve(given: argparse.Namespace) -> int:
         device=given.device,
         progress=False if given.quiet else None,
         verify=not given.no_verify,
+        method=given.method,
     )
     if not given.quiet:
         print(result)

@@ -75,17 +75,19 @@ class Result:
     tol : float
         The tolerance asked for.
     clocks : int
-        Clocks of the machine.
+        Clocks of the machine, 0 for solvers in double precision, which have none.
     clocks_source : str
-        Where they come from.
+        Where they come from, empty where there are none.
     timing : dict of str to float
         Seconds of this computer for ``open``, ``load``, ``solve``, ``read`` and ``verify``.
     device : str
-    money_bits, value_bits : int
-        Fraction bits of the run.
+    money_bits, value_bits : int or None
+        Fraction bits of the run; None in double precision.
     build_hash : int
         Content hash of the gateware build, 0 where there is none.
     problem : Problem
+    method : str
+        Of a solver in double precision.
     """
 
     value: NDArray[np.float64]
@@ -103,10 +105,11 @@ class Result:
     clocks_source: str
     timing: dict[str, float]
     device: str
-    money_bits: int
-    value_bits: int
+    money_bits: int | None
+    value_bits: int | None
     build_hash: int
     problem: Problem
+    method: str = ""
 
     @property
     def policy_values(self) -> NDArray[np.float64]:
@@ -117,8 +120,6 @@ class Result:
     def __str__(self) -> str:
         problem = self.problem
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"
-        seconds = self.clocks / CLOCK_HZ
-        time = f"{seconds * 1e3:,.3f} ms" if seconds < 1 else f"{seconds:,.3f} s"
         rows = [
             ("status", f"{self.status}: {self.message}"),
             ("sweeps", f"{self.sweeps:,}"),
@@ -130,9 +131,7 @@ class Result:
         rows += [
             ("residual", f"max |TV - V| = {self.residual:.3g} ({how})"),
             ("error bound", f"max |V - V*| <= {self.error_bound:.3g} ({bound})"),
-            ("clocks", f"{self.clocks:,} ({self.clocks_source})"),
-            ("", f"= {time} at {CLOCK_HZ / 1e6:g} MHz (modelled, if timing closes)"),
-            ("numbers", f"64-bit fixed point, {self.money_bits} fraction bits of money, {self.value_bits} of value"),
+            *self._machine_rows(),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
         margin = " " * 16
@@ -144,6 +143,17 @@ class Result:
         return "\n".join([f"{problem.name}, {size}, on device {self.device}", *wrapped])
 
     __repr__ = __str__
+
+    def _machine_rows(self) -> list[tuple[str, str]]:
+        if not self.clocks_source:
+            return [("method", self.method), ("numbers", "double precision")]
+        seconds = self.clocks / CLOCK_HZ
+        time = f"{seconds * 1e3:,.3f} ms" if seconds < 1 else f"{seconds:,.3f} s"
+        return [
+            ("clocks", f"{self.clocks:,} ({self.clocks_source})"),
+            ("", f"= {time} at {CLOCK_HZ / 1e6:g} MHz (modelled, if timing closes)"),
+            ("numbers", f"64-bit fixed point, {self.money_bits} fraction bits of money, {self.value_bits} of value"),
+        ]
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result and its problem to ``path`` (``.npz``), whole or not at all, and return the path.
@@ -162,7 +172,7 @@ class Result:
         problem = self.problem
         about = {
             "format": FILE_FORMAT,
-            "result": {name: getattr(self, name) for name in _PLAIN},
+            "result": {name: getattr(self, name) for name in (*_PLAIN, "method")},
             "problem": {name: getattr(problem, name) for name in _PLAIN_PROBLEM},
         }
         arrays: dict[str, Any] = {name: getattr(problem, name) for name in _TABLES}
@@ -231,7 +241,9 @@ def load(path: str | os.PathLike[str]) -> Result:
             known = about["problem"]
             problem = Problem(**tables, **{name: known[name] for name in _PLAIN_PROBLEM})
             plain = {name: about["result"][name] for name in _PLAIN}
-            return Result(value=file["value"], policy=file["policy"], problem=problem, **plain)
+            # Files of before there were methods lack it.
+            method = about["result"].get("method", "")
+            return Result(value=file["value"], policy=file["policy"], problem=problem, method=method, **plain)
     except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ProblemError):
             raise

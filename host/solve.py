@@ -5,16 +5,17 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from host.checks import ProblemError, shown, whole
-from host.devices import Device, Progress, known, open_device, smallest_build
+from host.devices import REFERENCES, Device, Progress, known, open_device, smallest_build
 from host.driver import SWEEP_LIMIT_MAX, Run, run, timed
 from host.formats import Image, fixed_point, modulus
 from host.problem import Problem
 from host.progress import StatusLine
+from host.reference import solve_reference
 from host.result import Outcome, Result
 from host.verify import Verification, measure, trust
 from hw.registers import Status
@@ -29,6 +30,8 @@ def solve(
     verify: bool = True,
     value_bits: int | None = None,
     money_bits: int | None = None,
+    method: str | None = None,
+    **options: Any,
 ) -> Result:
     """Solve ``problem`` by value function iteration, ``V_n = T V_(n-1)`` from ``V_0 = problem.start``.
 
@@ -45,14 +48,18 @@ def solve(
     max_sweeps
         Sweeps after which to stop in any case.
     device
-        Name of a device (``host.devices.DEVICES``), or an open device, which is left open.
+        Name of a device (``host.devices.DEVICES``), or an open device, which is left open; or ``"cpu"`` or
+        ``"gpu"``, the solvers in double precision.
     progress
         Called with a short line now and then. By default a line on standard error, if that is a terminal, after two
         seconds; ``False`` for silence.
     verify
         Whether to recompute the residual, which takes about one sweep of double precision.
     value_bits, money_bits
-        Fraction bits, 0 to 52; by default as many as cannot overflow.
+        Fraction bits, 0 to 52; by default as many as cannot overflow. Not for ``"cpu"`` and ``"gpu"``.
+    method, **options
+        For ``"cpu"`` and ``"gpu"``: one of ``gpu_ref.methods.METHODS``, by default ``"warm"``, and its options.
+        ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured.
 
     Raises
     ------
@@ -72,6 +79,14 @@ def solve(
         raise ProblemError(f"verify must be True or False, not {shown(verify)}")
     if not (progress is None or progress is False or callable(progress)):
         raise ProblemError(f"progress must be a function of one string, None or False, not {shown(progress)}")
+    if isinstance(device, str) and device in REFERENCES:
+        if value_bits is not None or money_bits is not None:
+            raise ProblemError(f"value_bits and money_bits are of fixed point, and device {device!r} has none")
+        with _reporting(progress) as report:
+            return solve_reference(problem, tol, max_sweeps, device, method or "warm", options, report, bool(verify))
+    if method is not None or options:
+        name = "method" if method is not None else next(iter(options))
+        raise ProblemError(f"{name} can be chosen on the devices {' and '.join(map(repr, REFERENCES))} only")
     if not isinstance(device, Device):
         known(device)
         build = smallest_build(problem)

@@ -10,7 +10,17 @@ from host.devices.base import Device, DeviceError, Progress
 from host.problem import Problem
 from hw.parameters import GRID_LIMIT, STATES_LIMIT, MachineParameters
 
-__all__ = ["DEVICES", "RESULTS_LIMIT", "Device", "DeviceError", "Progress", "known", "open_device", "smallest_build"]
+__all__ = [
+    "DEVICES",
+    "REFERENCES",
+    "RESULTS_LIMIT",
+    "Device",
+    "DeviceError",
+    "Progress",
+    "known",
+    "open_device",
+    "smallest_build",
+]
 
 RESULTS_LIMIT = 2**24
 """Most words of a build's value memory: the table windows' addresses have 24 bits."""
@@ -21,18 +31,21 @@ DEVICES: dict[str, Callable[[MachineParameters, Progress | None], Device]] = {
 }
 """What each name opens."""
 
+REFERENCES = ("cpu", "gpu")
+"""Names of the solvers in double precision (:mod:`host.reference`), which are no machine."""
+
 
 def known(name: object) -> str:
-    """Return ``name`` if it names a device.
+    """Return ``name`` if it names a device, or a solver in double precision.
 
     Raises
     ------
     ProblemError
         It does not; the message lists those that do.
     """
-    if isinstance(name, str) and name in DEVICES:
+    if isinstance(name, str) and (name in DEVICES or name in REFERENCES):
         return name
-    raise ProblemError(f"device must be one of {', '.join(map(repr, DEVICES))}, not {shown(name)}")
+    raise ProblemError(f"device must be one of {', '.join(map(repr, (*DEVICES, *REFERENCES)))}, not {shown(name)}")
 
 
 def smallest_build(problem: Problem) -> MachineParameters:
