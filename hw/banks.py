@@ -47,7 +47,7 @@ class BanksParameters:
 class Banks(wiring.Component):
     """:class:`BanksParameters` in gateware: one write and one read of four neighbours a clock, never a conflict.
 
-    ``h`` is at most ``4 * rows - 4``. A word must not be read in the clock in which it is written.
+    ``h`` is at most ``4 * rows - 4``. A word must not be written in the clock after the one in which ``h`` asks for it.
     """
 
     def __init__(self, parameters: BanksParameters) -> None:

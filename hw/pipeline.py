@@ -147,8 +147,8 @@ class Pipeline:
     def total(self, terms: Iterable[Term], width: int, constant: int = 0, signed: bool = False) -> Timed:
         """Sum of ``terms`` and ``constant``, modulo ``2**width``.
 
-        One clock where more than two summands must be compressed (two where there are more than nine), then one
-        clock for a sum of at most 32 bits and two for a longer one.
+        One clock where more than two summands must be compressed, one more from 10 summands on and another from 43 on;
+        then one clock for a sum of at most 32 bits and two for a longer one.
         """
         terms = list(terms)
         values, time = self.align(*(term.value for term in terms))
