@@ -6,14 +6,13 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Const
 from numba import njit, vectorize
 from numpy.typing import ArrayLike, NDArray
 
 from . import tables
 from .pipeline import Pipeline, Term, Timed
+from .unary import Unary
 from .wide import add, multiply, shift_left, shift_right
 
 FRACTION = 58
@@ -113,27 +112,9 @@ def _latency() -> int:
     return build(Pipeline(), Timed(Const(0, FRACTION), 0)).time
 
 
-class Exp2(wiring.Component):
-    """:class:`Exp2Parameters` in gateware.
-
-    Fixed latency, one operand a clock, no ready: valid comes out as it went in.
-    """
+class Exp2(Unary):
+    """:class:`Exp2Parameters` in gateware. Fixed latency, one operand a clock, no ready."""
 
     def __init__(self, parameters: Exp2Parameters) -> None:
         self.parameters = parameters
-        super().__init__(
-            {
-                "operand": In(FRACTION),
-                "operand_valid": In(1),
-                "result": Out(RESULT_FRACTION + 1),
-                "result_valid": Out(1),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        p = Pipeline(m)
-        result = build(p, p.input(self.operand))
-        m.d.comb += self.result.eq(result.value)
-        m.d.comb += self.result_valid.eq(p.valid(p.input(self.operand_valid), result.time))
-        return m
+        super().__init__(FRACTION, RESULT_FRACTION + 1, build)

@@ -10,18 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from .numbers import WIDTH
 from .parameters import MachineParameters
-from .stage import Stage, StageParameters
-from .utility import CONSTANTS
-
-BROADCAST = (
-    "x_write",
-    "x_write_index",
-    "x_write_data",
-    "ev_write",
-    "ev_write_index",
-    "ev_write_state",
-    "ev_write_data",
-)
+from .stage import Stage, StageParameters, shared_ports
 
 
 @dataclass(frozen=True)
@@ -59,15 +48,7 @@ class Line(wiring.Component):
         state_bits = max(1, (parameters.states - 1).bit_length())
         super().__init__(
             {
-                **CONSTANTS,
-                "x_write": In(1),
-                "x_write_index": In(parameters.index_bits),
-                "x_write_data": In(WIDTH),
-                "ev_write": In(1),
-                "ev_write_index": In(parameters.index_bits),
-                "ev_write_state": In(state_bits),
-                "ev_write_data": In(WIDTH),
-                "half": In(1),
+                **shared_ports(parameters.index_bits, parameters.states),
                 "in_valid": In(1),
                 "in_wealth": In(signed(WIDTH)),
                 "in_state": In(state_bits),
@@ -88,7 +69,7 @@ class Line(wiring.Component):
         for parameters in self.parameters.stages:
             stage = Stage(parameters)
             m.submodules[f"stage{parameters.number}"] = stage
-            for name in (*CONSTANTS, *BROADCAST, "half"):
+            for name in shared_ports(self.parameters.index_bits, self.parameters.states):
                 m.d.comb += getattr(stage, name).eq(getattr(self, name))
             m.d.comb += [stage.in_valid.eq(valid), stage.in_wealth.eq(wealth), stage.in_state.eq(state)]
             if h is not None:

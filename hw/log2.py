@@ -6,14 +6,13 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Cat, Const, Module, Mux
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.hdl import Cat, Const, Mux
 from numba import njit, vectorize
 from numpy.typing import ArrayLike, NDArray
 
 from . import tables
 from .pipeline import Pipeline, Term, Timed
+from .unary import Unary
 from .wide import add, leading_zeros, multiply, shift_left, shift_right, subtract
 
 OPERAND_BITS = 63
@@ -143,27 +142,9 @@ def _latency() -> int:
     return build(Pipeline(), Timed(Const(0, OPERAND_BITS), 0)).time
 
 
-class Log2(wiring.Component):
-    """:class:`Log2Parameters` in gateware.
-
-    Fixed latency, one operand a clock, no ready: valid comes out as it went in.
-    """
+class Log2(Unary):
+    """:class:`Log2Parameters` in gateware. Fixed latency, one operand a clock, no ready."""
 
     def __init__(self, parameters: Log2Parameters) -> None:
         self.parameters = parameters
-        super().__init__(
-            {
-                "operand": In(OPERAND_BITS),
-                "operand_valid": In(1),
-                "result": Out(64),
-                "result_valid": Out(1),
-            }
-        )
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        p = Pipeline(m)
-        result = build(p, p.input(self.operand))
-        m.d.comb += self.result.eq(result.value)
-        m.d.comb += self.result_valid.eq(p.valid(p.input(self.operand_valid), result.time))
-        return m
+        super().__init__(OPERAND_BITS, 64, build)

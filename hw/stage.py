@@ -99,6 +99,21 @@ class StageParameters:
         return objective + DECISION_CLOCKS + (CLAMP_CLOCKS if self.last else 0)
 
 
+def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
+    """Ports that carry the same words to every stage: constants, writes of ``X`` and ``EV``, ping-pong half."""
+    return {
+        **CONSTANTS,
+        "x_write": In(1),
+        "x_write_index": In(index_bits),
+        "x_write_data": In(WIDTH),
+        "ev_write": In(1),
+        "ev_write_index": In(index_bits),
+        "ev_write_state": In(max(1, (states - 1).bit_length())),
+        "ev_write_data": In(WIDTH),
+        "half": In(1),
+    }
+
+
 class Stage(wiring.Component):
     """:class:`StageParameters` in gateware. Fixed latency, one state a clock, no ready.
 
@@ -113,15 +128,7 @@ class Stage(wiring.Component):
         self.parameters = parameters
         state_bits = max(1, parameters.state_bits)
         ports = {
-            **CONSTANTS,
-            "x_write": In(1),
-            "x_write_index": In(parameters.index_bits),
-            "x_write_data": In(WIDTH),
-            "ev_write": In(1),
-            "ev_write_index": In(parameters.index_bits),
-            "ev_write_state": In(state_bits),
-            "ev_write_data": In(WIDTH),
-            "half": In(1),
+            **shared_ports(parameters.index_bits, parameters.states),
             "in_valid": In(1),
             "in_wealth": In(signed(WIDTH)),
             "in_state": In(state_bits),
