@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup sim sim-full test lint format clean
+.PHONY: help check setup sim sim-full test bench lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ sim-full: $(READY) ## Run the long tests, then the gateware of the full-size mac
 
 test: $(READY) ## Run every test but the long ones
 	$(PYTEST) -m "not slow"
+
+bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
+	@mkdir -p build/bench
+	$(RUN) beltline.py bench --out build/bench
 
 lint: $(READY) ## Check style, formatting and types
 	$(RUN) -m ruff check .

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from gpu_ref.methods import METHODS
 from host import __version__
+from host.bench import BUDGET, GRIDS, bench, markdown
 from host.checks import ProblemError
 from host.devices import DEVICES, REFERENCES, DeviceError
 from host.files import check_target
@@ -73,6 +74,24 @@ def _parser() -> argparse.ArgumentParser:
         "--plot", type=Path, metavar="FILE.png", help=f"draw value and policy to this file ({', '.join(SUFFIXES)})"
     )
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
+    timing = commands.add_parser(
+        "bench",
+        help="time every device and method here",
+        description="Time every device and method that this computer has, check that they agree, and print one table.",
+        epilog="Exit code 0: all agree; 1: not all; 2: refused; 130: interrupted.",
+        allow_abbrev=False,
+    )
+    timing.add_argument(
+        "--out", type=Path, metavar="DIR", help="write bench.json, .csv, .md and .png to this directory"
+    )
+    timing.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
+    timing.add_argument(
+        "--budget", type=float, default=BUDGET, metavar="X", help="seconds a solve may take (default %(default)s)"
+    )
+    timing.add_argument(
+        "--seconds", type=float, default=540.0, metavar="X", help="seconds of the whole run (default %(default)s)"
+    )
+    timing.add_argument("--quiet", action="store_true", help="print the table only")
     return parser
 
 
@@ -82,17 +101,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = _parser().parse_args(arguments)
     except SystemExit as stop:
         return int(stop.code or 0)
+    name = f"beltline {given.command}"
     try:
-        return _solve(given)
+        return _bench(given) if given.command == "bench" else _solve(given)
     except (ProblemError, DeviceError) as error:
-        print(f"beltline solve: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return REFUSED
     except OSError as error:
-        print(f"beltline solve: {error}", file=sys.stderr)
+        print(f"{name}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("beltline solve: interrupted", file=sys.stderr)
+        print(f"{name}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _bench(given: argparse.Namespace) -> int:
+    try:
+        grids = [int(text) for text in given.grids.split(",")] if given.grids else list(GRIDS)
+    except ValueError:
+        raise ProblemError(f"grids must be whole numbers with commas between, not {given.grids!r}") from None
+    result = bench(
+        given.out,
+        given.budget,
+        given.seconds,
+        grids,
+        (lambda line: None) if given.quiet else lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    print(markdown(result), end="")
+    return 0 if all(row["agrees"] for row in result["rows"]) else 1
 
 
 def _solve(given: argparse.Namespace) -> int:

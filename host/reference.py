@@ -77,7 +77,7 @@ def solve_reference(
             value, policy, h, sweeps = found.value, found.policy, found.residual, found.sweeps
             converged, seconds, exact = found.converged, found.seconds, METHODS[method].rule != "own"
             if found.choices is not None:
-                policy = _nearest(problem.grid, found.choices)[policy]
+                policy = nearest(problem.grid, found.choices)[policy]
         else:
             value, policy, seconds = module.solve_ages(
                 *tables, problem.start, *numbers[:2], problem.horizon, method=method, **options
@@ -131,7 +131,7 @@ def _module(device: str) -> Any:
     return module
 
 
-def _nearest(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[np.int32]:
+def nearest(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[np.int32]:
     """The grid point nearest to each choice."""
     right = np.clip(np.searchsorted(grid, choices), 1, grid.size - 1)
     return (right - (choices - grid[right - 1] <= grid[right] - choices)).astype(np.int32)

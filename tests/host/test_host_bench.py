@@ -1,0 +1,120 @@
+"""The bench: every row is there, agrees, and is written; what does not run says why."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import host.bench
+from host.bench import VARIANTS, Row, bench, markdown
+from host.cli import main
+from host.devices import DeviceError
+from host.solve import solve
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run without gateware, which takes a minute to compile, and the directory that it was written to."""
+    out = tmp_path_factory.mktemp("bench")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(host.bench, "REPEATS", 1)
+        patch.setattr("host.solve.solve", _without_gateware)
+        patch.setattr("gpu_ref.cuda.available", lambda: "CUDA finds no device on this computer.")
+        return bench(out, budget=2.0, seconds=120.0, grids=(16, 64)), out
+
+
+def _without_gateware(*arguments: Any, device: str, **options: Any) -> Any:
+    if device == "rtl":
+        raise DeviceError("Yosys is not installed")
+    return solve(*arguments, device=device, **options)
+
+
+def test_rows(small: Any) -> None:
+    rows = [Row(**row) for row in small[0]["rows"]]
+    methods = {(row.device, row.method.split()[0]) for row in rows}
+    assert {("cpu", method) for method, _ in VARIANTS} | {("model", "line"), ("fpga", "line")} == methods
+    assert all(row.agrees for row in rows)
+    for row in rows:
+        assert row.sweeps > 0
+        assert row.total > 0
+        assert row.kind == {"cpu": "measured", "model": "simulation", "fpga": "modelled"}[row.device]
+        if row.device == "cpu":
+            assert row.total == pytest.approx(row.allocate + row.load + row.solve + row.read)
+        if row.method == "binary":
+            assert row.ratio == 1.0
+        if row.device == "fpga":
+            assert re.search(r"[\d,]+ clocks \(formula\) at 250 MHz", row.note)
+    exact = [row for row in rows if row.method in ("warm", "monotone", "grid") and row.grid == 64]
+    assert len(exact) == 3
+    assert {(row.sweeps, row.policy_differences, row.value_difference) for row in exact} == {(1353, 0, 0.0)}
+
+
+def test_what_does_not_run_says_why(small: Any) -> None:
+    assert small[0]["notes"] == ["gpu: CUDA finds no device on this computer.", "rtl: Yosys is not installed"]
+
+
+def test_files(small: Any) -> None:
+    result, out = small
+    assert sorted(path.name for path in out.iterdir()) == ["bench.csv", "bench.json", "bench.md", "bench.png"]
+    read = json.loads((out / "bench.json").read_text())
+    assert len(read["rows"]) == len(result["rows"])
+    assert {"date", "processor", "cores", "python", "numba", "numpy", "beltline"} <= set(read["about"])
+    with (out / "bench.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(result["rows"])
+    text = (out / "bench.md").read_text()
+    assert text == markdown(result)
+    assert "| cpu | warm | 64 | 1,353 |" in text
+    assert "NO" not in text
+    assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_wrong_answers_are_seen() -> None:
+    given = host.bench.rbc(grid=64)
+    run = host.bench._Bench(lambda line: None, 1.0, [64], math.inf)
+    answer = run.answer(64)
+    value, policy = answer.value.copy(), answer.policy.copy()
+    assert host.bench._judge(given, value, policy, 1e-9, answer, False)[3]
+    policy[10, 2] += 1
+    assert host.bench._judge(given, value, policy, 1e-9, answer, False)[1::2] == (1, False)
+    value[5, 1] += 1e-6
+    assert not host.bench._judge(given, value, answer.policy, 1e-9, answer, False)[3]
+
+
+def test_a_method_out_of_time_stops_climbing() -> None:
+    run = host.bench._Bench(lambda line: None, 1.0, [16, 64, 256], math.inf)
+
+    def one(grid: int) -> Row:
+        return Row("cpu", "slow", grid, 4, 1, 0, 0, grid / 32, 0, grid / 32, 1, 1, 0, 0, 0, 0, True, "measured")
+
+    run.climb("cpu", "slow", one, 1.0, 1.0)
+    assert [row.grid for row in run.rows] == [16]
+    assert run.notes == ["cpu slow: not above 16 points, for want of time"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--grids", "16,x"], "grids must be whole numbers with commas between, not '16,x'"),
+        (["--grids", "2"], "grids must be numbers of grid points from 4, not [2]"),
+        (["--out", "no/such"], "out 'no/such' is not a directory"),
+    ],
+)
+def test_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *arguments]) == 2
+    assert capsys.readouterr().err == f"beltline bench: {sentence}\n"
+
+
+def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    row = Row("cpu", "warm", 16, 4, 1353, 0, 0, 1e-3, 0, 1e-3, 1e-6, 2.0, 1e-10, 6e-9, 0, 0.0, True, "measured")
+    result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(row)], "notes": ["gpu: none"]}
+    monkeypatch.setattr("host.cli.bench", lambda *arguments: result)
+    assert main(["bench", "--out", str(tmp_path)]) == 0
+    assert "| cpu | warm | 16 | 1,353 | 0.0 us |" in capsys.readouterr().out
+    result["rows"] = [{**vars(row), "agrees": False}]
+    assert main(["bench"]) == 1
