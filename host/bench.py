@@ -422,15 +422,22 @@ def bench(
             )
     if cuda is not None and not run.late():
         run.rows.append(_batch(run, cuda))
+    _compile_model()
     run.climb("model", "line", lambda grid: _machine_row(run, "model", grid, EPSILON), 1.1, 5 * budget)
     try:
         run.rows.append(_machine_row(run, "rtl", RTL_GRID, RTL_TOL))
-    except DeviceError as error:
+    except (DeviceError, ProblemError) as error:
         run.notes.append(f"rtl: {error}")
     result = {"about": about, "rows": [asdict(row) for row in _with_ratios(run.rows)], "notes": run.notes}
     if out is not None:
         _write(result, out)
     return result
+
+
+def _compile_model() -> None:
+    from host.solve import solve
+
+    solve(rbc(grid=16), tol=0.1, device="model", progress=False)
 
 
 def _cuda(run: _Bench) -> Any:
