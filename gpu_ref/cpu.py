@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpu_ref import binary_search, brute_force
 from gpu_ref.climb import Climber
+from gpu_ref.coarse import FEWEST, spline, thinned
 from gpu_ref.egm import Endogenous, marginal_wealth
 from gpu_ref.memory import check_memory
-from gpu_ref.methods import METHODS, Arguments, Solution, check_arguments, error_bound
+from gpu_ref.methods import CHOICES, METHODS, Arguments, Solution, check_arguments, error_bound
 from gpu_ref.tables import Array, expectation
 from gpu_ref.threads import threads, threads_for
 from gpu_ref.utility import crra_utility
@@ -59,7 +60,7 @@ def solve(
     MemoryError
         The problem does not fit this computer; nothing was allocated.
     """
-    given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
+    given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, CHOICES["start"])
     grid, states = given.W.shape
     run, needs = _SOLVERS[method]
     check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
@@ -67,9 +68,25 @@ def solve(
     begin = time.perf_counter()
     given = _writable(given)
     copying = time.perf_counter() - begin
+    begin = time.perf_counter()
+    if given.options.get("start") == "coarse" and grid >= FEWEST:
+        given = replace(given, V0=_coarse_start(given))
+    starting = time.perf_counter() - begin
     found = run(given)
     found.seconds["load"] += copying
+    found.seconds["solve"] += starting
     return found
+
+
+def _coarse_start(given: Arguments) -> Array:
+    rows = thinned(given.X.size)
+    # As near as the coarse grid is to the fine one, and no nearer.
+    found = solve(
+        given.X[rows], given.W[rows], given.Q, given.V0[rows], given.beta, given.eta, 100.0 * given.epsilon,
+        given.max_sweeps, "shift", start="coarse",
+    )  # fmt: skip
+    start = spline(given.X[rows], found.value, given.X) if np.isfinite(found.value).all() else given.V0
+    return start if np.isfinite(start).all() else given.V0
 
 
 def _writable(given: Arguments) -> Arguments:

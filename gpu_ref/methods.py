@@ -91,9 +91,11 @@ METHODS: dict[str, Method] = {
         {"marginal": None},
     ),
 }
-"""By name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` where all of it is finite."""
+"""By name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` where all of it is finite; on the
+processor, ``start="coarse"`` by the solution on every sixteenth grid point (:mod:`gpu_ref.coarse`), its time counted in
+``solve``, and as ``"stay"`` where there are few points."""
 
-CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay")}
+CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay", "coarse")}
 """Options that are one of a few words."""
 
 
@@ -176,8 +178,9 @@ def check_arguments(
     max_sweeps: int,
     method: str,
     options: dict[str, Any],
+    starts: tuple[str, ...] = ("given", "stay"),
 ) -> Arguments:
-    """Check everything that a solver is given.
+    """Check everything that a solver is given; ``starts`` are the starts that it knows.
 
     Raises
     ------
@@ -196,8 +199,9 @@ def check_arguments(
         if name not in known:
             takes = f"takes {', '.join(known)}" if known else "takes none"
             raise ValueError(f"method {method!r} has no option {name!r}: it {takes}")
-        if name in CHOICES and value not in CHOICES[name]:
-            raise ValueError(f"{name} must be {' or '.join(map(repr, CHOICES[name]))}, not {value!r}")
+        words = starts if name == "start" else CHOICES.get(name)
+        if words is not None and value not in words:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
         least = {"interval": 1, "inner": 0, "choices": 2}.get(name)
         if least is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise ValueError(f"{name} must be a whole number from {least}, not {value!r}")
@@ -208,7 +212,7 @@ def check_arguments(
     if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
         raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
     full = {**known, **options}
-    if full.get("start") == "stay":
+    if full.get("start", "given") != "given":
         V0 = stay_start(X, W, V0, beta, eta)
     return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full)
 

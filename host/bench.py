@@ -61,6 +61,7 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("macqueen", {"start": "stay"}),
     ("shift", {}),
     ("shift", {"start": "stay"}),
+    ("shift", {"start": "coarse"}),
     ("egm", {}),
 )
 """Methods and options that are timed on the processor, and on a graphics card where they run there."""
@@ -411,7 +412,7 @@ def bench(
         devices.append(("gpu", cuda))
     for device, module in devices:
         for method, options in sorted(VARIANTS, key=lambda variant: GROWTH.get(variant[0], 1.0)):
-            if device == "gpu" and method not in cuda.METHODS:
+            if device == "gpu" and (method not in cuda.METHODS or "coarse" in options.values()):
                 continue
             run.climb(
                 device,

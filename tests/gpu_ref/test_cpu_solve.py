@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_ref.memory
 from gpu_ref import brute_force, cpu, crra_utility, exact_sweep, published_rule, random_problem, vfi
+from gpu_ref.coarse import spline
 from gpu_ref.methods import METHODS, error_bound
 from gpu_ref.peaks import curvature_room
 from gpu_ref.threads import THREADS_WORTH, threads_for
@@ -114,6 +115,7 @@ def test_headline_policies(method, eta):
     ("macqueen", {}, None),
     ("shift", {}, None),
     ("shift", {"start": "stay"}, None),
+    ("shift", {"start": "coarse"}, None),
     ("mpi", {"start": "stay"}, None),
 ])  # fmt: skip
 def test_headline_sweeps(method, options, sweeps):
@@ -126,6 +128,20 @@ def test_headline_sweeps(method, options, sweeps):
     assert np.abs(found.policy - exact.policy).max() <= 1
     assert np.count_nonzero(found.policy != exact.policy) <= 8
     assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
+
+
+def test_coarse_start():
+    """The spline is exact for a parabola, and the start saves sweeps."""
+    x = np.array([0.0, 1.0, 1.5, 3.0, 4.0, 4.5])
+    at = np.linspace(0.0, 4.5, 50)
+    drawn = spline(x, np.stack([3.0 * x**2 - x, 2.0 - x], axis=1), at)
+    np.testing.assert_allclose(drawn, np.stack([3.0 * at**2 - at, 2.0 - at], axis=1), atol=1e-12)
+    arguments = headline(4096)
+    stay, coarse = (cpu.solve(*arguments, 1e-10, method="shift", start=start) for start in ("stay", "coarse"))
+    assert coarse.converged
+    assert coarse.sweeps < stay.sweeps - 50
+    assert np.abs(coarse.value - stay.value).max() <= coarse.error_bound + stay.error_bound
+    assert cpu.solve(*headline(64), 1e-8, method="shift", start="coarse").converged
 
 
 def test_threads_change_nothing(monkeypatch):
@@ -195,7 +211,7 @@ def test_endogenous_grid():
         ({"method": "grid+howard", "interval": 0}, r"^interval must be a whole number from 1, not 0$"),
         ({"method": "interp", "choices": 1}, r"^choices must be a whole number from 2, not 1$"),
         ({"method": "binary", "tie": "other"}, r"^tie must be 'corrected' or 'published', not 'other'$"),
-        ({"method": "shift", "start": "here"}, r"^start must be 'given' or 'stay', not 'here'$"),
+        ({"method": "shift", "start": "here"}, r"^start must be 'given' or 'stay' or 'coarse', not 'here'$"),
         ({"epsilon": -1.0}, r"^epsilon must not be negative, not -1.0$"),
         ({"max_sweeps": 0}, r"^max_sweeps must be at least 1, not 0$"),
         ({"method": "egm", "marginal": [[1.0]]}, r"^marginal must have shape \(16, 4\), not \(1, 1\)$"),
