@@ -15,14 +15,12 @@ from hw_searches import Choice, Entry, decide, last, phase, timeline
 from hw_streams import Segment, Stream
 
 from hw.banks import BANKS
-from hw.line import BROADCAST
-from hw.stage import Stage, StageParameters, next_position
-from hw.utility import CONSTANTS
+from hw.stage import Stage, StageParameters, next_position, shared_ports
 
 INDEX_BITS = 4
 STATES = 2
 STAGES = [StageParameters(INDEX_BITS, STATES, number) for number in range(1, INDEX_BITS)]
-SHARED = (*CONSTANTS, *BROADCAST, "half", "in_valid", "in_wealth", "in_state")
+SHARED = (*shared_ports(INDEX_BITS, STATES), "in_valid", "in_wealth", "in_state")
 KINDS = ["random", "level", "extreme", "level", "level", "concave", "level", "over"] * 4
 
 
