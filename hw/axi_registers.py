@@ -68,7 +68,10 @@ class AxiRegisters(wiring.Component):
             held.eq(self.locked & ~_hits(write_address[2:], lambda r: r.access is Access.WRITE)),
             self.write_data.eq(data),
         ]
-        with m.FSM():
+        with m.FSM() as fsm:
+            # The proofs look at these.
+            self.states = {name: fsm.ongoing(name) for name in ("IDLE", "RESPOND", "READ", "DELIVER")}
+            self.held = {"write": write_address, "read": read_address, "strobes": strobes}
             with m.State("IDLE"):
                 with m.If(have_address & have_data):
                     m.d.comb += [

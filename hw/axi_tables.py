@@ -26,6 +26,9 @@ WRITE_CLOCKS = 5
 READ_CLOCKS = 5
 """Clocks of a burst beyond those of :class:`AxiTables`' words: from its address to the next one."""
 
+WRITE_STATES = ("ADDRESS", "CHECK", "RANGE", "DATA", "STORE", "RESPOND")
+READ_STATES = ("ADDRESS", "CHECK", "RANGE", "DELIVER", "DRAIN", "REFUSE")
+
 WRITABLE = (Table.X, Table.W, Table.Q, Table.V)
 READABLE = (Table.W, Table.V, Table.POLICY)
 
@@ -69,9 +72,9 @@ class WindowParameters:
 class _Burst:
     """A burst as taken from the bus, what is wrong with it, and where in its table it is.
 
-    ``take`` it, leave it alone for a clock (``CHECK``), and in the next one (``RANGE``) ``good`` tells whether it is
-    legal; ``final`` holds from the clock after. ``address`` moves on by ``advance``, a word at a time or, where a beat
-    is less than a word, a beat at a time.
+    ``take`` it, leave it alone for a clock (``CHECK``), and ``settle`` it in the next one (``RANGE``), when ``good``
+    tells whether it is legal. Then ``address`` moves on by ``advance``, a word at a time or, where a beat is less than
+    a word, a beat at a time.
     """
 
     def __init__(
@@ -87,7 +90,7 @@ class _Burst:
         self.good = Signal()
         self.final = Signal(window_bits)
         """The burst's last word, or where it ends beyond its table, the table's last word."""
-        self._kind = Signal(2)
+        self.kind = Signal(2)
 
         # First clock. The last beat begins where whole beats, which an unaligned start does not shift, put it.
         largest = (data_bits // 8).bit_length() - 1
@@ -97,7 +100,7 @@ class _Burst:
         aligned = ~Cat(self.address[i] & (size > i) for i in range(WORD_BITS)).any()
         m.d.sync += [
             last.eq(Cat(low, self.address[largest:window_bits]) + (self.left << size)),
-            legal.eq(aligned & (self._kind == Burst.INCR) & (size <= largest)),
+            legal.eq(aligned & (self.kind == Burst.INCR) & (size <= largest)),
         ]
 
         # Second clock. Only a beat of several words can begin inside its table and end outside.
@@ -121,7 +124,7 @@ class _Burst:
                         end_of_table.eq(words - 1),
                     ]
         m.d.comb += self.good.eq(legal & inside)
-        m.d.sync += self.final.eq(Cat(last[:WORD_BITS], Mux(beyond, end_of_table, end_word)))
+        self._end = Cat(last[:WORD_BITS], Mux(beyond, end_of_table, end_word))
 
     def take(self, channel: Mapping[str, Value]) -> list[Any]:
         """What to do when an address is accepted, ``channel`` being its signals less their prefix."""
@@ -130,8 +133,11 @@ class _Burst:
             self.address.eq(channel["addr"]),
             self.size.eq(channel["size"]),
             self.left.eq(channel["len"]),
-            self._kind.eq(channel["burst"]),
+            self.kind.eq(channel["burst"]),
         ]
+
+    def settle(self) -> list[Any]:
+        return [self.final.eq(self._end)]
 
     @property
     def table(self) -> Value:
@@ -245,7 +251,17 @@ class AxiTables(wiring.Component):
                 m.d.sync += [data.eq(bus.wdata), strobes.eq(bus.wstrb), last.eq(bus.wlast)]
                 m.next = "STORE"
 
-        with m.FSM(name="write"):
+        with m.FSM(name="write") as fsm:
+            # The proofs look at these.
+            self.writing = {
+                "burst": burst,
+                "states": {name: fsm.ongoing(name) for name in WRITE_STATES},
+                "failed": failed,
+                "past": past,
+                "data": data,
+                "strobes": strobes,
+                "last": last,
+            }
             with m.State("ADDRESS"):
                 m.d.comb += bus.awready.eq(1)
                 with m.If(bus.awvalid):
@@ -255,7 +271,7 @@ class AxiTables(wiring.Component):
                 m.next = "RANGE"
             with m.State("RANGE"):
                 m.d.comb += self.refused.eq(burst.good & self.locked)
-                m.d.sync += [failed.eq(~burst.good | self.locked), past.eq(0)]
+                m.d.sync += [*burst.settle(), failed.eq(~burst.good | self.locked), past.eq(0)]
                 m.next = "DATA"
             with m.State("DATA"):
                 m.d.comb += self.refused.eq(self.locked & ~failed)
@@ -328,7 +344,17 @@ class AxiTables(wiring.Component):
             with m.If(burst.left == 0):
                 m.next = "ADDRESS"
 
-        with m.FSM(name="read"):
+        with m.FSM(name="read") as fsm:
+            # The proofs look at these.
+            self.reading = {
+                "burst": burst,
+                "states": {name: fsm.ongoing(name) for name in READ_STATES},
+                "words": words,
+                "under_way": under_way,
+                "asking": asking,
+                "ask": ask,
+                "begins": begins,
+            }
             with m.State("ADDRESS"):
                 m.d.comb += bus.arready.eq(1)
                 with m.If(bus.arvalid):
@@ -337,7 +363,7 @@ class AxiTables(wiring.Component):
             with m.State("CHECK"):
                 m.next = "RANGE"
             with m.State("RANGE"):
-                m.d.sync += begins.eq(1)
+                m.d.sync += [*burst.settle(), begins.eq(1)]
                 m.next = "REFUSE"
                 with m.If(burst.good & ~self.locked):
                     m.d.sync += asking.eq(1)

@@ -21,7 +21,7 @@ from cocotbext.axi.axil_channels import (
     AxiLiteWSource,
 )
 
-from hw.registers import REGISTERS, Access, Command
+from hw.registers import REGISTERS, Access
 from sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
 
 WRITE_CLOCKS, READ_CLOCKS = 2, 3

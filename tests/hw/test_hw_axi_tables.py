@@ -11,7 +11,7 @@ from hw.registers import Table
 from sim.bench import run_bench
 
 MACHINE = MachineParameters(16, 3, 700)
-"""Nine words of ``Q`` end in the middle of a wide beat; ``V`` is long enough for a burst of 256 words and crosses 4 KiB."""
+"""Nine words of ``Q`` end in the middle of a wide beat; ``V`` holds a burst of 256 words, and crosses 4 KiB."""
 
 
 @pytest.mark.gateware
