@@ -194,7 +194,8 @@ def _solve(device: Device, image: Image, sweep_limit: int, progress: Progress | 
                 sweeps = device.read_register("SWEEPS")
                 change = device.read_register("NORM") * image.value_unit
                 text = f"sweep {sweeps:,} of at most {sweep_limit:,}"
-                progress(f"{text}, largest change of V {change:.2e}" if sweeps else text)
+                # The norm starts anew with every sweep.
+                progress(f"{text}, largest change of V {change:.2e}" if sweeps and change else text)
     except KeyboardInterrupt:
         _stop(device)
         raise
