@@ -216,7 +216,7 @@ class _Datapath(wiring.Component):
         word_bits = (parameters.results - 1).bit_length() or 1
         old_place = Signal(word_bits)
         new_place = Signal(word_bits)
-        kept = self._settings["MODE"][0] & ~sequencer.first_sweep
+        kept = horizon(self._settings["MODE"]) & ~sequencer.first_sweep
         with m.If(line.out_valid):
             m.d.sync += [old_place.eq(old_place + 1), new_place.eq(new_place + 1)]
         with m.If(sequencer.begin):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 GRID_LIMIT = 65_536
 """Largest grid of any build."""
@@ -33,7 +33,7 @@ class MachineParameters:
 
     grid: int = GRID_LIMIT
     states: int = 4
-    results: int = field(default=0)
+    results: int = 0
 
     def __post_init__(self) -> None:
         if self.grid & (self.grid - 1) or not 4 <= self.grid <= GRID_LIMIT:

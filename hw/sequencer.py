@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .numbers import WIDTH
-from .parameters import STATES_LIMIT, MachineParameters
+from .parameters import MachineParameters
 from .pipeline import Pipeline
 from .registers import Status
 
@@ -103,11 +103,7 @@ class Sequencer(wiring.Component):
         fits = p.compute(lambda value: value <= machine.results, slots).value
         in_range = p.compute(
             lambda grid, states, limit: (
-                (grid >= 2)
-                & (grid <= machine.grid)
-                & (states >= 1)
-                & (states <= min(machine.states, STATES_LIMIT))
-                & (limit != 0)
+                (grid >= 2) & (grid <= machine.grid) & (states >= 1) & (states <= machine.states) & (limit != 0)
             ),
             p.input(self.grid),
             p.input(self.states),
