@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from host.checks import ProblemError
-from host.devices.base import Device, DeviceError, Progress
+from host.devices.base import Device, DeviceError, Progress, check_fits, check_identity
 from host.formats import PADDING, Image
-from hw.registers import IDENTITY, VERSION, Command, Mode, Status, Table
+from hw.registers import Command, Mode, Status, Table
 
 BLOCK_WORDS = 2**18
 """Words of a transfer (2 MiB): large enough for the speed of the link, small enough to be interrupted between two."""
@@ -76,23 +75,9 @@ def check_device(device: Device, image: Image, horizon: int | None) -> None:
     ProblemError
         The problem is larger than the build.
     """
-    identity = device.read_register("IDENTITY")
-    if identity != IDENTITY:
-        raise DeviceError(f"device {device.name!r} has identity 0x{identity:08X}, not 0x{IDENTITY:08X}: not a Beltline")
-    version = device.read_register("VERSION")
-    if version != VERSION:
-        raise DeviceError(
-            f"device {device.name!r} has version {version} of the register map, this host needs {VERSION}"
-        )
+    check_identity(device)
     points, states = image.start.shape
-    for what, size, register in (
-        ("grid points", points, "GRID_MAX"),
-        ("exogenous states", states, "STATES_MAX"),
-        ("values to keep", (horizon or 1) * points * states, "RESULTS_MAX"),
-    ):
-        largest = device.read_register(register)
-        if size > largest:
-            raise ProblemError(f"the problem has {size} {what}, more than the {largest} of device {device.name!r}")
+    check_fits(device, points, states, (horizon or 1) * points * states)
 
 
 def run(

@@ -11,6 +11,8 @@ import enum
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .parameters import BUS_WIDTHS
+
 
 class Response(enum.IntEnum):
     """Values of ``bresp`` and ``rresp``."""
@@ -80,7 +82,7 @@ class Axi(wiring.Signature):
     """
 
     def __init__(self, address_bits: int, data_bits: int = 64, id_bits: int = 4) -> None:
-        if data_bits not in (64, 128, 256, 512):
+        if data_bits not in BUS_WIDTHS:
             raise ValueError(f"data width must be 64, 128, 256 or 512 bits, not {data_bits}")
         self.address_bits = address_bits
         self.data_bits = data_bits

@@ -9,6 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .axi import AxiLite, Response
+from .ports import RegisterPort
 from .registers import REGISTERS, Access, Register
 
 ADDRESS_BITS = 12
@@ -36,10 +37,7 @@ class AxiRegisters(wiring.Component):
                 "bus": In(AxiLite(ADDRESS_BITS)),
                 "locked": In(1),
                 "refused": Out(1),
-                "address": Out(8),
-                "write": Out(1),
-                "write_data": Out(32),
-                "read_data": In(32),
+                "registers": Out(RegisterPort()),
             }
         )
 
@@ -66,7 +64,7 @@ class AxiRegisters(wiring.Component):
         m.d.comb += [
             writable.eq(legal(write_address, Access.WRITE) & strobes.all()),
             held.eq(self.locked & ~_hits(write_address[2:], lambda r: r.access is Access.WRITE)),
-            self.write_data.eq(data),
+            self.registers.write_data.eq(data),
         ]
         with m.FSM() as fsm:
             # The proofs look at these.
@@ -75,21 +73,21 @@ class AxiRegisters(wiring.Component):
             with m.State("IDLE"):
                 with m.If(have_address & have_data):
                     m.d.comb += [
-                        self.address.eq(write_address[2:]),
-                        self.write.eq(writable & ~held),
+                        self.registers.address.eq(write_address[2:]),
+                        self.registers.write.eq(writable & ~held),
                         self.refused.eq(writable & held),
                     ]
                     good = writable & ~held
                     m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(good, Response.OKAY, Response.SLVERR))]
                     m.next = "RESPOND"
                 with m.Elif(have_read):
-                    m.d.comb += self.address.eq(read_address[2:])
+                    m.d.comb += self.registers.address.eq(read_address[2:])
                     m.next = "READ"
             with m.State("RESPOND"), m.If(bus.bready):
                 m.d.sync += [bus.bvalid.eq(0), have_address.eq(0), have_data.eq(0)]
                 # A read that waits goes before the next write.
                 with m.If(have_read):
-                    m.d.comb += self.address.eq(read_address[2:])
+                    m.d.comb += self.registers.address.eq(read_address[2:])
                     m.next = "READ"
                 with m.Else():
                     m.next = "IDLE"
@@ -98,7 +96,7 @@ class AxiRegisters(wiring.Component):
                 m.d.sync += [
                     bus.rvalid.eq(1),
                     bus.rresp.eq(Mux(readable, Response.OKAY, Response.SLVERR)),
-                    bus.rdata.eq(self.read_data & readable.replicate(32)),
+                    bus.rdata.eq(self.registers.read_data & readable.replicate(32)),
                 ]
                 m.next = "DELIVER"
             with m.State("DELIVER"), m.If(bus.rready):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -13,11 +12,9 @@ from amaranth.lib.wiring import In, Out
 
 from .axi import Axi, Burst, Response
 from .parameters import MachineParameters
-from .registers import Table
-
-WORD_BYTES = 8
-WORD_BITS = 3
-"""``log2`` of the bytes of a word."""
+from .ports import TablePort
+from .registers import READABLE, WRITABLE, Table
+from .windows import WORD_BITS, WORD_BYTES, WindowParameters
 
 READS_UNDER_WAY = 16
 """Words asked of the tables and not yet taken by the master: more than the tables' latency, so that reads stream."""
@@ -28,45 +25,6 @@ READ_CLOCKS = 5
 
 WRITE_STATES = ("ADDRESS", "CHECK", "RANGE", "DATA", "STORE", "RESPOND")
 READ_STATES = ("ADDRESS", "CHECK", "RANGE", "DELIVER", "DRAIN", "REFUSE")
-
-WRITABLE = (Table.X, Table.W, Table.Q, Table.V)
-READABLE = (Table.W, Table.V, Table.POLICY)
-
-
-@dataclass(frozen=True)
-class WindowParameters:
-    """Where the tables lie in the byte addresses of the bus: equal windows, one after the other by :class:`Table`.
-
-    A window is the smallest power of two that holds the largest table, at least 4 KiB.
-    """
-
-    machine: MachineParameters
-
-    @property
-    def window_bits(self) -> int:
-        """``log2`` of a window's bytes."""
-        largest = max(self.words(table) for table in Table) * WORD_BYTES
-        return max(12, (largest - 1).bit_length())
-
-    @property
-    def address_bits(self) -> int:
-        """``log2`` of the bytes of all windows."""
-        return self.window_bits + 3
-
-    def offset(self, table: Table) -> int:
-        """Byte address of a table's first word."""
-        return int(table) << self.window_bits
-
-    def words(self, table: Table) -> int:
-        """64-bit words of a table."""
-        machine = self.machine
-        return {
-            Table.X: machine.grid,
-            Table.W: machine.grid * machine.states,
-            Table.Q: machine.states * machine.states,
-            Table.V: machine.results,
-            Table.POLICY: machine.results,
-        }[table]
 
 
 class _Burst:
@@ -194,30 +152,20 @@ class AxiTables(wiring.Component):
     for each of its words, at least one. The next write's address is taken ``WRITE_CLOCKS`` and a clock for each word
     after the last, the next read's ``READ_CLOCKS``, the tables' latency and a clock for each word.
 
-    ``write`` are the byte strobes of the word at ``write_address``; ``read`` asks for the word at ``read_address``,
-    which must come back, in order, with ``read_valid``, within ``READS_UNDER_WAY`` - 3 clocks if reads are to stream.
-    Whatever else is reset then, the words that are asked for must come, or this must be reset with it.
+    Words that are asked of ``tables`` must come within ``READS_UNDER_WAY`` - 3 clocks if reads are to stream. Whatever
+    else is reset then, they must come, or this must be reset with it.
     """
 
-    def __init__(self, parameters: MachineParameters, data_bits: int = 64, id_bits: int = 4) -> None:
+    def __init__(self, parameters: MachineParameters, id_bits: int = 4) -> None:
         self.windows = WindowParameters(parameters)
-        self.data_bits = data_bits
+        self.data_bits = parameters.bus_bits
         self.id_bits = id_bits
-        word_bits = self.windows.window_bits - WORD_BITS
         super().__init__(
             {
-                "bus": In(Axi(self.windows.address_bits, data_bits, id_bits)),
+                "bus": In(Axi(self.windows.address_bits, self.data_bits, id_bits)),
                 "locked": In(1),
                 "refused": Out(1),
-                "write_table": Out(3),
-                "write_address": Out(word_bits),
-                "write": Out(WORD_BYTES),
-                "write_data": Out(64),
-                "read": Out(1),
-                "read_table": Out(3),
-                "read_address": Out(word_bits),
-                "read_valid": In(1),
-                "read_data": In(64),
+                "tables": Out(TablePort(self.windows)),
             }
         )
 
@@ -240,9 +188,9 @@ class AxiTables(wiring.Component):
         word_strobes = Signal(WORD_BYTES)
         m.d.comb += [
             word_strobes.eq(strobes.word_select(burst.lane, WORD_BYTES) & burst.bytes),
-            self.write_table.eq(burst.table),
-            self.write_address.eq(burst.word),
-            self.write_data.eq(data.word_select(burst.lane, 64)),
+            self.tables.write_table.eq(burst.table),
+            self.tables.write_address.eq(burst.word),
+            self.tables.write_data.eq(data.word_select(burst.lane, 64)),
         ]
 
         def take() -> None:
@@ -280,7 +228,7 @@ class AxiTables(wiring.Component):
             with m.State("STORE"):
                 m.d.comb += [
                     fails.eq(failed | self.locked | (last != (burst.left == 0)) | (past & word_strobes.any())),
-                    self.write.eq(Mux(fails | past, 0, word_strobes)),
+                    self.tables.write.eq(Mux(fails | past, 0, word_strobes)),
                     self.refused.eq(self.locked & ~failed),
                 ]
                 m.d.sync += [
@@ -308,21 +256,21 @@ class AxiTables(wiring.Component):
         bus, lanes = self.bus, self.data_bits // 64
         burst = _Burst(m, self.windows, self.data_bits, self.id_bits, READABLE)
         m.submodules.words = words = SyncFIFOBuffered(width=64, depth=READS_UNDER_WAY)
-        m.d.comb += [words.w_data.eq(self.read_data), words.w_en.eq(self.read_valid)]
+        m.d.comb += [words.w_data.eq(self.tables.read_data), words.w_en.eq(self.tables.read_valid)]
 
         # Asking: one word a clock while there is room for what is under way.
         under_way = Signal(range(READS_UNDER_WAY + 1))
         taken = Signal()
         m.d.comb += taken.eq(words.r_en & words.r_rdy)
-        m.d.sync += under_way.eq(under_way + self.read - taken)
+        m.d.sync += under_way.eq(under_way + self.tables.read - taken)
         asking = Signal()
         ask = Signal(self.windows.window_bits)
         m.d.comb += [
-            self.read.eq(asking & ~self.locked & (under_way != READS_UNDER_WAY)),
-            self.read_table.eq(burst.table),
-            self.read_address.eq(ask[WORD_BITS:]),
+            self.tables.read.eq(asking & ~self.locked & (under_way != READS_UNDER_WAY)),
+            self.tables.read_table.eq(burst.table),
+            self.tables.read_address.eq(ask[WORD_BITS:]),
         ]
-        with m.If(self.read):
+        with m.If(self.tables.read):
             m.d.sync += ask.eq(ask + burst.advance)
             with m.If(ask == burst.final):
                 m.d.sync += asking.eq(0)

@@ -28,11 +28,14 @@ class BanksParameters:
         Bits of the index within a place (0 for one word a place).
     width
         Bits of a word.
+    lanes
+        Parts of a word that can be written apart, see :class:`hw.ram.Ram`.
     """
 
     rows: int
     inner_bits: int
     width: int = 64
+    lanes: int = 1
 
     @property
     def place_bits(self) -> int:
@@ -55,7 +58,7 @@ class Banks(wiring.Component):
         inner = max(1, parameters.inner_bits)
         super().__init__(
             {
-                "write": In(1),
+                "write": In(parameters.lanes),
                 "write_place": In(parameters.place_bits),
                 "write_inner": In(inner),
                 "write_data": In(parameters.width),
@@ -73,10 +76,10 @@ class Banks(wiring.Component):
         row = self.h[2:]
         words = []
         for bank in range(BANKS):
-            ram = Ram(parameters.width, parameters.rows << inner_bits)
+            ram = Ram(parameters.width, parameters.rows << inner_bits, parameters.lanes)
             m.submodules[f"bank{bank}"] = ram
             m.d.comb += [
-                ram.write.eq(self.write & (self.write_place[:2] == bank)),
+                ram.write.eq(self.write & (self.write_place[:2] == bank).replicate(parameters.lanes)),
                 ram.write_address.eq(Cat(self.write_inner[:inner_bits], self.write_place[2:])),
                 ram.write_data.eq(self.write_data),
             ]

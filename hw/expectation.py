@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from .numbers import MAXIMUM, MINIMUM, WIDTH
 from .pipeline import Pipeline, Timed
 from .wide import multiply_signed
+from .windows import WORD_BYTES
 
 FRACTION = 64
 """Fraction bits of ``beta Q``."""
@@ -121,8 +122,9 @@ class Expectation(wiring.Component):
     """:class:`ExpectationParameters` in gateware. Fixed latency, no ready.
 
     Values enter in table order, ``count`` (the problem's ``N_z``) of them a point, at most one a clock. Once a point is
-    complete its ``count`` expectations leave in as many clocks, in table order. ``weight_*`` writes ``beta Q``; neither
-    it nor ``count`` may change while values are under way. ``clear`` forgets a point that was begun.
+    complete its ``count`` expectations leave in as many clocks, in table order. ``weight_*`` writes ``beta Q``, with a
+    bit of ``weight_write`` for each byte; neither it nor ``count`` may change while values are under way. ``clear``
+    forgets a point that was begun.
     """
 
     def __init__(self, parameters: ExpectationParameters) -> None:
@@ -132,7 +134,7 @@ class Expectation(wiring.Component):
             {
                 "count": In(5),
                 "clear": In(1),
-                "weight_write": In(1),
+                "weight_write": In(WORD_BYTES),
                 "weight_row": In(bits),
                 "weight_column": In(bits),
                 "weight_data": In(FRACTION),
@@ -185,8 +187,11 @@ class Expectation(wiring.Component):
         for k in range(states):
             cells = [Signal(FRACTION, reset_less=True, name=f"weight_{r}_{k}") for r in range(states)]
             for r, cell in enumerate(cells):
-                with m.If(self.weight_write & (self.weight_row == r) & (self.weight_column == k)):
-                    m.d.sync += cell.eq(self.weight_data)
+                with m.If((self.weight_row == r) & (self.weight_column == k)):
+                    for byte in range(WORD_BYTES):
+                        with m.If(self.weight_write[byte]):
+                            part = slice(8 * byte, 8 * (byte + 1))
+                            m.d.sync += cell[part].eq(self.weight_data[part])
             weights.append(p.register(Mux(k < self.count, Array(cells)[row], 0), _ROW_TIME - 1))
         values = [p.delay(p.input(value, _ROW_TIME - 1), 1) for value in point]
         ev, saturated = _build(p, values, weights)

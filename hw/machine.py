@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, ResetInserter, Signal
+import enum
+from typing import Any
+
+from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,19 +15,19 @@ from .norm import Norm, NormParameters
 from .numbers import WIDTH
 from .parameters import MachineParameters
 from .pipeline import Pipeline
+from .ports import RegisterPort, TablePort
 from .ram import READ_LATENCY, Ram
 from .register_file import RegisterFile, horizon
-from .registers import IDENTITY, VERSION, Command, Status, Table
+from .registers import IDENTITY, VERSION, Command, Engine, Interrupt, Refused, Status, Table
 from .sequencer import Sequencer, SequencerParameters
 from .utility import CONSTANTS
+from .windows import WORD_BYTES, WindowParameters
 
-MODULE = "beltline"
 BUILD_MODULE = "beltline_build"
 """Verilog module that holds the content hash of all the others."""
 
 OLD_VALUE_CLOCKS = READ_LATENCY + 1
 TABLE_READ_CLOCKS = READ_LATENCY + 2
-TABLE_ADDRESS_BITS = 24
 
 
 def pass_overhead(parameters: MachineParameters, states: int, prologue: bool = False) -> int:
@@ -47,28 +50,33 @@ def run_clocks(parameters: MachineParameters, grid: int, states: int, sweeps: in
 
 
 class Machine(wiring.Component):
-    """The accelerator of ``docs/design.md``, built for :class:`MachineParameters`.
+    """The accelerator of ``docs/design.md`` at its own ports, built for :class:`MachineParameters`.
 
-    One state a clock: a sweep takes ``N_k N_z + L`` clocks, ``L`` of :func:`pass_overhead`. Its ports are those of
-    ``docs/design.md``, "The machine's ports".
+    One state a clock: a sweep takes ``N_k N_z + L`` clocks, ``L`` of :func:`pass_overhead`.
+
+    Attributes
+    ----------
+    registers, tables
+        :class:`hw.ports.RegisterPort` and :class:`hw.ports.TablePort`. A word of a table comes ``TABLE_READ_CLOCKS``
+        after it was asked for, whatever is reset meanwhile. Accesses of tables while ``busy`` are not for the host:
+        writes do nothing and words that are asked for are anything.
+    busy
+        A run is under way; high from the clock in which the command acts.
+    refused
+        Bits of :class:`hw.registers.Refused` to set.
+    interrupt
+        See :class:`hw.registers.Interrupt`.
     """
 
     def __init__(self, parameters: MachineParameters) -> None:
         self.parameters = parameters
         super().__init__(
             {
-                "register_address": In(8),
-                "register_write": In(1),
-                "register_write_data": In(32),
-                "register_read_data": Out(32),
-                "table_select": In(3),
-                "table_address": In(TABLE_ADDRESS_BITS),
-                "table_write": In(1),
-                "table_write_data": In(WIDTH),
-                "table_read": In(1),
-                "table_read_valid": Out(1),
-                "table_read_data": Out(WIDTH),
-                "done": Out(1),
+                "registers": In(RegisterPort()),
+                "tables": In(TablePort(WindowParameters(parameters))),
+                "busy": Out(1),
+                "refused": In(len(Refused)),
+                "interrupt": Out(1),
             }
         )
 
@@ -80,16 +88,21 @@ class Machine(wiring.Component):
         norm = Norm(NormParameters())
         build_hash = Signal(64)
         status = Signal(32)
+        refused = Signal(len(Refused))
         m.submodules.build = Instance(BUILD_MODULE, o_hash=build_hash)
         registers = RegisterFile(
             {
                 "IDENTITY": Const(IDENTITY, 32),
                 "VERSION": Const(VERSION, 32),
                 "BUILD_HASH": build_hash,
+                "ENGINE": Const(Engine.ASSEMBLY_LINE, 32),
+                "LANES": Const(1, 32),
+                "CLOCK_HZ": Const(parameters.clock_hz, 32),
                 "GRID_MAX": Const(parameters.grid, 32),
                 "STATES_MAX": Const(parameters.states, 32),
                 "RESULTS_MAX": Const(parameters.results, 32),
                 "STATUS": status,
+                "REFUSED": refused,
                 "CLOCKS": sequencer.clocks,
                 "SWEEPS": sequencer.sweeps,
                 "STATES_DONE": sequencer.states_done,
@@ -98,31 +111,73 @@ class Machine(wiring.Component):
         )
         m.submodules.registers = registers
         settings = registers.settings
-        run = registers.command[int(Command.RUN).bit_length() - 1]
+
+        def commanded(command: Command) -> Value:
+            return registers.command[int(command).bit_length() - 1]
+
+        def flag(word: Value, bit: enum.IntFlag) -> Value:
+            return word[int(bit).bit_length() - 1]
+
         # A command is busy at once, before the sequencer has seen it.
-        m.d.comb += status.eq(Mux(run, int(Status.BUSY), sequencer.status))
-        busy = status[int(Status.BUSY).bit_length() - 1]
+        run = commanded(Command.RUN) & ~reset
         m.d.comb += [
-            registers.address.eq(self.register_address),
-            registers.write.eq(self.register_write),
-            registers.write_data.eq(self.register_write_data),
-            self.register_read_data.eq(registers.read_data),
-            registers.locked.eq(busy),
-            reset.eq(registers.command[int(Command.RESET).bit_length() - 1]),
-            self.done.eq(status[int(Status.DONE).bit_length() - 1]),
+            reset.eq(commanded(Command.RESET)),
+            status.eq(Mux(run, int(Status.BUSY), sequencer.status)),
+            self.busy.eq(flag(status, Status.BUSY)),
+            registers.address.eq(self.registers.address),
+            registers.write.eq(self.registers.write),
+            registers.write_data.eq(self.registers.write_data),
+            self.registers.read_data.eq(registers.read_data),
+            registers.locked.eq(self.busy),
+            self.interrupt.eq(flag(status, Status.DONE) & flag(settings["INTERRUPT"], Interrupt.ENABLE)),
             sequencer.run.eq(run),
-            sequencer.stop.eq(registers.command[int(Command.STOP).bit_length() - 1]),
+            sequencer.stop.eq(commanded(Command.STOP)),
             sequencer.horizon.eq(horizon(settings["MODE"])),
             sequencer.grid.eq(settings["GRID"]),
             sequencer.states.eq(settings["STATES"]),
             sequencer.sweep_limit.eq(settings["SWEEP_LIMIT"]),
             sequencer.epsilon.eq(settings["EPSILON"]),
         ]
+        m.d.sync += refused.eq(Mux(reset, 0, refused | self.refused))
+
+        # The host's accesses, one register behind the ports. A reset of the machine is none of them: a write that was
+        # taken is done, and a word that was asked for comes.
+        host = _HostAccess(m, self.tables, self.busy)
         core = ResetInserter(reset)
         m.submodules.sequencer = core(sequencer)
         m.submodules.norm = core(norm)
-        m.submodules.data = core(_Datapath(parameters, self, sequencer, norm, settings, busy))
+        m.submodules.data = core(_Datapath(parameters, host, sequencer, norm, settings, self.busy))
+        m.d.comb += self.tables.read_data.eq(host.read_data)
         return m
+
+
+class _HostAccess:
+    """What the host asks of the tables, a clock later. ``read_data`` is driven by the tables."""
+
+    def __init__(self, m: Module, port: Any, busy: Value) -> None:
+        self.write = Signal(WORD_BYTES)
+        self.write_table = Signal.like(port.write_table, reset_less=True)
+        self.write_address = Signal.like(port.write_address, reset_less=True)
+        self.write_data = Signal.like(port.write_data, reset_less=True)
+        self.read_table = Signal.like(port.read_table, reset_less=True)
+        self.read_address = Signal.like(port.read_address, reset_less=True)
+        self.read_data = Signal(WIDTH)
+        m.d.sync += [
+            self.write.eq(port.write & (~busy).replicate(WORD_BYTES)),
+            self.write_table.eq(port.write_table),
+            self.write_address.eq(port.write_address),
+            self.write_data.eq(port.write_data),
+            self.read_table.eq(port.read_table),
+            self.read_address.eq(port.read_address),
+        ]
+        p = Pipeline(m)
+        m.d.comb += port.read_valid.eq(p.valid(p.input(port.read), TABLE_READ_CLOCKS))
+
+    def writes(self, m: Module, table: Table) -> Signal:
+        """Byte strobes of a write of ``table``."""
+        hit = Signal(WORD_BYTES, name=f"write_{table.name.lower()}")
+        m.d.comb += hit.eq(self.write & (self.write_table == table).replicate(WORD_BYTES))
+        return hit
 
 
 class _Datapath(wiring.Component):
@@ -131,14 +186,14 @@ class _Datapath(wiring.Component):
     def __init__(
         self,
         parameters: MachineParameters,
-        ports: Machine,
+        host: _HostAccess,
         sequencer: Sequencer,
         norm: Norm,
         settings: dict[str, Signal],
         busy: Signal,
     ) -> None:
         self._parameters = parameters
-        self._ports = ports
+        self._host = host
         self._sequencer = sequencer
         self._norm = norm
         self._settings = settings
@@ -148,13 +203,13 @@ class _Datapath(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        parameters, sequencer, norm, ports = self._parameters, self._sequencer, self._norm, self._ports
+        parameters, sequencer, norm, host = self._parameters, self._sequencer, self._norm, self._host
         states = parameters.states
         state_bits = max(1, (states - 1).bit_length())
         index_bits = parameters.index_bits
 
-        m.submodules.wealth = wealth = Ram(WIDTH, parameters.grid * states)
-        m.submodules.value = value = Ram(WIDTH, parameters.results)
+        m.submodules.wealth = wealth = Ram(WIDTH, parameters.grid * states, WORD_BYTES)
+        m.submodules.value = value = Ram(WIDTH, parameters.results, WORD_BYTES)
         m.submodules.policy = policy = Ram(index_bits, parameters.results)
         m.submodules.line = line = Line(LineParameters.of(parameters))
         m.submodules.expectation = expectation = Expectation(ExpectationParameters(states))
@@ -170,31 +225,19 @@ class _Datapath(wiring.Component):
         m.d.comb += [line.half.eq(sequencer.half), expectation.clear.eq(sequencer.begin)]
         m.d.comb += expectation.count.eq(self._settings["STATES"])
 
-        # The host's words, one register behind the ports.
-        select = p.register(ports.table_select, 0).value
-        address = p.register(ports.table_address, 0).value
-        data = p.register(ports.table_write_data, 0).value
-        write = Signal()
-        m.d.sync += write.eq(ports.table_write & ~self._busy)
-
-        def writes(table: Table) -> Signal:
-            hit = Signal(name=f"write_{table.name.lower()}")
-            m.d.comb += hit.eq(write & (select == table))
-            return hit
-
-        row = Array(Const(k // states, state_bits) for k in range(states * states))[address]
-        column = Array(Const(k % states, state_bits) for k in range(states * states))[address]
+        row = Array(Const(k // states, state_bits) for k in range(states * states))[host.write_address]
+        column = Array(Const(k % states, state_bits) for k in range(states * states))[host.write_address]
         m.d.comb += [
-            line.x_write.eq(writes(Table.X)),
-            line.x_write_index.eq(address),
-            line.x_write_data.eq(data),
-            expectation.weight_write.eq(writes(Table.Q) & (address < states * states)),
+            line.x_write.eq(host.writes(m, Table.X)),
+            line.x_write_index.eq(host.write_address),
+            line.x_write_data.eq(host.write_data),
+            expectation.weight_write.eq(host.writes(m, Table.Q)),
             expectation.weight_row.eq(row),
             expectation.weight_column.eq(column),
-            expectation.weight_data.eq(data),
-            wealth.write.eq(writes(Table.W)),
-            wealth.write_address.eq(address),
-            wealth.write_data.eq(data),
+            expectation.weight_data.eq(host.write_data),
+            wealth.write.eq(host.writes(m, Table.W)),
+            wealth.write_address.eq(host.write_address),
+            wealth.write_data.eq(host.write_data),
         ]
 
         # The stream: wealth into the line, or in the prologue the start value into the expectation.
@@ -202,7 +245,7 @@ class _Datapath(wiring.Component):
         streamed = p.valid(p.input(sequencer.stream), READ_LATENCY)
         prologue = sequencer.prologue
         m.d.comb += [
-            wealth.read_address.eq(Mux(self._busy, position, address)),
+            wealth.read_address.eq(Mux(self._busy, position, host.read_address)),
             line.in_valid.eq(streamed & ~prologue),
             line.in_wealth.eq(wealth.read_data),
             line.in_state.eq(p.delay(p.input(sequencer.state), READ_LATENCY).value),
@@ -225,17 +268,20 @@ class _Datapath(wiring.Component):
             with m.If(~kept | sequencer.second_sweep):
                 m.d.sync += old_place.eq(0)
         value_address = Signal(word_bits, reset_less=True)
-        m.d.sync += value_address.eq(Mux(self._busy, old_place, address))
+        m.d.sync += value_address.eq(Mux(self._busy, old_place, host.read_address))
         in_prologue = self._busy & prologue
+        # The host's last write is still to be done in the first clock of a run; results come much later.
+        value_write = host.writes(m, Table.V)
+        hosts = value_write.any()
         result = p.input(Cat(line.value, line.index, new_place))
         late = p.delay(result, OLD_VALUE_CLOCKS).value
         late_value = late[:WIDTH].as_signed()
         late_valid = p.valid(p.input(line.out_valid), OLD_VALUE_CLOCKS)
         m.d.comb += [
             value.read_address.eq(Mux(in_prologue, position, value_address)),
-            value.write.eq(Mux(self._busy, late_valid, writes(Table.V))),
-            value.write_address.eq(Mux(self._busy, late[WIDTH + index_bits :], address)),
-            value.write_data.eq(Mux(self._busy, late_value, data)),
+            value.write.eq(value_write | late_valid.replicate(WORD_BYTES)),
+            value.write_address.eq(Mux(hosts, host.write_address, late[WIDTH + index_bits :])),
+            value.write_data.eq(Mux(hosts, host.write_data, late_value)),
             policy.read_address.eq(value_address),
             policy.write.eq(late_valid),
             policy.write_address.eq(late[WIDTH + index_bits :]),
@@ -271,16 +317,13 @@ class _Datapath(wiring.Component):
         ]
 
         # Read back.
-        reading = p.delay(p.input(select, 1), TABLE_READ_CLOCKS - 1).value
-        asked = Signal()
-        m.d.comb += asked.eq(ports.table_read & ~self._busy)
+        reading = p.delay(p.input(host.read_table, 1), TABLE_READ_CLOCKS - 1).value
         wealth_word = p.delay(p.input(wealth.read_data), TABLE_READ_CLOCKS - READ_LATENCY - 1).value
-        m.d.comb += ports.table_read_valid.eq(p.valid(p.input(asked), TABLE_READ_CLOCKS))
         with m.Switch(reading):
             with m.Case(Table.W):
-                m.d.comb += ports.table_read_data.eq(wealth_word)
+                m.d.comb += host.read_data.eq(wealth_word)
             with m.Case(Table.V):
-                m.d.comb += ports.table_read_data.eq(value.read_data)
+                m.d.comb += host.read_data.eq(value.read_data)
             with m.Case(Table.POLICY):
-                m.d.comb += ports.table_read_data.eq(policy.read_data)
+                m.d.comb += host.read_data.eq(policy.read_data)
         return m

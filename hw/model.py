@@ -330,6 +330,10 @@ class SoftwareMachine:
         self.q = np.zeros(parameters.states * parameters.states, np.uint64)
         self.v = np.zeros(parameters.results, np.int64)
         self.policy = np.zeros(parameters.results, np.int64)
+        self.reset()
+
+    def reset(self) -> None:
+        """End a run at once; counters are 0 then, and the tables stay."""
         self.status = Status(0)
         self.sweeps = 0
         self.norm = 0
@@ -343,6 +347,8 @@ class SoftwareMachine:
 
     @property
     def clocks(self) -> int:
+        if not self.status:
+            return 0
         if Status.BAD_CONFIGURATION in self.status:
             return SequencerParameters(self.parameters).check
         return run_clocks(self.parameters, self._grid, self._states, self.sweeps)

@@ -10,6 +10,12 @@ GRID_LIMIT = 65_536
 STATES_LIMIT = 16
 """Largest number of exogenous states of any build."""
 
+RESULTS_LIMIT = 2**24
+"""Most words of a build's value memory."""
+
+BUS_WIDTHS = (64, 128, 256, 512)
+"""Widths of the tables' bus, in bits."""
+
 
 @dataclass(frozen=True)
 class MachineParameters:
@@ -24,6 +30,10 @@ class MachineParameters:
     results
         Words of the value and policy memories, at least ``grid * states`` (the default). More of them let the
         finite-horizon mode keep several ages.
+    bus_bits
+        Width of the tables' bus: 64, 128, 256 or 512.
+    clock_hz
+        Clock that the build is made for, in Hz, which register ``CLOCK_HZ`` reports; 0 where there is none.
 
     Raises
     ------
@@ -34,6 +44,8 @@ class MachineParameters:
     grid: int = GRID_LIMIT
     states: int = 4
     results: int = 0
+    bus_bits: int = 64
+    clock_hz: int = 0
 
     def __post_init__(self) -> None:
         if self.grid & (self.grid - 1) or not 4 <= self.grid <= GRID_LIMIT:
@@ -46,6 +58,12 @@ class MachineParameters:
             raise ValueError(
                 f"results of a build must be at least grid * states = {self.grid * self.states}, not {self.results}"
             )
+        if self.results > RESULTS_LIMIT:
+            raise ValueError(f"results of a build must be at most {RESULTS_LIMIT}, not {self.results}")
+        if self.bus_bits not in BUS_WIDTHS:
+            raise ValueError(f"bus_bits of a build must be 64, 128, 256 or 512, not {self.bus_bits}")
+        if not 0 <= self.clock_hz < 2**32:
+            raise ValueError(f"clock_hz of a build must be from 0 to {2**32 - 1}, not {self.clock_hz}")
 
     @property
     def index_bits(self) -> int:

@@ -17,20 +17,30 @@ MODULE = "beltline_ram"
 VERILOG = f"""\
 module {MODULE} #(
     parameter WIDTH = 64,
+    parameter LANES = 1,
     parameter DEPTH = 1024,
     parameter ADDRESS_BITS = 10
 ) (
     input clk,
-    input write,
+    input [LANES-1:0] write,
     input [ADDRESS_BITS-1:0] write_address,
     input [WIDTH-1:0] write_data,
     input [ADDRESS_BITS-1:0] read_address,
     output reg [WIDTH-1:0] read_data
 );
+    localparam LANE = WIDTH / LANES;
     reg [WIDTH-1:0] words [0:DEPTH-1];
     reg [WIDTH-1:0] first, second;
+    genvar lane;
+    generate
+        if (LANES == 1) begin : whole
+            always @(posedge clk) if (write) words[write_address] <= write_data;
+        end else for (lane = 0; lane < LANES; lane = lane + 1) begin : part
+            always @(posedge clk)
+                if (write[lane]) words[write_address][lane*LANE +: LANE] <= write_data[lane*LANE +: LANE];
+        end
+    endgenerate
     always @(posedge clk) begin
-        if (write) words[write_address] <= write_data;
         first <= words[read_address];
         second <= first;
         read_data <= second;
@@ -47,19 +57,22 @@ def address_bits(depth: int) -> int:
 class Ram(Elaboratable):
     """``depth`` words of ``width`` bits, one write port and one read port of ``READ_LATENCY`` clocks.
 
+    ``lanes`` equal parts of a word, low bits first, can be written apart: 8 of a 64-bit word are its bytes.
+
     Attributes
     ----------
     write, write_address, write_data
-        Write port.
+        Write port; ``write`` has a bit for each lane.
     read_address, read_data
         Read port.
     """
 
-    def __init__(self, width: int, depth: int) -> None:
+    def __init__(self, width: int, depth: int, lanes: int = 1) -> None:
         self.width = width
         self.depth = depth
+        self.lanes = lanes
         bits = address_bits(depth)
-        self.write = Signal()
+        self.write = Signal(lanes)
         self.write_address = Signal(bits)
         self.write_data = Signal(width)
         self.read_address = Signal(bits)
@@ -69,6 +82,7 @@ class Ram(Elaboratable):
         return Instance(
             MODULE,
             p_WIDTH=self.width,
+            p_LANES=self.lanes,
             p_DEPTH=self.depth,
             p_ADDRESS_BITS=address_bits(self.depth),
             i_clk=ClockSignal(),

@@ -7,6 +7,7 @@ wider than that takes consecutive registers, low word first (``Register.words``)
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 IDENTITY = 0x424C5431
@@ -39,19 +40,73 @@ class Register:
     def words(self) -> int:
         return -(-self.bits // 32)
 
+    @property
+    def lowest(self) -> int:
+        """Least value it holds."""
+        return -(1 << (self.bits - 1)) if self.signed else 0
+
+    @property
+    def highest(self) -> int:
+        """Largest value it holds."""
+        return self.lowest + (1 << self.bits) - 1
+
+    def encode(self, value: int) -> list[int]:
+        """The 32-bit words of ``value``, low word first, negative values in two's complement.
+
+        Raises
+        ------
+        ValueError
+            It does not fit.
+        """
+        value = int(value)
+        if not self.lowest <= value <= self.highest:
+            raise ValueError(f"register {self.name} holds {self.lowest} to {self.highest}, not {value}")
+        return [value >> 32 * k & 0xFFFF_FFFF for k in range(self.words)]
+
+    def decode(self, words: Sequence[int]) -> int:
+        """The value that :meth:`encode` turned into ``words``; bits above ``bits`` are not looked at."""
+        value = sum(word << 32 * k for k, word in enumerate(words)) & ((1 << self.bits) - 1)
+        return value - (1 << self.bits) if value > self.highest else value
+
+
+class Engine(enum.IntEnum):
+    """Values of register ``ENGINE``."""
+
+    ASSEMBLY_LINE = 1
+
 
 class Command(enum.IntFlag):
     """Bits of register ``COMMAND``; each acts once when written as 1."""
 
     RUN = 1
+    """Start a run. Ignored while busy."""
     STOP = 2
+    """End the run when the sweep in progress ends."""
     RESET = 4
+    """End the run at once, status and counters 0, ``REFUSED`` cleared. Settings and tables stay, but ``V`` and
+    ``POLICY`` hold anything if a run was under way."""
 
 
 class Mode(enum.IntFlag):
     """Bits of register ``MODE``."""
 
     HORIZON = 1
+
+
+class Interrupt(enum.IntFlag):
+    """Bits of register ``INTERRUPT``."""
+
+    ENABLE = 1
+    """The interrupt line is high while this bit and ``Status.DONE`` are."""
+
+
+class Refused(enum.IntFlag):
+    """Bits of register ``REFUSED``: what was asked while busy, and was not done. They stay until a reset."""
+
+    REGISTER = 1
+    """A register was written."""
+    TABLE = 2
+    """A table was written."""
 
 
 class Status(enum.IntFlag):
@@ -77,16 +132,28 @@ class Table(enum.IntEnum):
     POLICY = 4
 
 
+WRITABLE = (Table.X, Table.W, Table.Q, Table.V)
+"""Tables that the host writes."""
+
+READABLE = (Table.W, Table.V, Table.POLICY)
+"""Tables that the host reads."""
+
+
 def _layout() -> dict[str, Register]:
     rows = [
         ("IDENTITY", 32, Access.READ, False, "0x424C5431, ASCII BLT1"),
         ("VERSION", 32, Access.READ, False, "version of the register map"),
         ("BUILD_HASH", 64, Access.READ, False, "content hash of the build"),
+        ("ENGINE", 32, Access.READ, False, "1: assembly line"),
+        ("LANES", 32, Access.READ, False, "states that enter the engine in one clock"),
+        ("CLOCK_HZ", 32, Access.READ, False, "clock the build was made for, in Hz; 0 if none"),
         ("GRID_MAX", 32, Access.READ, False, "largest N_k, a power of two"),
         ("STATES_MAX", 32, Access.READ, False, "largest N_z"),
         ("RESULTS_MAX", 32, Access.READ, False, "words of the value and policy memories"),
         ("COMMAND", 32, Access.WRITE, False, "bit 0 run, bit 1 stop at the end of the sweep, bit 2 reset"),
-        ("STATUS", 32, Access.READ, False, "see Status"),
+        ("STATUS", 32, Access.READ, False, "bits of Status"),
+        ("REFUSED", 32, Access.READ, False, "writes refused while busy: bit 0 a register's, bit 1 a table's"),
+        ("INTERRUPT", 32, Access.READ_WRITE, False, "bit 0: the interrupt line is high while STATUS says done"),
         ("MODE", 32, Access.READ_WRITE, False, "bit 0: finite horizon, every sweep kept in its own slot"),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),

@@ -15,6 +15,7 @@ from .numbers import MAXIMUM, MINIMUM, WIDTH
 from .pipeline import SEGMENT, Pipeline, Timed
 from .ram import delay_line
 from .utility import CONSTANTS, UtilityPorts
+from .windows import WORD_BYTES
 
 DECISION_CLOCKS = 3
 """Segment comparisons, winner, recursion."""
@@ -81,7 +82,7 @@ class StageParameters:
 
     @property
     def grid_memory(self) -> BanksParameters:
-        return BanksParameters(1 << (self.number - 1), 0)
+        return BanksParameters(1 << (self.number - 1), 0, lanes=WORD_BYTES)
 
     @property
     def value_memory(self) -> BanksParameters:
@@ -103,7 +104,7 @@ def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
     """Ports that carry the same words to every stage: constants, writes of ``X`` and ``EV``, ping-pong half."""
     return {
         **CONSTANTS,
-        "x_write": In(1),
+        "x_write": In(WORD_BYTES),
         "x_write_index": In(index_bits),
         "x_write_data": In(WIDTH),
         "ev_write": In(1),
@@ -120,7 +121,8 @@ class Stage(wiring.Component):
     In goes a state (``wealth``, ``state`` its exogenous index, ``h``); out comes the same state with the next ``h``, or
     from the last stage ``index`` and ``value``. ``over`` flags a state of which a candidate's utility left the range;
     ``infeasible`` one without a feasible candidate in the last stage, ``saturated`` one whose value had to be cut.
-    Writes of ``X`` and ``EV`` are broadcast to all stages with the full index; each keeps its own points.
+    Writes of ``X`` and ``EV`` are broadcast to all stages with the full index; each keeps its own points. ``x_write``
+    has a bit for each byte of the word.
     ``half`` is the half of the ping-pong ``EV`` memory that is read; the other one is written.
     """
 
@@ -162,7 +164,7 @@ class Stage(wiring.Component):
 
         step_bits = parameters.step_bits
         m.d.sync += [
-            grid.write.eq(self.x_write & ~self.x_write_index[:step_bits].any()),
+            grid.write.eq(self.x_write & (~self.x_write_index[:step_bits].any()).replicate(WORD_BYTES)),
             grid.write_place.eq(self.x_write_index[step_bits:]),
             grid.write_data.eq(self.x_write_data),
             values.write.eq(self.ev_write & ~self.ev_write_index[:step_bits].any()),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 
 from amaranth.back import verilog
-from amaranth.hdl import Elaboratable
+from amaranth.hdl import Value
+from amaranth.lib import wiring
 
-from . import evaluator, machine, ram
+from . import axi_machine, evaluator, machine, ram
 from .parameters import MachineParameters
 
 
@@ -20,9 +21,14 @@ def shared_modules() -> dict[str, str]:
     }
 
 
-def convert(component: Elaboratable, name: str) -> str:
-    """One component as Verilog, its module called ``name``. Needs a Yosys, see Amaranth's documentation."""
-    text: str = verilog.convert(component, name=name, emit_src=False)
+def convert(component: wiring.Component, name: str) -> str:
+    """One component as Verilog, its module called ``name``. Needs a Yosys, see Amaranth's documentation.
+
+    A bus's signals are called as tools know them, ``s_axi_tables_awaddr``: with one underscore.
+    """
+    # Without a direction: what the component drives is an output.
+    ports = {"_".join(path): (Value.cast(value), None) for path, _, value in component.signature.flatten(component)}
+    text: str = verilog.convert(component, name=name, ports=ports, emit_src=False)
     return text
 
 
@@ -32,7 +38,7 @@ def generate(parameters: MachineParameters) -> dict[str, str]:
     The build hash, which the registers report, is the SHA-256 of all other files, cut to 64 bits.
     """
     files = shared_modules()
-    files[f"{machine.MODULE}.v"] = convert(machine.Machine(parameters), machine.MODULE)
+    files[f"{axi_machine.MODULE}.v"] = convert(axi_machine.AxiMachine(parameters), axi_machine.MODULE)
     digest = hashlib.sha256()
     for name in sorted(files):
         digest.update(f"{name}\0{files[name]}\0".encode())

@@ -1,4 +1,4 @@
-"""The simulated board: the gateware itself, compiled by Verilator into a shared library, behind a driver's calls."""
+"""The simulated board: the gateware itself, compiled by Verilator into a shared library, and a master of its buses."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import ctypes
 import json
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.registers import REGISTERS, Register, Status, Table
 from sim import verilator
 from sim.cache import Progress, SimulationError, cached, digest
 
 TOP = "beltline"
-"""The top module; its ports are those of the machine."""
+"""The top module; its ports are those of :class:`hw.axi_machine.AxiMachine`."""
 
 BLOCK = "beltline_evaluator"
 """A module that the machine instances many times, and that is compiled once."""
@@ -30,9 +29,6 @@ SLICE = 0.1
 
 CHUNK = 2048
 """Words after which Python looks for Ctrl-C: at 20,000 clocks a second, 0.1 s."""
-
-WINDOW = 2**24
-"""Words that ``table_address`` can name."""
 
 SHIM = Path(__file__).with_name("board.cpp")
 
@@ -81,80 +77,47 @@ class SimulatedBoard:
         """Clocks since the board was opened, those of register and table accesses included."""
         return int(self._library.board_clocks(self._open()))
 
-    def read_register(self, name: str) -> int:
-        """Return a whole quantity, signed where the register map says so."""
-        register = _register(name)
-        value = 0
-        for word in range(register.words):
-            data = ctypes.c_uint32()
-            self._call("read_register", register.offset // 4 + word, ctypes.byref(data))
-            value |= data.value << (32 * word)
-        value &= (1 << register.bits) - 1
-        if register.signed and value >> (register.bits - 1):
-            value -= 1 << register.bits
-        return value
-
-    def write_register(self, name: str, value: int) -> None:
-        """Write a whole quantity, low word first, negative ones in two's complement.
-
-        Raises
-        ------
-        ValueError
-            It does not fit.
-        """
-        register = _register(name)
-        value = int(value)
-        low = -(1 << (register.bits - 1)) if register.signed else 0
-        high = (1 << (register.bits - register.signed)) - 1
-        if not low <= value <= high:
-            raise ValueError(f"register {name} holds {low} to {high}, not {value}")
-        for word in range(register.words):
-            self._call("write_register", register.offset // 4 + word, value >> (32 * word) & 0xFFFFFFFF)
-
-    def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
-        """Write contiguous 64-bit ``words`` to a table window from word ``first``, one a clock."""
-        if words.dtype != np.int64 or words.ndim != 1:
-            raise TypeError(f"words must be a vector of int64, not {words.ndim}-dimensional {words.dtype}")
-        data = np.ascontiguousarray(words)
-        for start, count in _chunks(first, data.size):
-            place = data.ctypes.data + data.itemsize * (start - first)
-            self._call("write_block", int(table), start, place, count)
-
-    def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
-        """Return ``count`` 64-bit words of a table window from word ``first``, one a clock.
+    def read_register(self, offset: int) -> int:
+        """Return the 32-bit register at byte ``offset``.
 
         Raises
         ------
         SimulationError
-            They did not all come back, for instance because the machine is busy.
+            The gateware refused (SLVERR) or did not answer.
         """
-        data = np.empty(count, dtype=np.int64)
-        received = ctypes.c_uint32()
-        for start, wanted in _chunks(first, count):
-            place = data.ctypes.data + data.itemsize * (start - first)
-            self._call("read_block", int(table), start, place, wanted, ctypes.byref(received))
-            if received.value != wanted:
-                raise SimulationError(
-                    f"only {start - first + received.value} of {count} words of table {Table(table).name} came back: "
-                    "a machine that is busy keeps its tables to itself"
-                )
-        return data
+        data = ctypes.c_uint32()
+        self._call("read_register", offset, ctypes.byref(data))
+        return data.value
+
+    def write_register(self, offset: int, word: int) -> None:
+        """Write the 32-bit register at byte ``offset``; raises as :meth:`read_register`."""
+        self._call("write_register", offset, word)
+
+    def write_block(self, offset: int, words: NDArray[np.int64]) -> None:
+        """Write contiguous 64-bit ``words`` from byte ``offset`` of the table windows, in bursts.
+
+        Raises
+        ------
+        SimulationError
+            The gateware refused (SLVERR) or did not answer; what was written before stays.
+        """
+        self._block("write_block", offset, words)
+
+    def read_block(self, offset: int, words: NDArray[np.int64]) -> None:
+        """Fill contiguous 64-bit ``words`` from byte ``offset``, in bursts; raises as :meth:`write_block`."""
+        self._block("read_block", offset, words)
 
     def wait(self, seconds: float) -> bool:
-        """Simulate for about ``seconds``, less when the run ends; true when the machine is not busy.
+        """Simulate for about ``seconds``, less when the interrupt line goes high; whether it is.
 
         Ctrl-C is answered within about 0.1 s, between two clocks: the board can be used on.
         """
-        handle = self._open()
         end = time.monotonic() + seconds
-        while not self._library.board_done(handle):
-            if not self.read_register("STATUS") & Status.BUSY:
-                return True
-            left = end - time.monotonic()
-            if left <= 0:
-                return False
-            self._call("run", min(left, SLICE))
-        return True
+        interrupted = ctypes.c_int()
+        while True:
+            self._call("run", min(max(end - time.monotonic(), 0.0), SLICE), ctypes.byref(interrupted))
+            if interrupted.value or time.monotonic() >= end:
+                return bool(interrupted.value)
 
     def close(self) -> None:
         """End the simulation. Closing twice is no error."""
@@ -167,6 +130,13 @@ class SimulatedBoard:
             raise SimulationError("the simulated board is closed")
         return self._handle
 
+    def _block(self, name: str, offset: int, words: NDArray[np.int64]) -> None:
+        if words.dtype != np.int64 or words.ndim != 1 or not words.flags.c_contiguous:
+            raise TypeError(f"words must be a contiguous vector of int64, not {words.ndim}-dimensional {words.dtype}")
+        for first in range(0, words.size, CHUNK):
+            part = words[first : first + CHUNK]
+            self._call(name, offset + part.itemsize * first, part.ctypes.data, part.nbytes)
+
     def _call(self, name: str, *arguments: object) -> None:
         handle = self._open()
         started = time.perf_counter()
@@ -175,7 +145,7 @@ class SimulatedBoard:
         finally:
             self.seconds_simulating += time.perf_counter() - started
         if failed:
-            raise SimulationError(f"the simulation stopped: {self._library.board_error(handle).decode()}")
+            raise SimulationError(self._library.board_error(handle).decode())
 
 
 def compile_board(
@@ -241,28 +211,14 @@ def _load(path: Path) -> ctypes.CDLL:
         "close": (None, [handle]),
         "error": (ctypes.c_char_p, [handle]),
         "clocks": (ctypes.c_uint64, [handle]),
-        "done": (ctypes.c_int, [handle]),
         "read_register": (ctypes.c_int, [handle, word, ctypes.POINTER(word)]),
         "write_register": (ctypes.c_int, [handle, word, word]),
-        "write_block": (ctypes.c_int, [handle, word, word, handle, word]),
-        "read_block": (ctypes.c_int, [handle, word, word, handle, word, ctypes.POINTER(word)]),
-        "run": (ctypes.c_int, [handle, ctypes.c_double]),
+        "write_block": (ctypes.c_int, [handle, word, handle, word]),
+        "read_block": (ctypes.c_int, [handle, word, handle, word]),
+        "run": (ctypes.c_int, [handle, ctypes.c_double, ctypes.POINTER(ctypes.c_int)]),
     }
     for name, (result, arguments) in signatures.items():
         function = getattr(library, f"board_{name}")
         function.restype = result
         function.argtypes = arguments
     return library
-
-
-def _chunks(first: int, count: int) -> Iterator[tuple[int, int]]:
-    if first < 0 or count < 0 or first + count > WINDOW:
-        raise ValueError(f"a table window holds words 0 to {WINDOW - 1}, not {first} to {first + count - 1}")
-    for start in range(first, first + count, CHUNK):
-        yield start, min(CHUNK, first + count - start)
-
-
-def _register(name: str) -> Register:
-    if name not in REGISTERS:
-        raise KeyError(f"no register {name} in the register map")
-    return REGISTERS[name]

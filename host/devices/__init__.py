@@ -2,34 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from host.checks import ProblemError, shown
 from host.devices import model, rtl
-from host.devices.base import Device, DeviceError, Progress
+from host.devices.base import (
+    Backend,
+    Device,
+    DeviceError,
+    DeviceInUseError,
+    DeviceLostError,
+    DeviceTimeoutError,
+    Progress,
+)
 from host.problem import Problem
-from hw.parameters import GRID_LIMIT, STATES_LIMIT, MachineParameters
+from hw.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
 
 __all__ = [
     "DEVICES",
     "REFERENCES",
-    "RESULTS_LIMIT",
+    "Backend",
     "Device",
     "DeviceError",
+    "DeviceInUseError",
+    "DeviceLostError",
+    "DeviceTimeoutError",
     "Progress",
     "known",
     "open_device",
     "smallest_build",
 ]
 
-RESULTS_LIMIT = 2**24
-"""Most words of a build's value memory: the table windows' addresses have 24 bits."""
-
-DEVICES: dict[str, Callable[[MachineParameters, Progress | None], Device]] = {
-    "model": model.open_model,
-    "rtl": rtl.open_rtl,
+DEVICES: dict[str, Backend] = {
+    "model": model.BACKEND,
+    "rtl": rtl.BACKEND,
 }
-"""What each name opens."""
+"""The machines, by the names that users call them."""
 
 REFERENCES = ("cpu", "gpu")
 """Names of the solvers in double precision (:mod:`host.reference`), which are no machine."""
@@ -74,14 +80,33 @@ def smallest_build(problem: Problem) -> MachineParameters:
     return MachineParameters(grid=grid, states=problem.states, results=max(results, grid * problem.states))
 
 
-def open_device(name: str, parameters: MachineParameters, progress: Progress | None = None) -> Device:
-    """Open the device called ``name`` as a machine of these sizes.
+def open_device(
+    name: str, parameters: MachineParameters | None = None, progress: Progress | None = None, **options: object
+) -> Device:
+    """Open the device called ``name``.
+
+    Parameters
+    ----------
+    name
+        One of ``DEVICES``.
+    parameters
+        Sizes that are needed. An elastic device is built to them; another one has its own.
+    progress
+    **options
+        Of the device, as ``DEVICES[name].options`` lists them.
 
     Raises
     ------
     ProblemError
-        No device has that name.
+        No device has that name or such an option.
     DeviceError
         It cannot be opened.
     """
-    return DEVICES[known(name)](parameters, progress)
+    if known(name) not in DEVICES:
+        raise ProblemError(f"device must be one of {', '.join(map(repr, DEVICES))}, not {name!r}, which is no machine")
+    backend = DEVICES[name]
+    for option in options:
+        if option not in backend.options:
+            has = f"has the options {', '.join(backend.options)}" if backend.options else "has no options"
+            raise ProblemError(f"device {name!r} {has}, not {option!r}")
+    return backend.open(parameters, progress, **options)

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import DeviceError, Progress
+from host.devices.base import Backend, DeviceError, Progress, check_block, check_words, encoded, register_named
 from hw.parameters import MachineParameters
-from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Mode, Status, Table
+from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Refused, Status, Table
 from hw.utility import UtilityConstants
+from hw.windows import WindowParameters
 
 if TYPE_CHECKING:
     from hw.model import SoftwareMachine
@@ -33,13 +34,19 @@ class ModelDevice:
             "IDENTITY": IDENTITY,
             "VERSION": VERSION,
             "BUILD_HASH": 0,
+            "ENGINE": int(Engine.ASSEMBLY_LINE),
+            "LANES": 1,
+            "CLOCK_HZ": parameters.clock_hz,
             "GRID_MAX": parameters.grid,
             "STATES_MAX": parameters.states,
             "RESULTS_MAX": parameters.results,
         }
+        self._windows = WindowParameters(parameters)
+        self._refused = Refused(0)
         self._settings = {name: 0 for name, register in REGISTERS.items() if register.access is Access.READ_WRITE}
 
     def read_register(self, name: str) -> int:
+        register_named(name, Access.WRITE)
         if name in self._constants:
             return self._constants[name]
         if name in self._settings:
@@ -47,39 +54,33 @@ class ModelDevice:
         machine = self._machine
         counters = {
             "STATUS": machine.status,
+            "REFUSED": self._refused,
             "CLOCKS": machine.clocks,
             "SWEEPS": machine.sweeps,
             "STATES_DONE": machine.states_done,
             "NORM": machine.norm,
         }
-        if name not in counters:
-            raise DeviceError(f"register {name} cannot be read")
         return int(counters[name])
 
     def write_register(self, name: str, value: int) -> None:
+        encoded(register_named(name, Access.READ), value)
         if name == "COMMAND":
-            self._command(Command(value))
+            self._command(Command(value & sum(Command)))
             return
-        if name not in self._settings:
-            raise DeviceError(f"register {name} cannot be written")
-        register = REGISTERS[name]
-        low = -(2 ** (register.bits - 1)) if register.signed else 0
-        if not low <= value < low + 2**register.bits:
-            raise DeviceError(f"{value} does not fit the {register.bits} bits of register {name}")
-        if not self._busy:
-            self._settings[name] = value
+        self._check_idle(f"register {name}", Refused.REGISTER)
+        self._settings[name] = value
 
     def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
-        if table is Table.POLICY:
-            raise DeviceError("table POLICY is read only")
-        window = self._window(table, first, words.size)
-        if not self._busy:
-            window[first : first + words.size] = words.view(window.dtype)
+        check_words(words)
+        check_block(self._windows, table, first, words.size, writing=True)
+        self._check_idle(f"table {table.name}", Refused.TABLE)
+        window = self._window(table)
+        window[first : first + words.size] = words.view(window.dtype)
 
     def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
-        if table is Table.X:
-            raise DeviceError("table X is write only")
-        part = self._window(table, first, count)[first : first + count]
+        check_block(self._windows, table, first, count, writing=False)
+        self._check_idle(f"table {table.name}", Refused(0))
+        part = self._window(table)[first : first + count]
         return part.view(np.int64).copy() if part.itemsize == 8 else part.astype(np.int64)
 
     def wait(self, seconds: float) -> bool:
@@ -95,7 +96,12 @@ class ModelDevice:
     def _busy(self) -> bool:
         return bool(self._machine.status & Status.BUSY)
 
-    def _window(self, table: Table, first: int, count: int) -> NDArray[Any]:
+    def _check_idle(self, what: str, flag: Refused) -> None:
+        if self._busy:
+            self._refused |= flag
+            raise DeviceError(f"device {self.name!r} is busy and keeps {what} to itself")
+
+    def _window(self, table: Table) -> NDArray[Any]:
         machine = self._machine
         windows = {
             Table.X: machine.x,
@@ -104,12 +110,13 @@ class ModelDevice:
             Table.V: machine.v,
             Table.POLICY: machine.policy,
         }
-        window = windows[table].reshape(-1)
-        if not (first >= 0 and first + count <= window.size):
-            raise DeviceError(f"table {table.name} has {window.size} words, not words {first} to {first + count - 1}")
-        return window
+        return windows[table].reshape(-1)
 
     def _command(self, command: Command) -> None:
+        if Command.RESET in command:
+            self._machine.reset()
+            self._refused = Refused(0)
+            return
         if Command.STOP in command and self._busy:
             self._machine.stop()
         if Command.RUN in command and not self._busy:
@@ -131,10 +138,19 @@ class ModelDevice:
             )
 
 
-def open_model(parameters: MachineParameters, progress: Progress | None = None) -> ModelDevice:
-    """Open the software model of a machine of these sizes."""
+def open_model(parameters: MachineParameters | None, progress: Progress | None = None) -> ModelDevice:
+    """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
     from hw.model import SoftwareMachine
 
     if progress:
         progress("preparing the software model (compiled once, then kept)")
-    return ModelDevice(SoftwareMachine(parameters))
+    return ModelDevice(SoftwareMachine(parameters or MachineParameters()))
+
+
+BACKEND = Backend(
+    description="the bit-exact software model, compiled",
+    missing=lambda: "",
+    open=open_model,
+    options={},
+    elastic=True,
+)

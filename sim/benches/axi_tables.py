@@ -47,33 +47,33 @@ class Tables:
     async def _run(self) -> None:
         dut = self.dut
         pipeline: deque[int | None] = deque([None] * (LATENCY - 1))
-        dut.read_valid.value = 0
+        dut.tables__read_valid.value = 0
         while True:
             await RisingEdge(dut.clk)
             locked = int(dut.locked.value)
-            strobes = int(dut.write.value)
+            strobes = int(dut.tables__write.value)
             if strobes:
                 assert not locked, "write while locked"
                 assert not self.frozen, "write of a burst that must change nothing"
-                table, address = int(dut.write_table.value), int(dut.write_address.value)
+                table, address = int(dut.tables__write_table.value), int(dut.tables__write_address.value)
                 assert table in P["writable"]
                 assert address < WORDS[table], f"write beyond table {table}: {address}"
                 mask = sum(0xFF << 8 * byte for byte in range(8) if strobes >> byte & 1)
                 self.words[table][address] &= ~mask
-                self.words[table][address] |= int(dut.write_data.value) & mask
+                self.words[table][address] |= int(dut.tables__write_data.value) & mask
                 self.writes += 1
             word = None
-            if int(dut.read.value):
+            if int(dut.tables__read.value):
                 assert not locked, "read while locked"
-                table, address = int(dut.read_table.value), int(dut.read_address.value)
+                table, address = int(dut.tables__read_table.value), int(dut.tables__read_address.value)
                 assert table in P["readable"]
                 assert address < WORDS[table], f"read beyond table {table}: {address}"
                 word = self.words[table][address]
                 self.reads += 1
             pipeline.append(word)
             word = pipeline.popleft()
-            dut.read_valid.value = int(word is not None)
-            dut.read_data.value = random.getrandbits(64) if word is None else word
+            dut.tables__read_valid.value = int(word is not None)
+            dut.tables__read_data.value = random.getrandbits(64) if word is None else word
 
     def bytes(self, table: int, first: int, count: int) -> bytes:
         """What a read must give; beyond the table's end, zeros."""
@@ -88,8 +88,8 @@ class Tables:
 
 async def finish(monitor: Monitor, tables: Tables) -> None:
     await monitor.finish()
-    assert not int(monitor.dut.read.value)
-    assert not int(monitor.dut.write.value)
+    assert not int(monitor.dut.tables__read.value)
+    assert not int(monitor.dut.tables__write.value)
     tables.check()
 
 

@@ -1,8 +1,9 @@
-"""Bench of the whole machine at its own ports, clock by clock.
+"""Bench of the whole machine at its buses, driven by the masters of cocotbext-axi, an independent model of AXI.
 
 Parameters: ``tables`` (path of a NumPy archive: 64-bit words by table name), ``settings`` (register values by name),
 ``results`` (path to write: ``V`` and ``POLICY``, and the counters by register name), ``words`` (of the results),
-``gaps`` (probability of an idle clock between two words).
+``sizes`` (words of every table), ``window_bits``, ``data_bits``, ``held_up`` (whether every channel of both buses is
+held up at random).
 """
 
 from __future__ import annotations
@@ -13,110 +14,253 @@ from typing import Any
 import cocotb
 import numpy as np
 from cocotb.clock import Clock
-from cocotb.triggers import FallingEdge
+from cocotb.triggers import RisingEdge, with_timeout
+from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiMaster, AxiResp
 
-from hw.machine import TABLE_READ_CLOCKS
-from hw.registers import REGISTERS, Command, Status, Table
+from hw.registers import REGISTERS, Command, Interrupt, Refused, Status, Table
 from sim.bench import bench_parameters
+from sim.benches.axi_bus import Monitor, clocks, hold_up
 
 COUNTERS = ("STATUS", "CLOCKS", "SWEEPS", "STATES_DONE", "NORM")
 
+COMMAND_CLOCKS = 3
+"""From the clock in which the bus has taken a command to the first clock of the run: the slave's register, the
+register file's, the sequencer's."""
 
-class Ports:
-    """The machine's ports, one access a clock."""
+PATIENCE_NS = 10_000_000
 
-    def __init__(self, dut: Any, gaps: float) -> None:
-        self._dut = dut
-        self._gaps = gaps
+P = bench_parameters()
+SIZES: list[int] = P.get("sizes", [])
+LARGEST = (P.get("data_bits", 64) // 8).bit_length() - 1
+WINDOW = 1 << P.get("window_bits", 12)
 
-    async def clock(self) -> None:
-        await FallingEdge(self._dut.clk)
 
-    async def idle(self) -> None:
-        while random.random() < self._gaps:
-            await self.clock()
+class Board:
+    """Both buses of the machine, and the rules of both watched in every clock."""
 
-    async def write_register(self, name: str, value: int) -> None:
+    def __init__(self, dut: Any) -> None:
+        self.dut = dut
+        self.registers = AxiLiteMaster(AxiLiteBus.from_prefix(dut, "s_axi_registers"), dut.clk, dut.rst)
+        self.tables = AxiMaster(AxiBus.from_prefix(dut, "s_axi_tables"), dut.clk, dut.rst)
+        self.register_monitor: Any = None
+        self.table_monitor: Any = None
+
+    async def start(self) -> None:
+        dut = self.dut
+        dut.rst.value = 1
+        Clock(dut.clk, 10, unit="ns").start()
+        await clocks(dut, 3)
+        dut.rst.value = 0
+        await clocks(dut, 1)
+        self.register_monitor = Monitor(dut, "s_axi_registers_")
+        self.table_monitor = Monitor(dut, "s_axi_tables_")
+        if P["held_up"]:
+            for master in (self.registers, self.tables):
+                write, read = master.write_if, master.read_if
+                hold_up(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
+
+    async def finish(self) -> None:
+        for master in (self.registers, self.tables):
+            write, read = master.write_if, master.read_if
+            for channel in (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel):
+                channel.clear_pause_generator()
+                channel.pause = False
+            assert master.idle()
+        await self.register_monitor.finish()
+        await self.table_monitor.finish()
+
+    async def write_register(self, name: str, value: int) -> set[AxiResp]:
         register = REGISTERS[name]
+        answers = set()
         for k in range(register.words):
-            await self.idle()
-            self._dut.register_address.value = register.offset // 4 + k
-            self._dut.register_write_data.value = value >> 32 * k & 0xFFFF_FFFF
-            self._dut.register_write.value = 1
-            await self.clock()
-            self._dut.register_write.value = 0
+            word = (value >> 32 * k & 0xFFFF_FFFF).to_bytes(4, "little")
+            answers.add((await soon(self.registers.write(register.offset + 4 * k, word))).resp)
+        return answers
 
     async def read_register(self, name: str) -> int:
         register = REGISTERS[name]
-        value = 0
+        words = []
         for k in range(register.words):
-            self._dut.register_address.value = register.offset // 4 + k
-            await self.clock()
-            value |= int(self._dut.register_read_data.value) << 32 * k
-        return value
+            read = await soon(self.registers.read(register.offset + 4 * k, 4))
+            assert read.resp == AxiResp.OKAY
+            words.append(int.from_bytes(read.data, "little"))
+        return sum(word << 32 * k for k, word in enumerate(words))
 
-    async def write_table(self, table: Table, words: list[int]) -> None:
-        self._dut.table_select.value = int(table)
-        for address, word in enumerate(words):
-            await self.idle()
-            self._dut.table_address.value = address
-            self._dut.table_write_data.value = word
-            self._dut.table_write.value = 1
-            await self.clock()
-            self._dut.table_write.value = 0
+    async def write_bytes(self, table: int, first: int, data: bytes, size: int = LARGEST) -> AxiResp:
+        """Write from byte ``first`` of a table in bursts of beats of ``1 << size`` bytes."""
+        written = await soon(
+            self.tables.write(table * WINDOW + first, data, size=size, awid=random.randrange(16), burst=1)
+        )
+        return written.resp
 
-    async def read_table(self, table: Table, count: int) -> list[int]:
-        """Ask word after word; every word must come back exactly ``TABLE_READ_CLOCKS`` clocks later."""
-        self._dut.table_select.value = int(table)
-        words: list[int] = []
-        asked = [False] * TABLE_READ_CLOCKS
-        address = 0
-        while len(words) < count:
-            ask = address < count and random.random() >= self._gaps
-            self._dut.table_address.value = address
-            self._dut.table_read.value = int(ask)
-            address += ask
-            asked.append(ask)
-            await self.clock()
-            due = asked[-TABLE_READ_CLOCKS]
-            valid = int(self._dut.table_read_valid.value)
-            assert valid == due, f"table_read_valid is {valid}, must be {int(due)}, after {len(words)} words"
-            if valid:
-                words.append(int(self._dut.table_read_data.value))
-        self._dut.table_read.value = 0
-        return words
+    async def read_bytes(self, table: int, first: int, count: int, size: int = LARGEST) -> tuple[bytes, AxiResp]:
+        read = await soon(self.tables.read(table * WINDOW + first, count, size=size, arid=random.randrange(16)))
+        return bytes(read.data), read.resp
+
+    async def write_table(self, table: int, data: bytes) -> None:
+        """Write all of ``data``, cut into bursts at random, in beats of random size and in random order."""
+        pieces = []
+        first = 0
+        while first < len(data):
+            size = random.randrange(LARGEST + 1)
+            # A beat of several words may begin at any of them, a smaller one at a multiple of its size.
+            unit = min(1 << size, 8)
+            if first % unit:
+                size = (first & -first).bit_length() - 1
+                unit = 1 << size
+            count = min(len(data) - first, unit * random.choice((1, 2, 3, 17, 100)))
+            pieces.append((first, count, size))
+            first += count
+        random.shuffle(pieces)
+        for first, count, size in pieces:
+            assert await self.write_bytes(table, first, data[first : first + count], size) == AxiResp.OKAY
+
+    async def read_table(self, table: int, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            part, answer = await self.read_bytes(table, len(data), min(count - len(data), 8 * random.randint(1, 300)))
+            assert answer == AxiResp.OKAY
+            data += part
+        return data
+
+    async def interrupted(self) -> None:
+        while not int(self.dut.interrupt.value):
+            await RisingEdge(self.dut.clk)
+
+
+async def soon(awaitable: Any) -> Any:
+    return await with_timeout(awaitable, PATIENCE_NS, "ns")
+
+
+async def load(board: Board) -> None:
+    with np.load(P["tables"]) as archive:
+        for name in archive:
+            await board.write_table(Table[name], archive[name].tobytes())
+            if name in ("W", "V"):
+                assert await board.read_table(Table[name], archive[name].nbytes) == archive[name].tobytes()
+    for name, value in P["settings"].items():
+        assert await board.write_register(name, value) == {AxiResp.OKAY}
+        assert await board.read_register(name) == value
+
+
+async def refusals(board: Board) -> None:
+    """What a run keeps to itself answers SLVERR, and the results will show that it changed nothing."""
+    for table in (Table.X, Table.W, Table.Q, Table.V):
+        # No longer than the table, or it would be refused for that.
+        data = random.randbytes(8 * min(20, SIZES[table]))
+        assert await board.write_bytes(table, 0, data) == AxiResp.SLVERR
+    for table in (Table.W, Table.V, Table.POLICY):
+        assert (await board.read_bytes(table, 0, 40))[1] == AxiResp.SLVERR
+    for name in ("GRID", "UTILITY_A", "MODE", "INTERRUPT"):
+        assert await board.write_register(name, 7) == {AxiResp.SLVERR}
+    assert await board.read_register("STATUS") == Status.BUSY
+    assert await board.read_register("REFUSED") == Refused.REGISTER | Refused.TABLE
+
+
+async def command_taken(dut: Any) -> None:
+    """Return in the clock behind the one in which the write of a command is complete on the bus."""
+    address = data = False
+    while not (address and data):
+        await RisingEdge(dut.clk)
+        address |= bool(int(dut.s_axi_registers_awvalid.value) and int(dut.s_axi_registers_awready.value))
+        data |= bool(int(dut.s_axi_registers_wvalid.value) and int(dut.s_axi_registers_wready.value))
 
 
 @cocotb.test()
 async def solve(dut: Any) -> None:
-    """Load, run, count the clocks from outside, read back."""
-    parameters = bench_parameters()
-    for name in ("register_write", "table_write", "table_read", "table_select", "table_address", "register_address"):
-        getattr(dut, name).value = 0
-    dut.rst.value = 1
-    Clock(dut.clk, 10, unit="ns").start()
-    ports = Ports(dut, parameters["gaps"])
-    await ports.clock()
-    await ports.clock()
-    dut.rst.value = 0
-    with np.load(parameters["tables"]) as archive:
-        for name in archive:
-            await ports.write_table(Table[name], archive[name].tolist())
-    for name, value in parameters["settings"].items():
-        await ports.write_register(name, value)
-    assert not int(dut.done.value)
-    await ports.write_register("COMMAND", int(Command.RUN))
-    clocks = 0
-    while not int(dut.done.value):
-        await ports.clock()
-        clocks += 1
-    counters = {name: await ports.read_register(name) for name in COUNTERS}
-    # The command takes one clock to become a run.
-    assert clocks == counters["CLOCKS"] + 1, f"{clocks} clocks seen, register CLOCKS says {counters['CLOCKS']}"
+    """Load, run, count the clocks from outside, be refused meanwhile, read back."""
+    board = Board(dut)
+    await board.start()
+    await load(board)
+    assert await board.write_register("INTERRUPT", Interrupt.ENABLE) == {AxiResp.OKAY}
+    assert not int(dut.interrupt.value)
+    command = cocotb.start_soon(board.write_register("COMMAND", Command.RUN))
+    await soon(command_taken(dut))
+    clocks_seen = 0
+    meddling = None
+    while not int(dut.interrupt.value):
+        await RisingEdge(dut.clk)
+        clocks_seen += 1
+        if meddling is None and command.done():
+            assert command.result() == {AxiResp.OKAY}
+            meddling = cocotb.start_soon(refusals(board))
+    await soon(meddling)
+    counters = {name: await board.read_register(name) for name in COUNTERS}
+    assert clocks_seen == counters["CLOCKS"] + COMMAND_CLOCKS, (clocks_seen, counters["CLOCKS"])
     assert not counters["STATUS"] & Status.BUSY
+    assert int(dut.interrupt.value)
+    assert await board.write_register("INTERRUPT", 0) == {AxiResp.OKAY}
+    assert not int(dut.interrupt.value)
+    results = {table.name: await board.read_table(table, 8 * P["words"]) for table in (Table.V, Table.POLICY)}
+    assert await board.write_register("COMMAND", Command.RESET) == {AxiResp.OKAY}
+    assert await board.read_register("STATUS") == 0
+    assert await board.read_register("REFUSED") == 0
+    for name, value in P["settings"].items():
+        assert await board.read_register(name) == value, f"reset changed {name}"
+    await board.finish()
     np.savez(
-        parameters["results"],
-        V=np.array(await ports.read_table(Table.V, parameters["words"]), dtype=np.uint64),
-        POLICY=np.array(await ports.read_table(Table.POLICY, parameters["words"]), dtype=np.uint64),
+        P["results"],
+        **{name: np.frombuffer(data, dtype=np.uint64) for name, data in results.items()},
         **{name: np.array(value, dtype=np.uint64) for name, value in counters.items()},
     )
+
+
+@cocotb.test()
+async def races(dut: Any) -> None:
+    """A run that starts, or a reset, in any clock of a burst: what was answered OKAY is done, all of it, and once."""
+    board = Board(dut)
+    await board.start()
+    await load(board)
+    # A run that is refused for its configuration takes some clocks and leaves the tables alone.
+    await board.write_register("GRID", 1)
+    await board.write_register("INTERRUPT", Interrupt.ENABLE)
+    held = {table: bytearray(await board.read_table(table, 8 * SIZES[table])) for table in (Table.W, Table.V)}
+    answers = {AxiResp.OKAY: 0, AxiResp.SLVERR: 0}
+    for _ in range(150):
+        table = random.choice(list(held))
+        count = 8 * random.randint(1, 24)
+        first = 8 * random.randrange(SIZES[table] - count // 8 + 1)
+        data = random.randbytes(count)
+        command = random.choice((Command.RUN, Command.RUN, Command.RESET))
+        burst = cocotb.start_soon(board.write_bytes(table, first, data))
+        await clocks(dut, random.randrange(40))
+        assert await board.write_register("COMMAND", command) == {AxiResp.OKAY}
+        answer = await soon(burst)
+        answers[answer] += 1
+        while await board.read_register("STATUS") & Status.BUSY:
+            pass
+        found = await board.read_table(table, 8 * SIZES[table])
+        wanted = held[table].copy()
+        wanted[first : first + count] = data
+        if answer == AxiResp.OKAY:
+            assert found == wanted, "a write that was answered OKAY is not there"
+        else:
+            # So many words as were written before the run began.
+            done = next((k for k in range(0, count, 8) if found[first + k : first + k + 8] != data[k : k + 8]), count)
+            wanted = held[table].copy()
+            wanted[first : first + done] = data[:done]
+            assert found == wanted, "a write that was refused left more than its beginning"
+        held[table][:] = found
+    assert min(answers.values()) > 10, answers
+
+    answers = {AxiResp.OKAY: 0, AxiResp.SLVERR: 0}
+    for _ in range(150):
+        table = random.choice(list(held))
+        count = 8 * random.randint(1, 24)
+        first = 8 * random.randrange(SIZES[table] - count // 8 + 1)
+        command = random.choice((Command.RUN, Command.RESET))
+        burst = cocotb.start_soon(board.read_bytes(table, first, count))
+        await clocks(dut, random.randrange(50))
+        assert await board.write_register("COMMAND", command) == {AxiResp.OKAY}
+        found, answer = await soon(burst)
+        answers[answer] += 1
+        if answer == AxiResp.OKAY:
+            assert found == held[table][first : first + count]
+        else:
+            assert command == Command.RUN, "a reset refuses no read"
+        while await board.read_register("STATUS") & Status.BUSY:
+            pass
+    assert min(answers.values()) > 10, answers
+    for table, wanted in held.items():
+        assert await board.read_table(table, 8 * SIZES[table]) == wanted
+    await board.finish()

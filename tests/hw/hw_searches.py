@@ -208,7 +208,12 @@ def timeline(
     for k, now in enumerate(phases):
         half = 1 - half
         for i, point in enumerate(now.x):
-            rows.append(idle(now.constants) | {"x_write": 1, "x_write_index": i, "x_write_data": point})
+            # Some bytes of the word first, then the others; the bytes that are not written carry anything.
+            some = rng.choice((0, 1, 0x80, 0xF0, rng.randrange(256)))
+            for strobes in (some, 0xFF ^ some):
+                mask = sum(0xFF << 8 * byte for byte in range(8) if strobes >> byte & 1)
+                data = point & mask | rng.getrandbits(64) & ~mask
+                rows.append(idle(now.constants) | {"x_write": strobes, "x_write_index": i, "x_write_data": data})
         rows += [idle(now.constants) for _ in range(3)]
         pending = writes_of_ev(phases[k + 1]) if k + 1 < len(phases) else []
         assert len(pending) < len(now.entries) // 2

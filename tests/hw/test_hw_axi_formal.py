@@ -18,9 +18,10 @@ from hw import axi_tables
 from hw.axi import Axi, AxiLite, Response
 from hw.axi import Burst as Kind
 from hw.axi_registers import ADDRESS_BITS, AxiRegisters
-from hw.axi_tables import READABLE, WRITABLE, AxiTables, WindowParameters
+from hw.axi_tables import AxiTables
 from hw.parameters import MachineParameters
-from hw.registers import REGISTERS, Access, Table
+from hw.registers import READABLE, REGISTERS, WRITABLE, Access, Table
+from hw.windows import WindowParameters
 
 ANSWER_CLOCKS = 3
 """Clocks within which AXI4-Lite is answered, not counting those in which the master holds up a read."""
@@ -38,7 +39,7 @@ class RegistersProof(wiring.Component):
         m.submodules.dut = dut.elaborate(platform)
         bus = dut.bus
         wiring.connect(m, wiring.flipped(self.bus), dut.bus)
-        m.d.comb += [dut.locked.eq(self.locked), dut.read_data.eq(self.read_data)]
+        m.d.comb += [dut.locked.eq(self.locked), dut.registers.read_data.eq(self.read_data)]
         m.d.comb += [
             Assume(kept(m, bus.awvalid, bus.awready, bus.awaddr)),
             Assume(kept(m, bus.wvalid, bus.wready, Cat(bus.wdata, bus.wstrb))),
@@ -84,17 +85,17 @@ class RegistersProof(wiring.Component):
         setting = among(address, Access.READ_WRITE) & strobes.all()
         command = among(address, Access.WRITE) & strobes.all()
         readable = among(read_address, Access.READ, Access.READ_WRITE)
-        with m.If(dut.write):
+        with m.If(dut.registers.write):
             m.d.sync += written.eq(1)
         with m.If(dut.refused):
             m.d.sync += refused.eq(1)
         must(
             m,
-            write_once=~(dut.write | dut.refused) | (aw & w & ~bus.bvalid & ~written & ~refused),
-            write_or_refuse=~(dut.write & dut.refused),
-            write_there=~dut.write | (Cat(dut.address, Const(0, 2)) == address[2:]),
-            write_that=~dut.write | (dut.write_data == data),
-            write_what_is_legal=~dut.write | command | (setting & ~self.locked),
+            write_once=~(dut.registers.write | dut.refused) | (aw & w & ~bus.bvalid & ~written & ~refused),
+            write_or_refuse=~(dut.registers.write & dut.refused),
+            write_there=~dut.registers.write | (Cat(dut.registers.address, Const(0, 2)) == address[2:]),
+            write_that=~dut.registers.write | (dut.registers.write_data == data),
+            write_what_is_legal=~dut.registers.write | command | (setting & ~self.locked),
             refuse_for_the_lock=~dut.refused | (setting & self.locked),
             say_okay=~bus.bvalid | (bus.bresp == Mux(written, Response.OKAY, Response.SLVERR)),
             flag_a_refusal=~bus.bvalid | (refused == (setting & ~written)),
@@ -103,7 +104,7 @@ class RegistersProof(wiring.Component):
 
         # A read shows what the register file gave in the clock before, and nothing of what cannot be read.
         begins = bus.rvalid & ~before(m, bus.rvalid)
-        asked = before(m, before(m, Cat(dut.address, 0, 0) == read_address[2:]))
+        asked = before(m, before(m, Cat(dut.registers.address, 0, 0) == read_address[2:]))
         must(
             m,
             read_that=~begins | ~readable | ((bus.rdata == before(m, self.read_data)) & asked),
@@ -135,7 +136,7 @@ class RegistersProof(wiring.Component):
             state_read=~state["READ"] | ar,
             state_written=bus.bvalid | ~(written | refused),
             held_write=~aw | (dut.held["write"] == address),
-            held_data=~w | ((dut.write_data == data) & (dut.held["strobes"] == strobes)),
+            held_data=~w | ((dut.registers.write_data == data) & (dut.held["strobes"] == strobes)),
             held_read=~ar | (dut.held["read"] == read_address),
         )
         return m
@@ -282,13 +283,13 @@ class TablesProof(wiring.Component):
     """
 
     def __init__(self, data_bits: int, latency: int = 1) -> None:
-        self.parameters, self.data_bits, self.latency = MachineParameters(4, 1, 5), data_bits, latency
+        self.parameters, self.data_bits, self.latency = MachineParameters(4, 1, 5, data_bits), data_bits, latency
         self.windows = WindowParameters(self.parameters)
         super().__init__({"bus": In(Axi(self.windows.address_bits, data_bits, id_bits=1)), "locked": In(1)})
 
     def elaborate(self, platform: object) -> Module:
         m = formal_module()
-        dut = AxiTables(self.parameters, self.data_bits, id_bits=1)
+        dut = AxiTables(self.parameters, id_bits=1)
         m.submodules.dut = dut.elaborate(None)
         wiring.connect(m, wiring.flipped(self.bus), dut.bus)
         m.d.comb += dut.locked.eq(self.locked)
@@ -342,7 +343,10 @@ class WritesProof(TablesProof):
         with m.If(dut.refused):
             m.d.sync += refused.eq(1)
         hit = Signal()
-        m.d.comb += hit.eq((Cat(dut.write_address, dut.write_table) == byte[3:]) & dut.write.bit_select(byte[:3], 1))
+        m.d.comb += hit.eq(
+            (Cat(dut.tables.write_address, dut.tables.write_table) == byte[3:])
+            & dut.tables.write.bit_select(byte[:3], 1)
+        )
         with m.If(hit):
             m.d.sync += written.eq(1)
         okay = bus.bresp == Response.OKAY
@@ -356,7 +360,7 @@ class WritesProof(TablesProof):
             # Any byte is written once, as it was given, if it was given, or not at all, and that is said.
             write_once=~hit | (pending & ~bus.bvalid & wanted & ~written),
             write_what_is_legal=~hit | (burst.legal & ~self.locked & ~locked),
-            write_that=~hit | (dut.write_data.word_select(byte[:3], 8) == word),
+            write_that=~hit | (dut.tables.write_data.word_select(byte[:3], 8) == word),
             lose_no_write=~bus.bvalid | ~okay | (written == wanted),
             # The lock is flagged once, and nothing else is.
             refuse_for_the_lock=~dut.refused | (pending & burst.legal & self.locked & ~refused),
@@ -484,12 +488,12 @@ class ReadsProof(TablesProof):
 
         content = Signal(64)
         m.d.comb += content.eq(AnyConst(64))
-        asked = Cat(dut.read_address, dut.read_table) == byte[3:]
+        asked = Cat(dut.tables.read_address, dut.tables.read_table) == byte[3:]
         # What comes back: whether, the word, and whether it is the known one.
-        flight = [(dut.read, Mux(asked, content, AnySeq(64)))]
+        flight = [(dut.tables.read, Mux(asked, content, AnySeq(64)))]
         for _ in range(self.latency):
             flight.append((before(m, flight[-1][0]), before(m, flight[-1][1])))
-        m.d.comb += [dut.read_valid.eq(flight[-1][0]), dut.read_data.eq(flight[-1][1])]
+        m.d.comb += [dut.tables.read_valid.eq(flight[-1][0]), dut.tables.read_data.eq(flight[-1][1])]
 
         locked, was_refused = Signal(), Signal()
         began = before(m, begin)
@@ -513,8 +517,8 @@ class ReadsProof(TablesProof):
             name_the_request=~bus.rvalid | (bus.rid == Mux(old, old_identifier, burst.identifier)),
             end_with_rlast=~bus.rvalid | (bus.rlast == (old | (burst.left == 1))),
             say_nothing_else=~bus.rvalid | okay | (bus.rresp == Response.SLVERR),
-            ask_what_is_legal=~dut.read | (pending & burst.legal & ~self.locked & ~locked),
-            ask_inside=~dut.read | (Cat(Const(0, 3), dut.read_address) < burst.end),
+            ask_what_is_legal=~dut.tables.read | (pending & burst.legal & ~self.locked & ~locked),
+            ask_inside=~dut.tables.read | (Cat(Const(0, 3), dut.tables.read_address) < burst.end),
             read_what_is_legal=~fresh | ~okay | burst.legal,
             refuse_for_a_reason=~fresh | okay | ~burst.legal | locked,
             refuse_the_rest=~fresh | ~was_refused | ~okay,

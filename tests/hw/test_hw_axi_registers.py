@@ -40,10 +40,10 @@ class Probe(wiring.Component):
         m.d.comb += [
             axi.locked.eq(self.locked),
             file.locked.eq(self.locked),
-            file.address.eq(axi.address),
-            file.write.eq(axi.write),
-            file.write_data.eq(axi.write_data),
-            axi.read_data.eq(file.read_data),
+            file.address.eq(axi.registers.address),
+            file.write.eq(axi.registers.write),
+            file.write_data.eq(axi.registers.write_data),
+            axi.registers.read_data.eq(file.read_data),
             self.refused.eq(axi.refused),
             self.command.eq(file.command),
         ]

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from hw.axi_tables import READ_CLOCKS, READABLE, WRITABLE, WRITE_CLOCKS, AxiTables, WindowParameters
+from hw.axi_tables import READ_CLOCKS, WRITE_CLOCKS, AxiTables
 from hw.parameters import MachineParameters
-from hw.registers import Table
+from hw.registers import READABLE, WRITABLE, Table
+from hw.windows import WindowParameters
 from sim.bench import run_bench
 
 MACHINE = MachineParameters(16, 3, 700)
@@ -19,7 +22,7 @@ MACHINE = MachineParameters(16, 3, 700)
 def test_bursts(data_bits: int, bursts: int) -> None:
     windows = WindowParameters(MACHINE)
     run_bench(
-        AxiTables(MACHINE, data_bits),
+        AxiTables(replace(MACHINE, bus_bits=data_bits)),
         "sim.benches.axi_tables",
         parameters={
             "data_bits": data_bits,

@@ -13,7 +13,7 @@ from hw_streams import Segment, Stream
 
 from hw.banks import BANKS, Banks, BanksParameters
 
-SIZES = [BanksParameters(1, 0), BanksParameters(1, 1, 20), BanksParameters(2, 0), BanksParameters(8, 3)]
+SIZES = [BanksParameters(1, 0), BanksParameters(1, 1, 20), BanksParameters(2, 0, lanes=8), BanksParameters(8, 3)]
 INPUTS = ("write", "write_place", "write_inner", "write_data", "h", "inner")
 WORDS = tuple(f"word{j}" for j in range(BANKS))
 
@@ -56,12 +56,16 @@ def clock_by_clock(
         write = filling or (not checking and rng.random() < 0.6 and (place, inner) not in just_read)
         data = rng.getrandbits(parameters.width)
         h, read_inner = sweep[clock - count] if checking else (rng.randrange(places - BANKS + 1), rng.randrange(inners))
-        if write:
-            cells[place, inner] = data
+        whole = (1 << parameters.lanes) - 1
+        strobes = (whole if filling else rng.randint(0, whole)) if write else 0
+        lane = parameters.width // parameters.lanes
+        mask = sum(((1 << lane) - 1) << lane * part for part in range(parameters.lanes) if strobes >> part & 1)
+        if strobes:
+            cells[place, inner] = cells.get((place, inner), 0) & ~mask | data & mask
         # Words are fetched in the clock after this one, in which none of them may be written.
         just_read = {(h + j, read_inner) for j in range(BANKS)}
         wanted.append([cells.get((h + j, read_inner)) for j in range(BANKS)])
-        for name, value in zip(INPUTS, (int(write), place, inner, data, h, read_inner), strict=True):
+        for name, value in zip(INPUTS, (strobes, place, inner, data, h, read_inner), strict=True):
             columns[name].append(value)
     return columns, wanted
 

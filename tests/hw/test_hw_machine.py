@@ -18,9 +18,10 @@ from host.problem import Problem
 from hw.machine import pass_overhead, run_clocks
 from hw.model import SoftwareMachine
 from hw.parameters import MachineParameters
-from hw.registers import Command, Mode, Status, Table
+from hw.registers import REGISTERS, Command, Mode, Refused, Status, Table
 from hw.sequencer import SequencerParameters
 from hw.utility import UtilityConstants
+from sim.cache import SimulationError
 
 pytestmark = pytest.mark.gateware
 
@@ -225,14 +226,20 @@ def test_writes_during_a_run_change_nothing(small: RtlDevice) -> None:
     expected = run(small, image, 100)
     small.write_block(Table.V, 0, image.start.reshape(-1))
     small.write_register("COMMAND", Command.RUN)
-    garbage = np.full(64, 12_345, np.int64)
+    garbage = np.full(25, 12_345, np.int64)
+    board, windows = small._board, small.windows()
     for table in (Table.X, Table.W, Table.Q, Table.V):
-        small.write_block(table, 0, garbage[:25])
-    small.write_register("GRID", 3)
-    small.write_register("UTILITY_A", 7)
+        with pytest.raises(SimulationError, match="refused a write .SLVERR.$"):
+            board.write_block(windows.offset(table), garbage)
+    for name in ("GRID", "UTILITY_A"):
+        with pytest.raises(SimulationError, match="refused a write .SLVERR.$"):
+            board.write_register(REGISTERS[name].offset, 7)
     assert small.read_register("STATUS") & Status.BUSY
+    assert small.read_register("REFUSED") == Refused.REGISTER | Refused.TABLE
     while not small.wait(1.0):
         pass
+    small.write_register("COMMAND", Command.RESET)
+    assert small.read_register("REFUSED") == 0
     assert small.read_register("GRID") == 64
     assert np.array_equal(small.read_block(Table.V, 0, image.start.size), expected.value.reshape(-1))
 

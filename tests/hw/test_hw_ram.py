@@ -15,7 +15,9 @@ from hw_streams import Segment, Stream
 
 from hw.ram import READ_LATENCY, Ram, address_bits, delay_line
 
-SIZES = ((64, 1), (7, 2), (64, 5), (16, 64))
+SIZES = ((64, 1, 1), (7, 2, 1), (64, 5, 8), (16, 64, 1), (24, 9, 3))
+"""Width, depth, lanes."""
+
 DELAYS = (5, 6, 7, 8, 12, 13, 51)
 WIDTH = 64
 
@@ -25,10 +27,10 @@ class Probe(wiring.Component):
 
     def __init__(self) -> None:
         ports = {"word": In(WIDTH), **{f"after{clocks}": Out(WIDTH) for clocks in DELAYS}}
-        for k, (width, depth) in enumerate(SIZES):
+        for k, (width, depth, lanes) in enumerate(SIZES):
             bits = address_bits(depth)
             ports |= {
-                f"write{k}": In(1),
+                f"write{k}": In(lanes),
                 f"write_address{k}": In(bits),
                 f"write_data{k}": In(width),
                 f"read_address{k}": In(bits),
@@ -38,8 +40,8 @@ class Probe(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        for k, (width, depth) in enumerate(SIZES):
-            m.submodules[f"ram{k}"] = ram = Ram(width, depth)
+        for k, (width, depth, lanes) in enumerate(SIZES):
+            m.submodules[f"ram{k}"] = ram = Ram(width, depth, lanes)
             for name in ("write", "write_address", "write_data", "read_address"):
                 m.d.comb += getattr(ram, name).eq(getattr(self, f"{name}{k}"))
             m.d.comb += getattr(self, f"read_data{k}").eq(ram.read_data)
@@ -54,17 +56,23 @@ def test_words_and_delays(stream: Stream, with_shared: Callable[..., dict[str, s
     count = 4000
     operands: dict[str, list[int]] = {"word": [rng.getrandbits(WIDTH) for _ in range(count)]}
     wanted: dict[str, list[int | None]] = {}
-    for k, (width, depth) in enumerate(SIZES):
+    for k, (width, depth, lanes) in enumerate(SIZES):
         words: list[int | None] = [None] * depth
+        lane = width // lanes
         columns = {name: [] for name in ("write", "write_address", "write_data", "read_address")}
         reads: list[int | None] = []
         for _ in range(count):
-            write, place, data = int(rng.random() < 0.5), rng.randrange(depth), rng.getrandbits(width)
+            place, data = rng.randrange(depth), rng.getrandbits(width)
+            write = (rng.randrange(1 << lanes) if rng.random() < 0.8 else (1 << lanes) - 1) * (rng.random() < 0.5)
             # Any but the one that is written; of a single word, nothing while it is written.
             others = [address for address in range(depth) if not (write and address == place)]
             address = rng.choice(others) if others else 0
             reads.append(words[address] if others else None)
-            if write:
+            mask = sum(((1 << lane) - 1) << lane * part for part in range(lanes) if write >> part & 1)
+            known = words[place]
+            if known is not None:
+                words[place] = known & ~mask | data & mask
+            elif mask == (1 << width) - 1:
                 words[place] = data
             for name, value in zip(columns, (write, place, data, address), strict=True):
                 columns[name].append(value)
@@ -81,7 +89,7 @@ def test_words_and_delays(stream: Stream, with_shared: Callable[..., dict[str, s
             if words_wanted[k + ahead] is not None:
                 assert int(found[name][k]) == words_wanted[k + ahead], (name, k)
                 compared += 1
-    assert compared > 3 * count
+    assert compared > 4 * count
     for clocks in DELAYS:
         ahead = longest - clocks
         assert found[f"after{clocks}"][: count - ahead].tolist() == operands["word"][ahead:], clocks

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from amaranth.lib.wiring import Out
 
 from hw import verilog
+from hw.axi import Axi, AxiLite
 from hw.parameters import MachineParameters
 from sim.yosys import use_yosys
 
@@ -35,22 +37,14 @@ def test_files_and_top_modules(files: dict[str, str]) -> None:
 def test_ports_are_those_of_the_design(files: dict[str, str]) -> None:
     top = files["beltline.v"].split("module beltline(")[1]
     ports = re.findall(r"^  (input|output) (?:\[(\d+):0\] )?(\w+);", top.split("endmodule")[0], re.M)
-    assert {name: (way, int(high or 0) + 1) for way, high, name in ports} == {
-        "clk": ("input", 1),
-        "rst": ("input", 1),
-        "register_address": ("input", 8),
-        "register_write": ("input", 1),
-        "register_write_data": ("input", 32),
-        "register_read_data": ("output", 32),
-        "table_select": ("input", 3),
-        "table_address": ("input", 24),
-        "table_write": ("input", 1),
-        "table_write_data": ("input", 64),
-        "table_read": ("input", 1),
-        "table_read_valid": ("output", 1),
-        "table_read_data": ("output", 64),
-        "done": ("output", 1),
+    seen = {name: (way, int(high or 0) + 1) for way, high, name in ports}
+    buses = {"s_axi_registers": AxiLite(12), "s_axi_tables": Axi(15, 64, 4)}
+    wanted = {
+        f"{bus}_{name}": ("input" if member.flow is Out else "output", member.shape)
+        for bus, signature in buses.items()
+        for name, member in signature.members.items()
     }
+    assert seen == wanted | {"clk": ("input", 1), "rst": ("input", 1), "interrupt": ("output", 1)}
 
 
 def test_same_build_same_text_and_hash(files: dict[str, str]) -> None:

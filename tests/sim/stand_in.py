@@ -1,4 +1,5 @@
-"""A stand-in for the machine: the ports, registers and tables of the real one, and no economics.
+# amaranth: UnusedElaboratable=no
+"""A stand-in for the machine behind the same buses: its ports, registers and tables, and no economics.
 
 ``RUN`` inverts every word of table ``V`` as many times as ``SWEEP_LIMIT`` says, one word a clock, and puts into
 ``NORM`` the sum of what the evaluators make of the address.
@@ -6,7 +7,17 @@
 
 from __future__ import annotations
 
-from hw.registers import IDENTITY, REGISTERS, Status, Table
+from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw import verilog
+from hw.axi_machine import MODULE, AxiMachine
+from hw.parameters import MachineParameters
+from hw.ports import RegisterPort, TablePort
+from hw.registers import IDENTITY, REGISTERS, VERSION, Refused, Status, Table
+from hw.windows import WindowParameters
+from sim.yosys import use_yosys
 
 WORD = 2**64
 
@@ -31,36 +42,91 @@ endmodule
 """
 
 
-def machine(instances: int = 4, multiplies: int = 2, words: int = 64, fault: str = "") -> dict[str, str]:
-    """Return the stand-in as Verilog files; every table has ``words`` words."""
+class StandIn(wiring.Component):
+    """Module ``stand_in`` with the ports of :class:`hw.machine.Machine`."""
+
+    def __init__(self, parameters: MachineParameters) -> None:
+        super().__init__(
+            {
+                "registers": In(RegisterPort()),
+                "tables": In(TablePort(WindowParameters(parameters))),
+                "busy": Out(1),
+                "refused": In(len(Refused)),
+                "interrupt": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        registers, tables = self.registers, self.tables
+        m.submodules.inside = Instance(
+            "stand_in",
+            i_clk=ClockSignal(),
+            i_rst=ResetSignal(),
+            i_register_address=registers.address,
+            i_register_write=registers.write,
+            i_register_write_data=registers.write_data,
+            o_register_read_data=registers.read_data,
+            i_write_table=tables.write_table,
+            i_write_address=tables.write_address,
+            i_write=tables.write,
+            i_write_data=tables.write_data,
+            i_read_table=tables.read_table,
+            i_read_address=tables.read_address,
+            i_read=tables.read,
+            o_read_valid=tables.read_valid,
+            o_read_data=tables.read_data,
+            o_busy=self.busy,
+            o_interrupt=self.interrupt,
+        )
+        return m
+
+
+def machine(
+    instances: int = 4, multiplies: int = 2, words: int = 64, fault: str = "", bus_bits: int = 64
+) -> dict[str, str]:
+    """Return the stand-in as Verilog files; tables ``X``, ``W``, ``V`` and ``POLICY`` have ``words`` words."""
+    parameters = MachineParameters(grid=words, states=1, bus_bits=bus_bits)
+    use_yosys(print)
     evaluators = "\n".join(
         f"  wire [63:0] y{i};\n  beltline_evaluator e{i}(.clk(clk), .a({{40'd{i + 1}, position}}), .y(y{i}));"
         for i in range(instances)
     )
     total = " + ".join(f"y{i}" for i in range(instances))
-    top = f"""
-module beltline(
+    constants = {
+        "IDENTITY": IDENTITY,
+        "VERSION": VERSION,
+        "GRID_MAX": parameters.grid,
+        "STATES_MAX": parameters.states,
+        "RESULTS_MAX": parameters.results,
+    }
+    cases = "\n".join(f"      {number(name)}: register_read_data <= 32'd{value};" for name, value in constants.items())
+    inside = f"""
+module stand_in(
   input clk, input rst,
   input [7:0] register_address, input register_write, input [31:0] register_write_data,
   output reg [31:0] register_read_data,
-  input [2:0] table_select, input [23:0] table_address, input table_write, input [63:0] table_write_data,
-  input table_read, output reg table_read_valid, output reg [63:0] table_read_data,
-  output reg done
+  input [2:0] write_table, input [23:0] write_address, input [7:0] write, input [63:0] write_data,
+  input [2:0] read_table, input [23:0] read_address, input read, output reg read_valid, output reg [63:0] read_data,
+  output reg busy, output interrupt
 );
   reg [31:0] registers [0:255];
   reg [63:0] tables [0:{len(Table) * words - 1}];
-  reg busy;
+  reg done;
   reg [23:0] position;
   reg [31:0] sweeps;
   reg [63:0] clocks, norm, word;
   reg reading;
-  wire [23:0] place = table_select * {words} + table_address;
+  integer i;
+  wire [23:0] write_place = write_table * {words} + write_address;
+  wire [23:0] read_place = read_table * {words} + read_address;
   wire [23:0] v = {Table.V * words} + position;
+  assign interrupt = done & registers[{number("INTERRUPT")}][0];
 {evaluators}
   {fault}
   always @(posedge clk) begin
     case (register_address)
-      {number("IDENTITY")}: register_read_data <= 32'd{IDENTITY};
+{cases}
       {number("STATUS")}: register_read_data <= (busy ? {Status.BUSY} : 0) | (done ? {Status.DONE} : 0);
       {number("CLOCKS")}: register_read_data <= clocks[31:0];
       {number("CLOCKS") + 1}: register_read_data <= clocks[63:32];
@@ -69,11 +135,12 @@ module beltline(
       default: register_read_data <= registers[register_address];
     endcase
     if (register_write) registers[register_address] <= register_write_data;
-    if (table_write && !busy) tables[place] <= table_write_data;
-    reading <= table_read && !busy;
-    word <= tables[place];
-    table_read_valid <= reading;
-    table_read_data <= word;
+    for (i = 0; i < 8; i = i + 1)
+      if (write[i] && !busy) tables[write_place][8*i +: 8] <= write_data[8*i +: 8];
+    reading <= read;
+    word <= tables[read_place];
+    read_valid <= reading;
+    read_data <= word;
     if (busy) begin
       clocks <= clocks + 1;
       norm <= norm + ({total});
@@ -88,12 +155,16 @@ module beltline(
       done <= 0; busy <= register_write_data[0]; clocks <= 0; norm <= 0; position <= 0; sweeps <= 0;
     end
     if (rst) begin
-      busy <= 0; done <= 0; reading <= 0; table_read_valid <= 0; position <= 0; norm <= 0; clocks <= 0;
+      busy <= 0; done <= 0; reading <= 0; read_valid <= 0; position <= 0; norm <= 0; clocks <= 0;
     end
   end
 endmodule
 """
-    return {"beltline.v": top, "beltline_evaluator.v": evaluator(multiplies)}
+    return {
+        "beltline.v": verilog.convert(AxiMachine(parameters, StandIn(parameters)), MODULE),
+        "stand_in.v": inside,
+        "beltline_evaluator.v": evaluator(multiplies),
+    }
 
 
 def norm(instances: int, multiplies: int, words: int, sweeps: int) -> int:
