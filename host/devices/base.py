@@ -26,6 +26,9 @@ POLL_FIRST, POLL_LAST = 20e-6, 2e-3
 """Seconds between two looks at the status of a busy device: they double from the first to the last."""
 
 
+_STATUS_BITS = sum(Status)
+
+
 class DeviceError(RuntimeError):
     """A device that cannot be opened, or that does not behave as its register map says."""
 
@@ -77,6 +80,10 @@ class Device(Protocol):
         """Let go of the device. Closing twice is no error."""
 
 
+def _alone() -> list[tuple[str, str]]:
+    return []
+
+
 @dataclass(frozen=True)
 class Backend:
     """A kind of device, by its name.
@@ -94,6 +101,9 @@ class Backend:
         Names of those options, and what they mean.
     elastic
         Whether the machine is made to the sizes asked for. If not, it has those of its bitstream.
+    places
+        Where there may be several: ``(place, what is there)`` of each, as in ``("slot 0", "0000:34:00.0")``. Quick,
+        opens nothing, and is only called where nothing is missing.
     """
 
     description: str
@@ -101,6 +111,7 @@ class Backend:
     open: Callable[..., Device]
     options: dict[str, str]
     elastic: bool
+    places: Callable[[], list[tuple[str, str]]] = _alone
 
 
 def register_named(name: str, forbidden: Access) -> Register:
@@ -195,8 +206,13 @@ class BusDevice(ABC):
     """A :class:`Device` whose registers and table windows are reached at byte addresses.
 
     Subclasses give the four accesses. Everything is checked here before the bus is touched, because a refused access
-    ends a program on some of them (SIGBUS on Zynq): names, ranges, and whether the device is busy.
+    ends a program on some of them (SIGBUS on Zynq): names, ranges, whether the device is busy, and whether it is open.
+
+    A bus tells of a device that is gone by what it reads: all ones, or the word that a bridge answers with. So the
+    identity is read again after every block, and a status that no Beltline has, or a register of all ones, is doubted.
     """
+
+    _closed = False
 
     @property
     @abstractmethod
@@ -224,20 +240,31 @@ class BusDevice(ABC):
     def _read_words(self, offset: int, words: NDArray[np.int64]) -> None:
         """Fill the contiguous ``words`` from byte ``offset`` of the windows, in a block."""
 
-    @abstractmethod
     def close(self) -> None:
-        """Let go of the device. Closing twice is no error."""
+        """Let go of the device. Closing twice is no error; any other use after it raises ``DeviceError``."""
+        if not self._closed:
+            self._closed = True
+            self._release()
+
+    def _release(self) -> None:
+        """Give back what the device holds. Called once."""
 
     def read_register(self, name: str) -> int:
         register = register_named(name, Access.WRITE)
+        self._check_open()
         words = [self._read_word(register.offset + 4 * k) for k in range(register.words)]
         if all(word == ALL_ONES for word in words) and self._read_word(REGISTERS["IDENTITY"].offset) == ALL_ONES:
             raise DeviceLostError(f"device {self.name!r} does not answer: register {name} reads all ones")
+        if name == "STATUS" and words[0] & ~_STATUS_BITS:
+            raise DeviceLostError(
+                f"device {self.name!r} answers as no Beltline would: register STATUS reads 0x{words[0]:08X}"
+            )
         return register.decode(words)
 
     def write_register(self, name: str, value: int) -> None:
         register = register_named(name, Access.READ)
         words = encoded(register, value)
+        self._check_open()
         if register.access is not Access.WRITE:
             self._check_idle(f"register {name}")
         for k, word in enumerate(words):
@@ -248,12 +275,14 @@ class BusDevice(ABC):
         offset = self._block(table, first, words.size, writing=True)
         if words.size:
             self._write_words(offset, np.ascontiguousarray(words))
+            self._check_answers(f"a write of table {table.name}")
 
     def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
         words = np.empty(max(count, 0), dtype=np.int64)
         offset = self._block(table, first, count, writing=False)
         if count:
             self._read_words(offset, words)
+            self._check_answers(f"a read of table {table.name}")
         return words
 
     def wait(self, seconds: float) -> bool:
@@ -276,10 +305,25 @@ class BusDevice(ABC):
     _windows: WindowParameters | None = None
 
     def _block(self, table: Table, first: int, count: int, writing: bool) -> int:
+        self._check_open()
         windows = self.windows()
         check_block(windows, table, first, count, writing)
         self._check_idle(f"table {table.name}")
         return windows.offset(table) + 8 * first
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DeviceError(f"device {self.name!r} is closed")
+
+    def _check_answers(self, after: str) -> None:
+        identity = self._read_word(REGISTERS["IDENTITY"].offset)
+        if identity == ALL_ONES:
+            raise DeviceLostError(f"device {self.name!r} does not answer after {after}: its identity reads all ones")
+        if identity != IDENTITY:
+            raise DeviceLostError(
+                f"device {self.name!r} has identity 0x{identity:08X} after {after}, not 0x{IDENTITY:08X}: "
+                f"no Beltline any more"
+            )
 
     def _check_idle(self, what: str) -> None:
         if self.read_register("STATUS") & Status.BUSY:

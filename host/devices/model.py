@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from host.devices.base import Backend, DeviceError, Progress, check_block, check_words, encoded, register_named
 from hw.parameters import MachineParameters
 from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Refused, Status, Table
-from hw.utility import UtilityConstants
 from hw.windows import WindowParameters
 
 if TYPE_CHECKING:
@@ -43,10 +42,12 @@ class ModelDevice:
         }
         self._windows = WindowParameters(parameters)
         self._refused = Refused(0)
+        self._closed = False
         self._settings = {name: 0 for name, register in REGISTERS.items() if register.access is Access.READ_WRITE}
 
     def read_register(self, name: str) -> int:
         register_named(name, Access.WRITE)
+        self._check_open()
         if name in self._constants:
             return self._constants[name]
         if name in self._settings:
@@ -64,6 +65,7 @@ class ModelDevice:
 
     def write_register(self, name: str, value: int) -> None:
         encoded(register_named(name, Access.READ), value)
+        self._check_open()
         if name == "COMMAND":
             self._command(Command(value & sum(Command)))
             return
@@ -72,25 +74,33 @@ class ModelDevice:
 
     def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
         check_words(words)
+        self._check_open()
         check_block(self._windows, table, first, words.size, writing=True)
         self._check_idle(f"table {table.name}", Refused.TABLE)
         window = self._window(table)
         window[first : first + words.size] = words.view(window.dtype)
 
     def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
+        self._check_open()
         check_block(self._windows, table, first, count, writing=False)
         self._check_idle(f"table {table.name}", Refused(0))
         part = self._window(table)[first : first + count]
         return part.view(np.int64).copy() if part.itemsize == 8 else part.astype(np.int64)
 
     def wait(self, seconds: float) -> bool:
+        self._check_open()
         end = time.monotonic() + seconds
         while self._busy and not self._machine.step() and time.monotonic() < end:
             pass
         return not self._busy
 
     def close(self) -> None:
-        pass
+        """Let go of the model. Closing twice is no error; any other use after it raises ``DeviceError``."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DeviceError(f"device {self.name!r} is closed")
 
     @property
     def _busy(self) -> bool:
@@ -120,6 +130,9 @@ class ModelDevice:
         if Command.STOP in command and self._busy:
             self._machine.stop()
         if Command.RUN in command and not self._busy:
+            # Here, because it compiles: a list of devices needs it not.
+            from hw.utility import UtilityConstants
+
             settings = self._settings
             form = settings["UTILITY_FORM"]
             self._machine.start(

@@ -65,7 +65,7 @@ class RtlDevice(BusDevice):
             self._board.wait(seconds)
         return not self.read_register("STATUS") & Status.BUSY
 
-    def close(self) -> None:
+    def _release(self) -> None:
         self._board.close()
 
 
