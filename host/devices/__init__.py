@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from host.checks import ProblemError, shown
-from host.devices import model, rtl
+from host.devices import f2, model, pynq, rtl
 from host.devices.base import (
     Backend,
     Device,
@@ -34,6 +34,8 @@ __all__ = [
 DEVICES: dict[str, Backend] = {
     "model": model.BACKEND,
     "rtl": rtl.BACKEND,
+    "pynq": pynq.BACKEND,
+    "f2": f2.BACKEND,
 }
 """The machines, by the names that users call them."""
 

@@ -246,6 +246,7 @@ class BusDevice(ABC):
             self._closed = True
             self._release()
 
+    @abstractmethod
     def _release(self) -> None:
         """Give back what the device holds. Called once."""
 

@@ -84,9 +84,7 @@ def missing() -> str:
 
 
 def open_rtl(parameters: MachineParameters | None, progress: Progress | None = None) -> RtlDevice:
-    """Generate and compile a machine of these sizes, or take it from the cache, and start its simulation.
-
-    Without sizes it is one of 256 x 4.
+    """Generate and compile a machine of these sizes (256 x 4 by default) or take it from the cache, and simulate it.
 
     Raises
     ------

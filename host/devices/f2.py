@@ -1,0 +1,416 @@
+"""AWS F2 (VU47P), by ctypes on the FPGA library of the AWS FPGA SDK: ``libfpga_mgmt.so``, which has ``fpga_pci`` too.
+
+Written against the SDK's headers, release 2.0.2, and tested with a stand-in of its calls: it never ran on an instance.
+
+Registers are on OCL (AXI4-Lite, ``APP_PF_BAR0``), by ``fpga_pci_peek`` and ``fpga_pci_poke``. Tables are on PCIS
+(512-bit AXI4, ``APP_PF_BAR4``), mapped into memory and copied by NumPy, and not by ``fpga_pci_write_burst``, which
+stores four bytes at a time and has no counterpart for reading. The mapping is write-combining where the shell allows
+it: the processor then gathers stores to bursts of 64 bytes, one beat of the bus. It may hold them back, and OCL and
+PCIS are two ways into the chip; so after every block a word is read on PCIS, and a read on PCIe overtakes no write
+before it. Reading is slow on any such mapping: each load is a trip over PCIe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.checks import ProblemError, shown, whole
+from host.devices.base import Backend, DeviceError, Progress, check_identity
+from host.devices.lock import BoardLock
+from host.devices.mapped import MappedDevice
+from hw.parameters import MachineParameters
+from hw.registers import Table
+
+LIBRARY = "libfpga_mgmt.so"
+
+FPGA_SLOT_MAX = 8
+FPGA_APP_PF, FPGA_MGMT_PF, FPGA_PF_MAX = 0, 1, 2
+APP_PF_BAR0, APP_PF_BAR4 = 0, 4
+FPGA_BAR_PER_PF_MAX = 5
+BURST_CAPABLE = 1
+AFI_ID_STR_MAX = 64
+FPGA_STATUS_LOADED = 0
+METRICS_BYTES = 504
+
+
+class ResourceMap(ctypes.Structure):
+    """``struct fpga_pci_resource_map``: where a physical function is, and its base address registers."""
+
+    _pack_ = 1
+    _fields_ = (
+        ("vendor_id", ctypes.c_uint16),
+        ("device_id", ctypes.c_uint16),
+        ("subsystem_device_id", ctypes.c_uint16),
+        ("subsystem_vendor_id", ctypes.c_uint16),
+        ("domain", ctypes.c_uint16),
+        ("bus", ctypes.c_uint8),
+        ("dev", ctypes.c_uint8),
+        ("func", ctypes.c_uint8),
+        ("resource_burstable", ctypes.c_bool * FPGA_BAR_PER_PF_MAX),
+        ("resource_size", ctypes.c_uint64 * FPGA_BAR_PER_PF_MAX),
+    )
+
+
+class SlotSpec(ctypes.Structure):
+    """``struct fpga_slot_spec``."""
+
+    _pack_ = 1
+    _fields_ = (("map", ResourceMap * FPGA_PF_MAX),)
+
+
+class MetaIds(ctypes.Structure):
+    """``struct fpga_meta_ids``."""
+
+    _pack_ = 1
+    _fields_ = (("afi_id", ctypes.c_char * AFI_ID_STR_MAX), ("afi_device_ids", ctypes.c_uint16 * 4))
+
+
+class ImageInfo(ctypes.Structure):
+    """``struct fpga_mgmt_image_info``."""
+
+    _fields_ = (
+        ("status", ctypes.c_int),
+        ("status_q", ctypes.c_int),
+        ("slot_id", ctypes.c_int),
+        ("ids", MetaIds),
+        ("spec", SlotSpec),
+        ("sh_version", ctypes.c_uint32),
+        ("metrics", ctypes.c_uint8 * METRICS_BYTES),
+        # Other releases have more metrics; what the library writes must find room.
+        ("reserved", ctypes.c_uint8 * 1024),
+    )
+
+
+PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "fpga_mgmt_init": (ctypes.c_int, ()),
+    "fpga_mgmt_close": (ctypes.c_int, ()),
+    "fpga_mgmt_strerror": (ctypes.c_char_p, (ctypes.c_int,)),
+    "fpga_mgmt_get_status_name": (ctypes.c_char_p, (ctypes.c_int,)),
+    "fpga_mgmt_describe_local_image": (
+        ctypes.c_int,
+        (ctypes.c_int, ctypes.POINTER(ImageInfo), ctypes.c_uint32),
+    ),
+    "fpga_mgmt_load_local_image_sync": (
+        ctypes.c_int,
+        (ctypes.c_int, ctypes.c_char_p, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(ImageInfo)),
+    ),
+    "fpga_mgmt_clear_local_image_sync": (
+        ctypes.c_int,
+        (ctypes.c_int, ctypes.c_uint32, ctypes.c_uint32, ctypes.POINTER(ImageInfo)),
+    ),
+    "fpga_pci_init": (ctypes.c_int, ()),
+    "fpga_pci_get_all_slot_specs": (ctypes.c_int, (ctypes.POINTER(SlotSpec), ctypes.c_int)),
+    "fpga_pci_get_resource_map": (ctypes.c_int, (ctypes.c_int, ctypes.c_int, ctypes.POINTER(ResourceMap))),
+    "fpga_pci_attach": (
+        ctypes.c_int,
+        (ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(ctypes.c_int)),
+    ),
+    "fpga_pci_detach": (ctypes.c_int, (ctypes.c_int,)),
+    "fpga_pci_peek": (ctypes.c_int, (ctypes.c_int, ctypes.c_uint64, ctypes.POINTER(ctypes.c_uint32))),
+    "fpga_pci_poke": (ctypes.c_int, (ctypes.c_int, ctypes.c_uint64, ctypes.c_uint32)),
+    "fpga_pci_get_address": (
+        ctypes.c_int,
+        (ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_void_p)),
+    ),
+}
+"""Functions of the library that are used: what they return, and their arguments."""
+
+
+def library() -> Any:
+    """Load the FPGA library and declare its functions.
+
+    Raises
+    ------
+    DeviceError
+        There is none, or it lacks a function.
+    """
+    try:
+        loaded = ctypes.CDLL(LIBRARY)
+    except OSError:
+        raise DeviceError(
+            f"device 'f2' needs {LIBRARY} of the AWS FPGA SDK, which was not found: source its sdk_setup.sh"
+        ) from None
+    for name, (result, arguments) in PROTOTYPES.items():
+        try:
+            function = getattr(loaded, name)
+        except AttributeError:
+            raise DeviceError(f"device 'f2' needs the function {name}, which this {LIBRARY} lacks") from None
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def _check(fpga: Any, code: int, slot: int, doing: str) -> None:
+    if code:
+        text = (fpga.fpga_mgmt_strerror(code) or b"unknown error").decode("ascii", "replace")
+        raise DeviceError(f"device 'f2', slot {slot}: {doing} failed: {text} ({code})")
+
+
+@contextlib.contextmanager
+def _management(fpga: Any, slot: int) -> Iterator[None]:
+    """The management functions, which hold the mailboxes of all slots until closed."""
+    _check(fpga, fpga.fpga_mgmt_init(), slot, "starting the management library")
+    try:
+        yield
+    finally:
+        fpga.fpga_mgmt_close()
+
+
+def slots(fpga: Any = None) -> list[tuple[int, ResourceMap]]:
+    """The slots of this instance that hold an FPGA, and the physical function of the application in each.
+
+    Raises
+    ------
+    DeviceError
+        There is no library, or no slot.
+    """
+    fpga = fpga or library()
+    specs = (SlotSpec * FPGA_SLOT_MAX)()
+    _check(fpga, fpga.fpga_pci_get_all_slot_specs(specs, FPGA_SLOT_MAX), 0, "looking for slots")
+    # A cleared slot has no application, but always its management.
+    return [(slot, spec.map[FPGA_APP_PF]) for slot, spec in enumerate(specs) if spec.map[FPGA_MGMT_PF].vendor_id]
+
+
+@dataclass(frozen=True)
+class Image:
+    """What a slot holds: ``status`` in the words of the SDK, ``afi`` or ``"none"``, and the shell's version."""
+
+    status: str
+    afi: str
+    shell: int
+
+
+def describe(slot: int, fpga: Any = None) -> Image:
+    """What a slot holds.
+
+    Raises
+    ------
+    DeviceError
+        It does not answer.
+    """
+    fpga = fpga or library()
+    info = ImageInfo()
+    with _management(fpga, slot):
+        _check(fpga, fpga.fpga_mgmt_describe_local_image(slot, info, 0), slot, "describing the image")
+    return Image(
+        status=fpga.fpga_mgmt_get_status_name(info.status).decode("ascii", "replace"),
+        afi=info.ids.afi_id.decode("ascii", "replace"),
+        shell=info.sh_version,
+    )
+
+
+def load_image(slot: int, afi: str, fpga: Any = None) -> None:
+    """Load an Amazon FPGA image, and wait until it is there.
+
+    Raises
+    ------
+    ProblemError
+        ``afi`` is no such name.
+    DeviceError
+        It cannot be loaded.
+    """
+    _check_afi(afi)
+    fpga = fpga or library()
+    info = ImageInfo()
+    with _management(fpga, slot):
+        # The library's own time-out is the least that it accepts.
+        code = fpga.fpga_mgmt_load_local_image_sync(slot, afi.encode(), 0, 0, info)
+        _check(fpga, code, slot, f"loading {afi}")
+    if info.status != FPGA_STATUS_LOADED:
+        name = fpga.fpga_mgmt_get_status_name(info.status).decode("ascii", "replace")
+        raise DeviceError(f"device 'f2', slot {slot}: loading {afi} ended with the slot {name}")
+
+
+def clear_image(slot: int, fpga: Any = None) -> None:
+    """Clear a slot, and wait until it is empty.
+
+    Raises
+    ------
+    DeviceInUseError
+        Another process has it.
+    DeviceError
+        It cannot be cleared.
+    """
+    fpga = fpga or library()
+    lock = _lock(slot)
+    try:
+        with _management(fpga, slot):
+            _check(fpga, fpga.fpga_mgmt_clear_local_image_sync(slot, 0, 0, ImageInfo()), slot, "clearing the slot")
+    finally:
+        lock.release()
+
+
+def _lock(slot: int) -> BoardLock:
+    return BoardLock(f"f2-slot{slot}")
+
+
+def _check_afi(afi: object) -> None:
+    if not isinstance(afi, str) or not re.fullmatch(r"agfi-[0-9a-f]+", afi):
+        raise ProblemError(
+            f"afi must be the global identifier of an image, such as 'agfi-0123456789abcdef0', not {shown(afi)}"
+        )
+
+
+class F2Device(MappedDevice):
+    """One slot of an instance as a :class:`~host.devices.base.Device`.
+
+    Raises
+    ------
+    DeviceError
+        The slot cannot be attached to, or holds no Beltline.
+    """
+
+    name = "f2"
+    clocks_source = "counted by the gateware on the card"
+
+    def __init__(self, fpga: Any, slot: int, lock: BoardLock | None = None) -> None:
+        self._fpga = fpga
+        self._slot = slot
+        self._lock = lock
+        self._handles: list[int] = []
+        try:
+            self._check(fpga.fpga_pci_init(), "starting the library")
+            self._registers = self._attach(APP_PF_BAR0, 0)
+            check_identity(self)
+            self._tables = self._mapped()
+        except BaseException:
+            self._detach()
+            raise
+
+    def _mapped(self) -> NDArray[np.int64]:
+        there = ResourceMap()
+        self._check(self._fpga.fpga_pci_get_resource_map(self._slot, FPGA_APP_PF, there), "looking at its functions")
+        handle = self._attach(APP_PF_BAR4, BURST_CAPABLE if there.resource_burstable[APP_PF_BAR4] else 0)
+        windows = self.windows()
+        words = windows.offset(Table.POLICY) // 8 + windows.words(Table.POLICY)
+        pointer = ctypes.c_void_p()
+        # In bytes: the header says double words, the library checks the number against the bytes that there are.
+        self._check(self._fpga.fpga_pci_get_address(handle, 0, 8 * words, pointer), f"mapping {8 * words} bytes")
+        if not pointer.value:
+            raise DeviceError(f"device 'f2', slot {self._slot}: mapping {8 * words} bytes gave no address")
+        return np.ctypeslib.as_array((ctypes.c_int64 * words).from_address(pointer.value))
+
+    def _attach(self, bar: int, flags: int) -> int:
+        handle = ctypes.c_int(-1)
+        code = self._fpga.fpga_pci_attach(self._slot, FPGA_APP_PF, bar, flags, handle)
+        self._check(code, f"attaching BAR {bar}")
+        if handle.value < 0:
+            raise DeviceError(f"device 'f2', slot {self._slot}: attaching BAR {bar} gave no handle")
+        self._handles.append(handle.value)
+        return handle.value
+
+    def _check(self, code: int, doing: str) -> None:
+        _check(self._fpga, code, self._slot, doing)
+
+    def _read_word(self, offset: int) -> int:
+        word = ctypes.c_uint32()
+        self._check(self._fpga.fpga_pci_peek(self._registers, offset, word), f"reading register byte {offset}")
+        return word.value
+
+    def _write_word(self, offset: int, word: int) -> None:
+        self._check(self._fpga.fpga_pci_poke(self._registers, offset, word), f"writing register byte {offset}")
+
+    def _write_words(self, offset: int, words: NDArray[np.int64]) -> None:
+        super()._write_words(offset, words)
+        # W can be read on every build, which X cannot.
+        self._part(self.windows().offset(Table.W), 1).item()
+
+    def _release(self) -> None:
+        # Unmapped memory must not be within reach.
+        self._tables = np.empty(0, dtype=np.int64)
+        self._detach()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _detach(self) -> None:
+        while self._handles:
+            self._fpga.fpga_pci_detach(self._handles.pop())
+
+
+def missing() -> str:
+    """What the device lacks here, in a few words."""
+    try:
+        ctypes.CDLL(LIBRARY)
+    except OSError:
+        return f"{LIBRARY} not found"
+    try:
+        return "" if slots() else "no FPGA in any slot"
+    except DeviceError as error:
+        return str(error)
+
+
+def places() -> list[tuple[str, str]]:
+    """The slots of this instance."""
+    return [
+        (
+            f"slot {slot}",
+            f"{there.domain:04x}:{there.bus:02x}:{there.dev:02x}.{there.func}, "
+            f"PCI identity {there.vendor_id:04x}:{there.device_id:04x}",
+        )
+        for slot, there in slots()
+    ]
+
+
+def open_f2(
+    parameters: MachineParameters | None = None,
+    progress: Progress | None = None,
+    *,
+    slot: int = 0,
+    afi: str | None = None,
+) -> F2Device:
+    """Open the machine in a slot. Its sizes are its own; ``parameters`` is not looked at.
+
+    Parameters
+    ----------
+    parameters, progress
+    slot
+        0 to 7.
+    afi
+        Image to load first, unless the slot holds it already, as in ``"agfi-0123456789abcdef0"``; by default what is
+        there is opened.
+
+    Raises
+    ------
+    ProblemError
+        An option is wrong; nothing was done.
+    DeviceInUseError
+        Another process has the slot.
+    DeviceError
+        There is no library, no card, or no Beltline in it.
+    """
+    slot = whole("slot", slot, f"a whole number from 0 to {FPGA_SLOT_MAX - 1}", lambda v: 0 <= v < FPGA_SLOT_MAX)
+    if afi is not None:
+        _check_afi(afi)
+    fpga = library()
+    lock = _lock(slot)
+    try:
+        if afi is not None:
+            held = describe(slot, fpga)
+            if (held.status, held.afi) != ("loaded", afi):
+                if progress:
+                    progress(f"loading {afi} into slot {slot}")
+                load_image(slot, afi, fpga)
+        return F2Device(fpga, slot, lock)
+    except BaseException:
+        lock.release()
+        raise
+
+
+BACKEND = Backend(
+    description="AWS F2 (VU47P), through the FPGA library",
+    missing=missing,
+    open=open_f2,
+    options={
+        "slot": "number of the slot (default 0)",
+        "afi": "image to load first, as in agfi-0123456789abcdef0; by default what is there is opened",
+    },
+    elastic=False,
+    places=places,
+)

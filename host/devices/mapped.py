@@ -1,0 +1,72 @@
+"""What boards have in common whose table windows are mapped into the memory of the program."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.devices.base import BusDevice, DeviceLostError
+
+LINE_WORDS = 8
+"""Words of a line of 64 bytes: what write-combining gathers, and the widest access of a processor."""
+
+_ALIGNED_BYTES = 16
+"""Alignment that copies in the C library go by."""
+
+
+class MappedDevice(BusDevice):
+    """A :class:`BusDevice` with its windows at ``tables``: an array of int64, mapped, uncached or write-combining.
+
+    On ARM such memory ends a program that accesses it unaligned (SIGBUS), and copies in the C library are unaligned at
+    their ends, or throughout if source and target are aligned differently. So only whole lines are copied in a block,
+    between buffers that are aligned alike; the at most seven words before and after go one by one, aligned. That rule
+    was made from the manuals: it never ran on a board.
+    """
+
+    _tables: NDArray[np.int64]
+
+    def _write_words(self, offset: int, words: NDArray[np.int64]) -> None:
+        target = self._part(offset, words.size)
+        begin, end = _lines(target)
+        for i in (*range(begin), *range(end, words.size)):
+            target[i] = words[i]
+        body = words[begin:end]
+        target[begin:end] = body if _aligned(body) else _aligned_copy(body)
+
+    def _read_words(self, offset: int, words: NDArray[np.int64]) -> None:
+        source = self._part(offset, words.size)
+        begin, end = _lines(source)
+        for i in (*range(begin), *range(end, words.size)):
+            words[i] = source[i]
+        body = words[begin:end]
+        if _aligned(body):
+            body[:] = source[begin:end]
+        else:
+            body[:] = _aligned_copy(source[begin:end])
+
+    def _part(self, offset: int, count: int) -> NDArray[np.int64]:
+        first = offset // self._tables.itemsize
+        part = self._tables[first : first + count]
+        if part.size != count:
+            raise DeviceLostError(
+                f"device {self.name!r} came short: {part.size} of {count} words at byte {offset} of its tables"
+            )
+        return part
+
+
+def _lines(mapped: NDArray[np.int64]) -> tuple[int, int]:
+    """First word of the whole lines in ``mapped``, and the word after the last."""
+    begin = min(-(mapped.ctypes.data // mapped.itemsize) % LINE_WORDS, mapped.size)
+    return begin, begin + (mapped.size - begin) // LINE_WORDS * LINE_WORDS
+
+
+def _aligned(words: NDArray[np.int64]) -> bool:
+    return words.ctypes.data % _ALIGNED_BYTES == 0
+
+
+def _aligned_copy(words: NDArray[np.int64]) -> NDArray[np.int64]:
+    room = np.empty(words.size + 1, dtype=np.int64)
+    start = 0 if _aligned(room) else 1
+    copy = room[start : start + words.size]
+    copy[:] = words
+    return copy
