@@ -10,7 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import Device, DeviceError, Progress, check_fits, check_identity
+from host.devices.base import (
+    Device,
+    DeviceError,
+    DeviceLostError,
+    DeviceTimeoutError,
+    Progress,
+    check_fits,
+    check_identity,
+)
 from host.formats import PADDING, Image
 from hw.registers import Command, Mode, Status, Table
 
@@ -19,6 +27,9 @@ BLOCK_WORDS = 2**18
 
 POLL_SECONDS = 0.2
 """Time between two looks at a busy device."""
+
+STUCK_SECONDS = 10.0
+"""Seconds after which a busy device whose counters stand still is given up."""
 
 SWEEP_LIMIT_MAX = 2**32 - 1
 """Largest sweep limit: the register's width."""
@@ -99,7 +110,8 @@ def run(
     ------
     DeviceError, ProblemError
         As :func:`check_device`; and ``DeviceError`` where the device refuses its configuration or returns a policy that
-        is no index of the grid.
+        is no index of the grid; of its kinds, ``DeviceTimeoutError`` where it is stuck in a run, which is then still
+        under way, and ``DeviceLostError`` where it does not answer any more.
     KeyboardInterrupt
         Passed on once the device has stopped at the end of its sweep.
     """
@@ -112,6 +124,8 @@ def run(
     with timed(timing, "solve"):
         _solve(device, image, sweep_limit if horizon is None else horizon, progress)
     status = Status(device.read_register("STATUS"))
+    if Status.DONE not in status:
+        raise DeviceLostError(f"device {device.name!r} forgot the run: it is idle and not done (status {status!r})")
     if Status.BAD_CONFIGURATION in status:
         raise DeviceError(f"device {device.name!r} refused its configuration (status {status!r})")
     sweeps = device.read_register("SWEEPS")
@@ -171,10 +185,53 @@ def _load(device: Device, image: Image, sweep_limit: int, horizon: bool) -> None
         device.write_register(name, value)
 
 
+class _Watch:
+    """Waits for a device that must go on: gives up where it stands still, and tells of its last sign of life."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._moved = time.monotonic()
+        self._last: tuple[int, int, int] | None = None
+
+    def wait(self) -> bool:
+        """Wait a little; true when the device is not busy.
+
+        Raises
+        ------
+        DeviceTimeoutError
+            It is busy, and its counters have stood still for ``STUCK_SECONDS``.
+        DeviceLostError
+            It does not answer any more.
+        """
+        device = self._device
+        try:
+            if device.wait(POLL_SECONDS):
+                return True
+            now = device.read_register("STATUS"), device.read_register("SWEEPS"), device.read_register("CLOCKS")
+        except DeviceLostError as error:
+            raise DeviceLostError(f"{error}; {self._sign()}") from error
+        if self._last is None or now[1:] != self._last[1:]:
+            self._moved = time.monotonic()
+        self._last = now
+        still = time.monotonic() - self._moved
+        if still >= STUCK_SECONDS:
+            raise DeviceTimeoutError(
+                f"device {device.name!r} is stuck: it is busy, and did nothing for {still:.1f} seconds; {self._sign()}"
+            )
+        return False
+
+    def _sign(self) -> str:
+        if self._last is None:
+            return "it gave no sign of life in this run"
+        status, sweeps, clocks = self._last
+        return f"last seen with status {Status(status)!r} after {sweeps:,} sweeps and {clocks:,} clocks"
+
+
 def _solve(device: Device, image: Image, sweep_limit: int, progress: Progress | None) -> None:
+    watch = _Watch(device)
     try:
         device.write_register("COMMAND", Command.RUN)
-        while not device.wait(POLL_SECONDS):
+        while not watch.wait():
             if progress:
                 sweeps = device.read_register("SWEEPS")
                 change = device.read_register("NORM") * image.value_unit
@@ -187,8 +244,9 @@ def _solve(device: Device, image: Image, sweep_limit: int, progress: Progress | 
 
 
 def _stop(device: Device) -> None:
+    watch = _Watch(device)
     device.write_register("COMMAND", Command.STOP)
-    while not device.wait(POLL_SECONDS):
+    while not watch.wait():
         pass
 
 
