@@ -7,20 +7,27 @@
 
 from host import __version__
 from host.checks import ProblemError
-from host.devices import DeviceError
+from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
 from host.markov import tauchen
 from host.models import rbc
 from host.problem import Problem
 from host.result import Result, load
+from host.session import Session
+from host.session import Session as open
 from host.solve import solve
 
 __all__ = [
     "DeviceError",
+    "DeviceInUseError",
+    "DeviceLostError",
+    "DeviceTimeoutError",
     "Problem",
     "ProblemError",
     "Result",
+    "Session",
     "__version__",
     "load",
+    "open",
     "rbc",
     "solve",
     "tauchen",

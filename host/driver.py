@@ -1,15 +1,22 @@
-"""Runs a fixed-point image on a device. The only code that knows what to write where."""
+"""Runs fixed-point images on a device. The only code that knows what to write where."""
 
 from __future__ import annotations
 
 import contextlib
+import enum
+import math
+import signal
+import threading
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from types import FrameType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from host.checkpoint import Checkpoint, Saved
+from host.checks import ProblemError
 from host.devices.base import (
     Device,
     DeviceError,
@@ -31,8 +38,19 @@ POLL_SECONDS = 0.2
 STUCK_SECONDS = 10.0
 """Seconds after which a busy device whose counters stand still is given up."""
 
+STOP_SECONDS = 60.0
+"""Seconds that a sweep may take to end once the device was told to stop, before it is reset."""
+
 SWEEP_LIMIT_MAX = 2**32 - 1
 """Largest sweep limit: the register's width."""
+
+
+class _Ended(enum.Enum):
+    """Why waiting for a run ended."""
+
+    ITSELF = enum.auto()
+    STOPPED = enum.auto()
+    INTERRUPTED = enum.auto()
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,13 +64,15 @@ class Run:
     value, policy : (N_k, N_z) int64 arrays, or (T, N_k, N_z) in the order of the sweeps
         ``V`` in units of value, and indexes of ``x'``.
     sweeps, states_done, clocks
-        Counters of the run.
+        Counters of the run; of a run that was resumed, those before included.
     norm
         Largest change of ``V`` in the last sweep, in units of value.
     build_hash
         Content hash of the build.
     timing
         Seconds of ``load``, ``solve`` and ``read``.
+    moved
+        Names of the tables and registers that were written, less those that the device held already.
     """
 
     status: Status
@@ -64,6 +84,7 @@ class Run:
     norm: int
     build_hash: int
     timing: dict[str, float]
+    moved: tuple[str, ...]
 
 
 @contextlib.contextmanager
@@ -91,98 +112,258 @@ def check_device(device: Device, image: Image, horizon: int | None) -> None:
     check_fits(device, points, states, (horizon or 1) * points * states)
 
 
-def run(
-    device: Device, image: Image, sweep_limit: int, horizon: int | None = None, progress: Progress | None = None
-) -> Run:
-    """Load ``image``, run it to the end, and read the results back.
+class Driver:
+    """Runs images on one device, and moves only what the device does not hold already.
+
+    Nobody else may write to the device meanwhile. What an error or Ctrl-C interrupts is moved anew the next time.
 
     Parameters
     ----------
     device
-    image
-    sweep_limit
-        Sweeps after which the run ends, 1 to ``SWEEP_LIMIT_MAX``.
-    horizon
-        Number of ages; each sweep is then kept, and ``sweep_limit`` is not looked at.
-    progress
-
-    Raises
-    ------
-    DeviceError, ProblemError
-        As :func:`check_device`; and ``DeviceError`` where the device refuses its configuration or returns a policy that
-        is no index of the grid; of its kinds, ``DeviceTimeoutError`` where it is stuck in a run, which is then still
-        under way, and ``DeviceLostError`` where it does not answer any more.
-    KeyboardInterrupt
-        Passed on once the device has stopped at the end of its sweep.
+        Open, and left open.
     """
-    check_device(device, image, horizon)
-    timing: dict[str, float] = {}
-    if device.read_register("STATUS") & Status.BUSY:
-        _stop(device)
-    with timed(timing, "load"):
-        _load(device, image, sweep_limit if horizon is None else horizon, horizon is not None)
-    with timed(timing, "solve"):
-        _solve(device, image, sweep_limit if horizon is None else horizon, progress)
-    status = Status(device.read_register("STATUS"))
-    if Status.DONE not in status:
-        raise DeviceLostError(f"device {device.name!r} forgot the run: it is idle and not done (status {status!r})")
-    if Status.BAD_CONFIGURATION in status:
-        raise DeviceError(f"device {device.name!r} refused its configuration (status {status!r})")
-    sweeps = device.read_register("SWEEPS")
-    if sweeps == 0 and Status.STOPPED in status:
-        raise DeviceError(f"device {device.name!r} was stopped before its first sweep")
-    points, states = image.start.shape
-    kept = 1 if horizon is None else max(1, min(sweeps, horizon))
-    with timed(timing, "read"):
-        value = _read(device, Table.V, kept * points * states)
-        # Before the first sweep the policy memory holds another problem's.
-        policy = _read(device, Table.POLICY, value.size) if sweeps else np.zeros_like(value)
-    foreign = (policy < 0) | (policy >= points)
-    if foreign.any() and not status & (Status.SATURATED | Status.INFEASIBLE):
-        raise DeviceError(
-            f"device {device.name!r} returned policy {policy[foreign][0]}, which is no index of {points} grid points"
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._tables: dict[Table, NDArray[np.int64]] = {}
+        self._settings: dict[str, int] = {}
+        self._moved: list[str] = []
+
+    def run(
+        self,
+        image: Image,
+        sweep_limit: int,
+        horizon: int | None = None,
+        progress: Progress | None = None,
+        timeout: float | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> Run:
+        """Load ``image``, run it to the end, and read the results back.
+
+        Parameters
+        ----------
+        image
+        sweep_limit
+            Sweeps after which the run ends, 1 to ``SWEEP_LIMIT_MAX``; those of a checkpoint count.
+        horizon
+            Number of ages; each sweep is then kept, and ``sweep_limit`` is not looked at.
+        progress
+        timeout
+            Seconds after which a run that has not ended is stopped.
+        checkpoint
+            Where to begin, if it is there, and to save value and sweeps now and then, on Ctrl-C, and after a run that
+            did not converge. Not with a horizon.
+
+        Raises
+        ------
+        DeviceError, ProblemError
+            As :func:`check_device`; and ``DeviceError`` where the device refuses its configuration or returns a policy
+            that is no index of the grid; of its kinds, ``DeviceTimeoutError`` after ``timeout``, or where the device is
+            stuck in a run, which is then still under way, and ``DeviceLostError`` where it does not answer any more.
+        ProblemError
+            The checkpoint belongs to another problem.
+        KeyboardInterrupt
+            Passed on once the device has stopped at the end of its sweep.
+        """
+        if horizon is not None and checkpoint is not None:
+            raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
+        self._moved = []
+        check_device(self.device, image, horizon)
+        before = checkpoint.load(image) if checkpoint is not None else None
+        if before is not None and before.sweeps >= sweep_limit:
+            return self._from_checkpoint(before)
+        deadline = math.inf if timeout is None else time.monotonic() + timeout
+        timing: dict[str, float] = {}
+        self._make_idle()
+        while True:
+            start = image if before is None else replace(image, start=before.value)
+            done = 0 if before is None else before.sweeps
+            pause = math.inf if checkpoint is None else time.monotonic() + checkpoint.every
+            limit = horizon if horizon is not None else sweep_limit - done
+            with timed(timing, "load"):
+                self._load(start, limit, horizon is not None)
+            with timed(timing, "solve"):
+                end = self._solve(image, done, limit, progress, deadline, pause)
+            run = self._results(image, horizon, timing)
+            if end is _Ended.ITSELF and Status.STOPPED in run.status and not run.sweeps:
+                raise DeviceError(f"device {self.device.name!r} was stopped before its first sweep")
+            if before is not None:
+                run = _continued(before, run)
+            if checkpoint is not None:
+                settled = Status.CONVERGED in run.status or run.status & (Status.SATURATED | Status.INFEASIBLE)
+                if settled:
+                    checkpoint.remove()
+                elif run.sweeps:
+                    before = Saved(run.value, run.policy, run.sweeps, run.states_done, run.clocks, run.norm)
+                    checkpoint.save(image, before)
+            if end is _Ended.INTERRUPTED:
+                raise KeyboardInterrupt
+            if end is _Ended.ITSELF or Status.STOPPED not in run.status:
+                return run
+            if time.monotonic() >= deadline:
+                raise DeviceTimeoutError(
+                    f"the run on device {self.device.name!r} took more than {timeout:g} seconds and was stopped "
+                    f"after {run.sweeps:,} sweeps (status {run.status!r})"
+                )
+
+    def _from_checkpoint(self, saved: Saved) -> Run:
+        return Run(
+            status=Status.DONE | Status.LIMIT,
+            value=saved.value,
+            policy=saved.policy,
+            sweeps=saved.sweeps,
+            states_done=saved.states_done,
+            clocks=saved.clocks,
+            norm=saved.norm,
+            build_hash=self.device.read_register("BUILD_HASH"),
+            timing={},
+            moved=(),
         )
-    shape = (points, states) if horizon is None else (kept, points, states)
-    return Run(
-        status=status,
-        value=value.reshape(shape),
-        policy=np.clip(policy, 0, points - 1).reshape(shape),
-        sweeps=sweeps,
-        states_done=device.read_register("STATES_DONE"),
-        clocks=device.read_register("CLOCKS"),
-        norm=device.read_register("NORM"),
-        build_hash=device.read_register("BUILD_HASH"),
-        timing=timing,
-    )
 
+    def _make_idle(self) -> None:
+        """End a run that somebody else began, who may have died."""
+        device = self.device
+        if not device.read_register("STATUS") & Status.BUSY:
+            return
+        self._tables.clear()
+        self._settings.clear()
+        device.write_register("COMMAND", Command.RESET)
+        if not device.wait(POLL_SECONDS):
+            status = Status(device.read_register("STATUS"))
+            raise DeviceTimeoutError(f"device {device.name!r} is busy and a reset does not end it (status {status!r})")
 
-def _load(device: Device, image: Image, sweep_limit: int, horizon: bool) -> None:
-    points, states = image.start.shape
-    stride = device.read_register("STATES_MAX")
-    grid = np.full(device.read_register("GRID_MAX"), PADDING, dtype=np.int64)
-    grid[:points] = image.grid
-    transition = np.zeros((states, stride), dtype=np.int64)
-    transition[:, :states] = image.transition.view(np.int64)
-    for table, words in (
-        (Table.X, grid),
-        (Table.W, image.wealth.reshape(-1)),
-        (Table.Q, transition.reshape(-1)),
-        (Table.V, image.start.reshape(-1)),
-    ):
+    def _load(self, image: Image, sweep_limit: int, horizon: bool) -> None:
+        device = self.device
+        points, states = image.start.shape
+        stride = device.read_register("STATES_MAX")
+        grid = np.full(device.read_register("GRID_MAX"), PADDING, dtype=np.int64)
+        grid[:points] = image.grid
+        transition = np.zeros((states, stride), dtype=np.int64)
+        transition[:, :states] = image.transition.view(np.int64)
+        self._write_table(Table.X, grid)
+        self._write_table(Table.W, image.wealth.reshape(-1))
+        self._write_table(Table.Q, transition.reshape(-1))
+        self._write_table(Table.V, image.start.reshape(-1))
+        constants = image.constants
+        for name, value in (
+            ("MODE", int(Mode.HORIZON) if horizon else 0),
+            ("GRID", points),
+            ("STATES", states),
+            ("SWEEP_LIMIT", sweep_limit),
+            ("EPSILON", image.epsilon),
+            ("UTILITY_A", constants.a),
+            ("UTILITY_B", constants.b),
+            ("UTILITY_FORM", int(constants.negative) | int(constants.log) << 1 | constants.shift << 8),
+        ):
+            if self._settings.get(name) != value:
+                self._settings.pop(name, None)
+                device.write_register(name, value)
+                self._settings[name] = value
+                self._moved.append(name)
+
+    def _write_table(self, table: Table, words: NDArray[np.int64]) -> None:
+        held = self._tables.get(table)
+        if held is not None and np.array_equal(held, words):
+            return
+        self._tables.pop(table, None)
         for first in range(0, words.size, BLOCK_WORDS):
-            device.write_block(table, first, words[first : first + BLOCK_WORDS])
-    constants = image.constants
-    for name, value in (
-        ("MODE", int(Mode.HORIZON) if horizon else 0),
-        ("GRID", points),
-        ("STATES", states),
-        ("SWEEP_LIMIT", sweep_limit),
-        ("EPSILON", image.epsilon),
-        ("UTILITY_A", constants.a),
-        ("UTILITY_B", constants.b),
-        ("UTILITY_FORM", int(constants.negative) | int(constants.log) << 1 | constants.shift << 8),
-    ):
-        device.write_register(name, value)
+            self.device.write_block(table, first, words[first : first + BLOCK_WORDS])
+        self._tables[table] = words
+        self._moved.append(table.name)
+
+    def _solve(
+        self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float
+    ) -> _Ended:
+        """Run to the end, until ``deadline``, or until the first sweep after ``pause``; ``done`` sweeps came before."""
+        device = self.device
+        self._tables.pop(Table.V, None)
+        watch = _Watch(device)
+        with _deferred_interrupt() as pressed:
+            try:
+                device.write_register("COMMAND", Command.RUN)
+                while not watch.wait(min(POLL_SECONDS, max(deadline - time.monotonic(), 0.0))):
+                    if pressed():
+                        _stop(device)
+                        return _Ended.INTERRUPTED
+                    sweeps = device.read_register("SWEEPS")
+                    now = time.monotonic()
+                    if now >= deadline or (now >= pause and sweeps):
+                        _stop(device)
+                        return _Ended.STOPPED
+                    if progress:
+                        change = device.read_register("NORM") * image.value_unit
+                        text = f"sweep {done + sweeps:,} of at most {done + limit:,}"
+                        # The norm starts anew with every sweep.
+                        progress(f"{text}, largest change of V {change:.2e}" if sweeps and change else text)
+            except DeviceError:
+                raise
+            except BaseException:
+                # A second Ctrl-C, or an error of the user's own progress: no time for the end of the sweep.
+                device.write_register("COMMAND", Command.RESET)
+                raise
+            return _Ended.INTERRUPTED if pressed() else _Ended.ITSELF
+
+    def _results(self, image: Image, horizon: int | None, timing: dict[str, float]) -> Run:
+        device = self.device
+        status = Status(device.read_register("STATUS"))
+        if Status.DONE not in status:
+            raise DeviceLostError(f"device {device.name!r} forgot the run: it is idle and not done (status {status!r})")
+        if Status.BAD_CONFIGURATION in status:
+            raise DeviceError(f"device {device.name!r} refused its configuration (status {status!r})")
+        sweeps = device.read_register("SWEEPS")
+        points, states = image.start.shape
+        kept = 1 if horizon is None else max(1, min(sweeps, horizon))
+        with timed(timing, "read"):
+            value = _read(device, Table.V, kept * points * states)
+            # Before the first sweep the policy memory holds another problem's.
+            policy = _read(device, Table.POLICY, value.size) if sweeps else np.zeros_like(value)
+        foreign = (policy < 0) | (policy >= points)
+        if foreign.any() and not status & (Status.SATURATED | Status.INFEASIBLE):
+            raise DeviceError(
+                f"device {device.name!r} returned policy {policy[foreign][0]}, "
+                f"which is no index of {points} grid points"
+            )
+        if horizon is None:
+            self._tables[Table.V] = value
+        shape = (points, states) if horizon is None else (kept, points, states)
+        return Run(
+            status=status,
+            value=value.reshape(shape),
+            policy=np.clip(policy, 0, points - 1).reshape(shape),
+            sweeps=sweeps,
+            states_done=device.read_register("STATES_DONE"),
+            clocks=device.read_register("CLOCKS"),
+            norm=device.read_register("NORM"),
+            build_hash=device.read_register("BUILD_HASH"),
+            timing=timing,
+            moved=tuple(dict.fromkeys(self._moved)),
+        )
+
+
+def run(
+    device: Device,
+    image: Image,
+    sweep_limit: int,
+    horizon: int | None = None,
+    progress: Progress | None = None,
+    timeout: float | None = None,
+    checkpoint: Checkpoint | None = None,
+) -> Run:
+    """Run one image on a device of which nothing is known: ``Driver(device).run(...)``."""
+    return Driver(device).run(image, sweep_limit, horizon, progress, timeout, checkpoint)
+
+
+def _continued(before: Saved, after: Run) -> Run:
+    """A run as if it had never been parted."""
+    swept = after.sweeps > 0
+    return replace(
+        after,
+        policy=after.policy if swept else before.policy,
+        norm=after.norm if swept else before.norm,
+        sweeps=before.sweeps + after.sweeps,
+        states_done=before.states_done + after.states_done,
+        clocks=before.clocks + after.clocks,
+    )
 
 
 class _Watch:
@@ -193,7 +374,7 @@ class _Watch:
         self._moved = time.monotonic()
         self._last: tuple[int, int, int] | None = None
 
-    def wait(self) -> bool:
+    def wait(self, seconds: float = POLL_SECONDS) -> bool:
         """Wait a little; true when the device is not busy.
 
         Raises
@@ -205,7 +386,7 @@ class _Watch:
         """
         device = self._device
         try:
-            if device.wait(POLL_SECONDS):
+            if device.wait(seconds):
                 return True
             now = device.read_register("STATUS"), device.read_register("SWEEPS"), device.read_register("CLOCKS")
         except DeviceLostError as error:
@@ -227,27 +408,44 @@ class _Watch:
         return f"last seen with status {Status(status)!r} after {sweeps:,} sweeps and {clocks:,} clocks"
 
 
-def _solve(device: Device, image: Image, sweep_limit: int, progress: Progress | None) -> None:
-    watch = _Watch(device)
+@contextlib.contextmanager
+def _deferred_interrupt() -> Iterator[Callable[[], bool]]:
+    """Give a function that tells whether Ctrl-C was pressed, which meanwhile interrupts nothing; a second one does.
+
+    Only the main thread hears of Ctrl-C, and only where nobody else has taken it over.
+    """
+    presses = 0
+
+    def press(number: int, frame: FrameType | None) -> None:
+        nonlocal presses
+        presses += 1
+        if presses > 1:
+            raise KeyboardInterrupt
+
+    usual = threading.current_thread() is threading.main_thread() and (
+        signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
+    if not usual:
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, press)
     try:
-        device.write_register("COMMAND", Command.RUN)
-        while not watch.wait():
-            if progress:
-                sweeps = device.read_register("SWEEPS")
-                change = device.read_register("NORM") * image.value_unit
-                text = f"sweep {sweeps:,} of at most {sweep_limit:,}"
-                # The norm starts anew with every sweep.
-                progress(f"{text}, largest change of V {change:.2e}" if sweeps and change else text)
-    except KeyboardInterrupt:
-        _stop(device)
-        raise
+        yield lambda: presses > 0
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _stop(device: Device) -> None:
+    """End the run in progress at the end of its sweep, or where that takes too long, at once."""
     watch = _Watch(device)
     device.write_register("COMMAND", Command.STOP)
+    end = time.monotonic() + STOP_SECONDS
     while not watch.wait():
-        pass
+        if time.monotonic() >= end:
+            device.write_register("COMMAND", Command.RESET)
+            raise DeviceTimeoutError(
+                f"device {device.name!r} did not end its sweep within {STOP_SECONDS:g} seconds and was reset"
+            )
 
 
 def _read(device: Device, table: Table, words: int) -> NDArray[np.int64]:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
+from collections.abc import Callable, Iterator
+from typing import Literal
+
+from host.checks import ProblemError, shown
 
 QUIET_SECONDS = 2.0
 """Work shorter than this shows nothing."""
@@ -32,3 +37,25 @@ class StatusLine:
     def _write(text: str) -> None:
         sys.stderr.write(f"\r\x1b[K{text}")
         sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def reporting(progress: Callable[[str], None] | Literal[False] | None) -> Iterator[Callable[[str], None] | None]:
+    """Give what is to be told of progress: the user's function, nothing for False, and by default a status line."""
+    if progress is None:
+        with contextlib.closing(StatusLine()) as line:
+            yield line
+    else:
+        yield progress or None
+
+
+def check_progress(progress: object) -> None:
+    """Check that ``progress`` is a function, None or False.
+
+    Raises
+    ------
+    ProblemError
+        It is not.
+    """
+    if not (progress is None or progress is False or callable(progress)):
+        raise ProblemError(f"progress must be a function of one string, None or False, not {shown(progress)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from host.checks import ProblemError, shown
 from host.devices import f2, model, pynq, rtl
 from host.devices.base import (
@@ -26,6 +28,7 @@ __all__ = [
     "DeviceLostError",
     "DeviceTimeoutError",
     "Progress",
+    "check_options",
     "known",
     "open_device",
     "smallest_build",
@@ -82,6 +85,23 @@ def smallest_build(problem: Problem) -> MachineParameters:
     return MachineParameters(grid=grid, states=problem.states, results=max(results, grid * problem.states))
 
 
+def check_options(name: str, options: Mapping[str, object]) -> None:
+    """Check that ``name`` is a machine that has these options.
+
+    Raises
+    ------
+    ProblemError
+        No machine has that name, or it has no such option.
+    """
+    if known(name) not in DEVICES:
+        raise ProblemError(f"device must be one of {', '.join(map(repr, DEVICES))}, not {name!r}, which is no machine")
+    has = DEVICES[name].options
+    for option in options:
+        if option not in has:
+            takes = f"it takes {', '.join(has)}" if has else "it takes none"
+            raise ProblemError(f"device {name!r} has no option {option!r}: {takes}")
+
+
 def open_device(
     name: str, parameters: MachineParameters | None = None, progress: Progress | None = None, **options: object
 ) -> Device:
@@ -104,11 +124,5 @@ def open_device(
     DeviceError
         It cannot be opened.
     """
-    if known(name) not in DEVICES:
-        raise ProblemError(f"device must be one of {', '.join(map(repr, DEVICES))}, not {name!r}, which is no machine")
-    backend = DEVICES[name]
-    for option in options:
-        if option not in backend.options:
-            has = f"has the options {', '.join(backend.options)}" if backend.options else "has no options"
-            raise ProblemError(f"device {name!r} {has}, not {option!r}")
-    return backend.open(parameters, progress, **options)
+    check_options(name, options)
+    return DEVICES[name].open(parameters, progress, **options)

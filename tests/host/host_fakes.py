@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import beltline as bl
+from host.devices import Backend, Device
+from hw.parameters import MachineParameters
 from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Mode, Status, Table
 from hw.utility import UtilityConstants, UtilityParameters
 
@@ -63,6 +65,8 @@ class BruteDevice:
                 self.status = Status.BUSY
                 self.registers |= {"SWEEPS": 0, "CLOCKS": 0, "STATES_DONE": 0, "NORM": 0}
             self.stopping = bool(value & Command.STOP)
+            if value & Command.RESET:
+                self.status = Status(0)
             return
         assert not self.status & Status.BUSY
         low = -(2 ** (register.bits - 1)) if register.signed else 0
@@ -152,6 +156,16 @@ class HillDevice(BruteDevice):
     def choose(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
         falls = np.diff(total, axis=1) <= 0
         return np.where(falls.any(axis=1), falls.argmax(axis=1), total.shape[1] - 1)
+
+
+def backend(opener: Callable[[MachineParameters], Device]) -> Backend:
+    """Return a backend that is here, has no options, and is made to measure."""
+
+    def opened(parameters: MachineParameters | None, progress: object = None) -> Device:
+        assert parameters is not None
+        return opener(parameters)
+
+    return Backend("invented", lambda: "", opened, {}, elastic=True)
 
 
 def tables(points: int = 24, states: int = 3, seed: int = 0) -> dict[str, object]:

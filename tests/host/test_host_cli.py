@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_fakes import BruteDevice, interrupt_main_after
+from host_fakes import BruteDevice, backend, interrupt_main_after
 
 import beltline as bl
 from host.cli import main
 from host.devices import DEVICES, DeviceError
+from hw.parameters import MachineParameters
 
 ROOT = Path(bl.__file__).parent
 
@@ -24,11 +25,11 @@ def brute(monkeypatch: pytest.MonkeyPatch) -> list[BruteDevice]:
     """Let ``--device model`` be the brute-force device; the list holds those opened."""
     opened: list[BruteDevice] = []
 
-    def make(parameters: Any, progress: Any) -> BruteDevice:
+    def make(parameters: MachineParameters) -> BruteDevice:
         opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
         return opened[-1]
 
-    monkeypatch.setitem(DEVICES, "model", make)
+    monkeypatch.setitem(DEVICES, "model", backend(make))
     return opened
 
 
@@ -89,7 +90,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--tol", "0"], "tol must be a number above 0, not 0.0"),
         (["--tol", "1e-18"], "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits"),
         (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
-        (["--device", "board"], "device must be one of 'model', 'rtl', 'cpu', 'gpu', not 'board'"),
+        (["--device", "board"], "device must be one of 'model', 'rtl', 'pynq', 'f2', 'cpu', 'gpu', not 'board'"),
         (["--out", "a.txt"], "out must end in .npz, not 'a.txt'"),
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
         (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
@@ -122,7 +123,7 @@ def test_device_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, capsys: p
     def missing(*_: object) -> Any:
         raise DeviceError("there is no Verilator")
 
-    monkeypatch.setitem(DEVICES, "rtl", missing)
+    monkeypatch.setitem(DEVICES, "rtl", backend(missing))
     assert main([*SMALL, "--device", "rtl"]) == 2
     assert capsys.readouterr() == ("", "beltline solve: there is no Verilator\n")
 
@@ -143,7 +144,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyte
         def write_register(self, name: str, value: int) -> None:
             super().write_register(name, 0 if name == "EPSILON" else value)
 
-    monkeypatch.setitem(DEVICES, "model", lambda p, _: Endless(p.grid, p.states, p.results))
+    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Endless(p.grid, p.states, p.results)))
     timer = interrupt_main_after(0.5)
     code = main([*SMALL, "--max-sweeps", "4000000000", "--out", str(tmp_path / "a.npz")])
     timer.cancel()
@@ -175,7 +176,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "model, rtl, cpu, gpu (default model)",
+        "model, rtl, pynq, f2, cpu, gpu (default model)",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text

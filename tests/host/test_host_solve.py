@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_fakes import BruteDevice, HillDevice, interrupt_main_after, problem
+from host_fakes import BruteDevice, HillDevice, backend, interrupt_main_after, problem
 
 import beltline as bl
 import host.driver
@@ -19,7 +19,8 @@ import host.progress
 from gpu_ref.brute_force import sweep as brute_sweep
 from host.devices import DEVICES, DeviceError
 from host.formats import modulus
-from hw.registers import Status, Table
+from hw.parameters import MachineParameters
+from hw.registers import Command, Status, Table
 
 
 def fixed_point_of(given: bl.Problem, sweeps: int) -> np.ndarray:
@@ -275,8 +276,8 @@ def test_device_that_does_not_fit(device: BruteDevice, error: type[Exception], s
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"device": "board"}, "device must be one of 'model', 'rtl', 'cpu', 'gpu', not 'board'"),
-        ({"device": 3}, "device must be one of 'model', 'rtl', 'cpu', 'gpu', not 3"),
+        ({"device": "board"}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'cpu', 'gpu', not 'board'"),
+        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'cpu', 'gpu', not 3"),
         ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         ({"max_sweeps": 1e4}, "max_sweeps must be a whole number from 1 to 4294967295, not 10000.0"),
         ({"verify": "no"}, "verify must be True or False, not 'no'"),
@@ -291,7 +292,7 @@ def test_arguments_are_refused_before_any_work(
     def never(*_: object) -> Any:
         raise AssertionError("opened")
 
-    monkeypatch.setitem(DEVICES, "model", never)
+    monkeypatch.setitem(DEVICES, "model", backend(never))
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
         bl.solve(**({"problem": problem()} | options))
 
@@ -299,11 +300,11 @@ def test_arguments_are_refused_before_any_work(
 def test_named_device_is_opened_and_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     opened = []
 
-    def make(parameters: Any, progress: Any) -> BruteDevice:
+    def make(parameters: MachineParameters) -> BruteDevice:
         opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
         return opened[-1]
 
-    monkeypatch.setitem(DEVICES, "model", make)
+    monkeypatch.setitem(DEVICES, "model", backend(make))
     result = bl.solve(problem(24, 3))
     assert result.success
     assert result.timing["open"] >= 0
@@ -367,10 +368,16 @@ def test_interrupt_stops_the_device_at_the_end_of_a_sweep() -> None:
     assert device.registers["STATES_DONE"] == 72 * device.registers["SWEEPS"]
 
 
-def test_device_left_running_is_stopped_first() -> None:
+def test_error_of_the_users_own_ends_the_run() -> None:
     device = EndlessDevice()
     with pytest.raises(ZeroDivisionError):
         bl.solve(problem(), device=device, progress=lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+    assert not device.status & Status.BUSY
+
+
+def test_device_left_running_is_reset_first() -> None:
+    device = EndlessDevice()
+    device.write_register("COMMAND", Command.RUN)
     assert device.status & Status.BUSY
     device.write_register = BruteDevice.write_register.__get__(device)  # type: ignore[method-assign]
     assert bl.solve(problem(), device=device).success

@@ -1,0 +1,343 @@
+"""An open device that solves many problems, and moves only what changes between them."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.checkpoint import Checkpoint
+from host.checks import ProblemError, real, shown, whole
+from host.devices import (
+    DEVICES,
+    Device,
+    DeviceError,
+    DeviceInUseError,
+    Progress,
+    check_options,
+    known,
+    open_device,
+    smallest_build,
+)
+from host.driver import SWEEP_LIMIT_MAX, Driver, Run, timed
+from host.formats import RANGE, Image, fixed_point, modulus
+from host.problem import Problem
+from host.progress import check_progress, reporting
+from host.result import Outcome, Result
+from host.verify import Verification, measure, trust
+from hw.parameters import MachineParameters
+from hw.registers import Status
+
+
+class Session:
+    """A device, open for one problem after the other. Use it in a ``with`` statement, or :meth:`close` it.
+
+    Tables and settings that the device holds already are not moved again: after a change of ``eta`` alone, with
+    ``start="last"``, two or three registers are written and the run begins.
+
+    The device opens with the first problem. One that is made to measure (``model``, ``rtl``) opens once more for a
+    problem that is larger than any before.
+
+    Parameters
+    ----------
+    device
+        Name of a device (``host.devices.DEVICES``), or one that is open, which is left open.
+    progress
+        As of :func:`host.solve.solve`.
+    **options
+        Of the device; ``beltline devices`` and ``DEVICES[name].options`` list them.
+
+    Raises
+    ------
+    ProblemError
+        No such device or option.
+    DeviceError
+        The device cannot be opened.
+    """
+
+    def __init__(
+        self, device: str | Device = "model", progress: Progress | Literal[False] | None = None, **options: Any
+    ) -> None:
+        check_progress(progress)
+        self._progress = progress
+        self._options = options
+        self._sizes: MachineParameters | None = None
+        self._driver: Driver | None = None
+        self._last: tuple[Image, Run] | None = None
+        self._closed = False
+        self._in_use = threading.Lock()
+        self._opening: dict[str, float] = {}
+        self._moved: tuple[str, ...] = ()
+        self._name: str | None = None
+        if not isinstance(device, str):
+            if not isinstance(device, Device):
+                known(device)
+            if options:
+                raise ProblemError(
+                    f"option {next(iter(options))!r} is for a device that is opened, not for an open one"
+                )
+            self._driver = Driver(device)
+            return
+        self._name = device
+        check_options(device, options)
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def open(self) -> None:
+        """Open a board now. What is made to measure waits for its first problem, if it can be made here.
+
+        Raises
+        ------
+        DeviceError
+            It cannot be opened.
+        """
+        if self._driver is not None or self._name is None:
+            return
+        if not DEVICES[self._name].elastic:
+            with reporting(self._progress) as report:
+                self._open(None, report)
+        elif missing := DEVICES[self._name].missing():
+            raise DeviceError(f"device {self._name!r} cannot be used here: {missing}")
+
+    @property
+    def device(self) -> Device | None:
+        """The device itself, None where it is not open yet. Who writes to it must know what the session relies on."""
+        return None if self._driver is None else self._driver.device
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """Names of the tables and registers that the last solve wrote; the device held the others already."""
+        return self._moved
+
+    def close(self) -> None:
+        """Close the device, if this session opened it. Closing twice is no error."""
+        self._closed = True
+        if self._driver is not None and self._name is not None:
+            self._driver.device.close()
+        self._driver = None
+
+    def solve(
+        self,
+        problem: Problem,
+        tol: float = 1e-10,
+        max_sweeps: int = 10_000,
+        *,
+        start: Literal["problem", "last"] = "problem",
+        progress: Progress | Literal[False] | None = None,
+        verify: bool = True,
+        value_bits: int | None = None,
+        money_bits: int | None = None,
+        timeout: float | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint_every: float | None = None,
+    ) -> Result:
+        """Solve ``problem`` as :func:`host.solve.solve` does, on this device.
+
+        Parameters
+        ----------
+        start
+            ``"problem"``: ``V_0`` is ``problem.start``. ``"last"``: it is the last solution of this session, which is
+            still in the device, so that a problem near the last one takes few sweeps; the first one begins as usual.
+        progress
+            By default that of the session.
+
+        Raises
+        ------
+        ProblemError, DeviceError, KeyboardInterrupt
+            As :func:`host.solve.solve`; and ``DeviceInUseError`` where another thread is solving on this session.
+        """
+        if not isinstance(problem, Problem):
+            raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
+        max_sweeps = sweep_limit(max_sweeps)
+        if not isinstance(verify, bool | np.bool_):
+            raise ProblemError(f"verify must be True or False, not {shown(verify)}")
+        if start not in ("problem", "last"):
+            raise ProblemError(f"start must be 'problem' or 'last', not {shown(start)}")
+        check_progress(progress)
+        if timeout is not None:
+            timeout = real("timeout", timeout, "a number of seconds above 0, or None", lambda v: 0 < v < math.inf)
+        if checkpoint is None and checkpoint_every is not None:
+            raise ProblemError("checkpoint_every needs a checkpoint, the file to save to")
+        every = {} if checkpoint_every is None else {"every": checkpoint_every}
+        saving = None if checkpoint is None else Checkpoint(checkpoint, **every)
+        if saving is not None and problem.horizon is not None:
+            raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
+        if self._closed:
+            raise DeviceError("the session is closed")
+        build = smallest_build(problem) if self._name is not None and DEVICES[self._name].elastic else None
+        image = fixed_point(problem, tol, value_bits, money_bits)
+        if start == "last" and self._last is not None:
+            image = _from_last(image, *self._last)
+        if not self._in_use.acquire(blocking=False):
+            raise DeviceInUseError("another thread is solving on this session")
+        try:
+            with reporting(self._progress if progress is None else progress) as report:
+                driver = self._opened(build, report)
+                timing, self._opening = self._opening, {}
+                run = driver.run(image, max_sweeps, problem.horizon, report, timeout, saving)
+                self._moved = run.moved
+                usable = problem.horizon is None and run.sweeps and not run.status & _SPOILED
+                self._last = (image, run) if usable else None
+                timing |= run.timing
+                return _result(driver.device, problem, image, float(tol), max_sweeps, report, bool(verify), timing, run)
+        finally:
+            self._in_use.release()
+
+    def _opened(self, build: MachineParameters | None, report: Progress | None) -> Driver:
+        sizes = self._sizes
+        if build is not None and sizes is not None:
+            grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
+            build = MachineParameters(grid, states, max(build.results, sizes.results, grid * states))
+        if self._driver is None or (build is not None and build != sizes):
+            if self._driver is not None:
+                self._driver.device.close()
+                self._driver = None
+            self._open(build, report)
+        assert self._driver is not None
+        return self._driver
+
+    def _open(self, build: MachineParameters | None, report: Progress | None) -> None:
+        assert self._name is not None
+        with timed(self._opening, "open"):
+            self._driver = Driver(open_device(self._name, build, report, **self._options))
+        self._sizes = build
+
+
+def open_session(device: str = "model", progress: Progress | Literal[False] | None = None, **options: Any) -> Session:
+    """Open a device for many problems: ``with bl.open("rtl") as device: device.solve(...)``.
+
+    Arguments, errors and result as of :class:`Session`. A board is opened at once.
+    """
+    session = Session(device, progress, **options)
+    session.open()
+    return session
+
+
+def no_option(options: dict[str, Any]) -> ProblemError:
+    """What is wrong with ``options`` for a device that is open already."""
+    return ProblemError(f"option {next(iter(options))!r} is for a device that is opened, not for an open one")
+
+
+_SPOILED = Status.SATURATED | Status.INFEASIBLE
+
+
+def sweep_limit(max_sweeps: object) -> int:
+    """Return ``max_sweeps`` if it is a limit that the register holds.
+
+    Raises
+    ------
+    ProblemError
+        It is not.
+    """
+    wanted = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
+    return whole("max_sweeps", max_sweeps, wanted, lambda v: 1 <= v <= SWEEP_LIMIT_MAX)
+
+
+def _from_last(image: Image, last: Image, run: Run) -> Image:
+    """``image`` with the last value as its start, in its own units."""
+    if run.value.shape != image.start.shape:
+        raise ProblemError(
+            f"start = 'last' needs a problem of the last one's shape {run.value.shape}, not {image.start.shape}"
+        )
+    return replace(image, start=_rescaled(run.value, image.value_bits - last.value_bits))
+
+
+def _rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    if shift == 0:
+        return value
+    if shift < 0:
+        half = np.int64(1) << np.int64(-shift - 1)
+        return (value >> np.int64(-shift)) + ((value & ((half << np.int64(1)) - 1)) >= half)
+    if np.abs(value.astype(np.float64)).max() * 2.0**shift >= RANGE:
+        raise ProblemError(
+            "the last value is out of the range of this problem's, so start = 'last' cannot be used: use 'problem'"
+        )
+    return value << np.int64(shift)
+
+
+def _result(
+    device: Device,
+    problem: Problem,
+    image: Image,
+    tol: float,
+    max_sweeps: int,
+    report: Progress | None,
+    verifying: bool,
+    timing: dict[str, float],
+    done: Run,
+) -> Result:
+    value = np.ldexp(done.value.astype(np.float64), -image.value_bits)
+    policy = done.policy.astype(np.int32)
+    if problem.horizon is not None:
+        # Sweep t solves the age that t others follow.
+        value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
+    change = math.ldexp(done.norm, -image.value_bits)
+    if done.status & _SPOILED:
+        quality = Verification(math.inf, math.inf, False)
+    elif verifying:
+        if report:
+            report("verifying with an exact sweep in double precision")
+        with timed(timing, "verify"):
+            quality = measure(problem, image, value, policy, change)
+    else:
+        quality = trust(problem, image, value, policy, change)
+    outcome, message = _outcome(problem, image, tol, max_sweeps, done, change, quality)
+    return Result(
+        value=value,
+        policy=policy,
+        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
+        status=outcome.value,
+        message=f"{message} {image.note}".strip(),
+        sweeps=done.sweeps,
+        change=change,
+        residual=quality.residual,
+        error_bound=quality.error_bound,
+        verified=quality.independent,
+        tol=tol,
+        clocks=done.clocks,
+        clocks_source=device.clocks_source,
+        timing=timing,
+        device=device.name,
+        money_bits=image.money_bits,
+        value_bits=image.value_bits,
+        build_hash=done.build_hash,
+        problem=problem,
+    )
+
+
+def _outcome(
+    problem: Problem, image: Image, tol: float, max_sweeps: int, done: Run, change: float, quality: Verification
+) -> tuple[Outcome, str]:
+    after = f"after {done.sweeps:,} sweep{'' if done.sweeps == 1 else 's'}"
+    if Status.SATURATED in done.status:
+        cure = "use fewer value bits" if image.value_bits else "rescale the problem"
+        return Outcome.SATURATED, f"A value left the range of the fixed-point format {after}; {cure}."
+    if Status.INFEASIBLE in done.status:
+        return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
+    if quality.missed:
+        return Outcome.NOT_VERIFIED, (
+            f"The run ended {after}, but {quality.missed}: "
+            f"the objective has more than one peak, which this engine cannot search, or the device erred."
+        )
+    if Status.STOPPED in done.status:
+        return Outcome.STOPPED, f"The run was stopped {after}, with the last change of V at {change:.3g}."
+    if problem.horizon is not None:
+        if done.sweeps == problem.horizon:
+            return Outcome.FINISHED, f"All {done.sweeps:,} age{' was' if done.sweeps == 1 else 's were'} solved."
+        return Outcome.STOPPED, f"The run ended {after}, before the first of {problem.horizon:,} ages."
+    if Status.CONVERGED in done.status and change < tol:
+        return Outcome.CONVERGED, f"The largest change of V fell below {tol:g} {after}."
+    more = math.ceil(math.log(tol / change) / math.log(modulus(problem))) + 1 if change >= tol else 1
+    return Outcome.LIMIT, (
+        f"The largest change of V is still {change:.3g} after the limit of {max_sweeps:,} "
+        f"sweep{'' if max_sweeps == 1 else 's'}, not below {tol:g}; about {more:,} more are needed."
+    )
