@@ -241,10 +241,11 @@ def fake_pynq(fabric: Fabric, listing: str = "both", mapped_bytes: int | None = 
             if pinname != "beltline/interrupt":
                 raise ValueError(f"No Pin of name {pinname} found")
             self.loop = asyncio.get_running_loop()
+            self.pin = pinname
 
         async def wait(self) -> None:
             assert asyncio.get_running_loop() is self.loop
-            calls.append(("interrupt", fabric.line))
+            calls.append(("interrupt", self.pin))
             while not fabric.line:
                 await asyncio.sleep(0.001)
 
