@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from host.checks import ProblemError, shown
 from host.devices import f2, model, pynq, rtl
@@ -15,8 +16,11 @@ from host.devices.base import (
     DeviceTimeoutError,
     Progress,
 )
-from host.problem import Problem
 from hw.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
+
+if TYPE_CHECKING:
+    # It compiles, and takes a second.
+    from host.problem import Problem
 
 __all__ = [
     "DEVICES",
