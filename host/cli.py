@@ -18,6 +18,7 @@ from host.bench import BUDGET, GRIDS, bench, markdown
 from host.checks import ProblemError
 from host.devices import DEVICES, REFERENCES, DeviceError
 from host.files import check_target
+from host.inventory import inventory, table
 from host.models import rbc
 from host.plot import SUFFIXES, check_plot
 from host.solve import solve
@@ -92,6 +93,13 @@ def _parser() -> argparse.ArgumentParser:
         "--seconds", type=float, default=540.0, metavar="X", help="seconds of the whole run (default %(default)s)"
     )
     timing.add_argument("--quiet", action="store_true", help="print the table only")
+    commands.add_parser(
+        "devices",
+        help="list what there is to solve on here",
+        description="List the devices that can be named, and why those that are not here are not.",
+        epilog="Exit code 0.",
+        allow_abbrev=False,
+    )
     return parser
 
 
@@ -103,6 +111,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     name = f"beltline {given.command}"
     try:
+        if given.command == "devices":
+            print(table(inventory()), end="")
+            return 0
         return _bench(given) if given.command == "bench" else _solve(given)
     except (ProblemError, DeviceError) as error:
         print(f"{name}: {error}", file=sys.stderr)
