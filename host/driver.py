@@ -266,8 +266,7 @@ class Driver:
         if held is not None and np.array_equal(held, words):
             return
         self._tables.pop(table, None)
-        for first in range(0, words.size, BLOCK_WORDS):
-            self.device.write_block(table, first, words[first : first + BLOCK_WORDS])
+        write_table(self.device, table, words)
         self._tables[table] = words
         self._moved.append(table.name)
 
@@ -314,9 +313,9 @@ class Driver:
         points, states = image.start.shape
         kept = 1 if horizon is None else max(1, min(sweeps, horizon))
         with timed(timing, "read"):
-            value = _read(device, Table.V, kept * points * states)
+            value = read_table(device, Table.V, kept * points * states)
             # Before the first sweep the policy memory holds another problem's.
-            policy = _read(device, Table.POLICY, value.size) if sweeps else np.zeros_like(value)
+            policy = read_table(device, Table.POLICY, value.size) if sweeps else np.zeros_like(value)
         foreign = (policy < 0) | (policy >= points)
         if foreign.any() and not status & (Status.SATURATED | Status.INFEASIBLE):
             raise DeviceError(
@@ -448,8 +447,16 @@ def _stop(device: Device) -> None:
             )
 
 
-def _read(device: Device, table: Table, words: int) -> NDArray[np.int64]:
+def write_table(device: Device, table: Table, words: NDArray[np.int64]) -> None:
+    """Write ``words``, a vector of int64, to the beginning of a table, in blocks."""
+    for first in range(0, words.size, BLOCK_WORDS):
+        device.write_block(table, first, words[first : first + BLOCK_WORDS])
+
+
+def read_table(device: Device, table: Table, count: int) -> NDArray[np.int64]:
+    """Return the first ``count`` words of a table, at least one, read in blocks."""
     blocks = [
-        device.read_block(table, begin, min(BLOCK_WORDS, words - begin)) for begin in range(0, words, BLOCK_WORDS)
+        device.read_block(table, first, min(BLOCK_WORDS, count - first)) for first in range(0, count, BLOCK_WORDS)
     ]
-    return np.concatenate(blocks)
+    # One block, as the tables of the largest problem are, is not copied again.
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
