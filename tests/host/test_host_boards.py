@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import importlib.util
+import inspect
+import json
 import os
 import signal
 import stat
@@ -790,3 +793,24 @@ def test_status_of_a_solve(board: tuple[str, Fabric]) -> None:
     assert (result.device, result.status) == (name, "converged")
     assert list(result.timing) == ["open", "load", "solve", "read", "verify"]
     assert result.clocks == bl.solve(GIVEN, tol=1e-4).clocks
+
+
+def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
+    """With the package itself: its ``Bitstream`` and ``MMIO`` carry a solve, and the stand-in is called as they are."""
+    python = os.environ.get("PYNQ_PYTHON", "")
+    if not python and importlib.util.find_spec("pynq"):
+        python = sys.executable
+    if not python:
+        pytest.skip("PYNQ needs NumPy 1: name an interpreter that has it, Numba and Amaranth in PYNQ_PYTHON")
+    done = subprocess.run(
+        [python, str(Path(__file__).with_name("pynq_package.py"))], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["same_bits"]
+    module = fake_pynq(Fabric(SIZES))
+    assert len(told["signatures"]) == 8
+    for name, parameters in told["signatures"].items():
+        kind, _, method = name.replace("write_mm", "write").partition(".")
+        mine = inspect.signature(getattr(getattr(module, kind), method)).parameters.values()
+        assert [[p.name, "" if p.default is p.empty else repr(p.default)] for p in mine] == parameters, name
