@@ -137,22 +137,41 @@ class Fabric:
 REGISTERS_AT, TABLES_AT = 0xA000_0000, 0xA400_0000
 
 
-def hwh(registers: int, tables: int, tables_bytes: int, name: str = "beltline") -> str:
-    """A hardware handoff, as far as it is read here."""
+def hwh(registers: int, tables: int, tables_bytes: int, kind: str = "MEMORY") -> str:
+    """A hardware handoff with what PYNQ reads of one, the tables being of that ``kind`` to Vivado."""
+    clocks = "".join(
+        f'<PARAMETER NAME="{name}" VALUE="{value}"/>'
+        for i in range(4)
+        for name, value in (
+            (f"PSU__FPGA_PL{i}_ENABLE", 1),
+            (f"PSU__CRL_APB__PL{i}_REF_CTRL__DIVISOR0", 10),
+            (f"PSU__CRL_APB__PL{i}_REF_CTRL__DIVISOR1", 1),
+            (f"PSU__CRL_APB__PL{i}_REF_CTRL__SRCSEL", "IOPLL"),
+        )
+    )
+
+    def bus(name: str, role: str) -> str:
+        kind = "xilinx.com:interface:aximm:1.0"
+        return f'<BUSINTERFACE NAME="{name}" TYPE="{role}" VLNV="{kind}"><PORTMAPS/></BUSINTERFACE>'
 
     def part(interface: str, base: int, size: int, kind: str) -> str:
+        block = "reg0" if kind == "REGISTER" else "mem0"
         return (
-            f'<MEMRANGE ADDRESSBLOCK="reg0" BASENAME="C_BASEADDR" BASEVALUE="0x{base:08X}" HIGHNAME="C_HIGHADDR" '
-            f'HIGHVALUE="0x{base + size - 1:08X}" INSTANCE="{name}" MASTERBUSINTERFACE="M_AXI_HPM0_FPD" '
+            f'<MEMRANGE ADDRESSBLOCK="{block}" BASENAME="C_BASEADDR" BASEVALUE="0x{base:08X}" HIGHNAME="C_HIGHADDR" '
+            f'HIGHVALUE="0x{base + size - 1:08X}" INSTANCE="beltline" MASTERBUSINTERFACE="M_AXI_HPM0_FPD" '
             f'MEMTYPE="{kind}" SLAVEBUSINTERFACE="{interface}"/>'
         )
 
     return (
-        '<?xml version="1.0" encoding="UTF-8" standalone="no" ?>\n<EDKSYSTEM><MODULES>'
-        '<MODULE FULLNAME="/ps" INSTANCE="ps" MODTYPE="zynq_ultra_ps_e"><MEMORYMAP>'
-        + part("s_axi_registers", registers, 4096, "REGISTER")
-        + part("S_AXI_TABLES", tables, tables_bytes, "MEMORY")
-        + "</MEMORYMAP></MODULE></MODULES></EDKSYSTEM>"
+        '<?xml version="1.0" encoding="UTF-8" standalone="no" ?>\n'
+        '<EDKSYSTEM><SYSTEMINFO NAME="design"/><EXTERNALPORTS/><EXTERNALINTERFACES/><MODULES>'
+        '<MODULE FULLNAME="/ps" INSTANCE="ps" MODTYPE="zynq_ultra_ps_e" VLNV="xilinx.com:ip:zynq_ultra_ps_e:3.5">'
+        f"<PARAMETERS>{clocks}</PARAMETERS><PORTS/><BUSINTERFACES>{bus('M_AXI_HPM0_FPD', 'MASTER')}</BUSINTERFACES>"
+        f"<MEMORYMAP>{part('s_axi_registers', registers, 4096, 'REGISTER')}"
+        f"{part('s_axi_tables', tables, tables_bytes, kind)}</MEMORYMAP></MODULE>"
+        '<MODULE FULLNAME="/beltline" INSTANCE="beltline" MODTYPE="beltline" VLNV="beltline:user:beltline:1.0">'
+        f"<PARAMETERS/><PORTS/><BUSINTERFACES>{bus('s_axi_registers', 'SLAVE')}{bus('s_axi_tables', 'SLAVE')}"
+        "</BUSINTERFACES></MODULE></MODULES></EDKSYSTEM>"
     )
 
 

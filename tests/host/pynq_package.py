@@ -15,11 +15,11 @@ sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]
 
 import numpy as np  # noqa: E402
 import pynq  # noqa: E402
-from host_boards import REGISTERS_AT, TABLES_AT, Fabric  # noqa: E402
+from host_boards import REGISTERS_AT, TABLES_AT, Fabric, hwh  # noqa: E402
 from host_fakes import problem  # noqa: E402
 
 import host.devices.lock  # noqa: E402
-from host.devices.pynq import open_pynq  # noqa: E402
+from host.devices.pynq import REGISTERS_INTERFACE, TABLES_INTERFACE, address, open_pynq  # noqa: E402
 from host.driver import run  # noqa: E402
 from host.formats import fixed_point  # noqa: E402
 from hw.parameters import MachineParameters  # noqa: E402
@@ -82,5 +82,30 @@ def solve() -> bool:
     return bool((done.value == model.value).all() and (done.policy == model.policy).all() and fabric.guards_hold())
 
 
+def listed(kind: str) -> list[list[int]]:
+    """Where the interfaces are according to what PYNQ makes of a handoff, and which of them it lists itself."""
+    from pynqmetadata.frontends import Metadata
+
+    try:
+        from pynqmetadata.views.runtime.runtime_metadata_parser import RuntimeMetadataParser
+    except ImportError:
+        from pynq.metadata.runtime_metadata_parser import RuntimeMetadataParser
+    with tempfile.TemporaryDirectory() as directory:
+        handoff = Path(directory) / "beltline.hwh"
+        handoff.write_text(hwh(REGISTERS_AT, TABLES_AT, 1 << 16, kind))
+        overlay = RuntimeMetadataParser(Metadata(input=str(handoff)))
+        overlay.bitfile_name = str(handoff.with_suffix(".bit"))
+        return [list(address(overlay, name)) for name in (REGISTERS_INTERFACE, TABLES_INTERFACE)]
+
+
 warnings.simplefilter("ignore")
-print(json.dumps({"version": pynq.__version__, "signatures": {n: signature(n) for n in CALLED}, "same_bits": solve()}))
+print(
+    json.dumps(
+        {
+            "version": pynq.__version__,
+            "signatures": {n: signature(n) for n in CALLED},
+            "same_bits": solve(),
+            "listed": [listed(k) for k in ("MEMORY", "REGISTER")],
+        }
+    )
+)

@@ -499,13 +499,13 @@ def test_pynq_with_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         module.calls.clear()
         device = open_device("pynq", interrupt="beltline/interrupt")
         result = bl.solve(GIVEN, device=device, tol=1e-6)
-        assert ("interrupt", "beltline/interrupt") in module.calls
         assert device.read_register("INTERRUPT") == 1
         reads = fabric.status_reads
         device.write_register("SWEEP_LIMIT", 2**32 - 1)
         device.write_register("EPSILON", 0)
         device.write_register("COMMAND", Command.RUN)
         assert not device.wait(0.3)
+        assert ("interrupt", "beltline/interrupt") in module.calls
         # One look at the status for each tenth of a second, and not one every 2 ms.
         assert fabric.status_reads - reads < 20
         device.write_register("COMMAND", Command.STOP)
@@ -808,6 +808,7 @@ def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
     assert told["same_bits"]
+    assert told["listed"] == 2 * [[[REGISTERS_AT, 4096], [TABLES_AT, 1 << 16]]]
     module = fake_pynq(Fabric(SIZES))
     assert len(told["signatures"]) == 8
     for name, parameters in told["signatures"].items():
