@@ -38,6 +38,7 @@ FPGA_BAR_PER_PF_MAX = 5
 BURST_CAPABLE = 1
 AFI_ID_STR_MAX = 64
 FPGA_STATUS_LOADED = 0
+FPGA_ERR_PCI_MISSING = 20
 METRICS_BYTES = 504
 
 
@@ -147,10 +148,11 @@ def library() -> Any:
     return loaded
 
 
-def _check(fpga: Any, code: int, slot: int, doing: str) -> None:
+def _check(fpga: Any, code: int, slot: int | None, doing: str) -> None:
     if code:
         text = (fpga.fpga_mgmt_strerror(code) or b"unknown error").decode("ascii", "replace")
-        raise DeviceError(f"device 'f2', slot {slot}: {doing} failed: {text} ({code})")
+        where = "" if slot is None else f", slot {slot}"
+        raise DeviceError(f"device 'f2'{where}: {doing} failed: {text} ({code})")
 
 
 @contextlib.contextmanager
@@ -169,11 +171,14 @@ def slots(fpga: Any = None) -> list[tuple[int, ResourceMap]]:
     Raises
     ------
     DeviceError
-        There is no library, or no slot.
+        There is no library, or it cannot say.
     """
     fpga = fpga or library()
     specs = (SlotSpec * FPGA_SLOT_MAX)()
-    _check(fpga, fpga.fpga_pci_get_all_slot_specs(specs, FPGA_SLOT_MAX), 0, "looking for slots")
+    code = fpga.fpga_pci_get_all_slot_specs(specs, FPGA_SLOT_MAX)
+    if code == FPGA_ERR_PCI_MISSING:
+        return []
+    _check(fpga, code, None, "looking for slots")
     # A cleared slot has no application, but always its management.
     return [(slot, spec.map[FPGA_APP_PF]) for slot, spec in enumerate(specs) if spec.map[FPGA_MGMT_PF].vendor_id]
 

@@ -308,7 +308,7 @@ STATUS_AT, IDS_AT, SPEC_AT, SHELL_AT, MAP_BYTES, SPEC_BYTES, INFO_BYTES = 0, 12,
 BURSTABLE_AT, SIZES_AT, FUNCTIONS = 13, 18, 2
 """Byte offsets in the structures of those headers, printed by a C program that includes them."""
 
-SOFTWARE_PROBLEM, AFI_INVALID, INVALID = 24, 5, -22
+SOFTWARE_PROBLEM, AFI_INVALID, PCI_MISSING, INVALID = 24, 5, 20, -22
 KNOWN_AFI, SHELL = "agfi-0123456789abcdef0", 0x1116_2427
 
 
@@ -414,6 +414,8 @@ class FakeFpga:
         return 0
 
     def _fpga_pci_get_all_slot_specs(self, specs: int, size: int) -> int:
+        if not self.fabrics:
+            return PCI_MISSING
         for slot in range(size):
             ctypes.memmove(specs + SPEC_BYTES * slot, self._map(slot, 0) + self._map(slot, 1), SPEC_BYTES)
         return 0
