@@ -8,10 +8,12 @@
 from host import __version__
 from host.checks import ProblemError
 from host.devices import DeviceError
+from host.euler import euler_errors, euler_report
 from host.markov import tauchen
 from host.models import rbc
 from host.problem import Problem
 from host.result import Result, load
+from host.simulation import impulse_response, moments, simulate, stationary_distribution
 from host.solve import solve
 
 __all__ = [
@@ -20,9 +22,15 @@ __all__ = [
     "ProblemError",
     "Result",
     "__version__",
+    "euler_errors",
+    "euler_report",
+    "impulse_response",
     "load",
+    "moments",
     "rbc",
+    "simulate",
     "solve",
+    "stationary_distribution",
     "tauchen",
 ]
 
