@@ -61,8 +61,8 @@ def euler_errors(result: Result) -> Array:
         raise ProblemError(f"result must be a Result, not {shown(result)}")
     problem = result.problem
     if problem.marginal_wealth is None:
-        raise ProblemError("Euler equation errors need the problem's marginal_wealth, dW/dx, which it does not have")
-    usable(result, "Euler equation errors")
+        raise ProblemError("an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have")
+    usable(result, "an Euler equation error")
     consumption = problem.wealth - result.policy_values
     if problem.horizon is None:
         return _errors(problem, problem.marginal_wealth, consumption, consumption, result.policy)

@@ -8,6 +8,7 @@ interpolated, so that what is measured is what was solved. Tables of a period ar
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,14 +24,14 @@ from host.result import Result
 
 Array = NDArray[np.float64]
 
-MEETING = 1e-10
+MEETING = 1e-12
 """Total variation distance at which distributions started from the two ends of the grid count as one."""
 
-CHECK_EVERY = 100
-"""Periods between two looks at that distance."""
+PATIENCE = 200
+"""Steps, one after the other, without any fall of that distance, after which there is no hope of one."""
 
-PATIENCE = 20
-"""Looks, one after the other, without any fall of that distance, after which there is no hope of one."""
+STAY_LIMIT = 1 - 2.0**-12
+"""Largest probability of staying that is summed over stays of any length: a state that is never left has no end."""
 
 PERIODS_LIMIT = 10**8
 """Largest number of simulated periods, so that a mistyped number is refused and not allocated."""
@@ -43,6 +44,24 @@ def _push(mass: Array, policy: NDArray[np.int32], moved: Array) -> None:
     for x in range(points):
         for s in range(states):
             moved[policy[x, s], s] += mass[x, s]
+
+
+@njit(cache=True)
+def _stay(mass: Array, policy: NDArray[np.int32], stay: float) -> Array:
+    """``sum_n (stay P)^n mass`` for each row of ``mass``, ``P`` carrying it to where the policy takes it.
+
+    By ``(1 + stay P) (1 + stay^2 P^2) (1 + stay^4 P^4) ...``: a stay of thousands of periods is a dozen steps.
+    """
+    points = policy.size
+    target, weight = policy.copy(), stay
+    while weight > 2.0**-60:
+        carried = mass.copy()
+        for row in range(mass.shape[0]):
+            for x in range(points):
+                carried[row, target[x]] += weight * mass[row, x]
+        mass = carried
+        target, weight = target[target], weight * weight
+    return mass
 
 
 @njit(cache=True)
@@ -202,12 +221,16 @@ def chain_distribution(transition: Array) -> Array:
 def stationary_distribution(result: Result) -> Array:
     """Return the share of time that the economy spends in each state in the long run, ``(N_k, N_z)``, adding up to 1.
 
-    Two distributions, one with all mass at the lowest and one at the highest ``x``, both with the chain's stationary
-    distribution of ``s``, are carried forward by the policy and the chain until they meet, within ``MEETING`` in total
-    variation. The policy is non-decreasing in ``x``, so that of two economies with the same shocks the one that starts
-    richer stays at least as rich: what starts anywhere between the two ends between them, and the distribution where
-    they meet is the only stationary one (Hopenhayn and Prescott 1992). Their average is returned; carrying mass from
-    grid point to grid point is exact but for rounding, there is no sampling in it.
+    The stationary ``mu`` solves ``mu_s = sum_t Q(t, s) P_t mu_t``, where ``P_t`` carries mass from ``x`` to
+    ``policy(x, t)``. It is found by iterating
+
+        mu_s  <-  (1 - Q(s, s) P_s)^-1 sum_(t != s) Q(t, s) P_t mu_t,
+
+    one visit of a state a step, however long it lasts, from two starts: all mass at the lowest and all mass at the
+    highest ``x``, both with the chain's stationary distribution of ``s``. The policy is non-decreasing in ``x``, so the
+    steps keep the order of the two, and any stationary distribution stays between them; where they meet, within
+    ``MEETING`` in total variation, it is the only one (Hopenhayn and Prescott 1992). Their average is returned. Mass is
+    carried from grid point to grid point, so there is no error but that and rounding, and no sampling.
 
     Raises
     ------
@@ -222,27 +245,32 @@ def stationary_distribution(result: Result) -> Array:
     """
     problem = followed(result, "a stationary distribution")
     weights = chain_distribution(problem.transition)
+    stays = np.minimum(np.diag(problem.transition), STAY_LIMIT)
+    moves = problem.transition - np.diag(stays)
     low, high = np.zeros((2, problem.points, problem.states))
     low[0], high[-1] = weights, weights
-    moved = np.empty_like(low)
-    best, looks, periods = np.inf, 0, 0
-    while looks < PATIENCE:
-        for _ in range(CHECK_EVERY):
-            for mass in (low, high):
-                moved[:] = 0.0
-                _push(mass, result.policy, moved)
-                np.matmul(moved, problem.transition, out=mass)
-        periods += CHECK_EVERY
+    policies = np.ascontiguousarray(result.policy.T)
+    best, waited = np.inf, 0
+    while waited < PATIENCE:
+        entering = np.empty((2, problem.points, problem.states))
+        for i, mass in enumerate((low, high)):
+            moved = np.zeros_like(mass)
+            _push(mass, result.policy, moved)
+            np.matmul(moved, moves, out=entering[i])
+        for s in range(problem.states):
+            both = _stay(np.ascontiguousarray(entering[:, :, s]), policies[s], float(stays[s]))
+            # What enters sums to this but for rounding, which would grow from step to step.
+            both *= weights[s] / np.maximum(both.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+            low[:, s], high[:, s] = both
         distance = 0.5 * float(np.abs(high - low).sum())
         if distance <= MEETING:
-            both = low + high
-            return np.asarray(both / both.sum())
-        best, looks = (distance, 0) if distance < 0.999 * best else (best, looks + 1)
+            mean = low + high
+            return np.asarray(mean / mean.sum())
+        best, waited = (distance, 0) if distance < 0.999 * best else (best, waited + 1)
     means = [float(problem.grid @ mass.sum(axis=1)) for mass in (low, high)]
     raise ProblemError(
         f"on this grid of {problem.points:,} points the long run depends on the start: the mean of {problem.asset} "
-        f"is {means[0]:.6g} from the lowest point and {means[1]:.6g} from the highest after {periods:,} periods, "
-        f"so use a finer grid"
+        f"is {means[0]:.6g} from the lowest point and {means[1]:.6g} from the highest, so use a finer grid"
     )
 
 
@@ -254,7 +282,7 @@ class Moments:
     ----------
     names : tuple of str
     mean, std : dict of str to float
-        In the variable's units.
+        In the variable's units; a deviation that rounding or :data:`MEETING` may have made is 0.
     autocorrelation : dict of str to float
         With its own value one period later; nan for what does not move.
     correlation : dict of str to float
@@ -329,7 +357,7 @@ def moments(
     """
     if how not in ("exact", "simulation"):
         raise ProblemError(f"how must be 'exact' or 'simulation', not {shown(how)}")
-    problem = followed(result, "moments")
+    problem = followed(result, "a table of moments")
     with warnings.catch_warnings():
         # It was warned of already.
         warnings.simplefilter("ignore")
@@ -344,6 +372,8 @@ def moments(
             def ahead(values: Array) -> Array:
                 return np.take_along_axis(values @ problem.transition.T, points, axis=0)
 
+            # What does not move may have this deviation from mass that has not arrived yet.
+            noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}
             text = "Exact: expectations under the stationary distribution of the policy on the grid."
         else:
             periods = whole(
@@ -351,6 +381,7 @@ def moments(
             )
             path = simulate(result, periods, burn_in, seed)
             tables = path.series
+            noise = {name: 1e-12 * float(np.abs(values).max()) for name, values in tables.items()}
             text = f"Simulated: {periods:,} periods after {burn_in:,} that were dropped, seed {seed}."
 
             def mean(values: Array) -> float:
@@ -360,13 +391,13 @@ def moments(
                 # Zero adds nothing where there is no next period; the sum is divided by all periods, as is usual.
                 return np.append(values[1:], 0.0)
 
-    return _moments(problem, result, tables, mean, ahead, text)
+    return _moments(result, tables, noise, mean, ahead, text)
 
 
 def _moments(
-    problem: Problem,
     result: Result,
     tables: Mapping[str, Array],
+    noise: Mapping[str, float],
     mean: Callable[[Array], float],
     ahead: Callable[[Array], Array],
     how: str,
@@ -375,8 +406,7 @@ def _moments(
     means = {name: mean(values) for name, values in tables.items()}
     gaps = {name: values - means[name] for name, values in tables.items()}
     std = {name: float(np.sqrt(mean(gap**2))) for name, gap in gaps.items()}
-    # What is constant has rounding for a deviation.
-    std = {name: 0.0 if value <= 1e-12 * abs(means[name]) else value for name, value in std.items()}
+    std = {name: 0.0 if value <= noise[name] else value for name, value in std.items()}
     return Moments(
         names=tuple(tables),
         mean=means,
