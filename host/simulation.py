@@ -89,7 +89,8 @@ def followed(result: Result, what: str) -> Problem:
         raise ProblemError(f"result must be a Result, not {shown(result)}")
     problem = result.problem
     if problem.horizon is not None:
-        raise ProblemError(f"{what} needs an infinite horizon, and this problem has {problem.horizon} ages")
+        ages = f"{problem.horizon} age{'' if problem.horizon == 1 else 's'}"
+        raise ProblemError(f"{what} needs an infinite horizon, and this problem has {ages}")
     usable(result, what, stacklevel=4)
     return problem
 
