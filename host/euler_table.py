@@ -21,7 +21,7 @@ GRIDS = tuple(2**p for p in range(4, 17))
 """The paper's."""
 
 PUBLISHED = {16: -3.8, 65_536: -5.8}
-"""What the paper reports, to the digit that we can vouch for."""
+"""About what the paper's table has at its two ends."""
 
 SEEDS = 20
 """Paths, of which the first is the table's; the others say how much a path matters."""

@@ -38,12 +38,19 @@ PERIODS_LIMIT = 10**8
 
 
 @njit(cache=True)
-def _push(mass: Array, policy: NDArray[np.int32], moved: Array) -> None:
-    """Add each state's mass to where its policy takes it."""
+def _carry(mass: Array, policy: NDArray[np.int32], chain: Array) -> Array:
+    """One period on: each state's mass to where its policy takes it, then along the rows of ``chain``."""
     points, states = mass.shape
+    moved = np.zeros((points, states))
     for x in range(points):
         for s in range(states):
             moved[policy[x, s], s] += mass[x, s]
+    ahead = np.zeros((points, states))
+    for x in range(points):
+        for s in range(states):
+            for t in range(states):
+                ahead[x, t] += moved[x, s] * chain[s, t]
+    return ahead
 
 
 @njit(cache=True)
@@ -253,11 +260,7 @@ def stationary_distribution(result: Result) -> Array:
     policies = np.ascontiguousarray(result.policy.T)
     best, waited = np.inf, 0
     while waited < PATIENCE:
-        entering = np.empty((2, problem.points, problem.states))
-        for i, mass in enumerate((low, high)):
-            moved = np.zeros_like(mass)
-            _push(mass, result.policy, moved)
-            np.matmul(moved, moves, out=entering[i])
+        entering = np.stack([_carry(mass, result.policy, moves) for mass in (low, high)])
         for s in range(problem.states):
             both = _stay(np.ascontiguousarray(entering[:, :, s]), policies[s], float(stays[s]))
             # What enters sums to this but for rounding, which would grow from step to step.
@@ -538,12 +541,9 @@ def _expected(result: Result, tables: Mapping[str, Array], assets: Array, state:
     problem = result.problem
     mass = np.zeros((problem.points, problem.states))
     mass[:, state] = assets
-    moved = np.empty_like(mass)
     stacked = np.stack([np.ascontiguousarray(table).ravel() for table in tables.values()])
     paths = np.empty((len(tables), periods))
     for t in range(periods):
         paths[:, t] = stacked @ mass.ravel()
-        moved[:] = 0.0
-        _push(mass, result.policy, moved)
-        np.matmul(moved, problem.transition, out=mass)
+        mass = _carry(mass, result.policy, problem.transition)
     return dict(zip(tables, paths, strict=True))
