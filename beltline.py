@@ -8,12 +8,14 @@
 from host import __version__
 from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
+from host.euler import euler_errors, euler_report
 from host.markov import tauchen
 from host.models import rbc
 from host.problem import Problem
 from host.result import Result, load
 from host.session import Session
-from host.session import Session as open
+from host.session import open_session as open
+from host.simulation import impulse_response, moments, simulate, stationary_distribution
 from host.solve import solve
 
 __all__ = [
@@ -26,10 +28,16 @@ __all__ = [
     "Result",
     "Session",
     "__version__",
+    "euler_errors",
+    "euler_report",
+    "impulse_response",
     "load",
+    "moments",
     "open",
     "rbc",
+    "simulate",
     "solve",
+    "stationary_distribution",
     "tauchen",
 ]
 

@@ -1,13 +1,14 @@
 """The command line, ``beltline``.
 
-Exit codes: 0 solved; 1 not solved (what there is was still written), or a file could not be written; 2 refused before
-any work; 130 interrupted, nothing written.
+Exit codes: 0 solved; 1 not solved (what there is was still written), or a file could not be read or written; 2 refused
+before any work; 130 interrupted, nothing written. A plot of a result that is not solved is drawn, and is exit code 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
@@ -17,10 +18,11 @@ from host import __version__
 from host.bench import BUDGET, GRIDS, bench, markdown
 from host.checks import ProblemError
 from host.devices import DEVICES, REFERENCES, DeviceError
-from host.files import check_target
 from host.inventory import inventory, table
 from host.models import rbc
-from host.plot import SUFFIXES, check_plot
+from host.plot import SUFFIXES, check_kind, check_plot
+from host.result import SUFFIXES as FILES
+from host.result import check_out, load
 from host.solve import solve
 
 REFUSED = 2
@@ -70,11 +72,37 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
     output = solving.add_argument_group("output")
-    output.add_argument("--out", type=Path, metavar="FILE.npz", help="write value, policy and tables to this file")
+    output.add_argument(
+        "--out", type=Path, metavar="FILE.npz", help=f"write value, policy and tables to this file ({', '.join(FILES)})"
+    )
     output.add_argument(
         "--plot", type=Path, metavar="FILE.png", help=f"draw value and policy to this file ({', '.join(SUFFIXES)})"
     )
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
+    drawing = commands.add_parser(
+        "plot",
+        help="draw a saved result",
+        description="Draw a figure of a result that was saved, and say where it is.",
+        epilog="Exit code 0: drawn; 1: drawn, but the result is not solved, or a file cannot be read or written; "
+        "2: refused; 130: interrupted.",
+        allow_abbrev=False,
+    )
+    drawing.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
+    drawing.add_argument(
+        "--kind",
+        default="policy",
+        metavar="NAME",
+        help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
+        "response to a step of the exogenous state (default %(default)s)",
+    )
+    drawing.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE.png",
+        help=f"draw to this file ({', '.join(SUFFIXES)}), replacing it; by default a .png beside FILE, "
+        "with -NAME after its name for other kinds than policy, if there is none yet",
+    )
+    drawing.add_argument("--quiet", action="store_true", help="do not print where the figure is")
     timing = commands.add_parser(
         "bench",
         help="time every device and method here",
@@ -111,10 +139,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return int(stop.code or 0)
     name = f"beltline {given.command}"
     try:
-        if given.command == "devices":
-            print(table(inventory()), end="")
-            return 0
-        return _bench(given) if given.command == "bench" else _solve(given)
+        return {"solve": _solve, "plot": _plot, "devices": _devices, "bench": _bench}[given.command](given)
     except (ProblemError, DeviceError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return REFUSED
@@ -124,6 +149,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return INTERRUPTED
+
+
+def _devices(given: argparse.Namespace) -> int:
+    print(table(inventory()), end="")
+    return 0
 
 
 def _bench(given: argparse.Namespace) -> int:
@@ -142,9 +172,30 @@ def _bench(given: argparse.Namespace) -> int:
     return 0 if all(row["agrees"] for row in result["rows"]) else 1
 
 
+def _plot(given: argparse.Namespace) -> int:
+    check_kind(given.kind)
+    out = given.out
+    if out is None:
+        out = given.file.with_name(given.file.stem + ("" if given.kind == "policy" else f"-{given.kind}") + ".png")
+        if out.exists():
+            raise ProblemError(f"{str(out)!r} exists already; name it with --out to replace it")
+    check_plot(out)
+    result = load(given.file)
+    with warnings.catch_warnings():
+        # Said below, in one sentence and with the file's name.
+        warnings.simplefilter("ignore")
+        result.plot(out, given.kind)
+    if not given.quiet:
+        print(out)
+    if not result.success:
+        print(f"beltline plot: {str(given.file)!r} is not solved: {result.message}", file=sys.stderr)
+        return 1
+    return 0
+
+
 def _solve(given: argparse.Namespace) -> int:
     if given.out is not None:
-        check_target("out", given.out, (".npz",))
+        check_out(given.out)
     if given.plot is not None:
         check_plot(given.plot)
     if given.model not in MODELS:

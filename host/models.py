@@ -82,6 +82,7 @@ def rbc(
         capital = np.linspace(0.95 * steady[0], 1.05 * steady[-1], grid)
         output = z * capital[:, None] ** alpha
         wealth = output + (1 - delta) * capital[:, None]
+        marginal_wealth = alpha * z * capital[:, None] ** (alpha - 1) + (1 - delta)
         consumption = z * steady**alpha - delta * steady
     if not (np.isfinite(wealth).all() and steady[0] > 0):
         raise ProblemError(
@@ -103,4 +104,9 @@ def rbc(
         name="RBC",
         asset="capital k",
         labels=tuple(f"z = {value:.4f}" for value in z),
+        marginal_wealth=marginal_wealth,
+        output=output,
+        shock="productivity z",
+        shock_values=z,
+        parameters={"alpha": alpha, "delta": delta, "rho": rho, "sigma": sigma, "width": width},
     )

@@ -1,25 +1,36 @@
-"""Value and policy as a figure."""
+"""Results as figures."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from host.checks import ProblemError
+from host.checks import ProblemError, shown
+from host.euler import euler_errors, log10_errors
 from host.files import check_target, replacing
+from host.problem import Problem
+from host.simulation import impulse_response, stationary_distribution
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from host.result import Result
+
+    Draw = Callable[[Figure], None]
+    Colour = tuple[float, ...]
 
 SUFFIXES = (".png", ".pdf", ".svg")
 """File types that plots are written as."""
 
 LEGEND_ROWS = 8
 """States a legend names before it only names some of them."""
+
+INTERVALS = 120
+"""Intervals of the density of the stationary distribution."""
 
 
 def check_plot(path: str | os.PathLike[str] | None) -> None:
@@ -38,62 +49,189 @@ def check_plot(path: str | os.PathLike[str] | None) -> None:
         raise ProblemError("a plot needs the Python package matplotlib, which is not installed") from None
 
 
-def plot(result: Result, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw value and policy of ``result`` against ``x``, one line a state; of the first age, with a horizon.
+def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+    """Draw a figure of ``result``, and write it if a ``path`` is given.
 
-    The policy is drawn as saving, ``x' - x``: on a grid as fine as these ``x'`` itself cannot be told from the
-    45-degree line.
+    ``"policy"``: value and policy against ``x``, one line a state; of the first age, with a horizon. The policy is
+    drawn as saving, ``x' - x``: on a grid as fine as these ``x'`` itself cannot be told from the 45-degree line.
+
+    ``"euler"``: Euler equation errors (:func:`host.euler.euler_errors`) at every grid point, one colour a state; of the
+    first age, with a horizon.
+
+    ``"distribution"``: the stationary distribution of ``x`` (:func:`host.simulation.stationary_distribution`) as a
+    density, and each state's part of it.
+
+    ``"irf"``: :func:`host.simulation.impulse_response` with its defaults, in per cent of the baseline.
 
     Parameters
     ----------
     result
     path
         Where to write the figure, if anywhere. Nothing is shown on a screen then.
+    kind
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, or matplotlib is not installed.
+        ``path`` is no place for a figure, ``kind`` is not known, ``result`` has no such figure, or matplotlib is not
+        installed.
     """
+    check_kind(kind)
     check_plot(path)
-    from matplotlib import colormaps
+    # Before a window opens: these may refuse.
+    draw = KINDS[kind](result)
     from matplotlib.figure import Figure
 
-    problem = result.problem
     if path is None:
         from matplotlib import pyplot
 
         figure = pyplot.figure(figsize=(10, 4.5), layout="constrained")
     else:
         figure = Figure(figsize=(10, 4.5), dpi=150, layout="constrained")
-    value, saving = result.value, result.policy_values - problem.grid[:, None]
-    title = f"{problem.name}: {problem.points:,} grid points, {problem.states} states"
-    if problem.horizon is not None:
-        value, saving = value[0], saving[0]
-        title += f", first of {problem.horizon} ages"
-    if not result.success:
-        title += f" ({result.status})"
-    left, right = figure.subplots(1, 2)
-    unit = "" if problem.asset == "x" else ", units of the good"
-    colours = colormaps["viridis"](np.linspace(0.0, 0.88, problem.states))
-    named = set(np.linspace(0, problem.states - 1, min(problem.states, LEGEND_ROWS)).round().astype(int).tolist())
-    for s in range(problem.states):
-        label = (problem.labels[s] if problem.labels else f"state {s}") if s in named else None
-        left.plot(problem.grid, value[:, s], color=colours[s], label=label, linewidth=1.4)
-        right.plot(problem.grid, saving[:, s], color=colours[s], label=label, linewidth=1.4)
-    right.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
-    left.set_title("Value")
-    left.set_ylabel("V(x, s), units of utility")
-    right.set_title("Policy, as saving")
-    right.set_ylabel(f"x' - x{unit}")
-    for axes in (left, right):
-        axes.set_xlabel(f"{problem.asset}{unit}")
-        axes.margins(x=0.01)
-        axes.grid(alpha=0.3)
-    # Outside the axes, where it hides no line.
-    figure.legend(*right.get_legend_handles_labels(), loc="outside right center", fontsize="small")
-    figure.suptitle(title)
+    draw(figure)
     if path is not None:
         with replacing(check_target("plot", path, SUFFIXES)) as neighbour:
             figure.savefig(neighbour)
     return figure
+
+
+def check_kind(kind: str) -> None:
+    """Check that there are plots of this kind.
+
+    Raises
+    ------
+    ProblemError
+        There are not.
+    """
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ProblemError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {shown(kind)}")
+
+
+def _unit(problem: Problem) -> str:
+    return "" if problem.asset == "x" else ", units of the good"
+
+
+def _colours(count: int) -> list[Colour]:
+    from matplotlib import colormaps
+
+    return [tuple(colour) for colour in colormaps["viridis"](np.linspace(0.0, 0.88, count)).tolist()]
+
+
+def _labels(problem: Problem) -> list[str | None]:
+    """What the legend calls each state; None for those that it leaves out."""
+    named = set(np.linspace(0, problem.states - 1, min(problem.states, LEGEND_ROWS)).round().astype(int).tolist())
+    labels = problem.labels or [f"state {s}" for s in range(problem.states)]
+    return [label if s in named else None for s, label in enumerate(labels)]
+
+
+def _finish(figure: Figure, axes: Sequence[Axes], legend: Axes, title: str) -> None:
+    for each in axes:
+        each.margins(x=0.01)
+        each.grid(alpha=0.3)
+    # Outside the axes, where it hides no line.
+    figure.legend(*legend.get_legend_handles_labels(), loc="outside right center", fontsize="small")
+    figure.suptitle(title)
+
+
+def _title(result: Result) -> str:
+    problem = result.problem
+    title = f"{problem.name}: {problem.points:,} grid points, {problem.states} states"
+    if problem.horizon is not None:
+        title += f", first of {problem.horizon} ages"
+    return title if result.success else f"{title} ({result.status})"
+
+
+def _policy(result: Result) -> Draw:
+    problem = result.problem
+    value, saving = result.value, result.policy_values - problem.grid[:, None]
+    if problem.horizon is not None:
+        value, saving = value[0], saving[0]
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for s, (colour, label) in enumerate(zip(_colours(problem.states), _labels(problem), strict=True)):
+            left.plot(problem.grid, value[:, s], color=colour, label=label, linewidth=1.4)
+            right.plot(problem.grid, saving[:, s], color=colour, label=label, linewidth=1.4)
+        right.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
+        left.set_title("Value")
+        left.set_ylabel("V(x, s), units of utility")
+        right.set_title("Policy, as saving")
+        right.set_ylabel(f"x' - x{_unit(problem)}")
+        for axes in (left, right):
+            axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        _finish(figure, (left, right), right, _title(result))
+
+    return draw
+
+
+def _euler(result: Result) -> Draw:
+    problem = result.problem
+    errors = log10_errors(euler_errors(result))
+    if problem.horizon is not None:
+        if not errors.shape[0]:
+            raise ProblemError("with one age there is no Euler equation to draw the errors of")
+        errors = errors[0]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        size = 1.2 if problem.points > 2000 else 4
+        for s, (colour, label) in enumerate(zip(_colours(problem.states), _labels(problem), strict=True)):
+            # As pixels in files of vectors, or there would be one object for each of many thousand states.
+            axes.plot(problem.grid, errors[:, s], ".", color=colour, markersize=size, rasterized=True)
+            axes.plot([], [], "o", color=colour, markersize=5, label=label)
+        mean = float(np.nanmean(errors))
+        axes.axhline(mean, color="0.2", linewidth=1.0, linestyle="--", label=f"mean {mean:.2f}")
+        axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        axes.set_ylabel("log10 |Euler equation error|, share of consumption")
+        _finish(figure, (axes,), axes, f"Euler equation errors, {_title(result)}")
+
+    return draw
+
+
+def _distribution(result: Result) -> Draw:
+    problem = result.problem
+    mass = stationary_distribution(result)
+    # Grid points are gathered into intervals: the mass of single ones jumps from one to the next.
+    count = min(problem.points, INTERVALS)
+    edges = np.linspace(problem.grid[0], problem.grid[-1], count + 1)
+    where = np.clip(np.searchsorted(edges, problem.grid, side="right") - 1, 0, count - 1)
+    parts = np.stack([np.bincount(where, mass[:, s], count) for s in range(problem.states)], axis=1)
+    density = parts / np.diff(edges)[:, None]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.stairs(density.sum(axis=1), edges, color="0.8", fill=True, label="all states")
+        for s, (colour, label) in enumerate(zip(_colours(problem.states), _labels(problem), strict=True)):
+            axes.stairs(density[:, s], edges, color=colour, label=label, linewidth=1.4)
+        mean = float(problem.grid @ mass.sum(axis=1))
+        axes.axvline(mean, color="0.4", linewidth=0.8, linestyle="--", label=f"mean {mean:.4g}")
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        axes.set_ylabel(f"density, per {'unit of x' if problem.asset == 'x' else 'unit of the good'}")
+        _finish(figure, (axes,), axes, f"Stationary distribution, {_title(result)}")
+
+    return draw
+
+
+def _irf(result: Result) -> Draw:
+    response = impulse_response(result)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for name in response.names:
+            axes.plot(response.percent(name), label=name, linewidth=1.6)
+        axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--")
+        axes.set_xlabel("periods after the impulse")
+        axes.set_ylabel("per cent of the baseline")
+        _finish(figure, (axes,), axes, response.title)
+
+    return draw
+
+
+KINDS: dict[str, Callable[[Result], Draw]] = {
+    "policy": _policy,
+    "euler": _euler,
+    "distribution": _distribution,
+    "irf": _irf,
+}
+"""What can be drawn of a result. Each computes first, and returns what draws it on a figure."""

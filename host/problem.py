@@ -7,7 +7,10 @@ with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +28,31 @@ HORIZON_LIMIT = 65_536
 
 START_ROUNDING = 2.0**-50
 """Relative error (a few roundings of double precision) that ``start`` may carry without being called non-concave."""
+
+
+RESERVED = frozenset(
+    {"age", "state", "next_state", "value", "policy", "policy_values", "wealth", "transition", "start"}
+    | {"marginal_wealth", "output", "consumption", "investment"}
+)
+"""Names that tables and files have for other things."""
+
+
+def names(asset: str, shock: str) -> tuple[str, str]:
+    """Return ``asset`` and ``shock`` as names that can stand in tables and files.
+
+    In lower case, without the symbol (a last word of one letter), and with underscores for the rest; ``x`` and ``s``
+    where nothing is left or the name is taken.
+    """
+
+    def plain(text: str, otherwise: str) -> str:
+        words = re.sub(r"\W+", " ", text.lower()).split()
+        if len(words) > 1 and len(words[-1]) == 1:
+            words.pop()
+        name = "_".join(words)
+        return name if name.isidentifier() and name not in RESERVED else otherwise
+
+    first, second = plain(asset, "x"), plain(shock, "s")
+    return first, second if second != first else "shock"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,8 +82,19 @@ class Problem:
         What plots call ``x``.
     labels : sequence of N_z str, optional
         What plots call the exogenous states.
+    marginal_wealth : (N_k, N_z) array, optional
+        ``dW/dx (x, s)``, what one more unit of the asset brings, above 0. Euler equation errors need it.
+    output : (N_k, N_z) array, optional
+        Income of the period, ``Y(x, s)``, in units of the good; ``Y`` less consumption is investment. Moments and
+        impulse responses of the two need it.
+    shock : str
+        What reports and plots call ``s``.
+    shock_values : (N_z,) array, optional
+        The exogenous states as numbers, such as productivity, where one number says all of a state.
+    parameters : mapping of str to float, optional
+        What the tables were made from, for the record: nothing is computed from it.
 
-    Arrays are copied to read-only float64.
+    No solver reads ``marginal_wealth``, ``output`` or what follows them. Arrays are copied to read-only float64.
 
     Raises
     ------
@@ -73,6 +112,11 @@ class Problem:
     name: str = "problem"
     asset: str = "x"
     labels: tuple[str, ...] = ()
+    marginal_wealth: NDArray[np.float64] | None = None
+    output: NDArray[np.float64] | None = None
+    shock: str = "s"
+    shock_values: NDArray[np.float64] | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         def keep(name: str, value: object) -> None:
@@ -86,11 +130,14 @@ class Problem:
             keep("horizon", whole("horizon", self.horizon, wanted, lambda ages: 1 <= ages <= HORIZON_LIMIT))
         for name, dimensions in (("grid", 1), ("transition", 2), ("wealth", 2), ("start", 2)):
             keep(name, table(name, getattr(self, name), dimensions))
+        for name, dimensions in (("marginal_wealth", 2), ("output", 2), ("shock_values", 1)):
+            if getattr(self, name) is not None:
+                keep(name, table(name, getattr(self, name), dimensions))
         self._check_grid()
         self._check_transition()
         shape = (self.points, self.states)
-        for name in ("wealth", "start"):
-            given = getattr(self, name).shape
+        for name in ("wealth", "start", "marginal_wealth", "output"):
+            given = shape if getattr(self, name) is None else getattr(self, name).shape
             if given != shape:
                 raise ProblemError(
                     f"{name} must have one row per grid point and one column per exogenous state, "
@@ -98,7 +145,8 @@ class Problem:
                 )
         self._check_wealth()
         self._check_concavity()
-        for name in ("name", "asset"):
+        self._check_facts()
+        for name in ("name", "asset", "shock"):
             if not isinstance(getattr(self, name), str):
                 raise ProblemError(f"{name} must be a string, not {shown(getattr(self, name))}")
         labels = self.labels if isinstance(self.labels, tuple | list) else (None,)
@@ -107,6 +155,13 @@ class Problem:
         if labels and len(labels) != self.states:
             raise ProblemError(f"labels must name all {self.states} exogenous states, not {len(labels)}")
         keep("labels", tuple(labels))
+        if not isinstance(self.parameters, Mapping):
+            raise ProblemError(f"parameters must be a mapping of names to numbers, not {shown(self.parameters)}")
+        for name, value in self.parameters.items():
+            if not isinstance(name, str):
+                raise ProblemError(f"names of parameters must be strings, not {shown(name)}")
+            real(f"parameters[{name!r}]", value, "a finite number", math.isfinite)
+        keep("parameters", {name: float(value) for name, value in self.parameters.items()})
 
     @property
     def points(self) -> int:
@@ -117,6 +172,29 @@ class Problem:
     def states(self) -> int:
         """``N_z``, the number of exogenous states."""
         return self.transition.shape[0]
+
+    @property
+    def asset_name(self) -> str:
+        """``asset`` as a name for tables and files: "capital k" is ``capital``."""
+        return names(self.asset, self.shock)[0]
+
+    @property
+    def shock_name(self) -> str:
+        """``shock`` as a name for tables and files: "productivity z" is ``productivity``."""
+        return names(self.asset, self.shock)[1]
+
+    def _check_facts(self) -> None:
+        if self.marginal_wealth is not None and (self.marginal_wealth <= 0).any():
+            where = first(self.marginal_wealth <= 0)
+            raise ProblemError(
+                f"marginal_wealth must be above 0, but {place('marginal_wealth', where)} is "
+                f"{self.marginal_wealth[where]:.6g}"
+            )
+        if self.shock_values is not None and self.shock_values.size != self.states:
+            raise ProblemError(
+                f"shock_values must have one value for each of the {self.states} exogenous states, "
+                f"not {self.shock_values.size}"
+            )
 
     def _check_grid(self) -> None:
         if self.points < 2:

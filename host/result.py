@@ -7,6 +7,7 @@ import json
 import os
 import textwrap
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.checks import ProblemError
+from host.checks import ProblemError, shown
 from host.files import check_target, replacing
 from host.problem import Problem
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from xarray import Dataset
 
 CLOCK_HZ = 250e6
 """The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
@@ -30,6 +32,10 @@ REPORT_WIDTH = 118
 
 FILE_FORMAT = 1
 """Version of what :meth:`Result.save` writes."""
+
+NETCDF = ".nc"
+SUFFIXES = (".npz", NETCDF)
+"""File types that results are saved as."""
 
 
 class Outcome(enum.StrEnum):
@@ -155,49 +161,72 @@ class Result:
             ("numbers", f"64-bit fixed point, {self.money_bits} fraction bits of money, {self.value_bits} of value"),
         ]
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result and its problem to ``path`` (``.npz``), whole or not at all, and return the path.
+    def to_xarray(self) -> Dataset:
+        """Return value, policy and the problem's tables as an ``xarray.Dataset``, with units and names on everything.
 
-        The arrays ``value``, ``policy``, ``policy_values``, ``grid``, ``wealth``, ``transition`` and ``start`` can be
-        read with ``numpy.load``; ``about`` is JSON with everything else.
+        Dimensions are ``age`` (with a horizon, first age 1), the asset under its own name (``capital``, for example),
+        whose coordinate is the grid, and ``state``, whose coordinate is the labels, or numbers where there are none.
+        ``attrs`` has all that is known about the run; its entry ``about`` is the same as JSON, and makes a file of the
+        dataset one that :func:`load` reads.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            xarray is not installed.
+        """
+        from host.dataset import to_xarray
+
+        return to_xarray(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result and its problem to ``path``, whole or not at all, and return the path.
+
+        ``.npz``: the arrays ``value``, ``policy``, ``policy_values`` and the problem's tables can be read with
+        ``numpy.load``; ``about`` is JSON with everything else. ``.nc``: netCDF-4 of :meth:`to_xarray`.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file, or what writes netCDF is not installed.
         OSError
             The disk refused; nothing is left behind.
         """
-        target = check_target("out", path, (".npz",))
-        problem = self.problem
-        about = {
-            "format": FILE_FORMAT,
-            "result": {name: getattr(self, name) for name in (*_PLAIN, "method")},
-            "problem": {name: getattr(problem, name) for name in _PLAIN_PROBLEM},
-        }
-        arrays: dict[str, Any] = {name: getattr(problem, name) for name in _TABLES}
+        target = check_out(path)
+        if target.suffix.lower() == NETCDF:
+            from host.dataset import write
+
+            with replacing(target) as neighbour:
+                write(self, neighbour)
+            return target
         with replacing(target) as neighbour:
             np.savez_compressed(
                 neighbour,
-                about=np.array(json.dumps(about)),
+                about=np.array(about(self)),
                 value=self.value,
                 policy=self.policy,
                 policy_values=self.policy_values,
-                **arrays,
+                **tables(self.problem),
             )
         return target
 
-    def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Draw value and policy; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write them there.
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+        """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+
+        Parameters
+        ----------
+        path
+        kind
+            ``"policy"``: value and policy. ``"euler"``: Euler equation errors on the grid. ``"distribution"``: the
+            stationary distribution of the asset. ``"irf"``: the response to a step of the exogenous state.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, or matplotlib is not installed.
+            ``path`` is no place for such a file, matplotlib is not installed, or the result has no such figure.
         """
         from host.plot import plot
 
-        return plot(self, path)
+        return plot(self, path, kind)
 
 
 _PLAIN = (
@@ -219,7 +248,70 @@ _PLAIN = (
     "build_hash",
 )
 _PLAIN_PROBLEM = ("beta", "eta", "horizon", "name", "asset", "labels")
+# Files of before these were known lack them.
+_LATER_PROBLEM = ("shock", "parameters")
 _TABLES = ("grid", "wealth", "transition", "start")
+_OPTIONAL_TABLES = ("marginal_wealth", "output", "shock_values")
+
+
+def check_out(path: str | os.PathLike[str]) -> Path:
+    """Return ``path`` if a result can be saved there; nothing is written.
+
+    Raises
+    ------
+    ProblemError
+        It cannot: as :meth:`Result.save`.
+    """
+    target = check_target("out", path, SUFFIXES)
+    if target.suffix.lower() == NETCDF:
+        from host.dataset import check_netcdf
+
+        check_netcdf()
+    return target
+
+
+def about(result: Result) -> str:
+    """Return everything that is no array as JSON."""
+    problem = result.problem
+    return json.dumps(
+        {
+            "format": FILE_FORMAT,
+            "result": {name: getattr(result, name) for name in (*_PLAIN, "method")},
+            "problem": {name: getattr(problem, name) for name in (*_PLAIN_PROBLEM, *_LATER_PROBLEM)},
+        }
+    )
+
+
+def tables(problem: Problem) -> dict[str, Any]:
+    """Return the problem's arrays by name, those that it has."""
+    arrays = {name: getattr(problem, name) for name in (*_TABLES, *_OPTIONAL_TABLES)}
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def restored(path: str, about: str, arrays: Mapping[str, Any]) -> Result:
+    """Return the result that :func:`about` and its arrays describe.
+
+    Raises
+    ------
+    ProblemError
+        They are of another version, or make no problem.
+    KeyError, ValueError, TypeError
+        They are not those of a result.
+    """
+    facts = json.loads(about)
+    if facts["format"] != FILE_FORMAT:
+        raise ProblemError(f"{path!r} has file format {facts['format']}, not {FILE_FORMAT}")
+    known = facts["problem"]
+    problem = Problem(
+        **{name: arrays[name] for name in _TABLES},
+        **{name: arrays[name] for name in _OPTIONAL_TABLES if name in arrays},
+        **{name: known[name] for name in _PLAIN_PROBLEM},
+        **{name: known[name] for name in _LATER_PROBLEM if name in known},
+    )
+    plain = {name: facts["result"][name] for name in _PLAIN}
+    # Files of before there were methods lack it.
+    method = facts["result"].get("method", "")
+    return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, method=method, **plain)
 
 
 def load(path: str | os.PathLike[str]) -> Result:
@@ -228,23 +320,26 @@ def load(path: str | os.PathLike[str]) -> Result:
     Raises
     ------
     ProblemError
-        The file is not one of those.
+        The file is not one of those, or what reads netCDF is not installed.
     OSError
         It cannot be read.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise ProblemError(f"path must be a file name, not {shown(path)}")
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ProblemError(f"path must end in {' or '.join(SUFFIXES)}, not {os.fspath(path)!r}")
+    name = os.fspath(path)
+    if suffix == NETCDF:
+        from host.dataset import check_netcdf, read
+
+        check_netcdf()
     try:
+        if suffix == NETCDF:
+            return restored(name, *read(Path(path)))
         with np.load(path, allow_pickle=False) as file:
-            about = json.loads(str(file["about"]))
-            if about["format"] != FILE_FORMAT:
-                raise ProblemError(f"{str(path)!r} has file format {about['format']}, not {FILE_FORMAT}")
-            tables = {name: file[name] for name in _TABLES}
-            known = about["problem"]
-            problem = Problem(**tables, **{name: known[name] for name in _PLAIN_PROBLEM})
-            plain = {name: about["result"][name] for name in _PLAIN}
-            # Files of before there were methods lack it.
-            method = about["result"].get("method", "")
-            return Result(value=file["value"], policy=file["policy"], problem=problem, method=method, **plain)
+            return restored(name, str(file["about"]), file)
     except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ProblemError):
             raise
-        raise ProblemError(f"{os.fspath(path)!r} is not a file that a result was saved to") from error
+        raise ProblemError(f"{name!r} is not a file that a result was saved to") from error

@@ -91,7 +91,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--tol", "1e-18"], "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits"),
         (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         (["--device", "board"], "device must be one of 'model', 'rtl', 'pynq', 'f2', 'cpu', 'gpu', not 'board'"),
-        (["--out", "a.txt"], "out must end in .npz, not 'a.txt'"),
+        (["--out", "a.txt"], "out must end in .npz or .nc, not 'a.txt'"),
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
         (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
         (["--plot", "no/such/a.png"], "plot 'no/such/a.png' is in a directory that does not exist"),
@@ -151,6 +151,101 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyte
     assert code == 130
     assert capsys.readouterr() == ("", "beltline solve: interrupted\n")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    given = bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
+    return bl.solve(given, tol=1e-6, device="cpu", progress=False).save(tmp_path / "a.npz")
+
+
+def test_solve_writes_netcdf(brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--out", str(tmp_path / "a.nc")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"  written       {tmp_path / 'a.nc'}"
+    assert bl.load(tmp_path / "a.nc").success
+
+
+def test_netcdf_without_its_packages_is_refused_before_any_work(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "h5netcdf", None)
+    assert main([*SMALL, "--out", str(tmp_path / "a.nc")]) == 2
+    sentence = "a netCDF file needs the Python package h5netcdf, which is not installed"
+    assert capsys.readouterr().err.startswith(f"beltline solve: {sentence}")
+    assert brute == []
+
+
+@pytest.mark.parametrize("kind", ["policy", "euler", "distribution", "irf"])
+def test_plot_of_a_saved_result(saved: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    drawn = saved.with_name("a.png" if kind == "policy" else f"a-{kind}.png")
+    assert main(["plot", str(saved), "--kind", kind]) == 0
+    assert capsys.readouterr() == (f"{drawn}\n", "")
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+    assert sorted(os.listdir(saved.parent)) == sorted([drawn.name, "a.npz"])
+    before = drawn.read_bytes()
+    assert main(["plot", str(saved), "--kind", kind]) == 2
+    sentence = f"beltline plot: {str(drawn)!r} exists already; name it with --out to replace it\n"
+    assert capsys.readouterr() == ("", sentence)
+    drawn.write_text("old")
+    assert main(["plot", str(saved), "--kind", kind, "--out", str(drawn), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert len(drawn.read_bytes()) == len(before)
+
+
+def test_plot_of_netcdf(saved: Path, tmp_path: Path) -> None:
+    other = bl.load(saved).save(tmp_path / "b.nc")
+    assert main(["plot", str(other), "--out", str(tmp_path / "b.svg"), "--quiet"]) == 0
+    assert "<svg" in (tmp_path / "b.svg").read_text()
+
+
+@pytest.mark.parametrize("kind", ["policy", "irf"])
+def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    result = bl.solve(
+        bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5), tol=1e-9, max_sweeps=50, device="cpu", progress=False
+    )
+    path = result.save(tmp_path / "a.npz")
+    assert main(["plot", str(path), "--kind", kind, "--out", str(tmp_path / "b.png")]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == f"{tmp_path / 'b.png'}\n"
+    assert printed.err == f"beltline plot: {str(path)!r} is not solved: {result.message}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        ([], 2, "the following arguments are required: FILE"),
+        (["none.npz"], 1, "[Errno 2] No such file or directory: '{}/none.npz'"),
+        (["none.nc"], 1, "[Errno 2] No such file or directory: '{}/none.nc'"),
+        (["a.csv"], 2, "path must end in .npz or .nc, not '{}/a.csv'"),
+        (["text.npz"], 2, "'{}/text.npz' is not a file that a result was saved to"),
+        (["text.nc"], 2, "'{}/text.nc' is not a file that a result was saved to"),
+        (["a.npz", "--kind", "x"], 2, "kind must be one of 'policy', 'euler', 'distribution', 'irf', not 'x'"),
+        (["a.npz", "--out", "a.npz"], 2, "plot must end in .png or .pdf or .svg, not 'a.npz'"),
+        (["a.npz", "--out", "no/a.png"], 2, "plot 'no/a.png' is in a directory that does not exist"),
+        (["a.npz", "--quite"], 2, "unrecognized arguments: --quite"),
+    ],
+)
+def test_plot_is_refused(
+    saved: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, sentence: str
+) -> None:
+    for name in ("text.npz", "text.nc"):
+        saved.with_name(name).write_text("hello")
+    before = sorted(os.listdir(saved.parent))
+    # The file is an absolute path; options' values stay as they are.
+    given = [str(saved.with_name(text)) if i == 0 else text for i, text in enumerate(arguments)]
+    assert main(["plot", *given]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(f"beltline( plot)?: {re.escape(sentence.format(saved.parent))}\n", printed.err)
+    assert sorted(os.listdir(saved.parent)) == before
+
+
+def test_plot_of_what_the_result_has_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coarse = bl.solve(bl.rbc(grid=16), tol=1e-4, device="cpu", progress=False).save(tmp_path / "a.npz")
+    assert main(["plot", str(coarse), "--kind", "irf"]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("beltline plot: on this grid of 16 points the long run depends on the start: ")
+    assert os.listdir(tmp_path) == ["a.npz"]
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:

@@ -57,6 +57,21 @@ def test_one_state_is_the_deterministic_model() -> None:
     assert problem.transition.tolist() == [[1.0]]
 
 
+def test_facts_of_the_rbc() -> None:
+    given = bl.rbc(grid=64, alpha=0.3, delta=0.1)
+    assert given.output is not None
+    assert given.marginal_wealth is not None
+    assert given.shock_values is not None
+    k, z = given.grid[:, None], given.shock_values
+    np.testing.assert_allclose(given.output + 0.9 * k, given.wealth, rtol=1e-15)
+    # Differences of second order, whose error is that of a step of a sixtieth of the grid.
+    slope = (given.wealth[2:] - given.wealth[:-2]) / (k[2:] - k[:-2])
+    np.testing.assert_allclose(given.marginal_wealth[1:-1], slope, rtol=1e-5)
+    assert given.labels[1] == f"z = {z[1]:.4f}"
+    assert given.parameters == {"alpha": 0.3, "delta": 0.1, "rho": 0.95, "sigma": 0.005, "width": 3.0}
+    assert (given.asset_name, given.shock_name) == ("capital", "productivity")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -103,6 +103,29 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"labels": ["a"]}, "labels must name all 2 exogenous states, not 1"),
     ({"labels": [1, 2]}, "labels must be a sequence of strings, not [1, 2]"),
     ({"labels": "ab"}, "labels must be a sequence of strings, not 'ab'"),
+    ({"shock": 3}, "shock must be a string, not 3"),
+    (
+        {"output": np.ones((5, 3))},
+        "output must have one row per grid point and one column per exogenous state, shape (5, 2), not (5, 3)",
+    ),
+    ({"output": np.full((5, 2), np.inf)}, "output must be finite, but output[0, 0] is inf"),
+    (
+        {"marginal_wealth": [1.0, 2.0]},
+        "marginal_wealth must be a two-dimensional array, not one of shape (2,)",
+    ),
+    (
+        {"marginal_wealth": np.array([[1.0, 1.0]] * 3 + [[1.0, 0.0]] * 2)},
+        "marginal_wealth must be above 0, but marginal_wealth[3, 1] is 0",
+    ),
+    (
+        {"shock_values": [1.0]},
+        "shock_values must have one value for each of the 2 exogenous states, not 1",
+    ),
+    ({"shock_values": 1.0}, "shock_values must be a one-dimensional array, not one of shape ()"),
+    ({"parameters": 3}, "parameters must be a mapping of names to numbers, not 3"),
+    ({"parameters": {1: 2.0}}, "names of parameters must be strings, not 1"),
+    ({"parameters": {"alpha": "a"}}, "parameters['alpha'] must be a finite number, not 'a'"),
+    ({"parameters": {"alpha": float("nan")}}, "parameters['alpha'] must be a finite number, not nan"),
 ]
 
 
@@ -168,3 +191,17 @@ def test_start_less_convex_than_utility_is_concave_is_taken() -> None:
 def test_kink_that_nobody_can_afford_is_no_matter() -> None:
     grid = np.array([0.0, 1.0, 2.0, 3.0])
     problem(4, 1, grid=grid, wealth=np.full((4, 1), 1.5), transition=[[1.0]], start=[[0.0], [0.0], [0.0], [9.0]])
+
+
+def test_facts_are_taken_and_locked() -> None:
+    given = {"alpha": 1, "delta": np.float64(0.5)}
+    taken = problem(
+        5, 2, marginal_wealth=np.ones((5, 2)), output=np.zeros((5, 2)), shock_values=(1, 2), parameters=given
+    )
+    assert taken.marginal_wealth is not None
+    assert taken.shock_values is not None
+    assert not taken.marginal_wealth.flags.writeable
+    assert taken.shock_values.tolist() == [1.0, 2.0]
+    assert taken.parameters == {"alpha": 1.0, "delta": 0.5}
+    given["alpha"] = 9
+    assert taken.parameters["alpha"] == 1.0
