@@ -18,10 +18,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpu_ref import binary_search, brute_force
 from gpu_ref.climb import Climber
-from gpu_ref.coarse import FEWEST, spline, thinned
+from gpu_ref.coarse import FEWEST, coarse_start
 from gpu_ref.egm import Endogenous, marginal_wealth
 from gpu_ref.memory import check_memory
-from gpu_ref.methods import CHOICES, METHODS, Arguments, Solution, check_arguments, error_bound
+from gpu_ref.methods import METHODS, Arguments, Solution, check_arguments, error_bound, stay_start
 from gpu_ref.tables import Array, expectation
 from gpu_ref.threads import threads, threads_for
 from gpu_ref.utility import crra_utility
@@ -60,7 +60,7 @@ def solve(
     MemoryError
         The problem does not fit this computer; nothing was allocated.
     """
-    given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options, CHOICES["start"])
+    given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
     grid, states = given.W.shape
     run, needs = _SOLVERS[method]
     check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
@@ -69,24 +69,16 @@ def solve(
     given = _writable(given)
     copying = time.perf_counter() - begin
     begin = time.perf_counter()
-    if given.options.get("start") == "coarse" and grid >= FEWEST:
-        given = replace(given, V0=_coarse_start(given))
+    if given.start == "coarse" and grid >= FEWEST:
+        start = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
+        given = replace(given, V0=start if np.isfinite(start).all() else given.V0)
+    elif given.start != "given":
+        given = replace(given, V0=stay_start(given.X, given.W, given.beta, given.eta))
     starting = time.perf_counter() - begin
     found = run(given)
     found.seconds["load"] += copying
     found.seconds["solve"] += starting
     return found
-
-
-def _coarse_start(given: Arguments) -> Array:
-    rows = thinned(given.X.size)
-    # As near as the coarse grid is to the fine one, and no nearer.
-    found = solve(
-        given.X[rows], given.W[rows], given.Q, given.V0[rows], given.beta, given.eta, 100.0 * given.epsilon,
-        given.max_sweeps, "shift", start="coarse",
-    )  # fmt: skip
-    start = spline(given.X[rows], found.value, given.X) if np.isfinite(found.value).all() else given.V0
-    return start if np.isfinite(start).all() else given.V0
 
 
 def _writable(given: Arguments) -> Arguments:
@@ -139,6 +131,8 @@ def _compile(method: str) -> None:
     W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
     given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
     _SOLVERS[method][0](given)
+    if "start" in METHODS[method].options:
+        coarse_start(X, W, given.Q, 0.9, 2.0, 1e-3)
 
 
 @contextmanager

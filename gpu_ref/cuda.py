@@ -34,6 +34,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, spacing
 from gpu_ref.methods import Arguments, Solution, check_arguments, error_bound, shifts
 
 METHODS = ("grid", "binary", "grid+howard", "interp", "monotone", "warm", "mpi", "macqueen", "shift")
@@ -56,13 +57,14 @@ _SEARCH = {
     "macqueen": WARM,
     "shift": WARM,
 }
-_RULE = {"change": 0, "own": 0, "span": 1, "spans": 2}
+_RULE = {"change": 0, "own": 0, "span": 1, "spans": 1}
+
+_POINTERS = ("X", "W", "Q", "V0", "value", "previous", "policy", "outcome")
 
 _PROBLEM = np.dtype(
-    [(name, np.uint64) for name in ("X", "W", "Q", "V0", "value", "previous", "policy", "outcome")]
-    + [(name, np.float64) for name in ("beta", "eta", "epsilon")]
+    [(name, np.uint64) for name in _POINTERS] + [(name, np.float64) for name in ("beta", "eta", "epsilon")]
 )
-"""``struct Problem`` of ``cuda_sweeps.cu``."""
+"""``struct Problem`` of ``cuda_common.cu``."""
 
 
 @functools.cache
@@ -162,8 +164,8 @@ def layout(
     blocks = max(1, min(blocks, room, points))
     span = math.ceil(points / blocks)
     blocks = math.ceil(points / span)
-    # Powers of two, so that few kernels serve all sizes.
-    used = min(most, max(32, 1 << (span - 1).bit_length()))
+    # Powers of two, and not too small ones, so that few kernels serve all sizes.
+    used = min(most, max(256 if local else 32, 1 << (span - 1).bit_length()))
     return Layout(used, resident, blocks, max(1, min(problems, room // blocks)), math.ceil(span / used), span)
 
 
@@ -175,26 +177,37 @@ def _source(name: str) -> str:
 _compiling = threading.Lock()
 
 
+def _module(name: str, cooperative: bool = False, **macros: int) -> Any:
+    options = ("-std=c++17", "-fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
+    code = _source("cuda_common.cu") + _source(name)
+    return _cupy().RawModule(code=code, options=options, enable_cooperative_groups=cooperative)
+
+
 @functools.cache
 def _kernel(
     device: int, search: int, rule: int, eta: int, states: int, points: int, threads: int, resident: int
 ) -> Any:
-    macros = {
-        "SEARCH": search,
-        "RULE": rule,
-        "ETA": eta,
-        "NZ": states,
-        "POINTS": points,
-        "THREADS": threads,
-        "BLOCKS": resident,
-        "RESERVE": int(_reserve(search, states, points, threads, resident) > 0),
-    }
-    options = ("-std=c++17", "-fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
     with _compiling:
-        module = _cupy().RawModule(code=_source("cuda_sweeps.cu"), options=options, enable_cooperative_groups=True)
+        module = _module(
+            "cuda_sweeps.cu",
+            cooperative=True,
+            SEARCH=search,
+            RULE=rule,
+            ETA=eta,
+            NZ=states,
+            POINTS=points,
+            THREADS=threads,
+            BLOCKS=resident,
+            RESERVE=int(_reserve(search, states, points, threads, resident) > 0),
+        )
         kernel = module.get_function("sweeps")
-    kernel.max_dynamic_shared_size_bytes = _shared(search, states, points, threads, resident)
+    kernel.max_dynamic_shared_size_bytes = _room()
     return kernel
+
+
+def _room() -> int:
+    """Bytes of shared memory that a block may have."""
+    return int(_cupy().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def _shared(search: int, states: int, points: int, threads: int, resident: int) -> int:
@@ -212,8 +225,39 @@ def _reserve(search: int, states: int, points: int, threads: int, resident: int)
 @functools.cache
 def _pieces(device: int, eta: int) -> tuple[Any, Any, Any]:
     with _compiling:
-        module = _cupy().RawModule(code=_source("cuda_exact.cu"), options=("-std=c++17", "-fmad=false", f"-DETA={eta}"))
+        module = _module("cuda_exact.cu", ETA=eta)
         return module.get_function("expectation"), module.get_function("level"), module.get_function("hold")
+
+
+@functools.cache
+def _starters(device: int, eta: int, states: int, per: int) -> tuple[Any, Any, Any]:
+    with _compiling:
+        module = _module("cuda_coarse.cu", ETA=eta, NZ=states, PER=per)
+        smooth = module.get_function("smooth")
+    smooth.max_dynamic_shared_size_bytes = _room()
+    return module.get_function("stay"), smooth, module.get_function("draw")
+
+
+@dataclass(frozen=True)
+class _Launch:
+    """The kernel that sweeps, compiled, and how it is laid out."""
+
+    kernel: Any
+    plan: Layout
+    shared: int
+    near: bool
+
+
+def _prepare(cupy: Any, problems: Sequence[Arguments], search: int, plan: Layout | None) -> _Launch:
+    points, states = problems[0].W.shape
+    if plan is None:
+        plan = layout(points, states, len(problems), _processors(cupy), local=search in (WARM, PLAIN))
+    rule, eta = _RULE[problems[0].rule], _kind([problem.eta for problem in problems])
+    kernel = _kernel(cupy.cuda.Device().id, search, rule, eta, states, plan.points, plan.threads, plan.resident)
+    shared = _shared(search, states, plan.points, plan.threads, plan.resident)
+    tables = 16 * states * (points + 2)
+    near = plan.blocks == 1 and (shared + tables + 1024) * plan.resident <= _room()
+    return _Launch(kernel, plan, shared + tables * near, near)
 
 
 def _kind(etas: Sequence[float]) -> int:
@@ -247,10 +291,9 @@ def memory(points: int, states: int, problems: int = 1, *, previous: bool = True
 
 
 class _Tables:
-    """Tables of problems of one shape on the current device, and where results go. ``load`` fills, ``read`` fetches."""
+    """Tables of problems of one shape on the current device, and where results go. ``load`` fills them."""
 
-    def __init__(self, cupy: Any, problems: Sequence[Arguments], plan: Layout, previous: bool) -> None:
-        self.cupy = cupy
+    def __init__(self, cupy: Any, problems: Sequence[Arguments], plan: Layout, previous: bool, near: bool) -> None:
         self.problems = problems
         count = len(problems)
         points, states = problems[0].W.shape
@@ -264,10 +307,10 @@ class _Tables:
         self.policy = cupy.empty(shape, dtype=np.int32)
         self.outcome = cupy.zeros((count, 4))
         self.words = cupy.zeros((plan.teams, 32), dtype=np.uint64)
-        self.expectations = cupy.zeros((plan.teams, 2, states, points + 2))
+        self.expectations = cupy.zeros((1,) if near else (plan.teams, 2, states, points + 2))
         self.parts = cupy.empty((plan.teams, 2, plan.blocks, 2 * states))
         rows = np.zeros(count, dtype=_PROBLEM)
-        for name in ("X", "W", "Q", "V0", "value", "previous", "policy", "outcome"):
+        for name in _POINTERS:
             table = getattr(self, name)
             if table is not None:
                 rows[name] = table.data.ptr + np.arange(count, dtype=np.uint64) * np.uint64(table[0].nbytes)
@@ -277,12 +320,83 @@ class _Tables:
         self._rows = rows
 
     def load(self) -> None:
+        """Copy the problems to the device, but for the starts that it works out itself."""
         self.rows.set(self._rows.view(np.uint8))
         for i, problem in enumerate(self.problems):
             self.X[i].set(problem.X)
             self.Q[i].set(problem.Q)
             self.W[i].set(problem.W)
-            self.V0[i].set(problem.V0)
+            if problem.start == "given":
+                self.V0[i].set(problem.V0)
+
+
+class _Start:
+    """What the device does for problems that leave the start to it."""
+
+    def __init__(self, cupy: Any, problems: Sequence[Arguments]) -> None:
+        self.cupy = cupy
+        self.problems = problems
+        self.asked = any(problem.start != "given" for problem in problems)
+        one = problems[0]
+        self.points, self.states = one.W.shape
+        self.coarse = self.asked and one.options["start"] == "coarse" and self.points >= FEWEST
+        self.stride, self.rows = spacing(self.points, self._fits(_room()) if self.coarse else MOST)
+        self.threads = min(512, 32 * math.ceil(self.rows * self.states / 32))
+        if self.asked:
+            eta = _kind([problem.eta for problem in problems])
+            per = math.ceil(self.rows * self.states / self.threads) if self.coarse else 1
+            self.stay, self.smooth, self.draw = _starters(cupy.cuda.Device().id, eta, self.states, per)
+
+    def _shared(self, rows: int) -> int:
+        return 8 * (5 * rows + self.states * (self.states + 1) + 3 * rows * self.states)
+
+    def _fits(self, room: int) -> int:
+        rows = MOST
+        while self._shared(rows) > room:
+            rows -= 1
+        return rows
+
+    def memory(self) -> int:
+        """Bytes of device memory."""
+        return 16 * self.rows * self.states * len(self.problems) if self.coarse else 0
+
+    def allocate(self) -> None:
+        if self.coarse:
+            self.values, self.choices = (
+                self.cupy.empty((len(self.problems), self.rows, self.states)) for _ in range(2)
+            )
+
+    def work(self, tables: _Tables) -> bool:
+        """Fill ``V0``; whether the policy is guessed, too."""
+        if not self.asked:
+            return False
+        count = len(self.problems)
+        over = (math.ceil(self.points / 128), count), (128,)
+        if self.coarse:
+            sizes = np.int32(self.points), np.int32(self.rows), np.int32(self.stride)
+            self.smooth(
+                (count,),
+                (self.threads,),
+                (
+                    tables.rows,
+                    *sizes,
+                    np.float64(SHARE),
+                    np.int32(LIMIT),
+                    np.int32(INNER),
+                    self.values,
+                    self.choices,
+                ),
+                shared_mem=self._shared(self.rows),
+            )
+            self.draw(*over, (tables.rows, *sizes, self.values, self.choices))
+        else:
+            self.stay(*over, (tables.rows, np.int32(self.points)))
+        for i, problem in enumerate(self.problems):
+            if problem.start == "given":
+                # A launch is for all problems alike.
+                tables.V0[i].set(problem.V0)
+                tables.policy[i].fill(self.points // 2)
+        return self.coarse
 
 
 class _Coarse:
@@ -466,21 +580,23 @@ def _ready() -> Any:
 def _solve_here(cupy: Any, problems: Sequence[Arguments], plan: Layout | None, previous: bool) -> list[Solution]:
     one = problems[0]
     points, states = one.W.shape
-    search, rule, eta = _search(one), _RULE[one.rule], _kind([problem.eta for problem in problems])
+    search = _search(one)
     local = search in (WARM, PLAIN)
-    if plan is None:
-        plan = layout(points, states, len(problems), _processors(cupy), local=local)
+    launch = _prepare(cupy, problems, search, plan)
+    plan = launch.plan
+    start = _Start(cupy, problems)
+    # Doubt about single peaks is settled by a sweep from the values before the last, so the search that may leave
+    # doubt keeps them.
+    keeps = previous or local
+    _refuse(cupy, memory(points, states, len(problems), previous=keeps, teams=plan.teams) + start.memory())
     device = cupy.cuda.Device().id
-    _refuse(cupy, memory(points, states, len(problems), previous=previous or local, teams=plan.teams))
-    kernel = _kernel(device, search, rule, eta, states, plan.points, plan.threads, plan.resident)
     for kind in {_kind([problem.eta]) for problem in problems} if local else ():
         _pieces(device, kind)
 
     clock = _Clock(cupy)
     clock.restart()
-    # Doubt about single peaks is settled by a sweep from the values before the last, so the search that may leave
-    # doubt keeps them.
-    tables = _Tables(cupy, problems, plan, previous or local)
+    tables = _Tables(cupy, problems, plan, keeps, launch.near)
+    start.allocate()
     coarse = _Coarse(one.X, one.options["choices"]) if search == COARSE else None
     extra: tuple[Any, ...] = (np.int32(0), np.uint64(0), np.uint64(0), np.uint64(0), np.uint64(0))
     if coarse is not None:
@@ -495,7 +611,8 @@ def _solve_here(cupy: Any, problems: Sequence[Arguments], plan: Layout | None, p
     clock.lap("allocate")
     tables.load()
     clock.lap("load")
-    kernel(
+    guessed = start.work(tables)
+    launch.kernel(
         (plan.blocks * plan.teams,),
         (plan.threads,),
         (
@@ -509,9 +626,12 @@ def _solve_here(cupy: Any, problems: Sequence[Arguments], plan: Layout | None, p
             tables.words,
             tables.expectations,
             tables.parts,
+            np.int32(one.rule == "spans"),
+            np.int32(guessed),
+            np.int32(launch.near),
             *extra,
         ),
-        shared_mem=_shared(search, states, plan.points, plan.threads, plan.resident),
+        shared_mem=launch.shared,
     )
     outcomes = tables.outcome.get()
     settled: dict[int, Solution] = {}
@@ -655,16 +775,19 @@ def _finish(
 def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
     """Modified policy iteration. Fixed-policy sweeps do not keep values concave, so it always searches exactly."""
     points, states = problem.W.shape
-    _refuse(cupy, memory(points, states) + 8 * 4 * points * states)
+    start = _Start(cupy, [problem])
+    _refuse(cupy, memory(points, states) + 8 * 4 * points * states + start.memory())
     _pieces(cupy.cuda.Device().id, _kind([problem.eta]))
     clock = _Clock(cupy)
     clock.restart()
-    X, W, Q, V = (cupy.empty(table.shape) for table in (problem.X, problem.W, problem.Q, problem.V0))
-    exact = _Exact(cupy, problem, X, W, Q)
+    tables = _Tables(cupy, [problem], Layout(32, 1, 1, 1, 1, points), previous=False, near=True)
+    start.allocate()
+    exact = _Exact(cupy, problem, tables.X[0], tables.W[0], tables.Q[0])
     clock.lap("allocate")
-    for table, source in ((X, problem.X), (W, problem.W), (Q, problem.Q), (V, problem.V0)):
-        table.set(source)
+    tables.load()
     clock.lap("load")
+    start.work(tables)
+    V = tables.V0[0]
     sweeps = maximising = 0
     while True:
         value, policy = exact.maximise(V)

@@ -2,12 +2,14 @@
 
 Prints what it finds and, with ``--out``, writes it to a JSON file. Times are medians, in milliseconds, of whole calls
 by parts; nothing is compiled in them. Each accelerated policy is compared with the exact one, and the exact one with
-full search on the device and, in a sample of states, on the host.
+full search on the device and, in a sample of states, on the host; ``--differences`` lists every state whose policy
+differs, with what the choice loses.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import datetime
 import importlib
 import json
@@ -26,9 +28,22 @@ from gpu_ref.exact import exact_sweep
 from gpu_ref.methods import PARTS, Solution
 from gpu_ref.published_rule import ALPHA, DELTA, RHO, SIGMA, WIDTH, headline
 from gpu_ref.tables import Array
+from gpu_ref.utility import crra_utility
 
 EPSILON = 1e-10
-EXACT, FAST = "warm", ("macqueen", "shift")
+EXACT = "warm"
+FAST: tuple[tuple[str, str, float, dict[str, Any]], ...] = (
+    ("macqueen", "macqueen", EPSILON, {}),
+    ("shift", "shift", EPSILON, {}),
+    ("macqueen, stay-put start", "macqueen", EPSILON, {"start": "stay"}),
+    ("shift, stay-put start", "shift", EPSILON, {"start": "stay"}),
+    ("macqueen, coarse start", "macqueen", EPSILON, {"start": "coarse"}),
+    ("shift, coarse start", "shift", EPSILON, {"start": "coarse"}),
+    ("shift, coarse start, epsilon 1e-11", "shift", 1e-11, {"start": "coarse"}),
+    ("shift, coarse start, epsilon 1e-12", "shift", 1e-12, {"start": "coarse"}),
+)
+IDLE = 1.0
+"""Seconds without work, after which a device has lowered its clock."""
 
 
 def machine() -> dict[str, str]:
@@ -48,11 +63,15 @@ def machine() -> dict[str, str]:
     }
 
 
-def timed(call: Callable[[], Solution], runs: int) -> tuple[Solution, dict[str, float]]:
-    """The last of ``runs`` calls, after one that is not counted, and the medians of its parts in milliseconds."""
+def timed(call: Callable[[], Solution], runs: int, idle: float = 0.0) -> tuple[Solution, dict[str, float]]:
+    """The last of ``runs`` calls, after one that is not counted, and the medians of its parts in milliseconds.
+
+    ``idle`` seconds pass before each.
+    """
     call()
     parts: list[dict[str, float]] = []
     for _ in range(runs):
+        time.sleep(idle)
         solution = call()
         parts.append(solution.seconds)
     medians = {part: 1e3 * statistics.median(one.get(part, 0.0) for one in parts) for part in PARTS}
@@ -88,8 +107,22 @@ def row(name: str, solution: Solution, times: dict[str, float]) -> dict[str, Any
     return entry
 
 
-def check_headline(points: int, exact: Solution, others: dict[str, Solution]) -> dict[str, Any]:
-    """Compare the exact policy with full search, and the others with the exact one."""
+def differences(problem: Any, exact: Solution, other: Solution) -> tuple[Any, Array]:
+    """States whose choices differ, ``(n, 2)``, and by how much their objectives do at ``exact``'s value, ``(n,)``."""
+    X, W, Q, _, beta, eta = problem
+    ahead = beta * (exact.value @ Q.T)
+    states = np.argwhere(other.policy != exact.policy)
+    x, s = states.T
+    one, two = (
+        crra_utility(W[x, s] - X[policy[x, s]], eta) + ahead[policy[x, s], s] for policy in (exact.policy, other.policy)
+    )
+    return states, np.abs(one - two)
+
+
+def check_headline(
+    points: int, exact: Solution, others: dict[str, Solution], listed: list[tuple[Any, ...]] | None = None
+) -> dict[str, Any]:
+    """Compare the exact policy with full search, and the others with the exact one; ``listed`` gets what differs."""
     X, W, Q, _, beta, eta = tables(points)
     assert exact.previous is not None
     begin = time.perf_counter()
@@ -109,21 +142,22 @@ def check_headline(points: int, exact: Solution, others: dict[str, Solution]) ->
         "values unlike full search on the host": int((value != exact.value.ravel()[some]).sum()),
         "full search on the device, ms with transfers": 1e3 * spent,
     }
-    tight = beta * (exact.value @ Q.T)
     for name, solution in others.items():
-        differ = np.argwhere(solution.policy != exact.policy)
-        gap = 0.0
-        for x, s in differ:
-            i, j = exact.policy[x, s], solution.policy[x, s]
-            gap = max(gap, abs((-1 / (W[x, s] - X[i]) + tight[i, s]) - (-1 / (W[x, s] - X[j]) + tight[j, s])))
         again, _ = exact_sweep(X, W, Q, solution.value, beta, eta)
+        states, gaps = differences((X, W, Q, exact.value, beta, eta), exact, solution)
         found[name] = {
-            "states whose policy differs": len(differ),
+            "states whose policy differs": len(gaps),
             "by grid points at most": int(np.abs(solution.policy - exact.policy).max()),
-            "objective differs there by at most": gap,
+            "objective differs there by at most": float(gaps.max(initial=0.0)),
+            "in the middle by": float(np.median(gaps)) if len(gaps) else 0.0,
             "value differs by at most": float(np.abs(solution.value - exact.value).max()),
             "max |TV - V|, recomputed": float(np.abs(again - solution.value).max()),
         }
+        if listed is not None:
+            listed.extend(
+                (name, x, s, exact.policy[x, s], solution.policy[x, s], f"{gap:.3g}")
+                for (x, s), gap in zip(states, gaps, strict=True)
+            )
     print(json.dumps(found, indent=1), flush=True)
     return found
 
@@ -145,38 +179,47 @@ def calibrations(points: int, count: int) -> list[tuple[Array, Array, Array, Arr
     return problems
 
 
-def batch(
-    points: int, count: int, runs: int, plan: cuda.Layout | None = None, devices: Sequence[int] = (0,)
-) -> dict[str, Any]:
-    """Time a batch of calibrations by ``shift`` from the stay-put start."""
+def batch(points: int, count: int, runs: int, start: str = "coarse", devices: Sequence[int] = (0,)) -> dict[str, Any]:
+    """Time a batch of calibrations by ``shift``."""
     problems = calibrations(points, count)
 
     def call() -> list[Solution]:
-        return cuda.solve_batch(problems, EPSILON, method="shift", start="stay", plan=plan, devices=devices)
+        return cuda.solve_batch(problems, EPSILON, method="shift", start=start, devices=devices)
 
     solutions = call()
     shares = []
     for _ in range(runs):
+        begin = time.perf_counter()
         solutions = call()
+        wall = (time.perf_counter() - begin) / count
         # A share is of its own device's batch, and the devices work at the same time.
-        shares.append({part: solutions[0].seconds[part] / len(devices) for part in PARTS})
-    times = {part: 1e3 * statistics.median(share[part] for share in shares) for part in PARTS}
+        shares.append({part: solutions[0].seconds[part] / len(devices) for part in PARTS} | {"call": wall})
+    times = {part: 1e3 * statistics.median(share[part] for share in shares) for part in (*PARTS, "call")}
     sweeps = [solution.sweeps for solution in solutions]
     entry = {
         "points": points,
         "problems": count,
         "devices": len(devices),
-        "layout": repr(plan) if plan else "chosen",
+        "start": start,
         "ms a problem": times,
         "sweeps": [min(sweeps), statistics.median(sweeps), max(sweeps)],
         "converged": sum(solution.converged for solution in solutions),
         "needed exact sweeps": sum(solution.exact_sweeps > 0 for solution in solutions),
     }
+    compared = range(0, count, max(1, count // 8))
+    gaps = [
+        differences(problems[i], cuda.solve(*problems[i], EPSILON, method=EXACT), solutions[i])[1] for i in compared
+    ]
+    entry["problems compared with the exact solve"] = len(compared)
+    entry["states whose policy differs there"] = [len(gap) for gap in gaps]
+    entry["objective differs there by at most"] = max(float(gap.max(initial=0.0)) for gap in gaps)
     print(
-        f"batch of {count} at {points} on {len(devices)} device(s), {entry['layout']}: "
+        f"batch of {count} at {points} on {len(devices)} device(s), {start} start: "
         + ", ".join(f"{part} {spent:.4f}" for part, spent in times.items())
         + f" ms a problem; sweeps {entry['sweeps']}, converged {entry['converged']}, "
-        f"exact {entry['needed exact sweeps']}",
+        f"exact {entry['needed exact sweeps']}; of {len(compared)}, "
+        f"policies differ in {entry['states whose policy differs there']} states "
+        f"by {entry['objective differs there by at most']:.2g} at most",
         flush=True,
     )
     return entry
@@ -189,6 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="the headline problem by its fast methods only")
     parser.add_argument("--batch", type=int, default=1000, help="calibrations of the batch (default 1,000)")
     parser.add_argument("--out", type=Path, help="JSON file to write")
+    parser.add_argument("--differences", type=Path, help="CSV file to write, a line for each state that differs")
     options = parser.parse_args(arguments)
     reason = cuda.available()
     if reason:
@@ -199,18 +243,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
     problem = tables(65_536)
     solutions: dict[str, Solution] = {}
     found["headline"] = []
-    fast: list[tuple[str, str, dict[str, Any]]] = [(EXACT, EXACT, {})]
-    fast += [(name, name, {}) for name in FAST]
-    fast += [(f"{name} from the stay-put start", name, {"start": "stay"}) for name in FAST]
+    fast = [(EXACT, EXACT, EPSILON, {}), *FAST]
     if not options.quick:
-        fast += [("monotone", "monotone", {}), ("mpi", "mpi", {"start": "stay"})]
-        fast += [("binary, corrected ties", "binary", {}), ("binary, published ties", "binary", {"tie": "published"})]
-    for name, method, extra in fast:
-        solution, times = timed(partial(cuda.solve, *problem, EPSILON, method=method, **extra), options.runs)
+        fast += [
+            ("monotone", "monotone", EPSILON, {}),
+            ("mpi, stay-put start", "mpi", EPSILON, {"start": "stay"}),
+            ("binary, corrected ties", "binary", EPSILON, {}),
+            ("binary, published ties", "binary", EPSILON, {"tie": "published"}),
+        ]
+    for name, method, epsilon, extra in fast:
+        solution, times = timed(partial(cuda.solve, *problem, epsilon, method=method, **extra), options.runs)
         solutions[name] = solution
         found["headline"].append(row(name, solution, times))
+    for name, method, epsilon, extra in fast[:1] + [one for one in FAST if one[0].startswith("shift, ")][:2]:
+        solution, times = timed(partial(cuda.solve, *problem, epsilon, method=method, **extra), 5, IDLE)
+        found["headline"].append(row(f"{name}, after {IDLE:g} s idle", solution, times))
     exact = solutions.pop(EXACT)
-    found["checks"] = [check_headline(65_536, exact, solutions)]
+    listed: list[tuple[Any, ...]] = []
+    found["checks"] = [check_headline(65_536, exact, solutions, listed)]
+    if options.differences:
+        with options.differences.open("w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(("solve", "grid point", "state", "exact choice", "its choice", "objectives differ by"))
+            writer.writerows(listed)
     if not options.quick:
         slow: list[tuple[str, str, dict[str, Any]]] = [
             ("grid, 20 sweeps of it", "grid", {"max_sweeps": 20}),
@@ -224,7 +279,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found["by size"] = []
         for points in (16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576):
             size = tables(points)
-            both: list[tuple[str, dict[str, Any]]] = [(EXACT, {}), ("shift", {"start": "stay"})]
+            both: list[tuple[str, dict[str, Any]]] = [(EXACT, {}), ("shift", {"start": "coarse"})]
             for method, extra in both:
                 solution, times = timed(partial(cuda.solve, *size, EPSILON, method=method, **extra), 5)
                 found["by size"].append({"points": points, **row(f"{points} {method}", solution, times)})
@@ -232,6 +287,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found["batch"] = []
     if options.batch:
         found["batch"].append(batch(65_536, options.batch, 3))
+        found["batch"].append(batch(65_536, min(options.batch, 64), 3, start="stay"))
         if not options.quick:
             for points in (256, 1024, 4096, 16_384):
                 found["batch"].append(batch(points, options.batch, 3))

@@ -1,18 +1,6 @@
 // The pieces of a sweep that needs no single peak, and of sweeps with the policy held fixed: one launch each.
-// `gpu_ref/exact.py` proves the search. Compiled by `gpu_ref/cuda.py` with -fmad=false, so that sums round as there.
-// Macro: ETA 2, 1, or 0 for any other.
-
-#define INFINITE __longlong_as_double(0x7ff0000000000000LL)
-
-__device__ __forceinline__ double utility(double c, double eta) {
-#if ETA == 2
-    return -__drcp_rn(c);
-#elif ETA == 1
-    return log(c);
-#else
-    return pow(c, 1.0 - eta) / (1.0 - eta);
-#endif
-}
+// `gpu_ref/exact.py` proves the search. Compiled by `gpu_ref/cuda.py` after `cuda_common.cu`, with -fmad=false, so that
+// sums round as there.
 
 // EV(s, x) = beta sum_t Q(s, t) V(x, t), one thread an (x, s).
 extern "C" __global__ void expectation(const double* Q, const double* V, double beta, int points, int states, double* ev) {

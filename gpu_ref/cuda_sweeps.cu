@@ -1,4 +1,5 @@
-// Value function iteration in double precision, a whole solve in one launch. `gpu_ref/cuda.py` compiles this file.
+// Value function iteration in double precision, a whole solve in one launch. `gpu_ref/cuda.py` compiles this file after
+// `cuda_common.cu`.
 //
 // A *team* of `blocks` co-resident thread blocks solves one problem after another. A thread owns whole grid points, all
 // N_z states of each, so the expectation of its values is local. What crosses between threads is the table of discounted
@@ -14,8 +15,7 @@
 //   THREADS   threads of a block
 //   BLOCKS    blocks that a multiprocessor holds at once
 //   SEARCH    how a sweep maximises: one of the names below
-//   RULE      stopping rule: 0 `change`, 1 `span`, 2 `spans` (gpu_ref/methods.py)
-//   ETA       2, 1, 0 for any other, 3 for a batch that mixes them
+//   RULE      stopping rule: 0 `change`, 1 `span` or `spans` (gpu_ref/methods.py)
 //   RESERVE   1 if shared memory holds the utilities two choices away (WARM)
 
 #define WARM 0        // local search from the last policy; utilities of it and its neighbours are kept
@@ -34,32 +34,6 @@ typedef unsigned long long u64;
 // Unrolled while a thread's arrays may fit its registers.
 constexpr int unrolled_points = POINTS * NZ <= 16 ? POINTS : 1;
 constexpr int unrolled_states = NZ <= 16 ? NZ : 1;
-
-struct Problem {
-    const double *X, *W, *Q, *V0;
-    double *value, *previous;  // previous: may be null
-    int *policy;
-    double *outcome;  // sweeps, what the rule measured, 1 if below epsilon, 1 if single peaks are in doubt
-    double beta, eta, epsilon;
-};
-
-#define INFINITE __longlong_as_double(0x7ff0000000000000LL)
-
-__device__ __noinline__ double power_utility(double c, double eta) { return pow(c, 1.0 - eta) / (1.0 - eta); }
-
-__device__ __forceinline__ double utility(double c, double eta) {
-#if ETA == 2
-    return -__drcp_rn(c);
-#elif ETA == 1
-    return log(c);
-#elif ETA == 0
-    return power_utility(c, eta);
-#else
-    if (eta == 2.0) return -__drcp_rn(c);
-    if (eta == 1.0) return log(c);
-    return power_utility(c, eta);
-#endif
-}
 
 // Utility of choice i, -inf where there is no such choice or it cannot be afforded.
 __device__ __forceinline__ double utility_of(const double* X, int points, double wealth, double eta, int i) {
@@ -222,20 +196,15 @@ __device__ __forceinline__ bool wait(Team& team, bool any) {
 
 __device__ __forceinline__ bool meet(Team& team, bool vote) { return wait(team, arrive(team, vote)); }
 
-__device__ __forceinline__ double largest_of_warp(double v) {
-#pragma unroll
-    for (int lane = 16; lane; lane /= 2) v = fmax(v, __shfl_xor_sync(0xffffffffu, v, lane));
-    return v;
-}
-
 // points: N_k. span: points of a block. blocks: of a team. problems: their number. limit: of sweeps. interval: sweeps from
 // one maximisation to the next. words: 32 a team, zero. expectations: two tables (NZ, N_k + 2) a team, guards zero.
-// parts: two tables (blocks, 2 NZ) a team. The rest is for COARSE: choices, the grid points below them and their weights,
-// and room for (NZ, choices).
+// parts: two tables (blocks, 2 NZ) a team. apart: whether the rule is `spans`. guessed: whether the search begins at what `policy` holds. near: whether a team
+// is one block whose expectations lie in shared memory. The rest is for COARSE: choices, the grid points below them and
+// their weights, and room for (NZ, choices).
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sweeps(const Problem* problems, int points, int span, int blocks, int count, int limit, int interval, u64* words,
-           double* expectations, double* parts, int coarse, const double* choices, const int* left,
-           const double* weight, double* interpolated) {
+           double* expectations, double* parts, int apart, int guessed, int near, int coarse, const double* choices,
+           const int* left, const double* weight, double* interpolated) {
     extern __shared__ __align__(16) double shared[];
     double* const q = shared;                            // NZ * NZ
     double* const reduced = q + ((NZ * NZ + 1) & ~1);    // WARPS * 2 NZ
@@ -244,6 +213,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     // Utilities two choices below and above the policy: (2, POINTS, NZ, THREADS).
     double* const reserve = system + NZ * (NZ + 1) + threadIdx.x;
     constexpr int above = POINTS * NZ * THREADS;
+    constexpr int reserved = RESERVE ? 2 * above : 0;
 
     const int team_number = blockIdx.x / blocks;
     const int teams = gridDim.x / blocks;
@@ -258,7 +228,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     team.blocks = blocks;
     team.met = 0;
     team.votes[0] = team.votes[1] = 0;
-    double* const buffers = expectations + 2 * table * team_number;
+    double* const close = system + NZ * (NZ + 1) + reserved;  // two tables (NZ, N_k + 2) where `near`
+    double* const buffers = near ? close : expectations + 2 * table * team_number;
+    if (near)
+        for (int i = thread; i < 2 * NZ; i += THREADS) {
+            close[i * stride] = 0.0;
+            close[i * stride + N + 1] = 0.0;
+        }
     double* const part = parts + (size_t)team_number * 2 * blocks * 2 * NZ;
 
     const int first = rank * span;
@@ -305,7 +281,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 for (int s = 0; s < NZ; s++) {
                     value[j][s] = problem.V0[(size_t)x * NZ + s];
                     before[j][s] = value[j][s];
-                    policy[j][s] = 0;
+                    policy[j][s] = LOCAL && guessed ? problem.policy[(size_t)x * NZ + s] : LOCAL ? N / 2 : 0;
                     u_own[j][s] = u_low[j][s] = u_high[j][s] = -INFINITE;
                 }
             }
@@ -427,8 +403,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #if RESERVE
                             const double w = __ldg(problem.W + own_place);
 #endif
-                            // From nowhere the middle is as good a guess as any: `seek` then bisects.
-                            p = seek(X, future, N, w, eta, done == 0 ? N / 2 : p);
+                            p = seek(X, future, N, w, eta, p);
                             u_low[j][s] = utility_of(X, N, w, eta, p - 1);
                             u_own[j][s] = utility_of(X, N, w, eta, p);
                             u_high[j][s] = utility_of(X, N, w, eta, p + 1);
@@ -511,17 +486,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             }
             __syncthreads();
             turn ^= 1;
-            measured = 0.0;
-#if RULE == 1
             double top = -INFINITE, bottom = -INFINITE;
+            measured = 0.0;
             for (int s = 0; s < NZ; s++) {
                 top = fmax(top, extreme[s]);
                 bottom = fmax(bottom, extreme[NZ + s]);
+                measured = fmax(measured, (extreme[s] + extreme[NZ + s]) / 2);
             }
-            measured = (top + bottom) / 2;
-#else
-            for (int s = 0; s < NZ; s++) measured = fmax(measured, (extreme[s] + extreme[NZ + s]) / 2);
-#endif
+            if (!apart) measured = (top + bottom) / 2;
             if (measured < epsilon || done == limit) {
                 converged = measured < epsilon;
                 break;
@@ -605,7 +577,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 } else {
                     double total = 0.0;
                     for (int s = 0; s < NZ; s++) {
-                        const double middle = RULE == 1 ? (top - bottom) / 2 : (extreme[s] - extreme[NZ + s]) / 2;
+                        const double middle = apart ? (extreme[s] - extreme[NZ + s]) / 2 : (top - bottom) / 2;
                         total += beta * q[row * NZ + s] * middle;
                     }
                     system[i] = total;

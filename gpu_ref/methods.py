@@ -23,6 +23,7 @@ modulus h`` and ``|R - V*| <= modulus h / (1 - modulus)``, plus rounding: the sa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpu_ref.tables import Array, check_tables
+from gpu_ref.utility import crra, crra_utility
 
 DOUBLE = 2.0**-53
 """Largest relative error of one rounding of double precision."""
@@ -149,7 +151,10 @@ class Solution:
 
 @dataclass(frozen=True)
 class Arguments:
-    """Checked arguments of a solve: contiguous ``float64`` tables, ``V0`` as ``start`` asks, options with defaults."""
+    """Checked arguments of a solve: contiguous ``float64`` tables, options with defaults.
+
+    ``start`` is the option of that name, or ``"given"`` where not everyone can afford to stay.
+    """
 
     X: Array
     W: Array
@@ -161,6 +166,7 @@ class Arguments:
     max_sweeps: int
     method: str
     options: dict[str, Any]
+    start: str = "given"
 
     @property
     def rule(self) -> str:
@@ -178,9 +184,8 @@ def check_arguments(
     max_sweeps: int,
     method: str,
     options: dict[str, Any],
-    starts: tuple[str, ...] = ("given", "stay"),
 ) -> Arguments:
-    """Check everything that a solver is given; ``starts`` are the starts that it knows.
+    """Check everything that a solver is given.
 
     Raises
     ------
@@ -199,7 +204,7 @@ def check_arguments(
         if name not in known:
             takes = f"takes {', '.join(known)}" if known else "takes none"
             raise ValueError(f"method {method!r} has no option {name!r}: it {takes}")
-        words = starts if name == "start" else CHOICES.get(name)
+        words = CHOICES.get(name)
         if words is not None and value not in words:
             raise ValueError(f"{name} must be {' or '.join(map(repr, words))}, not {value!r}")
         least = {"interval": 1, "inner": 0, "choices": 2}.get(name)
@@ -212,23 +217,25 @@ def check_arguments(
     if method == "binary" and (X.size < 4 or X.size & (X.size - 1)):
         raise ValueError(f"method 'binary' needs a power of two from 4 as N_k, not {X.size}")
     full = {**known, **options}
-    if full.get("start", "given") != "given":
-        V0 = stay_start(X, W, V0, beta, eta)
-    return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full)
+    start = full.get("start", "given")
+    if start != "given" and not can_stay(X, W, eta):
+        start = "given"
+    return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start)
 
 
-def stay_start(X: Array, W: Array, V0: Array, beta: float, eta: float) -> Array:
+def can_stay(X: Array, W: Array, eta: float) -> bool:
+    """Whether everyone can afford to stay at ``x`` for ever, with a utility that is finite."""
+    least = float((W - X[:, None]).min())
+    return least > 0.0 and math.isfinite(crra(least, eta))
+
+
+def stay_start(X: Array, W: Array, beta: float, eta: float) -> Array:
     """``U(W(x, s) - x) / (1 - beta)``, the value of staying at ``x`` for ever if ``s`` never moved.
 
-    Concave in ``x`` where ``W(x, s) - x`` is. ``V0`` itself where some state cannot afford to stay.
+    Concave in ``x`` where ``W(x, s) - x`` is. Everyone must be able to stay, see :func:`can_stay`.
     """
-    from gpu_ref.utility import crra_utility
-
-    consumption = W - X[:, None]
-    if not (consumption > 0.0).all():
-        return V0
-    start: Array = np.ascontiguousarray(crra_utility(consumption, eta) / (1.0 - beta))
-    return start if np.isfinite(start).all() else V0
+    start: Array = np.ascontiguousarray(crra_utility(W - X[:, None], eta) / (1.0 - beta))
+    return start
 
 
 def modulus(Q: Array, beta: float) -> float:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_ref.memory
 from gpu_ref import brute_force, cpu, crra_utility, exact_sweep, published_rule, random_problem, vfi
-from gpu_ref.coarse import spline
+from gpu_ref.coarse import FEWEST, MOST, _draw, coarse_start, spacing
 from gpu_ref.methods import METHODS, error_bound
 from gpu_ref.peaks import curvature_room
 from gpu_ref.threads import THREADS_WORTH, threads_for
@@ -130,18 +130,47 @@ def test_headline_sweeps(method, options, sweeps):
     assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
 
 
-def test_coarse_start():
-    """The spline is exact for a parabola, and the start saves sweeps."""
-    x = np.array([0.0, 1.0, 1.5, 3.0, 4.0, 4.5])
-    at = np.linspace(0.0, 4.5, 50)
-    drawn = spline(x, np.stack([3.0 * x**2 - x, 2.0 - x], axis=1), at)
-    np.testing.assert_allclose(drawn, np.stack([3.0 * at**2 - at, 2.0 - at], axis=1), atol=1e-12)
-    arguments = headline(4096)
-    stay, coarse = (cpu.solve(*arguments, 1e-10, method="shift", start=start) for start in ("stay", "coarse"))
+@pytest.mark.parametrize("grid", [FEWEST, 1025, 3000, 65_536])
+def test_coarse_grids_cover(grid):
+    stride, rows = spacing(grid)
+    assert 8 <= rows <= MOST
+    assert (rows - 2) * stride < grid - 1 <= (rows - 1) * stride
+
+
+def test_drawn_values_are_exact_for_cubic_polynomials():
+    X = np.cumsum(np.random.default_rng(0).uniform(0.1, 1.0, 101))
+    rows = X[np.minimum(np.arange(18) * 6, 100)]
+    drawn = np.empty((101, 2))
+    _draw(X, 6, rows, np.stack([rows**3 - 2.0 * rows, 5.0 - rows], axis=1), drawn)
+    np.testing.assert_allclose(drawn, np.stack([X**3 - 2.0 * X, 5.0 - X], axis=1), rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("eta", [1.0, 2.0, 3.0])
+def test_coarse_start(eta):
+    """The start is the solution but for what choices on a grid lose, and saves most sweeps."""
+    X, W, Q, V0, beta, _ = headline(4096)
+    stay, coarse = (
+        cpu.solve(X, W, Q, V0, beta, eta, 1e-10, method="shift", start=start) for start in ("stay", "coarse")
+    )
     assert coarse.converged
-    assert coarse.sweeps < stay.sweeps - 50
+    assert coarse.exact_sweeps == 0
+    assert coarse.sweeps < stay.sweeps - 100
     assert np.abs(coarse.value - stay.value).max() <= coarse.error_bound + stay.error_bound
-    assert cpu.solve(*headline(64), 1e-8, method="shift", start="coarse").converged
+    gap = coarse_start(X, W, Q, beta, eta, 1e-10) - stay.value
+    # A shift by state is for the stopping rule to find.
+    assert np.ptp(gap, axis=0).max() < 1e-5
+    assert cpu.solve(X[::64], W[::64], Q, V0[::64], beta, eta, 1e-8, method="shift", start="coarse").converged
+
+
+@pytest.mark.parametrize("states", [1, 3, 12])
+def test_coarse_start_of_random_problems(states):
+    """Wherever the start leads, the end is the same."""
+    for seed in range(8):
+        problem = random_problem(np.random.default_rng(seed), 1100, states, "general")
+        found = cpu.solve(*problem.arguments, 1e-9, method="shift", start="coarse")
+        given = cpu.solve(*problem.arguments, 1e-9, method="shift")
+        assert found.converged
+        assert np.abs(found.value - given.value).max() <= found.error_bound + given.error_bound
 
 
 def test_threads_change_nothing(monkeypatch):

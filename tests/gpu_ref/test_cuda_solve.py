@@ -2,15 +2,27 @@
 
 import dataclasses
 
+import numba
 import numpy as np
 import pytest
 
-from gpu_ref import brute_force, cuda
+from gpu_ref import brute_force, cpu, cuda
+from gpu_ref.coarse import FEWEST
 from gpu_ref.exact import exact_sweep
-from gpu_ref.methods import METHODS, modulus, stay_start
+from gpu_ref.methods import METHODS, can_stay, modulus
 from gpu_ref.published_rule import headline
 from gpu_ref.random_problems import random_problem
 from gpu_ref.vfi import solve as reference_solve
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Of the reference solvers: workers that test side by side would wake all cores each, and wait for them."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
 
 gpu = pytest.mark.skipif(bool(cuda.available()), reason=cuda.available() or "there is a device")
 
@@ -78,7 +90,8 @@ def test_every_layout_covers_the_grid_and_fits(points, states, problems, local):
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.parametrize("method", ["warm", "monotone", "grid", "macqueen", "shift", "mpi"])
 def test_random_problems(seed, method):
-    problem = random_problem(np.random.default_rng(seed))
+    # Each number of states is another kernel to compile; `test_numbers_of_states` has more of them.
+    problem = random_problem(np.random.default_rng(seed), states=(1, 4, 7)[seed % 3])
     solution = cuda.solve(*problem.arguments, EPSILON, method=method)
     assert solution.converged
     assert solution.residual < EPSILON
@@ -179,16 +192,56 @@ def test_headline_is_the_reference_bit_by_bit(points):
 
 
 @gpu
-def test_stay_start_needs_fewer_sweeps():
-    problem = headline(2048)
+@pytest.mark.parametrize("points", [700, 1024, 2049, 5000, 30_000])
+def test_starts_need_fewer_sweeps(points):
+    problem = headline(points)
     tables = (problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta)
     given = cuda.solve(*tables, 1e-10, method="shift")
     stay = cuda.solve(*tables, 1e-10, method="shift", start="stay")
+    coarse = cuda.solve(*tables, 1e-10, method="shift", start="coarse")
     exact = cuda.solve(*tables, 1e-10, method="warm")
-    assert stay.sweeps < given.sweeps < exact.sweeps == 1353
-    assert np.abs(stay.value - given.value).max() <= stay.error_bound + given.error_bound
-    assert np.abs(stay.value - exact.value).max() <= stay.error_bound + exact.error_bound
-    assert not np.array_equal(problem.V0, stay_start(*tables[:2], problem.V0, problem.beta, problem.eta))
+    assert coarse.sweeps <= stay.sweeps < given.sweeps < exact.sweeps == 1353
+    assert coarse.sweeps < stay.sweeps - 50 or points < FEWEST
+    for found in (given, stay, coarse):
+        check_policy(problem, found)
+        assert found.converged
+        assert found.exact_sweeps == 0
+        assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
+    processor = cpu.solve(*tables, 1e-10, method="shift", start="coarse")
+    assert abs(processor.sweeps - coarse.sweeps) <= 2
+    assert np.abs(processor.value - coarse.value).max() <= processor.error_bound + coarse.error_bound
+
+
+@gpu
+@pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
+@pytest.mark.parametrize("states", [1, 4, 25])
+def test_coarse_start_of_random_problems(eta, states):
+    """Wherever the start leads, the end is the same; where it goes astray or nobody can stay, too."""
+    for seed in range(6):
+        problem = random_problem(np.random.default_rng(seed), 1500, states, "general")
+        problem = dataclasses.replace(problem, eta=eta)
+        for method in ("shift", "macqueen", "mpi") if states == 4 else ("shift",):
+            found = cuda.solve(*problem.arguments, EPSILON, method=method, start="coarse")
+            assert found.converged
+            check_policy(problem, found)
+            again, _ = exact_sweep(problem.X, problem.W, problem.Q, found.value, problem.beta, eta)
+            size = 1 + np.abs(found.value).max()
+            assert np.abs(again - found.value).max() <= modulus(problem.Q, problem.beta) * EPSILON + ROUNDING * size
+
+
+@gpu
+@pytest.mark.parametrize("start", ["stay", "coarse"])
+def test_a_batch_may_mix_problems_that_can_and_cannot_stay(start):
+    problems = [random_problem(np.random.default_rng(seed), 1200, 4, "general") for seed in range(12)]
+    stays = [can_stay(problem.X, problem.W, problem.eta) for problem in problems]
+    assert 0 < sum(stays) < len(stays)
+    batch = cuda.solve_batch([problem.arguments for problem in problems], EPSILON, start=start, previous=True)
+    for problem, solution in zip(problems, batch, strict=True):
+        assert solution.converged
+        check_policy(problem, solution)
+        single = cuda.solve(*problem.arguments, EPSILON, method="shift", start=start)
+        assert abs(solution.sweeps - single.sweeps) <= 1
+        assert np.abs(solution.value - single.value).max() <= solution.error_bound + single.error_bound
 
 
 @gpu

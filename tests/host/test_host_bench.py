@@ -23,7 +23,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A run without gateware, which takes a minute to compile, and the directory that it was written to."""
     out = tmp_path_factory.mktemp("bench")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host.bench, "REPEATS", 0)
+        patch.setattr(host.bench, "REPEATS", 1)
         patch.setattr(host.bench, "ENOUGH", 0.0)
         patch.setattr("host.solve.solve", _without_gateware)
         patch.setattr("gpu_ref.cuda.available", lambda: "CUDA finds no device on this computer.")
