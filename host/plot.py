@@ -174,7 +174,7 @@ def _euler(result: Result) -> Draw:
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
-        size = 1.2 if problem.points > 2000 else 4
+        size = 1.2 if problem.points * problem.states > 8000 else 3
         for s, (colour, label) in enumerate(zip(_colours(problem.states), _labels(problem), strict=True)):
             # As pixels in files of vectors, or there would be one object for each of many thousand states.
             axes.plot(problem.grid, errors[:, s], ".", color=colour, markersize=size, rasterized=True)
@@ -191,12 +191,13 @@ def _euler(result: Result) -> Draw:
 def _distribution(result: Result) -> Draw:
     problem = result.problem
     mass = stationary_distribution(result)
-    # Grid points are gathered into intervals: the mass of single ones jumps from one to the next.
+    # Neighbouring grid points are gathered, each with the ground half way to the next: the mass of single ones jumps.
     count = min(problem.points, INTERVALS)
-    edges = np.linspace(problem.grid[0], problem.grid[-1], count + 1)
-    where = np.clip(np.searchsorted(edges, problem.grid, side="right") - 1, 0, count - 1)
-    parts = np.stack([np.bincount(where, mass[:, s], count) for s in range(problem.states)], axis=1)
-    density = parts / np.diff(edges)[:, None]
+    first = np.linspace(0, problem.points, count + 1).round().astype(int)
+    grid = problem.grid
+    halves = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
+    edges = halves[first]
+    density = np.add.reduceat(mass, first[:-1], axis=0) / np.diff(edges)[:, None]
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
