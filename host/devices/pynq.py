@@ -16,6 +16,7 @@ import importlib
 import importlib.util
 import mmap
 import os
+import re
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
@@ -71,7 +72,13 @@ class PynqDevice(MappedDevice):
     clocks_source = "counted by the gateware on the board"
 
     def __init__(
-        self, pynq: Any, registers: int, tables: int, tables_bytes: int = 0, interrupt: str = "", lock: Any = None
+        self,
+        pynq: Any,
+        registers: int,
+        tables: int,
+        tables_bytes: int = 0,
+        interrupt: str = "",
+        lock: BoardLock | None = None,
     ) -> None:
         self._lock = lock
         self._registers = pynq.MMIO(registers, REGISTERS_BYTES)
@@ -260,7 +267,7 @@ def open_pynq(
         board = str(pynq.Device.active_device.tag)
     except Exception as error:
         raise DeviceError(f"device 'pynq' finds no board: {error}") from error
-    lock = BoardLock(f"pynq-{board}")
+    lock = BoardLock("pynq-" + re.sub(r"[^\w.-]", "-", board, flags=re.ASCII))
     try:
         if progress:
             progress(f"loading '{os.fspath(bitstream)}'" if download else f"opening '{os.fspath(bitstream)}'")

@@ -838,3 +838,10 @@ def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:
         kind, _, method = name.replace("write_mm", "write").partition(".")
         mine = inspect.signature(getattr(getattr(module, kind), method)).parameters.values()
         assert [[p.name, "" if p.default is p.empty else repr(p.default)] for p in mine] == parameters, name
+
+
+def test_pynq_device_of_any_tag(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = install_pynq(monkeypatch, tmp_path, Fabric(SIZES))
+    module.Device.active_device.tag = "10.0.0.2:5/a"
+    open_device("pynq").close()
+    assert (tmp_path / "beltline-pynq-10.0.0.2-5-a.lock").exists()
