@@ -26,7 +26,7 @@ import math
 import threading
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,9 @@ BATCHED = ("grid", "binary", "grid+howard", "monotone", "warm", "macqueen", "shi
 
 STATES_LIMIT = 64
 """Largest ``N_z``: a thread keeps the values of all states of a grid point."""
+
+_PIECE, _COPIERS = 2**25, 4
+"""Bytes of pinned memory that a piece of a large table comes through, and threads that put pieces in place."""
 
 WARM, PLAIN, GRID, CORRECTED, PUBLISHED, COARSE = range(6)
 
@@ -411,6 +414,33 @@ class _Coarse:
             self.weight = np.zeros(count)
 
 
+def _fetch(table: Any) -> np.ndarray[Any, Any]:
+    """A table of the device in ordinary memory.
+
+    A large one comes in pieces through pinned memory, and several threads put them in place: most of the time is that
+    of the first touch of new memory.
+    """
+    if table.nbytes < 4 * _PIECE:
+        found: np.ndarray[Any, Any] = table.get()
+        return found
+    found = np.empty(table.shape, table.dtype)
+    source, target = table.reshape(-1), found.reshape(-1)
+    size = _PIECE // table.itemsize
+    pinned = [importlib.import_module("cupyx").empty_pinned((size,), table.dtype) for _ in range(_COPIERS)]
+    with ThreadPoolExecutor(_COPIERS) as pool:
+        under_way: list[Future[None]] = []
+        for i, begin in enumerate(range(0, target.size, size)):
+            if i >= _COPIERS:
+                under_way[i - _COPIERS].result()
+            end = min(begin + size, target.size)
+            piece = pinned[i % _COPIERS][: end - begin]
+            source[begin:end].get(out=piece)
+            under_way.append(pool.submit(np.copyto, target[begin:end], piece))
+        for last in under_way[-_COPIERS:]:
+            last.result()
+    return found
+
+
 class _Clock:
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
@@ -639,9 +669,9 @@ def _solve_here(cupy: Any, problems: Sequence[Arguments], plan: Layout | None, p
         if local and outcomes[i, 3]:
             settled[i] = _settle(cupy, problem, tables, i, outcomes[i])
     clock.lap("solve")
-    values = tables.value.get()
-    policies = tables.policy.get()
-    befores = tables.previous.get() if previous else None
+    values = _fetch(tables.value)
+    policies = _fetch(tables.policy)
+    befores = _fetch(tables.previous) if previous else None
     clock.lap("read")
     seconds = {part: spent / len(problems) for part, spent in clock.seconds.items()}
     solutions = []
