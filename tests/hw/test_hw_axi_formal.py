@@ -23,6 +23,8 @@ from hw.parameters import MachineParameters
 from hw.registers import READABLE, REGISTERS, WRITABLE, Access, Table
 from hw.windows import WindowParameters
 
+pytestmark = [pytest.mark.gateware, pytest.mark.formal]
+
 ANSWER_CLOCKS = 3
 """Clocks within which AXI4-Lite is answered, not counting those in which the master holds up a read."""
 
@@ -142,7 +144,6 @@ class RegistersProof(wiring.Component):
         return m
 
 
-@pytest.mark.gateware
 def test_registers_keep_the_rules_for_ever(tmp_path: Path) -> None:
     prove(tmp_path, RegistersProof(), depth=12, induction=True)
 
@@ -585,13 +586,11 @@ class ReadsProof(TablesProof):
         )
 
 
-@pytest.mark.gateware
 @pytest.mark.parametrize("data_bits", [64, 128])
 def test_writes_of_tables_keep_the_rules_for_ever(tmp_path: Path, data_bits: int) -> None:
     prove(tmp_path, WritesProof(data_bits), depth=3, induction=True, options="--syn")
 
 
-@pytest.mark.gateware
 @pytest.mark.parametrize("data_bits", [64, 128])
 def test_reads_of_tables_keep_the_rules_for_ever(
     tmp_path: Path, data_bits: int, monkeypatch: pytest.MonkeyPatch
@@ -601,7 +600,6 @@ def test_reads_of_tables_keep_the_rules_for_ever(
     prove(tmp_path, ReadsProof(data_bits), depth=3, induction=True)
 
 
-@pytest.mark.gateware
 @pytest.mark.parametrize(
     ("proof", "mistake", "broken"),
     [
