@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+# A device needs a board; tests/host/test_host_example_device.py runs it with one that is not there.
+EXAMPLES = [path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py")) if "device" not in path.stem]
 
 
 def test_there_are_examples() -> None:
