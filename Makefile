@@ -40,7 +40,7 @@ bench: $(READY) ## Time every device and method here, in under ten minutes; resu
 	$(RUN) beltline.py bench --out build/bench
 
 docs: $(READY) ## Build the documentation into build/docs; a warning is an error
-	$(RUN) -m sphinx --quiet --fail-on-warning --keep-going -d build/doctrees docs build/docs
+	$(RUN) -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -d build/doctrees docs build/docs
 	@echo "The documentation is in build/docs/index.html"
 
 lint: $(READY) ## Check style, formatting and types

@@ -82,12 +82,12 @@ def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
 
 
 def _registers() -> str:
+    flagged = {kind.__name__.upper() for kind in FLAGS}
     rows: list[tuple[object, ...]] = []
     for name, register in REGISTERS.items():
-        last = register.offset + 4 * (register.words - 1)
-        where = f"`0x{register.offset:03X}`" + (f" to `0x{last:03X}`" if register.words > 1 else "")
-        bits = f"{register.bits}{' signed' if register.signed else ''}"
-        rows.append((where, f"`{name}`", bits, ACCESS[register.access], register.description))
+        shown = f"[`{name}`](#{name.lower()})" if name in flagged else f"`{name}`"
+        bits = f"{register.bits}{'&nbsp;signed' if register.signed else ''}"
+        rows.append((f"`0x{register.offset:03X}`", shown, bits, ACCESS[register.access], register.description))
     return _table(("byte offset", "register", "bits", "access", "what"), rows)
 
 
