@@ -1,11 +1,14 @@
 """Builds the documentation: ``make docs``."""
 
+import inspect
 import re
 import sys
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from amaranth.lib import wiring
 
 from host import __version__ as release
 
@@ -41,6 +44,18 @@ def _unlink_folders(app: object, page: str, text: list[str]) -> None:
     text[0] = re.sub(r"\[([^]]+)]\([\w./-]+/\)", r"\1", text[0])
 
 
+def _component_signature(
+    app: object, what: str, name: str, thing: Any, options: object, arguments: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Show a component's own arguments: Amaranth's classes take any, and pass them on."""
+    if what == "class" and issubclass(thing, wiring.Component):
+        _, *own = inspect.signature(thing.__init__).parameters.values()
+        plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in own]
+        return str(inspect.Signature(plain)), returns
+    return arguments, returns
+
+
 def setup(app: Any) -> None:
     """Called by Sphinx."""
+    app.connect("autodoc-process-signature", _component_signature)
     app.connect("source-read", _unlink_folders)
