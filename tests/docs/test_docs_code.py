@@ -14,6 +14,7 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,19 +58,27 @@ def blocks(page: Path) -> list[Block]:
 
 def commands(page: Path) -> list[str]:
     lines = [line for block in blocks(page) if block.language == "" for line in block.text.splitlines()]
-    return [line.partition("  #")[0] for line in lines if re.match(r"beltline \w", line) and "  main" not in line]
+    return [line.partition("  #")[0] for line in lines if re.match(r"beltline \w", line)]
 
 
-@pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that pages take for granted."""
+    directory = tmp_path_factory.mktemp("kept")
+    small = bl.solve(bl.rbc(grid=256), progress=False)
+    for name in ("rbc.nc", "rbc.npz", "result.npz", "euler.nc"):
+        small.save(directory / name)
+    return directory
+
+
+@pytest.fixture
+def reader(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a reader of a page is: in a directory with those files."""
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
     # The gateware returns the same bits, after minutes of compiling.
     monkeypatch.setitem(DEVICES, "rtl", DEVICES["model"])
-    # Files that pages take for granted.
-    small = bl.solve(bl.rbc(grid=256), progress=False)
-    for name in ("rbc.nc", "rbc.npz", "result.npz", "euler.nc"):
-        small.save(name)
 
 
 def shorter(text: str) -> str:
@@ -84,6 +93,7 @@ def plain(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("reader")
 @pytest.mark.filterwarnings("ignore:.*is not solved.*")
 def test_python(page: Path) -> None:
     # What pages take for granted.
@@ -107,6 +117,7 @@ def test_python(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+@pytest.mark.usefixtures("reader")
 def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in commands(page):
         words = shlex.split(re.sub(r"--grid \d+", "--grid 256", command))[1:]
