@@ -76,7 +76,12 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, metavar="FILE.npz", help=f"write value, policy and tables to this file ({', '.join(FILES)})"
     )
     output.add_argument(
-        "--plot", type=Path, metavar="FILE.png", help=f"draw value and policy to this file ({', '.join(SUFFIXES)})"
+        "--plot",
+        type=Path,
+        nargs="?",
+        const=Path("policy.png"),
+        metavar="FILE.png",
+        help=f"draw value and policy to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
     )
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
     drawing = commands.add_parser(

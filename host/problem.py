@@ -59,6 +59,8 @@ def names(asset: str, shock: str) -> tuple[str, str]:
 class Problem:
     """A Bellman equation as tables, checked when it is made.
 
+    Arrays are copied to read-only float64. No solver reads ``marginal_wealth``, ``output`` or what follows them.
+
     Parameters
     ----------
     grid : (N_k,) array
@@ -93,8 +95,6 @@ class Problem:
         The exogenous states as numbers, such as productivity, where one number says all of a state.
     parameters : mapping of str to float, optional
         What the tables were made from, for the record: nothing is computed from it.
-
-    No solver reads ``marginal_wealth``, ``output`` or what follows them. Arrays are copied to read-only float64.
 
     Raises
     ------

@@ -9,18 +9,14 @@ from pathlib import Path
 
 from .parameters import MachineParameters
 from .registers import (
+    FLAGS,
     IDENTITY,
     READABLE,
     REGISTERS,
     VERSION,
     WRITABLE,
     Access,
-    Command,
     Engine,
-    Interrupt,
-    Mode,
-    Refused,
-    Status,
     Table,
 )
 from .windows import WindowParameters
@@ -28,36 +24,6 @@ from .windows import WindowParameters
 COMMAND = "python -m hw.register_page"
 
 PAGE = Path(__file__).parents[1] / "docs" / "registers.md"
-
-FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
-    Command: {
-        Command.RUN: "start a run; ignored while busy",
-        Command.STOP: "end the run when the sweep in progress ends",
-        Command.RESET: "end the run at once; status, counters and `REFUSED` become 0. Settings and tables stay, but "
-        "`V` and `POLICY` hold anything if a run was under way",
-    },
-    Status: {
-        Status.BUSY: "a run is under way: tables, and registers that are written, but for `COMMAND`, are locked",
-        Status.DONE: "a run has ended",
-        Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`",
-        Status.LIMIT: "`SWEEP_LIMIT` sweeps were made, as a run with a horizon ends",
-        Status.STOPPED: "`COMMAND` asked for it",
-        Status.SATURATED: "a utility, an expectation or a chosen value left the 64 bits",
-        Status.INFEASIBLE: "a state had no choice that it could afford",
-        Status.BAD_CONFIGURATION: "nothing was run: `GRID` (at least 2), `STATES` (at least 1) or `SWEEP_LIMIT` (at "
-        "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`",
-    },
-    Refused: {
-        Refused.REGISTER: "a register was written while busy",
-        Refused.TABLE: "a table was written while busy",
-    },
-    Interrupt: {Interrupt.ENABLE: "the interrupt line is high while this bit and `DONE` of `STATUS` are"},
-    Mode: {
-        Mode.HORIZON: "finite horizon: every sweep keeps value and policy in its own slot, and none is tested for "
-        "convergence",
-    },
-}
-"""What every flag of a register means."""
 
 ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 

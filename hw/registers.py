@@ -79,12 +79,8 @@ class Command(enum.IntFlag):
     """Bits of register ``COMMAND``; each acts once when written as 1."""
 
     RUN = 1
-    """Start a run. Ignored while busy."""
     STOP = 2
-    """End the run when the sweep in progress ends."""
     RESET = 4
-    """End the run at once, status and counters 0, ``REFUSED`` cleared. Settings and tables stay, but ``V`` and
-    ``POLICY`` hold anything if a run was under way."""
 
 
 class Mode(enum.IntFlag):
@@ -97,16 +93,13 @@ class Interrupt(enum.IntFlag):
     """Bits of register ``INTERRUPT``."""
 
     ENABLE = 1
-    """The interrupt line is high while this bit and ``Status.DONE`` are."""
 
 
 class Refused(enum.IntFlag):
     """Bits of register ``REFUSED``: what was asked while busy, and was not done. They stay until a reset."""
 
     REGISTER = 1
-    """A register was written."""
     TABLE = 2
-    """A table was written."""
 
 
 class Status(enum.IntFlag):
@@ -120,6 +113,37 @@ class Status(enum.IntFlag):
     SATURATED = 32
     INFEASIBLE = 64
     BAD_CONFIGURATION = 128
+
+
+FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
+    Command: {
+        Command.RUN: "start a run; ignored while busy",
+        Command.STOP: "end the run when the sweep in progress ends",
+        Command.RESET: "end the run at once; status, counters and `REFUSED` become 0. Settings and tables stay, but "
+        "`V` and `POLICY` hold anything if a run was under way",
+    },
+    Status: {
+        Status.BUSY: "a run is under way: tables, and registers that are written, but for `COMMAND`, are locked",
+        Status.DONE: "a run has ended",
+        Status.CONVERGED: "the sup norm of the last sweep was below `EPSILON`",
+        Status.LIMIT: "`SWEEP_LIMIT` sweeps were made, as a run with a horizon ends",
+        Status.STOPPED: "`COMMAND` asked for it",
+        Status.SATURATED: "a utility, an expectation or a chosen value left the 64 bits",
+        Status.INFEASIBLE: "a state had no choice that it could afford",
+        Status.BAD_CONFIGURATION: "nothing was run: `GRID` (at least 2), `STATES` (at least 1) or `SWEEP_LIMIT` (at "
+        "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`",
+    },
+    Refused: {
+        Refused.REGISTER: "a register was written while busy",
+        Refused.TABLE: "a table was written while busy",
+    },
+    Interrupt: {Interrupt.ENABLE: "the interrupt line is high while this bit and `DONE` of `STATUS` are"},
+    Mode: {
+        Mode.HORIZON: "finite horizon: every sweep keeps value and policy in its own slot, and none is tested for "
+        "convergence",
+    },
+}
+"""What every flag of a register means."""
 
 
 class Table(enum.IntEnum):

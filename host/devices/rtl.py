@@ -34,6 +34,7 @@ class RtlDevice(BusDevice):
 
     def __init__(self, board: SimulatedBoard) -> None:
         self._board = board
+        self.windows()
         self.write_register("INTERRUPT", Interrupt.ENABLE)
 
     @property

@@ -109,6 +109,15 @@ def test_refused_before_any_work(
     assert brute == []
 
 
+def test_plot_without_a_name(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SMALL, "--plot"]) == 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["policy.png"]
+    assert "policy.png" in capsys.readouterr().out
+
+
 def test_unwritable_directory(
     brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ LATENCY = 4
 """Of the line. What is proven is an order of events, which does not depend on it."""
 
 DEPTH = 100
-"""Clocks: the check, the prologue, and a sweep; of the smallest problem two, or a run that is broken off and another."""
+"""Clocks: the check, the prologue, and a sweep; of the smallest problem two, or a run broken off and another."""
 
 
 class Seen:
