@@ -1,7 +1,8 @@
-"""The papers' times beside ours, grid by grid: ``python -m gpu_ref.published_times RESULTS.json``.
+"""The papers' times beside ours, grid by grid: ``python -m gpu_ref.published_times RESULTS.json [CHECK.json]``.
 
-``RESULTS.json`` is what ``beltline bench`` writes. Prints tables in Markdown, in seconds; the columns of this project
-are total times: allocate, load, solve and read back. Nothing is solved here.
+``RESULTS.json`` is what ``beltline bench`` writes, ``CHECK.json`` what ``python -m gpu_ref.cuda_check`` does. Prints
+tables in Markdown, in seconds; the columns of this project are total times: allocate, load, solve and read back.
+Nothing is solved here.
 
 Published: Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011), tables 3 and 5 to 7 (one core of a quad-core
 Xeon at 2.66 GHz, and a GeForce GTX 280; stop at ``(1 - beta) 1e-8``); the web page of their code (quad-core Xeon at 2.4
@@ -31,8 +32,15 @@ HOWARD_CPU = (0.02, 0.03, 0.07, 0.17, 0.40, 1.11, 3.52, 12.52, 42.85, 166.43, 63
 BEST_RATIO = (14.50, 10.667, 5.143, 2.353, 1.100, 0.514, 0.230, 0.106, 0.059, 0.031, 0.017, 0.009, 0.005)
 """Table 7: solution on the graphics card by binary search over that on the processor by grid search with Howard."""
 
-EXTRAPOLATED = {131_072: (195.767, 98362.384), 262_144: (734.498, 392621.758), 1_048_576: (11185.46, 6272023.978)}
-"""Table 5, of its six grids those near ours: graphics card and processor, by a regression of the root of time."""
+EXTRAPOLATED = {
+    131_072: (195.767, 98362.384),
+    262_144: (734.498, 392621.758),
+    524_288: (2843.185, 1568832.79),
+    1_048_576: (11185.46, 6272023.978),
+    2_097_152: (44369.609, 25081482.86),
+    4_194_304: (176736.311, 100312706.6),
+}
+"""Table 5: graphics card and processor, by a regression of the square root of time on the grid points."""
 
 PAGE_GRIDS = GRIDS[3:]
 PAGE_BINARY = {
@@ -56,12 +64,18 @@ PAGE_HOWARD = {
 PERI = {"K80, CUDA C": (13.69,), "VU9P at 250 MHz": (0.25, 1.42, 0.75)}
 """Table 2 at 65,536 points: send, solve and read back where told apart."""
 
+FASTEST = "shift start=coarse"
+
 Times = dict[tuple[str, str, int], float]
 
 
-def times(result: dict[str, Any]) -> Times:
+def times(result: dict[str, Any], check: dict[str, Any] | None = None) -> Times:
     """Total seconds by device, method and grid."""
-    return {(row["device"], row["method"], row["grid"]): row["total"] for row in result["rows"]}
+    found = {(row["device"], row["method"], row["grid"]): row["total"] for row in result["rows"]}
+    for row in check["by size"] if check else ():
+        method = "warm" if row["method"].endswith("warm") else FASTEST
+        found.setdefault(("gpu", method, row["points"]), row["ms"]["total"] / 1e3)
+    return found
 
 
 def _seconds(value: float | None) -> str:
@@ -79,9 +93,9 @@ def _over(above: float | None, below: float | None) -> float | None:
     return above / below if above is not None and below is not None else None
 
 
-def markdown(result: dict[str, Any]) -> str:
+def markdown(result: dict[str, Any], check: dict[str, Any] | None = None) -> str:
     """All tables."""
-    ours = times(result)
+    ours = times(result, check)
     lines = ["### Table 3: binary search", ""]
     rows = []
     for i, grid in enumerate(GRIDS):
@@ -114,16 +128,31 @@ def markdown(result: dict[str, Any]) -> str:
         rows,
     )
     lines += ["### Table 5: beyond 65,536 points", ""]
-    rows = []
-    for grid, (gpu_guess, cpu_guess) in EXTRAPOLATED.items():
-        found = [
-            ours.get((device, method, grid)) for device, method in (("gpu", "binary"), ("cpu", "warm"), ("gpu", "warm"))
+    rows = [
+        [
+            f"{grid:,}",
+            _seconds(cpu_guess),
+            _seconds(gpu_guess),
+            *(
+                _seconds(ours.get((device, method, grid)))
+                for device, method in (
+                    ("gpu", "binary"),
+                    ("cpu", "warm"),
+                    ("gpu", "warm"),
+                    ("cpu", FASTEST),
+                    ("gpu", FASTEST),
+                )
+            ),
         ]
-        if any(found):
-            rows.append([f"{grid:,}", _seconds(cpu_guess), _seconds(gpu_guess), *map(_seconds, found)])
+        for grid, (gpu_guess, cpu_guess) in EXTRAPOLATED.items()
+    ]
     lines += _table(
-        ["N_k", "CPU, extrapolated", "GTX 280, extrapolated", "`binary`, GPU", "`warm`, CPU", "`warm`, GPU"], rows
-    )
+        [
+            "N_k", "CPU, extrapolated", "GTX 280, extrapolated", "`binary`, GPU", "`warm`, CPU", "`warm`, GPU",
+            "`shift`, coarse, CPU", "`shift`, coarse, GPU",
+        ],
+        rows,
+    )  # fmt: skip
     lines += ["### Table 6: grid search with Howard, maximising every 20th sweep", ""]
     rows = []
     for i, grid in enumerate(GRIDS):
@@ -147,9 +176,7 @@ def markdown(result: dict[str, Any]) -> str:
             f"{grid:,}",
             _seconds(BEST_RATIO[i]),
             _seconds(_over(ours.get(("gpu", "binary", grid)), ours.get(("cpu", "grid+howard", grid)))),
-            _seconds(
-                _over(ours.get(("gpu", "shift start=coarse", grid)), ours.get(("cpu", "shift start=coarse", grid)))
-            ),
+            _seconds(_over(ours.get(("gpu", FASTEST, grid)), ours.get(("cpu", FASTEST, grid)))),
         ]
         for i, grid in enumerate(GRIDS)
     ]
@@ -185,8 +212,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m gpu_ref.published_times", description=__doc__)
     parser.add_argument("results", type=Path, help="bench.json of `beltline bench`")
+    parser.add_argument("check", type=Path, nargs="?", help="JSON of `python -m gpu_ref.cuda_check`, for larger grids")
     options = parser.parse_args(arguments)
-    print(markdown(json.loads(options.results.read_text())), end="")
+    check = json.loads(options.check.read_text()) if options.check else None
+    print(markdown(json.loads(options.results.read_text()), check), end="")
 
 
 if __name__ == "__main__":
