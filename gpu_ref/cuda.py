@@ -1,4 +1,4 @@
-"""Solvers on CUDA devices, in double precision: a whole solve, or a batch of them, in one launch.
+"""Solvers on CUDA devices, in double precision: the iteration of a solve, or of a batch of them, is one launch.
 
 :func:`solve` takes the arguments of every solver and returns the same :class:`~gpu_ref.methods.Solution`.
 :func:`solve_batch` solves many problems of one shape side by side, on one device or on several. Both need CuPy, which
@@ -364,10 +364,15 @@ class _Start:
         return 16 * self.rows * self.states * len(self.problems) if self.coarse else 0
 
     def allocate(self) -> None:
+        count = len(self.problems)
+        if self.asked:
+            self.given = self.cupy.empty(count, dtype=np.int32)
         if self.coarse:
-            self.values, self.choices = (
-                self.cupy.empty((len(self.problems), self.rows, self.states)) for _ in range(2)
-            )
+            self.values, self.choices = (self.cupy.empty((count, self.rows, self.states)) for _ in range(2))
+
+    def load(self) -> None:
+        if self.asked:
+            self.given.set(np.array([problem.start == "given" for problem in self.problems], dtype=np.int32))
 
     def work(self, tables: _Tables) -> bool:
         """Fill ``V0``; whether the policy is guessed, too."""
@@ -375,31 +380,19 @@ class _Start:
             return False
         count = len(self.problems)
         over = (math.ceil(self.points / 128), count), (128,)
-        if self.coarse:
-            sizes = np.int32(self.points), np.int32(self.rows), np.int32(self.stride)
-            self.smooth(
-                (count,),
-                (self.threads,),
-                (
-                    tables.rows,
-                    *sizes,
-                    np.float64(SHARE),
-                    np.int32(LIMIT),
-                    np.int32(INNER),
-                    self.values,
-                    self.choices,
-                ),
-                shared_mem=self._shared(self.rows),
-            )
-            self.draw(*over, (tables.rows, *sizes, self.values, self.choices))
-        else:
-            self.stay(*over, (tables.rows, np.int32(self.points)))
-        for i, problem in enumerate(self.problems):
-            if problem.start == "given":
-                # A launch is for all problems alike.
-                tables.V0[i].set(problem.V0)
-                tables.policy[i].fill(self.points // 2)
-        return self.coarse
+        if not self.coarse:
+            self.stay(*over, (tables.rows, self.given, np.int32(self.points)))
+            return False
+        sizes = np.int32(self.points), np.int32(self.rows), np.int32(self.stride)
+        limits = np.float64(SHARE), np.int32(LIMIT), np.int32(INNER)
+        self.smooth(
+            (count,),
+            (self.threads,),
+            (tables.rows, self.given, *sizes, *limits, self.values, self.choices),
+            shared_mem=self._shared(self.rows),
+        )
+        self.draw(*over, (tables.rows, self.given, *sizes, self.values, self.choices))
+        return True
 
 
 class _Coarse:
@@ -640,6 +633,7 @@ def _solve_here(cupy: Any, problems: Sequence[Arguments], plan: Layout | None, p
         )
     clock.lap("allocate")
     tables.load()
+    start.load()
     clock.lap("load")
     guessed = start.work(tables)
     launch.kernel(
@@ -815,6 +809,7 @@ def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
     exact = _Exact(cupy, problem, tables.X[0], tables.W[0], tables.Q[0])
     clock.lap("allocate")
     tables.load()
+    start.load()
     clock.lap("load")
     start.work(tables)
     V = tables.V0[0]

@@ -1,11 +1,13 @@
 // Starts that the device works out itself; `gpu_ref/coarse.py` says how and why. Compiled by `gpu_ref/cuda.py` after
 // `cuda_common.cu`. Where an iteration starts is no part of what it guarantees, so sums round as they like here.
-// Macros: NZ, exogenous states; PER, coarse states of a thread.
+// `given`, one a problem: whether it keeps the V0 that it came with. Macros: NZ, exogenous states; PER, coarse states of a
+// thread.
 
 __device__ __forceinline__ int row_of(int i, int stride, int points) { return min(i * stride, points - 1); }
 
 // V0 = U(W - X) / (1 - beta): what staying is worth. The second dimension of the launch counts problems.
-extern "C" __global__ void stay(const Problem* problems, int points) {
+extern "C" __global__ void stay(const Problem* problems, const int* given, int points) {
+    if (given[blockIdx.y]) return;
     const Problem a = problems[blockIdx.y];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= points) return;
@@ -18,8 +20,9 @@ extern "C" __global__ void stay(const Problem* problems, int points) {
 // The problem on every `stride`-th grid point, with choices between them; one block a problem. `values` and `choices`:
 // (problems, coarse, NZ), the latter as places on the fine grid. Below `below` times epsilon it ends.
 extern "C" __global__ void __launch_bounds__(512)
-    smooth(const Problem* problems, int points, int coarse, int stride, double below, int limit, int inner,
-           double* values, double* choices) {
+    smooth(const Problem* problems, const int* given, int points, int coarse, int stride, double below, int limit,
+           int inner, double* values, double* choices) {
+    if (given[blockIdx.x]) return;
     const Problem a = problems[blockIdx.x];
     const int size = coarse * NZ, thread = threadIdx.x, threads = blockDim.x;
     extern __shared__ double shared[];
@@ -163,11 +166,15 @@ extern "C" __global__ void __launch_bounds__(512)
 
 // V0: the polynomial through the four coarse values around each point. The guess of the policy: a straight line between
 // the choices of the two around it. The second dimension of the launch counts problems.
-extern "C" __global__ void draw(const Problem* problems, int points, int coarse, int stride, const double* values,
-                                const double* choices) {
+extern "C" __global__ void draw(const Problem* problems, const int* given, int points, int coarse, int stride,
+                                const double* values, const double* choices) {
     const Problem a = problems[blockIdx.y];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= points) return;
+    if (given[blockIdx.y]) {
+        for (int s = 0; s < NZ; s++) a.policy[(size_t)i * NZ + s] = points / 2;
+        return;
+    }
     const double* const value = values + (size_t)blockIdx.y * coarse * NZ;
     const double* const choice = choices + (size_t)blockIdx.y * coarse * NZ;
     const int cell = min(i / stride, coarse - 2);
@@ -193,7 +200,9 @@ extern "C" __global__ void draw(const Problem* problems, int points, int coarse,
         double total = 0.0;
 #pragma unroll
         for (int j = 0; j < 4; j++) total += weight[j] * value[(first + j) * NZ + s];
-        a.V0[(size_t)i * NZ + s] = total;
+        // Where the coarse solve went astray, staying is a start, too.
+        const double stay = utility(a.W[(size_t)i * NZ + s] - at, a.eta) / (1.0 - a.beta);
+        a.V0[(size_t)i * NZ + s] = fabs(total) < INFINITE ? total : stay;
         const double from = choice[cell * NZ + s], to = choice[(cell + 1) * NZ + s];
         a.policy[(size_t)i * NZ + s] = max(0, min((int)rint(from + share * (to - from)), points - 1));
     }

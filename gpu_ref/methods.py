@@ -93,9 +93,9 @@ METHODS: dict[str, Method] = {
         {"marginal": None},
     ),
 }
-"""By name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` where all of it is finite; on the
-processor, ``start="coarse"`` by the solution on every sixteenth grid point (:mod:`gpu_ref.coarse`), its time counted in
-``solve``, and as ``"stay"`` where there are few points."""
+"""By name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` where all of it is finite, and
+``start="coarse"`` by the solution of a coarse problem (:mod:`gpu_ref.coarse`), but with few points as ``"stay"`` does.
+The time of either is counted in ``solve``."""
 
 CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay", "coarse")}
 """Options that are one of a few words."""
@@ -173,6 +173,14 @@ class Arguments:
         return METHODS[self.method].rule
 
 
+def check_limits(epsilon: float, max_sweeps: int) -> None:
+    """Raise ``ValueError``, with a sentence, for limits that end no iteration."""
+    if not epsilon >= 0.0:
+        raise ValueError(f"epsilon must not be negative, not {epsilon}")
+    if max_sweeps < 1:
+        raise ValueError(f"max_sweeps must be at least 1, not {max_sweeps}")
+
+
 def check_arguments(
     X: ArrayLike,
     W: ArrayLike,
@@ -195,10 +203,7 @@ def check_arguments(
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {method!r}")
-    if not epsilon >= 0.0:
-        raise ValueError(f"epsilon must not be negative, not {epsilon}")
-    if max_sweeps < 1:
-        raise ValueError(f"max_sweeps must be at least 1, not {max_sweeps}")
+    check_limits(epsilon, max_sweeps)
     known = METHODS[method].options
     for name, value in options.items():
         if name not in known:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpu_ref.exact import exact_sweep
-from gpu_ref.methods import Solution, error_bound
+from gpu_ref.methods import Solution, check_limits, error_bound
 from gpu_ref.tables import Array, check_tables
 
 Sweep = Callable[..., tuple[Array, NDArray[np.int32]]]
@@ -52,10 +52,7 @@ def solve(
     ValueError
         The tables break a condition of :mod:`gpu_ref`, or ``epsilon`` or ``max_sweeps`` is out of range.
     """
-    if not epsilon >= 0.0:
-        raise ValueError(f"epsilon must not be negative, not {epsilon}")
-    if max_sweeps < 1:
-        raise ValueError(f"max_sweeps must be at least 1, not {max_sweeps}")
+    check_limits(epsilon, max_sweeps)
     X, W, Q, previous = check_tables(X, W, Q, V0, beta, eta)
     done = 0
     while True:
