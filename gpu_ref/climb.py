@@ -264,6 +264,29 @@ def _measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> f
     return (high - low).max() / 2.0
 
 
+@njit(cache=True)
+def _verdict(
+    kind: int,
+    rule: int,
+    epsilon: float,
+    low: Array,
+    high: Array,
+    lows: Array,
+    highs: Array,
+    doubt: bool,
+    larger: bool,
+) -> tuple[int, float]:
+    """Why a batch ends after this sweep, ``_LIMIT`` if it goes on, and what the rule measured."""
+    h = np.inf
+    if kind < _FIXED:
+        h = _measure(rule, low, high, lows, highs)
+        if h < epsilon:
+            return _DONE, h
+    if doubt:
+        return _DOUBT, h
+    return (_LARGER if larger else _LIMIT), h
+
+
 @njit(parallel=True, cache=True)
 def _parallel(
     kind: int,
@@ -305,14 +328,10 @@ def _parallel(
             )  # fmt: skip
         if kind == _FIXED and done + 1 < limit:
             continue
-        if kind < _FIXED:
-            h = _measure(rule, low, high, lows, highs)
-            if h < epsilon:
-                return done + 1, _DONE, h
-        if (codes == _DOUBT).any() or not _seams(ahead, inverse, room, chunk):
-            return done + 1, _DOUBT, h
-        if codes.any():
-            return done + 1, _LARGER, h
+        doubt = (codes == _DOUBT).any() or not _seams(ahead, inverse, room, chunk)
+        code, h = _verdict(kind, rule, epsilon, low, high, lows, highs, doubt, codes.any())
+        if code != _LIMIT:
+            return done + 1, code, h
     return limit, _LIMIT, h
 
 
@@ -350,10 +369,7 @@ def _serial(
         )  # fmt: skip
         if kind == _FIXED and done + 1 < limit:
             continue
-        if kind < _FIXED:
-            h = _measure(rule, low, high, lows, highs)
-            if h < epsilon:
-                return done + 1, _DONE, h
+        code, h = _verdict(kind, rule, epsilon, low, high, lows, highs, code == _DOUBT, code == _LARGER)
         if code != _LIMIT:
             return done + 1, code, h
     return limit, _LIMIT, h

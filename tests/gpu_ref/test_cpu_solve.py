@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gpu_ref.memory
 from gpu_ref import brute_force, cpu, crra_utility, exact_sweep, published_rule, random_problem, vfi
-from gpu_ref.coarse import FEWEST, MOST, _draw, coarse_start, spacing
+from gpu_ref.coarse import FEWEST, INNER, MOST, _draw, _solve, coarse_start, spacing
 from gpu_ref.methods import METHODS, error_bound
 from gpu_ref.peaks import curvature_room
 from gpu_ref.threads import THREADS_WORTH, threads_for
@@ -160,6 +160,15 @@ def test_coarse_start(eta):
     # A shift by state is for the stopping rule to find.
     assert np.ptp(gap, axis=0).max() < 1e-5
     assert cpu.solve(X[::64], W[::64], Q, V0[::64], beta, eta, 1e-8, method="shift", start="coarse").converged
+
+
+def test_coarse_sweeps_of_the_headline_problem():
+    """What the page on baselines says of them."""
+    X, W, Q, _, beta, eta = headline(65_536)
+    stride, count = spacing(X.size)
+    rows = np.minimum(np.arange(count) * stride, X.size - 1)
+    _, sweeps = _solve(X[rows], W[rows], Q, beta, eta, 1e-10)
+    assert (count, sweeps, (sweeps - 1) // (1 + INNER) + 1) == (128, 474, 44)
 
 
 @pytest.mark.parametrize("states", [1, 3, 12])
