@@ -170,8 +170,8 @@ class Driver:
         self._moved = []
         check_device(self.device, image, horizon)
         before = checkpoint.load(image) if checkpoint is not None else None
-        if before is not None and before.sweeps >= sweep_limit:
-            return self._from_checkpoint(before)
+        if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
+            return self._from_checkpoint(before, image, checkpoint)
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         timing: dict[str, float] = {}
         self._make_idle()
@@ -191,7 +191,8 @@ class Driver:
                 run = _continued(before, run)
             if checkpoint is not None:
                 settled = Status.CONVERGED in run.status or run.status & (Status.SATURATED | Status.INFEASIBLE)
-                if settled:
+                # Whoever interrupts does not see the result, converged or not.
+                if settled and (end is not _Ended.INTERRUPTED or run.status & (Status.SATURATED | Status.INFEASIBLE)):
                     checkpoint.remove()
                 elif run.sweeps:
                     before = Saved(run.value, run.policy, run.sweeps, run.states_done, run.clocks, run.norm)
@@ -206,9 +207,12 @@ class Driver:
                     f"after {run.sweeps:,} sweeps (status {run.status!r})"
                 )
 
-    def _from_checkpoint(self, saved: Saved) -> Run:
+    def _from_checkpoint(self, saved: Saved, image: Image, checkpoint: Checkpoint | None) -> Run:
+        converged = saved.norm < image.epsilon
+        if converged and checkpoint is not None:
+            checkpoint.remove()
         return Run(
-            status=Status.DONE | Status.LIMIT,
+            status=Status.DONE | (Status.CONVERGED if converged else Status.LIMIT),
             value=saved.value,
             policy=saved.policy,
             sweeps=saved.sweeps,

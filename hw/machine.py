@@ -7,7 +7,6 @@ from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from .expectation import Expectation, ExpectationParameters
 from .line import Line, LineParameters
@@ -15,13 +14,13 @@ from .norm import Norm, NormParameters
 from .numbers import WIDTH
 from .parameters import MachineParameters
 from .pipeline import Pipeline
-from .ports import RegisterPort, TablePort
+from .ports import machine_ports
 from .ram import READ_LATENCY, Ram
 from .register_file import RegisterFile, horizon
 from .registers import IDENTITY, VERSION, Command, Engine, Interrupt, Refused, Status, Table
 from .sequencer import Sequencer, SequencerParameters
 from .utility import CONSTANTS
-from .windows import WORD_BYTES, WindowParameters
+from .windows import WORD_BYTES
 
 BUILD_MODULE = "beltline_build"
 """Verilog module that holds the content hash of all the others."""
@@ -70,15 +69,7 @@ class Machine(wiring.Component):
 
     def __init__(self, parameters: MachineParameters) -> None:
         self.parameters = parameters
-        super().__init__(
-            {
-                "registers": In(RegisterPort()),
-                "tables": In(TablePort(WindowParameters(parameters))),
-                "busy": Out(1),
-                "refused": In(len(Refused)),
-                "interrupt": Out(1),
-            }
-        )
+        super().__init__(machine_ports(parameters))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

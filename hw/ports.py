@@ -5,6 +5,8 @@ from __future__ import annotations
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .parameters import MachineParameters
+from .registers import Refused
 from .windows import WORD_BITS, WORD_BYTES, WindowParameters
 
 
@@ -39,3 +41,14 @@ class TablePort(wiring.Signature):
                 "read_data": In(64),
             }
         )
+
+
+def machine_ports(parameters: MachineParameters) -> dict[str, wiring.Member]:
+    """Ports of :class:`hw.machine.Machine`, and of what stands in for it."""
+    return {
+        "registers": In(RegisterPort()),
+        "tables": In(TablePort(WindowParameters(parameters))),
+        "busy": Out(1),
+        "refused": In(len(Refused)),
+        "interrupt": Out(1),
+    }

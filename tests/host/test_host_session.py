@@ -328,6 +328,29 @@ def test_interrupt_saves(tmp_path: Path) -> None:
     same(resumed, bl.solve(given))
 
 
+def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
+    """Ctrl-C while the run converges: nobody has seen the result, so the file keeps it."""
+    given = problem(50, 3)
+    file = tmp_path / "run.npz"
+    presses: list[int] = []
+
+    class Late(ModelDevice):
+        def wait(self, seconds: float) -> bool:
+            ended = super().wait(60.0)
+            if not presses:
+                presses.append(1)
+                signal.raise_signal(signal.SIGINT)
+            return ended
+
+    device = Late(SoftwareMachine(MachineParameters(grid=64, states=3)))
+    with pytest.raises(KeyboardInterrupt):
+        bl.solve(given, device=device, checkpoint=file)
+    assert device.read_register("STATUS") == Status.DONE | Status.CONVERGED
+    assert file.exists()
+    same(bl.solve(given, device=device, checkpoint=file), bl.solve(given))
+    assert not file.exists()
+
+
 def test_kill_saves_what_was_done(tmp_path: Path) -> None:
     """kill -9 in mid-solve, then the same call in another process."""
     script = textwrap.dedent(

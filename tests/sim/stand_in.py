@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from amaranth.hdl import ClockSignal, Instance, Module, ResetSignal
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from hw import verilog
 from hw.axi_machine import MODULE, AxiMachine
 from hw.parameters import MachineParameters
-from hw.ports import RegisterPort, TablePort
-from hw.registers import IDENTITY, REGISTERS, VERSION, Refused, Status, Table
-from hw.windows import WindowParameters
+from hw.ports import machine_ports
+from hw.registers import IDENTITY, REGISTERS, VERSION, Status, Table
 from sim.yosys import use_yosys
 
 WORD = 2**64
@@ -46,15 +44,7 @@ class StandIn(wiring.Component):
     """Module ``stand_in`` with the ports of :class:`hw.machine.Machine`."""
 
     def __init__(self, parameters: MachineParameters) -> None:
-        super().__init__(
-            {
-                "registers": In(RegisterPort()),
-                "tables": In(TablePort(WindowParameters(parameters))),
-                "busy": Out(1),
-                "refused": In(len(Refused)),
-                "interrupt": Out(1),
-            }
-        )
+        super().__init__(machine_ports(parameters))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
