@@ -46,6 +46,9 @@ BATCHED = ("grid", "binary", "grid+howard", "monotone", "warm", "macqueen", "shi
 STATES_LIMIT = 64
 """Largest ``N_z``: a thread keeps the values of all states of a grid point."""
 
+_ROWS_OF_BLOCKS = 2**16 - 1
+"""What CUDA allows in the second dimension of a launch."""
+
 _PIECE, _COPIERS = 2**25, 4
 """Bytes of pinned memory that a piece of a large table comes through, and threads that put pieces in place."""
 
@@ -379,9 +382,9 @@ class _Start:
         if not self.asked:
             return False
         count = len(self.problems)
-        over = (math.ceil(self.points / 128), count), (128,)
+        over = (math.ceil(self.points / 128), min(count, _ROWS_OF_BLOCKS)), (128,)
         if not self.coarse:
-            self.stay(*over, (tables.rows, self.given, np.int32(self.points)))
+            self.stay(*over, (tables.rows, self.given, np.int32(count), np.int32(self.points)))
             return False
         sizes = np.int32(self.points), np.int32(self.rows), np.int32(self.stride)
         limits = np.float64(SHARE), np.int32(LIMIT), np.int32(INNER)
@@ -391,7 +394,7 @@ class _Start:
             (tables.rows, self.given, *sizes, *limits, self.values, self.choices),
             shared_mem=self._shared(self.rows),
         )
-        self.draw(*over, (tables.rows, self.given, *sizes, self.values, self.choices))
+        self.draw(*over, (tables.rows, self.given, np.int32(count), *sizes, self.values, self.choices))
         return True
 
 

@@ -5,15 +5,17 @@
 
 __device__ __forceinline__ int row_of(int i, int stride, int points) { return min(i * stride, points - 1); }
 
-// V0 = U(W - X) / (1 - beta): what staying is worth. The second dimension of the launch counts problems.
-extern "C" __global__ void stay(const Problem* problems, const int* given, int points) {
-    if (given[blockIdx.y]) return;
-    const Problem a = problems[blockIdx.y];
+// V0 = U(W - X) / (1 - beta): what staying is worth. The second dimension of the launch shares out `count` problems.
+extern "C" __global__ void stay(const Problem* problems, const int* given, int count, int points) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= points) return;
-    for (int s = 0; s < NZ; s++) {
-        const size_t at = (size_t)i * NZ + s;
-        a.V0[at] = utility(a.W[at] - a.X[i], a.eta) / (1.0 - a.beta);
+    for (int number = blockIdx.y; number < count; number += gridDim.y) {
+        if (given[number]) continue;
+        const Problem a = problems[number];
+        for (int s = 0; s < NZ; s++) {
+            const size_t at = (size_t)i * NZ + s;
+            a.V0[at] = utility(a.W[at] - a.X[i], a.eta) / (1.0 - a.beta);
+        }
     }
 }
 
@@ -165,45 +167,48 @@ extern "C" __global__ void __launch_bounds__(512)
 }
 
 // V0: the polynomial through the four coarse values around each point. The guess of the policy: a straight line between
-// the choices of the two around it. The second dimension of the launch counts problems.
-extern "C" __global__ void draw(const Problem* problems, const int* given, int points, int coarse, int stride,
+// the choices of the two around it. The second dimension of the launch shares out `count` problems.
+extern "C" __global__ void draw(const Problem* problems, const int* given, int count, int points, int coarse, int stride,
                                 const double* values, const double* choices) {
-    const Problem a = problems[blockIdx.y];
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= points) return;
-    if (given[blockIdx.y]) {
-        for (int s = 0; s < NZ; s++) a.policy[(size_t)i * NZ + s] = points / 2;
-        return;
-    }
-    const double* const value = values + (size_t)blockIdx.y * coarse * NZ;
-    const double* const choice = choices + (size_t)blockIdx.y * coarse * NZ;
     const int cell = min(i / stride, coarse - 2);
     const int first = max(0, min(cell - 1, coarse - 4));
-    double x[4], weight[4];
+    for (int number = blockIdx.y; number < count; number += gridDim.y) {
+        const Problem a = problems[number];
+        int* const policy = a.policy + (size_t)i * NZ;
+        if (given[number]) {
+            for (int s = 0; s < NZ; s++) policy[s] = points / 2;
+            continue;
+        }
+        const double* const value = values + (size_t)number * coarse * NZ;
+        const double* const choice = choices + (size_t)number * coarse * NZ;
+        double x[4], weight[4];
 #pragma unroll
-    for (int j = 0; j < 4; j++) x[j] = a.X[row_of(first + j, stride, points)];
-    const double at = a.X[i];
+        for (int j = 0; j < 4; j++) x[j] = a.X[row_of(first + j, stride, points)];
+        const double at = a.X[i];
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-        double up = 1.0, down = 1.0;
+        for (int j = 0; j < 4; j++) {
+            double up = 1.0, down = 1.0;
 #pragma unroll
-        for (int k = 0; k < 4; k++)
-            if (k != j) {
-                up *= at - x[k];
-                down *= x[j] - x[k];
-            }
-        weight[j] = up / down;
-    }
-    const double left = a.X[row_of(cell, stride, points)], right = a.X[row_of(cell + 1, stride, points)];
-    const double share = (at - left) / (right - left);
-    for (int s = 0; s < NZ; s++) {
-        double total = 0.0;
+            for (int k = 0; k < 4; k++)
+                if (k != j) {
+                    up *= at - x[k];
+                    down *= x[j] - x[k];
+                }
+            weight[j] = up / down;
+        }
+        const double left = a.X[row_of(cell, stride, points)], right = a.X[row_of(cell + 1, stride, points)];
+        const double share = (at - left) / (right - left);
+        for (int s = 0; s < NZ; s++) {
+            double total = 0.0;
 #pragma unroll
-        for (int j = 0; j < 4; j++) total += weight[j] * value[(first + j) * NZ + s];
-        // Where the coarse solve went astray, staying is a start, too.
-        const double stay = utility(a.W[(size_t)i * NZ + s] - at, a.eta) / (1.0 - a.beta);
-        a.V0[(size_t)i * NZ + s] = fabs(total) < INFINITE ? total : stay;
-        const double from = choice[cell * NZ + s], to = choice[(cell + 1) * NZ + s];
-        a.policy[(size_t)i * NZ + s] = max(0, min((int)rint(from + share * (to - from)), points - 1));
+            for (int j = 0; j < 4; j++) total += weight[j] * value[(first + j) * NZ + s];
+            // Where the coarse solve went astray, staying is a start, too.
+            const double stay = utility(a.W[(size_t)i * NZ + s] - at, a.eta) / (1.0 - a.beta);
+            a.V0[(size_t)i * NZ + s] = fabs(total) < INFINITE ? total : stay;
+            const double from = choice[cell * NZ + s], to = choice[(cell + 1) * NZ + s];
+            policy[s] = max(0, min((int)rint(from + share * (to - from)), points - 1));
+        }
     }
 }
