@@ -25,7 +25,7 @@ setup: $(READY) ## Install everything in .venv; the other targets do it when the
 
 sim: $(READY) ## Verify the gateware with cocotb and Verilator, then solve a first problem on it
 	@echo "Verifying the gateware, unit by unit and whole. It is compiled the first time, which takes some minutes."
-	$(PYTEST) -m "gateware and not slow and not formal"
+	$(PYTEST) -m "gateware and not slow and not formal" tests/hw tests/sim
 	$(RUN) -m sim.first_light
 
 sim-full: $(READY) ## Run the long tests, then the gateware of the full-size machine: hours at most
