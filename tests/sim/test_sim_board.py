@@ -182,7 +182,7 @@ def test_interrupt_leaves_the_board_usable(narrow: RtlDevice) -> None:
 def test_closed_board(narrow: RtlDevice) -> None:
     narrow.close()
     narrow.close()
-    with pytest.raises(DeviceError, match="^the simulated board is closed$"):
+    with pytest.raises(DeviceError, match="^device 'rtl' is closed$"):
         narrow.read_register("STATUS")
 
 
