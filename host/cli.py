@@ -7,17 +7,18 @@ before any work; 130 interrupted, nothing written. A plot of a result that is no
 from __future__ import annotations
 
 import argparse
+import inspect
 import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from gpu_ref.methods import METHODS
 from host import __version__
 from host.bench import BUDGET, GRIDS, bench, markdown
 from host.checks import ProblemError
-from host.devices import DEVICES, REFERENCES, DeviceError
+from host.devices import DEVICES, REFERENCES, DeviceError, DeviceTimeoutError
 from host.inventory import inventory, table
 from host.models import rbc
 from host.plot import SUFFIXES, check_kind, check_plot
@@ -69,6 +70,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     run.add_argument(
         "--method", metavar="NAME", help=f"on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default warm)"
+    )
+    run.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"of the device or method, any number of times ({_device_options()})",
+    )
+    run.add_argument(
+        "--timeout", type=float, metavar="X", help="stop a run that has not ended after this many seconds, exit code 1"
+    )
+    run.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE.npz",
+        help="save value and sweeps there every half minute and on Ctrl-C, and resume from it; deleted when converged",
     )
     run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
     output = solving.add_argument_group("output")
@@ -136,6 +153,29 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _device_options() -> str:
+    """What the help says of them."""
+    return "; ".join(f"{name}: {', '.join(has.options)}" for name, has in DEVICES.items() if has.options)
+
+
+def _options(given: Sequence[str]) -> dict[str, Any]:
+    """Options as typed: whole numbers, hexadecimal ones too, true and false, otherwise text."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name.isidentifier() and equals):
+            raise ProblemError(f"option must be NAME=VALUE, not {text!r}")
+        if name in found:
+            raise ProblemError(f"option {name!r} is given twice")
+        if name in inspect.signature(solve).parameters:
+            raise ProblemError(f"option {name!r} is none of a device or method: use --{name.replace('_', '-')}")
+        try:
+            found[name] = {"true": True, "false": False}[value] if value in ("true", "false") else int(value, 0)
+        except ValueError:
+            found[name] = value
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     try:
@@ -145,6 +185,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = f"beltline {given.command}"
     try:
         return {"solve": _solve, "plot": _plot, "devices": _devices, "bench": _bench}[given.command](given)
+    except DeviceTimeoutError as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
     except (ProblemError, DeviceError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return REFUSED
@@ -215,6 +258,9 @@ def _solve(given: argparse.Namespace) -> int:
         progress=False if given.quiet else None,
         verify=not given.no_verify,
         method=given.method,
+        timeout=given.timeout,
+        checkpoint=given.checkpoint,
+        **_options(given.option),
     )
     if not given.quiet:
         print(result)

@@ -14,7 +14,7 @@ from host_fakes import BruteDevice, backend, interrupt_main_after
 
 import beltline as bl
 from host.cli import main
-from host.devices import DEVICES, DeviceError
+from host.devices import DEVICES, Backend, Device, DeviceError
 from hw.parameters import MachineParameters
 
 ROOT = Path(bl.__file__).parent
@@ -95,6 +95,12 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
         (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
         (["--plot", "no/such/a.png"], "plot 'no/such/a.png' is in a directory that does not exist"),
+        (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
+        (["--option", "slot=1"], "device 'model' has no option 'slot': it takes none"),
+        (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
+        (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
+        (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
+        (["--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
         (["aiyagari"], "model must be one of 'rbc', not 'aiyagari'"),
     ],
@@ -146,6 +152,40 @@ def test_disk_that_refuses(
     monkeypatch.setattr(bl.Result, "save", full)
     assert main([*SMALL, "--quiet", "--out", str(tmp_path / "a.npz")]) == 1
     assert capsys.readouterr().err == "beltline solve: [Errno 28] No space left on device\n"
+
+
+def test_options_reach_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, object]] = []
+
+    def opened(parameters: MachineParameters, progress: object, **options: object) -> Device:
+        seen.append(options)
+        return BruteDevice(parameters.grid, parameters.states)
+
+    names = dict.fromkeys(("slot", "address", "download", "bitstream"), "")
+    monkeypatch.setitem(DEVICES, "model", Backend("invented", lambda: "", opened, names, elastic=True))
+    options = ("slot=3", "address=0xA0000000", "download=false", "bitstream=a=b.bit")
+    assert main([*SMALL, "--quiet", *(word for option in options for word in ("--option", option))]) == 0
+    assert seen == [{"slot": 3, "address": 0xA0000000, "download": False, "bitstream": "a=b.bit"}]
+
+
+def test_option_of_a_method(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--device", "cpu", "--method", "shift", "--option", "start=stay"]
+    assert main([*SMALL, *arguments]) == 0
+    assert "on device cpu" in capsys.readouterr().out
+    arguments[-1] = "start=nowhere"
+    assert main([*SMALL, *arguments]) == 2
+    assert "'nowhere'" in capsys.readouterr().err
+
+
+def test_checkpoint_and_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.npz"
+    assert main([*SMALL, "--quiet", "--max-sweeps", "3", "--checkpoint", str(file)]) == 1
+    assert file.exists()
+    assert main([*SMALL, "--quiet", "--checkpoint", str(file)]) == 0
+    assert not file.exists()
+    capsys.readouterr()
+    assert main(["solve", "--grid", "4096", "--timeout", "0.2", "--quiet", "--checkpoint", str(file)]) == 1
+    assert "took more than 0.2 seconds and was stopped after " in capsys.readouterr().err
 
 
 def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
