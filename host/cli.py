@@ -1,7 +1,8 @@
 """The command line, ``beltline``.
 
-Exit codes: 0 solved; 1 not solved (what there is was still written), or a file could not be read or written; 2 refused
-before any work; 130 interrupted, nothing written. A plot of a result that is not solved is drawn, and is exit code 1.
+Exit codes: 0 solved; 1 not solved (what there is was still written), a device was lost or took too long, or a file could
+not be read or written; 2 refused before any work; 130 interrupted, nothing written but a checkpoint. A plot of a result
+that is not solved is drawn, and is exit code 1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from gpu_ref.methods import METHODS
 from host import __version__
 from host.bench import BUDGET, GRIDS, bench, markdown
 from host.checks import ProblemError
-from host.devices import DEVICES, REFERENCES, DeviceError, DeviceTimeoutError
+from host.devices import DEVICES, REFERENCES, DeviceError, DeviceLostError, DeviceTimeoutError
 from host.inventory import inventory, table
 from host.models import rbc
 from host.plot import SUFFIXES, check_kind, check_plot
@@ -185,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = f"beltline {given.command}"
     try:
         return {"solve": _solve, "plot": _plot, "devices": _devices, "bench": _bench}[given.command](given)
-    except DeviceTimeoutError as error:
+    except (DeviceTimeoutError, DeviceLostError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     except (ProblemError, DeviceError) as error:

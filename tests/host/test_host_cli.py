@@ -143,6 +143,17 @@ def test_device_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, capsys: p
     assert capsys.readouterr() == ("", "beltline solve: there is no Verilator\n")
 
 
+def test_device_that_is_lost(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Lost(BruteDevice):
+        def wait(self, seconds: float) -> bool:
+            raise bl.DeviceLostError("device 'brute' does not answer")
+
+    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Lost(p.grid, p.states, p.results)))
+    assert main(SMALL) == 1
+    sentence = "beltline solve: device 'brute' does not answer; it gave no sign of life in this run\n"
+    assert capsys.readouterr() == ("", sentence)
+
+
 def test_disk_that_refuses(
     brute: list[BruteDevice], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
