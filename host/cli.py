@@ -1,8 +1,8 @@
 """The command line, ``beltline``.
 
-Exit codes: 0 solved; 1 not solved (what there is was still written), a device was lost or took too long, or a file could
-not be read or written; 2 refused before any work; 130 interrupted, nothing written but a checkpoint. A plot of a result
-that is not solved is drawn, and is exit code 1.
+Exit codes: 0 solved; 1 not solved (what there is was still written), a device was lost or took too long, or a file
+could not be read or written; 2 refused before any work; 130 interrupted, nothing written but a checkpoint. A plot of a
+result that is not solved is drawn, and is exit code 1.
 """
 
 from __future__ import annotations
