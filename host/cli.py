@@ -186,15 +186,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     name = f"beltline {given.command}"
     try:
         return {"solve": _solve, "plot": _plot, "devices": _devices, "bench": _bench}[given.command](given)
-    except (DeviceTimeoutError, DeviceLostError) as error:
+    except (DeviceTimeoutError, DeviceLostError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
     except (ProblemError, DeviceError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return REFUSED
-    except OSError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         print(f"{name}: interrupted", file=sys.stderr)
         return INTERRUPTED
