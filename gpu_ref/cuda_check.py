@@ -234,6 +234,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="JSON file to write")
     parser.add_argument("--differences", type=Path, help="CSV file to write, a line for each state that differs")
     options = parser.parse_args(arguments)
+    for name in ("out", "differences"):
+        file = getattr(options, name)
+        if file and (file.is_dir() or not file.parent.is_dir()):
+            parser.error(f"{name} must be a file in a directory that is there, not '{file}'")
     reason = cuda.available()
     if reason:
         raise SystemExit(reason)
