@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 from dataclasses import dataclass
 
 GRID_LIMIT = 65_536
@@ -15,6 +16,28 @@ RESULTS_LIMIT = 2**24
 
 BUS_WIDTHS = (64, 128, 256, 512)
 """Widths of the tables' bus, in bits."""
+
+FOLD_LIMIT = 15
+"""Most stages of the line that one physical stage can serve: all of the largest build."""
+
+EVALUATORS = (1, 2, 4)
+"""Evaluators of a physical stage."""
+
+
+class Multiplier(enum.Enum):
+    """What a chip's multipliers take, as unsigned operand widths: the tiles that products are cut into.
+
+    The value of a product does not depend on it; the latency of a datapath may.
+    """
+
+    DSP48E2 = (26, 17)
+    """UltraScale and UltraScale+: 27 x 18 signed."""
+
+    DSP48E1 = (24, 17)
+    """7-series: 25 x 18 signed."""
+
+    MULT18X18D = (17, 17)
+    """ECP5: 18 x 18 signed."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +57,14 @@ class MachineParameters:
         Width of the tables' bus: 64, 128, 256 or 512.
     clock_hz
         Clock that the build is made for, in Hz, which register ``CLOCK_HZ`` reports; 0 where there is none.
+    fold
+        Stages of the line that one physical stage serves in turn: 1 (the default) for a physical stage each, up to 15;
+        with ``index_bits - 1`` or more there is one physical stage.
+    evaluators
+        Evaluators of a physical stage: 4 (the default), 2 or 1. A stage has three candidates and the last one four.
+        With 4, a physical stage that does not serve the last stage has only the three that it needs.
+    multiplier
+        What the chip multiplies with.
 
     Raises
     ------
@@ -46,6 +77,9 @@ class MachineParameters:
     results: int = 0
     bus_bits: int = 64
     clock_hz: int = 0
+    fold: int = 1
+    evaluators: int = 4
+    multiplier: Multiplier = Multiplier.DSP48E2
 
     def __post_init__(self) -> None:
         if self.grid & (self.grid - 1) or not 4 <= self.grid <= GRID_LIMIT:
@@ -64,6 +98,12 @@ class MachineParameters:
             raise ValueError(f"bus_bits of a build must be 64, 128, 256 or 512, not {self.bus_bits}")
         if not 0 <= self.clock_hz < 2**32:
             raise ValueError(f"clock_hz of a build must be from 0 to {2**32 - 1}, not {self.clock_hz}")
+        if not 1 <= self.fold <= FOLD_LIMIT:
+            raise ValueError(f"fold of a build must be from 1 to {FOLD_LIMIT}, not {self.fold}")
+        if self.evaluators not in EVALUATORS:
+            raise ValueError(f"evaluators of a build must be 1, 2 or 4, not {self.evaluators}")
+        if not isinstance(self.multiplier, Multiplier):
+            raise ValueError(f"multiplier of a build must be a Multiplier, not {self.multiplier!r}")
 
     @property
     def index_bits(self) -> int:
@@ -74,3 +114,8 @@ class MachineParameters:
     def stages(self) -> int:
         """Stages of the line, ``p - 1``."""
         return self.index_bits - 1
+
+    @property
+    def folded(self) -> bool:
+        """Whether a state needs a physical stage more than once."""
+        return self.fold > 1 or self.evaluators < 4

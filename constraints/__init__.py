@@ -1,0 +1,1 @@
+"""Boards: what is built for each, and how."""
