@@ -6,7 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,7 +195,7 @@ def built_sizes(device: Device) -> MachineParameters:
     DeviceError
         They are those of no build.
     """
-    sizes = {what: device.read_register(f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
+    sizes: dict[str, Any] = {what: device.read_register(f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     try:
         return MachineParameters(**sizes)
     except ValueError as error:
