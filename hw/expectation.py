@@ -6,14 +6,14 @@ import functools
 from dataclasses import dataclass
 
 import numpy as np
-from amaranth.hdl import Array, Module, Mux, Signal, signed, unsigned
+from amaranth.hdl import Array, Const, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numba import njit, prange
 from numpy.typing import NDArray
 
 from .numbers import MAXIMUM, MINIMUM, WIDTH
-from .pipeline import Pipeline, Timed
+from .pipeline import Pipeline, Term, Timed
 from .wide import multiply_signed
 from .windows import WORD_BYTES
 
@@ -63,9 +63,13 @@ class ExpectationParameters:
 
     ``V`` signed 64 bits, ``beta Q`` unsigned with 64 fraction bits; the sum is exact and rounded once, to nearest,
     halves up: error at most half a unit of value. A sum outside 64 bits is saturated and flagged.
+
+    With values ``interval`` (1, 2 or 4) clocks apart or more, an expectation is made in as many, by
+    ``states / interval`` multipliers, rounded up.
     """
 
     states: int
+    interval: int = 1
 
     @property
     def state_bits(self) -> int:
@@ -73,8 +77,13 @@ class ExpectationParameters:
 
     @property
     def latency(self) -> int:
-        """Clocks from the last value of a point to the first expectation of that point; one value a clock."""
-        return _latency(self.states)
+        """Clocks from the last value of a point to the first expectation of that point."""
+        return _latency(self.states, self.interval)
+
+    @property
+    def multipliers(self) -> int:
+        """Products of 64 x 64 bits a clock."""
+        return -(-self.states // self.interval)
 
     def model(self, values: NDArray[np.int64], q: NDArray[np.uint64]) -> tuple[NDArray[np.int64], bool]:
         """``EV`` to the bit, and whether any of it saturated.
@@ -92,10 +101,18 @@ class ExpectationParameters:
         return ev, bool(flags.any())
 
 
-def _build(p: Pipeline, values: list[Timed], row: list[Timed]) -> tuple[Timed, Timed]:
-    """Sum of products, rounded and clamped."""
+def _build(p: Pipeline, values: list[Timed], row: list[Timed], interval: int) -> tuple[Timed, Timed]:
+    """Sum of products, over ``interval`` clocks, rounded and clamped."""
     terms = [term for value, weight in zip(values, row, strict=True) for term in p.products(value, weight)]
-    total = p.total(terms, _SUM_BITS, constant=1 << (FRACTION - 1), signed=True)
+    half = 1 << (FRACTION - 1)
+    if interval == 1:
+        total = p.total(terms, _SUM_BITS, constant=half, signed=True)
+    else:
+        part = p.total(terms, _SUM_BITS, signed=True)
+        # The last part comes when those before it have waited for it.
+        last = part.time + interval - 1
+        parts = [p.delay(Timed(part.value, last - wait), wait) for wait in range(interval)]
+        total = p.total([Term(word) for word in parts], _SUM_BITS, constant=half, signed=True)
     rounded = total.map(lambda value: value[FRACTION:].as_signed())
     outside = p.compute(lambda value: ~(value[WIDTH - 1 :].all() | ~value[WIDTH - 1 :].any()), rounded)
     held = p.delay(rounded, 1)
@@ -108,23 +125,24 @@ def _build(p: Pipeline, values: list[Timed], row: list[Timed]) -> tuple[Timed, T
 
 
 _ROW_TIME = 3
-"""Clocks from the last value of a point until it and the first row of weights stand at the multipliers."""
+"""Clocks from the last value of a point until it and the first weights of a row stand at the multipliers."""
 
 
 @functools.cache
-def _latency(states: int) -> int:
-    values = [Timed(Signal(signed(WIDTH)), _ROW_TIME) for _ in range(states)]
-    row = [Timed(Signal(unsigned(FRACTION)), _ROW_TIME) for _ in range(states)]
-    return _build(Pipeline(), values, row)[0].time
+def _latency(states: int, interval: int) -> int:
+    count = ExpectationParameters(states, interval).multipliers
+    values = [Timed(Signal(signed(WIDTH)), _ROW_TIME) for _ in range(count)]
+    row = [Timed(Signal(unsigned(FRACTION)), _ROW_TIME) for _ in range(count)]
+    return _build(Pipeline(), values, row, interval)[0].time
 
 
 class Expectation(wiring.Component):
     """:class:`ExpectationParameters` in gateware. Fixed latency, no ready.
 
-    Values enter in table order, ``count`` (the problem's ``N_z``) of them a point, at most one a clock. Once a point is
-    complete its ``count`` expectations leave in as many clocks, in table order. ``weight_*`` writes ``beta Q``, with a
-    bit of ``weight_write`` for each byte; neither it nor ``count`` may change while values are under way. ``clear``
-    forgets a point that was begun.
+    Values enter in table order, ``count`` (the problem's ``N_z``) of them a point, at least ``interval`` clocks apart.
+    Once a point is complete its ``count`` expectations leave in table order, one every ``interval`` clocks.
+    ``weight_*`` writes ``beta Q``, with a bit of ``weight_write`` for each byte; neither it nor ``count`` may change
+    while values are under way. ``clear`` forgets a point that was begun.
     """
 
     def __init__(self, parameters: ExpectationParameters) -> None:
@@ -150,7 +168,8 @@ class Expectation(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        states = self.parameters.states
+        states, interval = self.parameters.states, self.parameters.interval
+        count = self.parameters.multipliers
         bits = max(1, self.parameters.state_bits)
         last = Signal(bits)
         m.d.sync += last.eq(self.count - 1)
@@ -173,17 +192,22 @@ class Expectation(wiring.Component):
             m.d.sync += column.eq(0)
 
         row = Signal(bits)
+        turn = Signal(range(interval))
+        row_done = Signal()
         active = Signal()
+        m.d.comb += row_done.eq(turn == interval - 1)
         with m.If(complete):
-            m.d.sync += [row.eq(0), active.eq(1)]
+            m.d.sync += [row.eq(0), turn.eq(0), active.eq(1)]
             m.d.sync += [point[k].eq(gathered[k]) for k in range(states)]
         with m.Elif(active):
-            m.d.sync += row.eq(row + 1)
-            with m.If(row == last):
-                m.d.sync += active.eq(0)
+            m.d.sync += turn.eq(turn + 1)
+            with m.If(row_done):
+                m.d.sync += [row.eq(row + 1), turn.eq(0)]
+                with m.If(row == last):
+                    m.d.sync += active.eq(0)
 
         # Registers, not RAM: a row of every column is read at once, and the table is small.
-        weights = []
+        columns = []
         for k in range(states):
             cells = [Signal(FRACTION, reset_less=True, name=f"weight_{r}_{k}") for r in range(states)]
             for r, cell in enumerate(cells):
@@ -192,14 +216,20 @@ class Expectation(wiring.Component):
                         with m.If(self.weight_write[byte]):
                             part = slice(8 * byte, 8 * (byte + 1))
                             m.d.sync += cell[part].eq(self.weight_data[part])
-            weights.append(p.register(Mux(k < self.count, Array(cells)[row], 0), _ROW_TIME - 1))
-        values = [p.delay(p.input(value, _ROW_TIME - 1), 1) for value in point]
-        ev, saturated = _build(p, values, weights)
-        valid = p.input(active, _ROW_TIME - 1)
+            columns.append(Mux(k < self.count, Array(cells)[row], 0))
+        values, weights = [], []
+        for first in range(0, interval * count, interval):
+            # One multiplier takes neighbouring columns in turn.
+            own = range(first, min(first + interval, states))
+            own_weights = [columns[k] for k in own] + [Const(0, FRACTION)] * (interval - len(own))
+            values.append(p.register(Array(point[k] for k in own)[turn], _ROW_TIME - 1))
+            weights.append(p.register(Array(own_weights)[turn], _ROW_TIME - 1))
+        ev, saturated = _build(p, values, weights, interval)
+        valid = p.input(active & row_done, _ROW_TIME + interval - 2)
         m.d.comb += [
             self.ev.eq(ev.value),
             self.ev_valid.eq(p.valid(valid, ev.time)),
             self.saturated.eq(saturated.value & self.ev_valid),
-            self.ev_state.eq(p.delay(p.input(row, _ROW_TIME - 1), ev.time - _ROW_TIME + 1).value),
+            self.ev_state.eq(p.delay(p.input(row, valid.time), ev.time - valid.time).value),
         ]
         return m

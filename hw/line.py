@@ -36,6 +36,15 @@ class LineParameters:
         """Clocks from a state's entry to its result; a state enters every clock."""
         return sum(stage.latency for stage in self.stages)
 
+    @property
+    def interval(self) -> int:
+        """Least clocks between two results."""
+        return 1
+
+    def last_exit(self, count: int) -> int:
+        """Clocks from the entry of the first state to the result of the last of ``count``."""
+        return self.latency + count - 1
+
 
 class Line(wiring.Component):
     """:class:`LineParameters` in gateware. Fixed latency, one state a clock, no ready; ports as of :class:`Stage`.

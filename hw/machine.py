@@ -9,9 +9,11 @@ from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, ResetInserter
 from amaranth.lib import wiring
 
 from .expectation import Expectation, ExpectationParameters
+from .fold import FoldedLine, FoldedLineParameters
 from .line import Line, LineParameters
 from .norm import Norm, NormParameters
 from .numbers import WIDTH
+from .pacer import Pacer, PacerParameters
 from .parameters import MachineParameters
 from .pipeline import Pipeline
 from .ports import machine_ports
@@ -29,29 +31,40 @@ OLD_VALUE_CLOCKS = READ_LATENCY + 1
 TABLE_READ_CLOCKS = READ_LATENCY + 2
 
 
-def pass_overhead(parameters: MachineParameters, states: int, prologue: bool = False) -> int:
-    """Clocks of a sweep (or of the prologue) beyond one for each state: the ``L`` of ``N_k N_z + L``.
+def line_of(parameters: MachineParameters) -> LineParameters | FoldedLineParameters:
+    """The line of a build, folded or not."""
+    return (FoldedLineParameters if parameters.folded else LineParameters).of(parameters)
 
-    From the first state read to the first state of the next sweep: table read, assembly line (no part of the
-    prologue), one register before the expectation, the expectation, its rows but the first of the last point, and the
-    turnaround; less one, as the first state is among the ``N_k N_z``.
+
+def expectation_of(parameters: MachineParameters, states: int | None = None) -> ExpectationParameters:
+    """The expectation unit of a build."""
+    return ExpectationParameters(parameters.states if states is None else states, line_of(parameters).interval)
+
+
+def pass_clocks(parameters: MachineParameters, grid: int, states: int, prologue: bool = False) -> int:
+    """Clocks of a sweep (or of the prologue), ``N_k N_z + L`` of an assembly line that is not folded.
+
+    From the first state read to the first state of the next sweep: table read; the last state's exit from the line (in
+    the prologue, its entry); one register before the expectation; the expectation, and its rows but the first of the
+    last point; and the turnaround.
     """
-    line = 0 if prologue else LineParameters.of(parameters).latency
-    expectation = ExpectationParameters(parameters.states).latency
-    return READ_LATENCY + line + 1 + expectation + states - 1 + SequencerParameters(parameters).turnaround - 1
+    line, expectation = line_of(parameters), expectation_of(parameters)
+    count = grid * states
+    last = (count - 1) * line.interval if prologue else line.last_exit(count)
+    rows = (states - 1) * line.interval
+    return READ_LATENCY + last + 1 + expectation.latency + rows + SequencerParameters(parameters).turnaround
 
 
 def run_clocks(parameters: MachineParameters, grid: int, states: int, sweeps: int) -> int:
     """Clocks that register ``CLOCKS`` shows after a run of so many sweeps: the check, the prologue and the sweeps."""
-    work = grid * states
-    prologue = work + pass_overhead(parameters, states, prologue=True)
-    return SequencerParameters(parameters).check + prologue + sweeps * (work + pass_overhead(parameters, states))
+    prologue = pass_clocks(parameters, grid, states, prologue=True)
+    return SequencerParameters(parameters).check + prologue + sweeps * pass_clocks(parameters, grid, states)
 
 
 class Machine(wiring.Component):
     """The accelerator of ``docs/design.md`` at its own ports, built for :class:`MachineParameters`.
 
-    One state a clock: a sweep takes ``N_k N_z + L`` clocks, ``L`` of :func:`pass_overhead`.
+    One state a clock, or with a folded line one every few: a sweep takes the clocks of :func:`pass_clocks`.
 
     Attributes
     ----------
@@ -88,6 +101,8 @@ class Machine(wiring.Component):
                 "BUILD_HASH": build_hash,
                 "ENGINE": Const(Engine.ASSEMBLY_LINE, 32),
                 "LANES": Const(1, 32),
+                "FOLD": Const(parameters.fold, 32),
+                "EVALUATORS": Const(parameters.evaluators, 32),
                 "CLOCK_HZ": Const(parameters.clock_hz, 32),
                 "GRID_MAX": Const(parameters.grid, 32),
                 "STATES_MAX": Const(parameters.states, 32),
@@ -202,8 +217,25 @@ class _Datapath(wiring.Component):
         m.submodules.wealth = wealth = Ram(WIDTH, parameters.grid * states, WORD_BYTES)
         m.submodules.value = value = Ram(WIDTH, parameters.results, WORD_BYTES)
         m.submodules.policy = policy = Ram(index_bits, parameters.results)
-        m.submodules.line = line = Line(LineParameters.of(parameters))
-        m.submodules.expectation = expectation = Expectation(ExpectationParameters(states))
+        of_line = line_of(parameters)
+        line: Line | FoldedLine
+        if isinstance(of_line, FoldedLineParameters):
+            line = FoldedLine(of_line)
+            m.submodules.line = ResetInserter(sequencer.begin)(line)
+            pacer = Pacer(PacerParameters(of_line.round_states, of_line.round_clocks, of_line.interval))
+            m.submodules.pacer = ResetInserter(sequencer.begin)(pacer)
+            m.d.comb += [
+                pacer.stream.eq(sequencer.stream),
+                pacer.prologue.eq(sequencer.prologue),
+                sequencer.take.eq(pacer.take),
+                line.in_live.eq(p.valid(p.input(sequencer.stream & pacer.enter), READ_LATENCY)),
+            ]
+            entering = pacer.enter
+        else:
+            m.submodules.line = line = Line(of_line)
+            m.d.comb += sequencer.take.eq(1)
+            entering = sequencer.stream & ~sequencer.prologue
+        m.submodules.expectation = expectation = Expectation(expectation_of(parameters))
         form = self._settings["UTILITY_FORM"]
         constants = {
             "a": self._settings["UTILITY_A"],
@@ -233,11 +265,11 @@ class _Datapath(wiring.Component):
 
         # The stream: wealth into the line, or in the prologue the start value into the expectation.
         position = sequencer.position
-        streamed = p.valid(p.input(sequencer.stream), READ_LATENCY)
+        streamed = p.valid(p.input(sequencer.stream & sequencer.take), READ_LATENCY)
         prologue = sequencer.prologue
         m.d.comb += [
             wealth.read_address.eq(Mux(self._busy, position, host.read_address)),
-            line.in_valid.eq(streamed & ~prologue),
+            line.in_valid.eq(p.valid(p.input(entering), READ_LATENCY)),
             line.in_wealth.eq(wealth.read_data),
             line.in_state.eq(p.delay(p.input(sequencer.state), READ_LATENCY).value),
         ]

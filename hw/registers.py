@@ -13,7 +13,7 @@ from dataclasses import dataclass
 IDENTITY = 0x424C5431
 """ASCII ``BLT1``: what register ``IDENTITY`` reads on every build."""
 
-VERSION = 1
+VERSION = 2
 """Version of this map; a driver refuses another one."""
 
 
@@ -169,7 +169,9 @@ def _layout() -> dict[str, Register]:
         ("VERSION", 32, Access.READ, False, "version of the register map"),
         ("BUILD_HASH", 64, Access.READ, False, "content hash of the build"),
         ("ENGINE", 32, Access.READ, False, "1: assembly line"),
-        ("LANES", 32, Access.READ, False, "states that enter the engine in one clock"),
+        ("LANES", 32, Access.READ, False, "states that the engine can take in one clock"),
+        ("FOLD", 32, Access.READ, False, "stages of the line that one physical stage serves; 1 if not folded"),
+        ("EVALUATORS", 32, Access.READ, False, "evaluators of a physical stage: 4 (3 where it needs no more), 2 or 1"),
         ("CLOCK_HZ", 32, Access.READ, False, "clock the build was made for, in Hz; 0 if none"),
         ("GRID_MAX", 32, Access.READ, False, "largest N_k, a power of two"),
         ("STATES_MAX", 32, Access.READ, False, "largest N_z"),

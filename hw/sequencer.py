@@ -53,9 +53,10 @@ def _check_clocks() -> int:
 class Sequencer(wiring.Component):
     """:class:`SequencerParameters` in gateware.
 
-    ``stream`` rises with the first state that is to be read and stays until the last (``position`` counts them,
-    ``state`` is the exogenous index); ``prologue`` tells the two kinds of pass apart. ``pass_done`` must be high for
-    one clock when the last expectation of a pass is there. ``begin`` is high for one clock before every pass.
+    ``stream`` rises with the first state that is to be read and stays until the last; one is read in every clock with
+    ``take`` (``position`` counts them, ``state`` is the exogenous index). ``prologue`` tells the two kinds of pass
+    apart. ``pass_done`` must be high for one clock when the last expectation of a pass is there. ``begin`` is high for
+    one clock before every pass.
     """
 
     def __init__(self, parameters: SequencerParameters) -> None:
@@ -75,6 +76,7 @@ class Sequencer(wiring.Component):
                 "infeasible": In(1),
                 "retired": In(1),
                 "pass_done": In(1),
+                "take": In(1),
                 "begin": Out(1),
                 "first_sweep": Out(1),
                 "second_sweep": Out(1),
@@ -144,7 +146,7 @@ class Sequencer(wiring.Component):
         m.d.sync += wait.eq(wait - 1)
         m.d.comb += [self.first_sweep.eq(self.sweeps == 0), self.second_sweep.eq(self.sweeps == 1)]
 
-        with m.If(self.stream):
+        with m.If(self.stream & self.take):
             m.d.sync += self.position.eq(self.position + 1)
             m.d.sync += self.state.eq(self.state + 1)
             with m.If(self.state == last_state):

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numba import njit
 
 from .banks import BANKS, Banks, BanksParameters
-from .evaluator import OBJECTIVE_BITS, EvaluatorInstance, EvaluatorParameters
-from .numbers import MAXIMUM, MINIMUM, WIDTH
-from .pipeline import SEGMENT, Pipeline, Timed
+from .decision import Order, choose, move
+from .evaluator import EvaluatorInstance, EvaluatorParameters
+from .numbers import WIDTH
+from .pipeline import Pipeline, Timed
 from .ram import delay_line
 from .utility import CONSTANTS, UtilityPorts
 from .windows import WORD_BYTES
@@ -115,6 +117,25 @@ def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
     }
 
 
+def write_tables(m: Module, stage: Any, grid: Any, values: Any, step_bits: int, state_bits: int) -> None:
+    """Keep the broadcast writes of every ``2**step_bits``-th point, a clock later.
+
+    ``grid`` and ``values`` have the write port of :class:`hw.banks.Banks`. A reset does not undo a write of the host's
+    that was taken.
+    """
+    strobes = Signal(WORD_BYTES, reset_less=True)
+    m.d.comb += grid.write.eq(strobes)
+    m.d.sync += [
+        strobes.eq(stage.x_write & (~stage.x_write_index[:step_bits].any()).replicate(WORD_BYTES)),
+        grid.write_place.eq(stage.x_write_index[step_bits:]),
+        grid.write_data.eq(stage.x_write_data),
+        values.write.eq(stage.ev_write & ~stage.ev_write_index[:step_bits].any()),
+        values.write_place.eq(stage.ev_write_index[step_bits:]),
+        values.write_inner.eq(Cat(stage.ev_write_state[:state_bits], ~stage.half)),
+        values.write_data.eq(stage.ev_write_data),
+    ]
+
+
 class Stage(wiring.Component):
     """:class:`StageParameters` in gateware. Fixed latency, one state a clock, no ready.
 
@@ -162,16 +183,7 @@ class Stage(wiring.Component):
         m.submodules.grid = grid = Banks(parameters.grid_memory)
         m.submodules.values = values = Banks(parameters.value_memory)
 
-        step_bits = parameters.step_bits
-        m.d.sync += [
-            grid.write.eq(self.x_write & (~self.x_write_index[:step_bits].any()).replicate(WORD_BYTES)),
-            grid.write_place.eq(self.x_write_index[step_bits:]),
-            grid.write_data.eq(self.x_write_data),
-            values.write.eq(self.ev_write & ~self.ev_write_index[:step_bits].any()),
-            values.write_place.eq(self.ev_write_index[step_bits:]),
-            values.write_inner.eq(Cat(self.ev_write_state[: parameters.state_bits], ~self.half)),
-            values.write_data.eq(self.ev_write_data),
-        ]
+        write_tables(m, self, grid, values, parameters.step_bits, parameters.state_bits)
 
         # The wealth waits for X in registers; everything else that passes goes round in RAM.
         x_time = parameters.grid_memory.latency
@@ -206,97 +218,23 @@ class Stage(wiring.Component):
         def at_decision(word: Timed) -> Value:
             return p.delay(word, decided - word.time).value
 
-        order = _Order(p, objectives, feasible)
+        order = Order(p, objectives, feasible)
         valid = p.input(self.in_valid)
         m.d.comb += self.out_valid.eq(p.valid(valid, latency))
         over_time = Timed(Cat(*over).any() & p.valid(valid, objective_time), objective_time)
         m.d.comb += self.over.eq(p.valid(over_time, latency))
         if parameters.last:
-            winner = [order.wins(k) for k in range(BANKS)]
-            chosen = Signal(signed(OBJECTIVE_BITS), reset_less=True)
-            m.d.sync += chosen.eq(
-                Cat(*(at_decision(o) for o in objectives)).word_select(_encode(winner), OBJECTIVE_BITS).as_signed()
-            )
-            none = p.register(~Cat(*winner).any(), decided)
-            outside = chosen[-1] ^ chosen[-2]
-            clamped = Mux(chosen[-1], MINIMUM, MAXIMUM).as_signed()
-            value = Mux(none.value, MINIMUM, Mux(outside, clamped, chosen[:WIDTH].as_signed()))
-            index = p.register(at_decision(h) + _encode(winner), decided)
+            best = choose(p, order, objectives, p.delay(h, decided - h.time))
             ok = p.valid(valid, decided + 1)
             m.d.sync += [
-                self.value.eq(value),
-                self.index.eq(index.value),
-                self.infeasible.eq(none.value & ok),
-                self.saturated.eq(outside & ~none.value & ok),
+                self.value.eq(best.value),
+                self.index.eq(best.index),
+                self.infeasible.eq(best.none & ok),
+                self.saturated.eq(best.outside & ok),
             ]
         else:
-            best = [order.wins_or_ties(k) for k in range(len(objectives))]
-            move = Mux(best[1], Mux(best[0] == best[2], 2, Mux(best[0], 1, 3)), Mux(best[0] | ~Cat(*best).any(), 0, 4))
-            m.d.sync += self.out_h.eq(Cat(Const(0, 1), at_decision(h)) + move)
+            search = [order.wins_or_ties(k) for k in range(len(objectives))]
+            m.d.sync += self.out_h.eq(Cat(Const(0, 1), at_decision(h)) + move(search))
             m.d.comb += self.out_state.eq(p.delay(state, latency - state.time).value)
             m.d.comb += self.out_wealth.eq(delay_line(m, wealth.value, WIDTH, latency - wealth.time).as_signed())
         return m
-
-
-def _encode(one_hot: list[Value]) -> Value:
-    """Index of the one bit that is set, 0 where none is."""
-    return Cat(one_hot[1] | one_hot[3], one_hot[2] | one_hot[3])
-
-
-class _Order:
-    """All comparisons among candidates, two clocks behind the objectives."""
-
-    def __init__(self, p: Pipeline, objectives: list[Timed], feasible: list[Timed]) -> None:
-        # Unsigned order is signed order once the sign bit is inverted.
-        biased = [o.map(lambda value: Cat(value[:-1], ~value[-1])) for o in objectives]
-        count = range(len(objectives))
-        self._at_least: dict[tuple[int, int], Value] = {}
-        self._above: dict[tuple[int, int], Value] = {}
-        for i in count:
-            for k in range(i + 1, len(objectives)):
-                low = [p.compute(f, biased[i].map(_low), biased[k].map(_low)) for f in (_less, _equal)]
-                high = [p.compute(f, biased[i].map(_high), biased[k].map(_high)) for f in (_less, _equal)]
-
-                def less(fi: Value, fk: Value, ll: Value, hl: Value, he: Value) -> Value:
-                    return fk & (~fi | hl | (he & ll))
-
-                def at_most(fi: Value, fk: Value, ll: Value, le: Value, hl: Value, he: Value) -> Value:
-                    return ~fi | (fk & (hl | (he & (ll | le))))
-
-                flags = (feasible[i], feasible[k])
-                # A tie of two infeasible candidates counts as both at least the other, and neither wins.
-                k_above = p.compute(less, *flags, low[0], *high).value
-                k_at_least = p.compute(at_most, *flags, *low, *high).value
-                self._above[k, i] = k_above
-                self._at_least[k, i] = k_at_least
-                self._above[i, k] = ~k_at_least
-                self._at_least[i, k] = ~k_above
-        self._feasible = [p.delay(f, 2).value for f in feasible]
-        self._count = len(objectives)
-
-    def wins_or_ties(self, k: int) -> Value:
-        """Candidate ``k`` is feasible and none is above it."""
-        others = (self._at_least[k, i] for i in range(self._count) if i != k)
-        return self._feasible[k] & Cat(*others).all()
-
-    def wins(self, k: int) -> Value:
-        """Candidate ``k`` is the lowest among those that win or tie."""
-        before = (self._above[k, i] for i in range(k))
-        after = (self._at_least[k, i] for i in range(k + 1, self._count))
-        return self._feasible[k] & Cat(*before, *after).all()
-
-
-def _low(value: Value) -> Value:
-    return value[:SEGMENT]
-
-
-def _high(value: Value) -> Value:
-    return value[SEGMENT:]
-
-
-def _less(a: Value, b: Value) -> Value:
-    return a < b
-
-
-def _equal(a: Value, b: Value) -> Value:
-    return a == b

@@ -15,7 +15,7 @@ from host.driver import Run, run
 from host.formats import Image, fixed_point
 from host.models import rbc
 from host.problem import Problem
-from hw.machine import pass_overhead, run_clocks
+from hw.machine import pass_clocks, run_clocks
 from hw.model import SoftwareMachine
 from hw.parameters import MachineParameters
 from hw.registers import REGISTERS, Command, Mode, Refused, Status, Table
@@ -148,7 +148,7 @@ def test_clocks_of_a_sweep(small: RtlDevice) -> None:
     for grid, states in ((64, 5), (17, 2), (33, 1)):
         image = fixed_point(problem_of(np.random.default_rng(1), grid, states), 1e-9)
         clocks = [run(small, replace(image, epsilon=0), sweeps).clocks for sweeps in (1, 2, 3)]
-        assert np.diff(clocks).tolist() == [grid * states + pass_overhead(SMALL, states)] * 2
+        assert np.diff(clocks).tolist() == [pass_clocks(SMALL, grid, states)] * 2
         assert clocks == [run_clocks(SMALL, grid, states, sweeps) for sweeps in (1, 2, 3)]
 
 
@@ -159,9 +159,10 @@ def test_formula_of_the_latency() -> None:
         for built, clocks in expectation.items():
             parameters = MachineParameters(1 << index_bits, built)
             for states in (1, built):
-                assert pass_overhead(parameters, states) == 61 * (index_bits - 1) + 22 + clocks + states
-    assert pass_overhead(MachineParameters(65_536, 4), 4) == 952
-    assert pass_overhead(MachineParameters(65_536, 16), 16) == 965
+                overhead = 61 * (index_bits - 1) + 22 + clocks + states
+                assert pass_clocks(parameters, 4, states) == 4 * states + overhead
+    assert pass_clocks(MachineParameters(65_536, 4), 65_536, 4) == 262_144 + 952
+    assert pass_clocks(MachineParameters(65_536, 16), 65_536, 16) == 1_048_576 + 965
 
 
 def test_single_sweeps_add_up(small: RtlDevice) -> None:
