@@ -186,7 +186,7 @@ def spans(parameters: MachineParameters, states: int) -> list[Span]:
     add("V, policy", "are written", result + OLD_VALUE_CLOCKS, MEMORY)
     add("sup norm", "takes in |V - old V|", result + OLD_VALUE_CLOCKS + NormParameters().latency, DATA)
     # A point's last value must be there before its first expectation can be.
-    first_ev = result + 1 + ExpectationParameters(parameters.states).latency + states - 1
+    first_ev = result + 1 + ExpectationParameters(parameters.states, parameters.multiplier).latency + states - 1
     add("expectation", "EV of the next sweep, to all stages", first_ev, DATA)
     last_ev = first_ev + work - 1
     found.append(

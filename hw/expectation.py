@@ -13,6 +13,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from .numbers import MAXIMUM, MINIMUM, WIDTH
+from .parameters import Multiplier
 from .pipeline import Pipeline, Timed
 from .wide import multiply_signed
 from .windows import WORD_BYTES
@@ -66,6 +67,7 @@ class ExpectationParameters:
     """
 
     states: int
+    multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def state_bits(self) -> int:
@@ -74,7 +76,7 @@ class ExpectationParameters:
     @property
     def latency(self) -> int:
         """Clocks from the last value of a point to the first expectation of that point; one value a clock."""
-        return _latency(self.states)
+        return _latency(self.states, self.multiplier)
 
     def model(self, values: NDArray[np.int64], q: NDArray[np.uint64]) -> tuple[NDArray[np.int64], bool]:
         """``EV`` to the bit, and whether any of it saturated.
@@ -112,10 +114,10 @@ _ROW_TIME = 3
 
 
 @functools.cache
-def _latency(states: int) -> int:
+def _latency(states: int, multiplier: Multiplier) -> int:
     values = [Timed(Signal(signed(WIDTH)), _ROW_TIME) for _ in range(states)]
     row = [Timed(Signal(unsigned(FRACTION)), _ROW_TIME) for _ in range(states)]
-    return _build(Pipeline(), values, row)[0].time
+    return _build(Pipeline(multiplier=multiplier), values, row)[0].time
 
 
 class Expectation(wiring.Component):
@@ -149,7 +151,7 @@ class Expectation(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.multiplier)
         states = self.parameters.states
         bits = max(1, self.parameters.state_bits)
         last = Signal(bits)

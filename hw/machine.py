@@ -37,7 +37,7 @@ def pass_overhead(parameters: MachineParameters, states: int, prologue: bool = F
     turnaround; less one, as the first state is among the ``N_k N_z``.
     """
     line = 0 if prologue else LineParameters.of(parameters).latency
-    expectation = ExpectationParameters(parameters.states).latency
+    expectation = ExpectationParameters(parameters.states, parameters.multiplier).latency
     return READ_LATENCY + line + 1 + expectation + states - 1 + SequencerParameters(parameters).turnaround - 1
 
 
@@ -203,7 +203,7 @@ class _Datapath(wiring.Component):
         m.submodules.value = value = Ram(WIDTH, parameters.results, WORD_BYTES)
         m.submodules.policy = policy = Ram(index_bits, parameters.results)
         m.submodules.line = line = Line(LineParameters.of(parameters))
-        m.submodules.expectation = expectation = Expectation(ExpectationParameters(states))
+        m.submodules.expectation = expectation = Expectation(ExpectationParameters(states, parameters.multiplier))
         form = self._settings["UTILITY_FORM"]
         constants = {
             "a": self._settings["UTILITY_A"],
