@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from hw.expectation import ExpectationParameters
 from hw.line import LineParameters
-from hw.machine import OLD_VALUE_CLOCKS, pass_overhead
+from hw.machine import OLD_VALUE_CLOCKS, pass_clocks
 from hw.norm import NormParameters
 from hw.parameters import MachineParameters
 from hw.ram import READ_LATENCY
@@ -186,7 +186,7 @@ def spans(parameters: MachineParameters, states: int) -> list[Span]:
     add("V, policy", "are written", result + OLD_VALUE_CLOCKS, MEMORY)
     add("sup norm", "takes in |V - old V|", result + OLD_VALUE_CLOCKS + NormParameters().latency, DATA)
     # A point's last value must be there before its first expectation can be.
-    first_ev = result + 1 + ExpectationParameters(parameters.states).latency + states - 1
+    first_ev = result + 1 + ExpectationParameters(parameters.states, parameters.multiplier).latency + states - 1
     add("expectation", "EV of the next sweep, to all stages", first_ev, DATA)
     last_ev = first_ev + work - 1
     found.append(
@@ -201,9 +201,9 @@ def sweep() -> Drawing:
     """A run, and one sweep of it to scale."""
     parameters, states = SMALL, SMALL.states
     work = parameters.grid * states
-    length = work + pass_overhead(parameters, states)
+    length = pass_clocks(parameters, parameters.grid, states)
     check = SequencerParameters(parameters).check
-    prologue = work + pass_overhead(parameters, states, prologue=True)
+    prologue = pass_clocks(parameters, parameters.grid, states, prologue=True)
     rows = spans(parameters, states)
     d = Drawing(1060, 510, "Clocks of a run and of a sweep")
 

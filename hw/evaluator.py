@@ -13,6 +13,7 @@ from numba import njit
 
 from . import utility
 from .numbers import MAXIMUM, WIDTH
+from .parameters import Multiplier
 from .pipeline import Pipeline, Term, Timed
 
 OBJECTIVE_BITS = WIDTH + 1
@@ -43,15 +44,17 @@ class EvaluatorParameters:
     ``feasible`` as in :class:`hw.utility.UtilityParameters`; ``over`` also where ``wealth - x`` exceeds ``2**63 - 1``.
     """
 
+    multiplier: Multiplier = Multiplier.DSP48E2
+
     @property
     def latency(self) -> int:
         """Clocks from ``wealth`` and ``x`` to the objective; new operands enter every clock."""
-        return _times()[1]
+        return _times(self.multiplier)[1]
 
     @property
     def ev_time(self) -> int:
         """Clocks by which ``ev`` comes later than ``wealth`` and ``x``."""
-        return _times()[0]
+        return _times(self.multiplier)[0]
 
 
 def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev: Signal) -> tuple[Timed, Timed, Timed]:
@@ -68,16 +71,16 @@ def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev
     )
 
 
-@functools.lru_cache(maxsize=1)
-def _times() -> tuple[int, int]:
+@functools.cache
+def _times(multiplier: Multiplier) -> tuple[int, int]:
     ports = utility.UtilityPorts(
         Signal(utility.A_BITS), Signal(utility.B_BITS), Signal(), Signal(), Signal(utility.SHIFT_BITS)
     )
     word = Timed(Const(0, signed(WIDTH)), 0)
-    p = Pipeline()
+    p = Pipeline(multiplier=multiplier)
     difference = p.total([Term(word), Term(word, negative=True)], WIDTH + 1)
-    ev_time = difference.time + utility.UtilityParameters().latency
-    return ev_time, _build(Pipeline(), word, word, ports, Signal(signed(WIDTH)))[0].time
+    ev_time = difference.time + utility.UtilityParameters(multiplier).latency
+    return ev_time, _build(Pipeline(multiplier=multiplier), word, word, ports, Signal(signed(WIDTH)))[0].time
 
 
 class Evaluator(wiring.Component):
@@ -98,7 +101,7 @@ class Evaluator(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.multiplier)
         ports = utility.UtilityPorts.of(self)
         objective, feasible, over = _build(p, p.input(self.wealth), p.input(self.x), ports, self.ev)
         m.d.comb += [

@@ -11,6 +11,7 @@ from numba import njit, vectorize
 from numpy.typing import ArrayLike, NDArray
 
 from . import tables
+from .parameters import Multiplier
 from .pipeline import Pipeline, Term, Timed
 from .unary import Unary
 from .wide import add, multiply, shift_left, shift_right
@@ -68,10 +69,12 @@ class Exp2Parameters:
     ``f`` rises.
     """
 
+    multiplier: Multiplier = Multiplier.DSP48E2
+
     @property
     def latency(self) -> int:
         """Clocks from operand to result; a new operand enters every clock."""
-        return _latency()
+        return _latency(self.multiplier)
 
     def model(self, f: ArrayLike) -> NDArray[np.uint64]:
         """The unit's result, to the bit, for an array of integers below ``2**58``."""
@@ -107,9 +110,9 @@ def build(p: Pipeline, f: Timed) -> Timed:
     )
 
 
-@functools.lru_cache(maxsize=1)
-def _latency() -> int:
-    return build(Pipeline(), Timed(Const(0, FRACTION), 0)).time
+@functools.cache
+def _latency(multiplier: Multiplier) -> int:
+    return build(Pipeline(multiplier=multiplier), Timed(Const(0, FRACTION), 0)).time
 
 
 class Exp2(Unary):
@@ -117,4 +120,4 @@ class Exp2(Unary):
 
     def __init__(self, parameters: Exp2Parameters) -> None:
         self.parameters = parameters
-        super().__init__(FRACTION, RESULT_FRACTION + 1, build)
+        super().__init__(FRACTION, RESULT_FRACTION + 1, build, parameters.multiplier)

@@ -13,6 +13,7 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from .numbers import MAXIMUM, MINIMUM, WIDTH
+from .parameters import Multiplier
 from .pipeline import Pipeline, Term, Timed
 from .wide import multiply_signed
 from .windows import WORD_BYTES
@@ -69,6 +70,7 @@ class ExpectationParameters:
     """
 
     states: int
+    multiplier: Multiplier = Multiplier.DSP48E2
     interval: int = 1
 
     @property
@@ -78,7 +80,7 @@ class ExpectationParameters:
     @property
     def latency(self) -> int:
         """Clocks from the last value of a point to the first expectation of that point."""
-        return _latency(self.states, self.interval)
+        return _latency(self)
 
     @property
     def multipliers(self) -> int:
@@ -129,11 +131,11 @@ _ROW_TIME = 3
 
 
 @functools.cache
-def _latency(states: int, interval: int) -> int:
-    count = ExpectationParameters(states, interval).multipliers
+def _latency(parameters: ExpectationParameters) -> int:
+    count = parameters.multipliers
     values = [Timed(Signal(signed(WIDTH)), _ROW_TIME) for _ in range(count)]
     row = [Timed(Signal(unsigned(FRACTION)), _ROW_TIME) for _ in range(count)]
-    return _build(Pipeline(), values, row, interval)[0].time
+    return _build(Pipeline(multiplier=parameters.multiplier), values, row, parameters.interval)[0].time
 
 
 class Expectation(wiring.Component):
@@ -167,7 +169,7 @@ class Expectation(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.multiplier)
         states, interval = self.parameters.states, self.parameters.interval
         count = self.parameters.multipliers
         bits = max(1, self.parameters.state_bits)

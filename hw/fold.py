@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 from .decision import ORDER_CLOCKS, Order, choose, move
 from .evaluator import EvaluatorInstance, EvaluatorParameters
 from .numbers import WIDTH
-from .parameters import MachineParameters
+from .parameters import MachineParameters, Multiplier
 from .pipeline import Pipeline, Timed
 from .prime_banks import PrimeBanks, PrimeBanksParameters
 from .ram import READ_LATENCY, Ram, delay_line
@@ -46,6 +46,7 @@ class FoldedStageParameters:
     first: int
     last: int
     evaluators: int
+    multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def final(self) -> bool:
@@ -88,7 +89,7 @@ class FoldedStageParameters:
 
     @property
     def evaluator(self) -> EvaluatorParameters:
-        return EvaluatorParameters()
+        return EvaluatorParameters(self.multiplier)
 
     @property
     def grid_time(self) -> int:
@@ -129,10 +130,11 @@ class FoldedLineParameters:
     states: int
     fold: int
     evaluators: int
+    multiplier: Multiplier = Multiplier.DSP48E2
 
     @classmethod
     def of(cls, machine: MachineParameters) -> FoldedLineParameters:
-        return cls(machine.index_bits, machine.states, machine.fold, machine.evaluators)
+        return cls(machine.index_bits, machine.states, machine.fold, machine.evaluators, machine.multiplier)
 
     @property
     def stages(self) -> list[FoldedStageParameters]:
@@ -140,7 +142,12 @@ class FoldedLineParameters:
         count = self.index_bits - 1
         return [
             FoldedStageParameters(
-                self.index_bits, self.states, first, min(first + self.fold - 1, count), self.evaluators
+                self.index_bits,
+                self.states,
+                first,
+                min(first + self.fold - 1, count),
+                self.evaluators,
+                self.multiplier,
             )
             for first in range(1, count + 1, self.fold)
         ]

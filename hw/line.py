@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .numbers import WIDTH
-from .parameters import MachineParameters
+from .parameters import MachineParameters, Multiplier
 from .stage import Stage, StageParameters, shared_ports
 
 
@@ -22,14 +22,18 @@ class LineParameters:
 
     index_bits: int
     states: int
+    multiplier: Multiplier = Multiplier.DSP48E2
 
     @classmethod
     def of(cls, machine: MachineParameters) -> LineParameters:
-        return cls(machine.index_bits, machine.states)
+        return cls(machine.index_bits, machine.states, machine.multiplier)
 
     @property
     def stages(self) -> list[StageParameters]:
-        return [StageParameters(self.index_bits, self.states, number) for number in range(1, self.index_bits)]
+        return [
+            StageParameters(self.index_bits, self.states, number, self.multiplier)
+            for number in range(1, self.index_bits)
+        ]
 
     @property
     def latency(self) -> int:

@@ -11,6 +11,7 @@ from numba import njit, vectorize
 from numpy.typing import ArrayLike, NDArray
 
 from . import tables
+from .parameters import Multiplier
 from .pipeline import Pipeline, Term, Timed
 from .unary import Unary
 from .wide import add, leading_zeros, multiply, shift_left, shift_right, subtract
@@ -73,10 +74,12 @@ class Log2Parameters:
     exact at powers of two.
     """
 
+    multiplier: Multiplier = Multiplier.DSP48E2
+
     @property
     def latency(self) -> int:
         """Clocks from operand to result; a new operand enters every clock."""
-        return _latency()
+        return _latency(self.multiplier)
 
     def model(self, c: ArrayLike) -> NDArray[np.uint64]:
         """The unit's result, to the bit, for an array of integers from 1 to ``2**63 - 1``."""
@@ -137,9 +140,9 @@ def _normalise(p: Pipeline, c: Timed) -> tuple[Timed, Timed]:
     return word, exponent
 
 
-@functools.lru_cache(maxsize=1)
-def _latency() -> int:
-    return build(Pipeline(), Timed(Const(0, OPERAND_BITS), 0)).time
+@functools.cache
+def _latency(multiplier: Multiplier) -> int:
+    return build(Pipeline(multiplier=multiplier), Timed(Const(0, OPERAND_BITS), 0)).time
 
 
 class Log2(Unary):
@@ -147,4 +150,4 @@ class Log2(Unary):
 
     def __init__(self, parameters: Log2Parameters) -> None:
         self.parameters = parameters
-        super().__init__(OPERAND_BITS, 64, build)
+        super().__init__(OPERAND_BITS, 64, build, parameters.multiplier)

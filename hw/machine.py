@@ -36,9 +36,9 @@ def line_of(parameters: MachineParameters) -> LineParameters | FoldedLineParamet
     return (FoldedLineParameters if parameters.folded else LineParameters).of(parameters)
 
 
-def expectation_of(parameters: MachineParameters, states: int | None = None) -> ExpectationParameters:
+def expectation_of(parameters: MachineParameters) -> ExpectationParameters:
     """The expectation unit of a build."""
-    return ExpectationParameters(parameters.states if states is None else states, line_of(parameters).interval)
+    return ExpectationParameters(parameters.states, parameters.multiplier, line_of(parameters).interval)
 
 
 def pass_clocks(parameters: MachineParameters, grid: int, states: int, prologue: bool = False) -> int:

@@ -5,8 +5,8 @@ A :class:`Pipeline` builds a datapath that takes one operand a clock and never s
 operands by themselves with shift registers, so a datapath's latency is read off its result and is written nowhere.
 
 Between two registers there is at most a 32-bit carry behind two levels of LUTs (:meth:`Pipeline.total`), or four
-levels of 3:2 compressors, or one DSP multiplier of 26 x 17 bits (:meth:`Pipeline.products`). Datapath registers have
-no reset.
+levels of 3:2 compressors, or one of the chip's multipliers (:meth:`Pipeline.products`). Datapath registers
+have no reset.
 """
 
 from __future__ import annotations
@@ -18,14 +18,13 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value, ValueLike
 from amaranth.lib.memory import Memory
 
+from .parameters import Multiplier
+
 SEGMENT = 32
 """Longest carry of an adder, in bits."""
 
-TILE = (26, 17)
-"""Unsigned operand widths of one multiplier tile: what a DSP48E2 takes (27 x 18 signed)."""
-
 TILE_CLOCKS = 2
-"""Registers behind a tile: the DSP's product and output registers."""
+"""Registers behind a multiplier: its own product and output registers."""
 
 COMPRESSIONS = 4
 """Levels of 3:2 compressors in one clock."""
@@ -57,10 +56,14 @@ class Term:
 
 
 class Pipeline:
-    """Builds a datapath into ``m``, clocked by ``sync``; without a module, only counts clocks."""
+    """Builds a datapath into ``m``, clocked by ``sync``; without a module, only counts clocks.
 
-    def __init__(self, m: Module | None = None) -> None:
+    Products are cut into tiles that the ``multiplier`` takes. Results do not depend on it; their clocks may.
+    """
+
+    def __init__(self, m: Module | None = None, multiplier: Multiplier = Multiplier.DSP48E2) -> None:
         self._m = m
+        self._tile = multiplier.value
         self._delayed: dict[int, list[Signal]] = {}
         self._keep: list[Value] = []
 
@@ -130,19 +133,22 @@ class Pipeline:
     def products(self, a: Timed, b: Timed) -> list[Term]:
         """Exact product of two words as a few terms of :meth:`total`: ``TILE_CLOCKS`` clocks.
 
-        Either operand may be signed. The operand pair is cut into 26 x 17-bit tiles in the way that takes fewer of
-        them, and tiles whose bits do not overlap share a term.
+        Either operand may be signed. The operand pair is cut into the multiplier's tiles in the way that takes fewer
+        of them, and tiles whose bits do not overlap share a term.
         """
         (left, right), time = self.align(a, b)
-        if _tiles(left, right) > _tiles(right, left):
+        if self._tiles(left, right) > self._tiles(right, left):
             left, right = right, left
         tiles: list[tuple[int, Value]] = []
-        for left_offset, left_part in _cut(left, TILE[0]):
-            for right_offset, right_part in _cut(right, TILE[1]):
+        for left_offset, left_part in _cut(left, self._tile[0]):
+            for right_offset, right_part in _cut(right, self._tile[1]):
                 product = self.register(left_part * right_part, time)
                 product = self.delay(product, TILE_CLOCKS - 1)
                 tiles.append((left_offset + right_offset, product.value))
         return [Term(Timed(row, time + TILE_CLOCKS), offset) for offset, row in _pack(tiles)]
+
+    def _tiles(self, left: Value, right: Value) -> int:
+        return -(-len(left) // self._tile[0]) * -(-len(right) // self._tile[1])
 
     def total(self, terms: Iterable[Term], width: int, constant: int = 0, signed: bool = False) -> Timed:
         """Sum of ``terms`` and ``constant``, modulo ``2**width``.
@@ -220,10 +226,6 @@ def _cut(value: Value, width: int) -> list[tuple[int, Value]]:
         part = value[low : min(low + width, bits)]
         parts.append((low, part.as_signed() if signed and low + width >= bits else part))
     return parts
-
-
-def _tiles(left: Value, right: Value) -> int:
-    return -(-len(left) // TILE[0]) * -(-len(right) // TILE[1])
 
 
 def _pack(tiles: list[tuple[int, Value]]) -> list[tuple[int, Value]]:

@@ -10,7 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .numbers import WIDTH
-from .parameters import MachineParameters
+from .parameters import MachineParameters, Multiplier
 from .pipeline import Pipeline
 from .registers import Status
 
@@ -35,16 +35,16 @@ class SequencerParameters:
 
     @property
     def check(self) -> int:
-        return _check_clocks() + 1
+        return _check_clocks(self.machine.multiplier) + 1
 
     @property
     def turnaround(self) -> int:
         return DRAIN + 3
 
 
-@functools.lru_cache(maxsize=1)
-def _check_clocks() -> int:
-    p = Pipeline()
+@functools.cache
+def _check_clocks(multiplier: Multiplier) -> int:
+    p = Pipeline(multiplier=multiplier)
     total = p.total(p.products(p.input(Signal(17)), p.input(Signal(5))), _TOTAL_BITS)
     slots = p.total(p.products(total, p.input(Signal(_WORD))), _SLOT_BITS)
     return slots.time + 1
@@ -94,8 +94,8 @@ class Sequencer(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
         machine = self.parameters.machine
+        p = Pipeline(m, machine.multiplier)
         busy = Signal()
         flags: dict[Status, Signal] = {flag: Signal(name=flag.name) for flag in Status if flag != Status.BUSY}
         m.d.comb += self.status.eq(Cat(busy, *flags.values()))

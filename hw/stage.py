@@ -14,6 +14,7 @@ from .banks import BANKS, Banks, BanksParameters
 from .decision import Order, choose, move
 from .evaluator import EvaluatorInstance, EvaluatorParameters
 from .numbers import WIDTH
+from .parameters import Multiplier
 from .pipeline import Pipeline, Timed
 from .ram import delay_line
 from .utility import CONSTANTS, UtilityPorts
@@ -59,6 +60,7 @@ class StageParameters:
     index_bits: int
     states: int
     number: int
+    multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def last(self) -> bool:
@@ -93,12 +95,12 @@ class StageParameters:
     @property
     def value_read(self) -> int:
         """Clock in which ``EV`` is addressed."""
-        return self.grid_memory.latency + EvaluatorParameters().ev_time - self.value_memory.latency
+        return self.grid_memory.latency + EvaluatorParameters(self.multiplier).ev_time - self.value_memory.latency
 
     @property
     def latency(self) -> int:
         """Clocks from a state's entry to its exit; a state enters every clock."""
-        objective = self.grid_memory.latency + EvaluatorParameters().latency
+        objective = self.grid_memory.latency + EvaluatorParameters(self.multiplier).latency
         return objective + DECISION_CLOCKS + (CLAMP_CLOCKS if self.last else 0)
 
 
@@ -202,7 +204,7 @@ class Stage(wiring.Component):
         objectives: list[Timed] = []
         feasible: list[Timed] = []
         over: list[Value] = []
-        objective_time = x_time + EvaluatorParameters().latency
+        objective_time = x_time + EvaluatorParameters(parameters.multiplier).latency
         for j in parameters.candidates:
             evaluator = EvaluatorInstance(ports)
             m.submodules[f"evaluator{j}"] = evaluator

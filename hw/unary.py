@@ -8,6 +8,7 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from .parameters import Multiplier
 from .pipeline import Pipeline, Timed
 
 
@@ -22,10 +23,19 @@ class Unary(wiring.Component):
         Widths of the unsigned operand and result.
     build
         Adds the datapath to a pipeline.
+    multiplier
+        What the chip multiplies with.
     """
 
-    def __init__(self, operand_bits: int, result_bits: int, build: Callable[[Pipeline, Timed], Timed]) -> None:
+    def __init__(
+        self,
+        operand_bits: int,
+        result_bits: int,
+        build: Callable[[Pipeline, Timed], Timed],
+        multiplier: Multiplier = Multiplier.DSP48E2,
+    ) -> None:
         self._build = build
+        self._multiplier = multiplier
         super().__init__(
             {
                 "operand": In(operand_bits),
@@ -37,7 +47,7 @@ class Unary(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self._multiplier)
         result = self._build(p, p.input(self.operand))
         m.d.comb += self.result.eq(result.value)
         m.d.comb += self.result_valid.eq(p.valid(p.input(self.operand_valid), result.time))

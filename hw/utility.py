@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import exp2, log2
 from .numbers import MAXIMUM, WIDTH
+from .parameters import Multiplier
 from .pipeline import Pipeline, Term, Timed
 from .wide import add, multiply_signed
 
@@ -142,10 +143,12 @@ class UtilityParameters:
     multiply-add, the exponential and the rounding each do not.
     """
 
+    multiplier: Multiplier = Multiplier.DSP48E2
+
     @property
     def latency(self) -> int:
         """Clocks from operand to result; a new operand enters every clock."""
-        return _latency()
+        return _latency(self.multiplier)
 
     def model(
         self, c: ArrayLike, constants: UtilityConstants
@@ -233,10 +236,10 @@ def build(p: Pipeline, c: Timed, constants: UtilityPorts) -> tuple[Timed, Timed,
     return u, p.delay(feasible, time - feasible.time), p.delay(over, time - over.time)
 
 
-@functools.lru_cache(maxsize=1)
-def _latency() -> int:
+@functools.cache
+def _latency(multiplier: Multiplier) -> int:
     ports = UtilityPorts(Signal(A_BITS), Signal(B_BITS), Signal(), Signal(), Signal(SHIFT_BITS))
-    return build(Pipeline(), Timed(Const(0, WIDTH), 0), ports)[0].time
+    return build(Pipeline(multiplier=multiplier), Timed(Const(0, WIDTH), 0), ports)[0].time
 
 
 class Utility(wiring.Component):
@@ -262,7 +265,7 @@ class Utility(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.parameters.multiplier)
         u, feasible, over = build(p, p.input(self.operand), UtilityPorts.of(self))
         m.d.comb += [self.result.eq(u.value), self.feasible.eq(feasible.value), self.over.eq(over.value)]
         m.d.comb += self.result_valid.eq(p.valid(p.input(self.operand_valid), u.time))

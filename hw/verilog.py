@@ -15,12 +15,12 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from . import axi_machine, evaluator, machine, ram
-from .parameters import BUS_WIDTHS, GRID_LIMIT, STATES_LIMIT, MachineParameters
+from .parameters import BUS_WIDTHS, GRID_LIMIT, STATES_LIMIT, MachineParameters, Multiplier
 
 
-def shared_modules() -> dict[str, str]:
+def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
     """The modules that others instance: the evaluator and the RAM, ``{file name: text}``."""
-    unit = evaluator.Evaluator(evaluator.EvaluatorParameters())
+    unit = evaluator.Evaluator(evaluator.EvaluatorParameters(multiplier))
     return {
         f"{evaluator.MODULE}.v": convert(unit, evaluator.MODULE),
         f"{ram.MODULE}.v": ram.VERILOG,
@@ -43,7 +43,7 @@ def generate(parameters: MachineParameters) -> dict[str, str]:
 
     The build hash, which the registers report, is the SHA-256 of all other files, cut to 64 bits.
     """
-    files = shared_modules()
+    files = shared_modules(parameters.multiplier)
     files[f"{axi_machine.MODULE}.v"] = convert(axi_machine.AxiMachine(parameters), axi_machine.MODULE)
     digest = hashlib.sha256()
     for name in sorted(files):

@@ -16,7 +16,7 @@ from host.devices.rtl import open_rtl
 from host.driver import run
 from host.formats import fixed_point
 from host.models import rbc
-from hw.machine import pass_overhead
+from hw.machine import pass_clocks
 from hw.parameters import MachineParameters
 
 
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
             f"{board.clocks_source}"
         )
         image = replace(image, start=gateware.value)
-    overhead = pass_overhead(parameters, 4)
+    overhead = pass_clocks(parameters, parameters.grid, 4) - image.start.size
     say(f"A sweep takes {image.start.size:,} + {overhead} clocks.")
     board.close()
     return 0 if good else 1

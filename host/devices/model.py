@@ -35,6 +35,8 @@ class ModelDevice:
             "BUILD_HASH": 0,
             "ENGINE": int(Engine.ASSEMBLY_LINE),
             "LANES": 1,
+            "FOLD": parameters.fold,
+            "EVALUATORS": parameters.evaluators,
             "CLOCK_HZ": parameters.clock_hz,
             "GRID_MAX": parameters.grid,
             "STATES_MAX": parameters.states,

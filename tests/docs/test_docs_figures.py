@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from hw.machine import pass_overhead, run_clocks
+from hw.machine import pass_clocks, run_clocks
 from hw.parameters import MachineParameters
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,7 +26,7 @@ def test_figure_is_up_to_date(name: str) -> None:
 @pytest.mark.parametrize(("grid", "states"), [(16, 4), (16, 3), (64, 1), (8, 16)])
 def test_a_sweep_ends_where_the_clocks_say(grid: int, states: int) -> None:
     parameters = MachineParameters(grid=grid, states=states)
-    length = grid * states + pass_overhead(parameters, states)
+    length = pass_clocks(parameters, grid, states)
     assert max(span.last for span in DRAW["spans"](parameters, states)) == length - 1
 
 

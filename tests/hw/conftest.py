@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from amaranth.lib import wiring
 from hw_streams import Enclosed, Segment, Stream, with_gaps
 
 from hw import verilog
+from hw.parameters import Multiplier
 from sim.bench import run_bench, to_verilog
 from sim.yosys import use_yosys
 
@@ -67,20 +69,20 @@ def stream(tmp_path: Path) -> Stream:
     return run
 
 
-@pytest.fixture(scope="session")
-def shared_modules() -> dict[str, str]:
-    """The Verilog of the modules that others instance."""
+@functools.cache
+def _shared_modules(multiplier: Multiplier) -> dict[str, str]:
     use_yosys()
-    return verilog.shared_modules()
+    return verilog.shared_modules(multiplier)
 
 
 @pytest.fixture(scope="session")
-def with_shared(shared_modules: dict[str, str]) -> Callable[[wiring.Component], dict[str, str]]:
+def with_shared() -> Callable[..., dict[str, str]]:
     """The Verilog files of a component, module ``top``, together with those of the modules that it instances."""
 
-    def files(component: wiring.Component) -> dict[str, str]:
+    def files(component: wiring.Component, multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
         text = to_verilog(Enclosed(component), "top")
-        used = {name: module for name, module in shared_modules.items() if name.removesuffix(".v") in text["top.v"]}
+        shared = _shared_modules(multiplier)
+        used = {name: module for name, module in shared.items() if name.removesuffix(".v") in text["top.v"]}
         return {**used, **text}
 
     return files

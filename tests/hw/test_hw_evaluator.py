@@ -10,6 +10,7 @@ from hw_streams import Segment, Stream
 
 from hw.evaluator import Evaluator, EvaluatorParameters, consumption_word
 from hw.numbers import MAXIMUM, MINIMUM
+from hw.parameters import Multiplier
 from hw.utility import CONSTANTS, UtilityConstants, UtilityParameters
 
 EXTREMES = [MINIMUM, MINIMUM + 1, MINIMUM // 2, -1, 0, 1, 2, 2**62, MAXIMUM - 1, MAXIMUM]
@@ -55,17 +56,19 @@ def test_consumption_model() -> None:
             assert found == wealth - x or (found < 0 and wealth - x < MINIMUM)
 
 
-def test_times() -> None:
-    unit = EvaluatorParameters()
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_times(multiplier: Multiplier) -> None:
+    unit = EvaluatorParameters(multiplier)
     # Two clocks for a difference of 65 bits before the utility, two for the sum behind it.
-    assert unit.ev_time == 2 + UtilityParameters().latency
+    assert unit.ev_time == 2 + UtilityParameters(multiplier).latency
     assert unit.latency == unit.ev_time + 2
 
 
 @pytest.mark.gateware
-def test_gateware(stream: Stream) -> None:
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_gateware(stream: Stream, multiplier: Multiplier) -> None:
     rng = random.Random(2)
-    unit = EvaluatorParameters()
+    unit = EvaluatorParameters(multiplier)
     rows: list[Operand] = []
     expected = []
     segments = []

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hw import tables
 from hw.exp2 import FRACTION, RESULT_FRACTION, Exp2, Exp2Parameters
+from hw.parameters import Multiplier
 
 CELL = FRACTION - tables.EXP_FIRST - tables.EXP_SECOND
 
@@ -65,11 +66,12 @@ def test_never_falls_between_neighbours() -> None:
 
 
 @pytest.mark.gateware
-def test_gateware_equals_model(stream: Stream) -> None:
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
     rng = np.random.default_rng(3)
     edges = rng.integers(1, 1 << (FRACTION - CELL), 3000) << CELL
     f = np.concatenate([operands(rng, 14_000), edges - 1, edges])
     rng.shuffle(f)
-    unit = Exp2Parameters()
+    unit = Exp2Parameters(multiplier)
     found = stream(Exp2(unit), {"operand": f}, ["result"], unit.latency)
     np.testing.assert_array_equal(found["result"], unit.model(f))

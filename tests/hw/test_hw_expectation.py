@@ -13,6 +13,7 @@ from hw_streams import Enclosed
 
 from hw.expectation import Expectation, ExpectationParameters
 from hw.numbers import MAXIMUM, MINIMUM
+from hw.parameters import Multiplier
 from sim.bench import run_bench
 
 Matrix = list[list[int]]
@@ -99,10 +100,19 @@ def cases(rng: random.Random, states: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("states", [1, 3, 16])
-def test_gateware(states: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("states", "multiplier"),
+    [
+        (1, Multiplier.DSP48E2),
+        (3, Multiplier.DSP48E2),
+        (16, Multiplier.DSP48E2),
+        (3, Multiplier.DSP48E1),
+        (3, Multiplier.MULT18X18D),
+    ],
+)
+def test_gateware(states: int, multiplier: Multiplier, tmp_path: Path) -> None:
     rng = random.Random(states)
-    unit = ExpectationParameters(states)
+    unit = ExpectationParameters(states, multiplier)
     every = cases(rng, states)
     stimulus = [
         {**case, "values": [v % 2**64 for v in case["values"]], "cleared": [v % 2**64 for v in case["cleared"]]}

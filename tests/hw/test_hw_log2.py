@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hw import tables
 from hw.log2 import FRACTION, MANTISSA, OPERAND_BITS, Log2, Log2Parameters
+from hw.parameters import Multiplier
 
 EXTREMES = sorted({max(1, 2**k + d) for k in range(OPERAND_BITS) for d in (-2, -1, 0, 1, 2)} | {2**63 - 1, 2**63 - 2})
 
@@ -80,11 +81,12 @@ def test_never_falls_between_neighbours() -> None:
 
 
 @pytest.mark.gateware
-def test_gateware_equals_model(stream: Stream) -> None:
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
     rng = np.random.default_rng(3)
     edges = rng.choice(boundaries(), 3000)
     c = np.concatenate([operands(rng, 14_000), edges - 1, edges, edges >> rng.integers(0, 60, edges.size)])
     rng.shuffle(c)
-    unit = Log2Parameters()
+    unit = Log2Parameters(multiplier)
     found = stream(Log2(unit), {"operand": c}, ["result"], unit.latency)
     np.testing.assert_array_equal(found["result"], unit.model(c))

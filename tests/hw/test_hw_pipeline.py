@@ -11,12 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from amaranth.back.rtlil import convert
 from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from hw_streams import Stream
 
-from hw.pipeline import SEGMENT, TILE, TILE_CLOCKS, Pipeline, Term, Timed
+from hw.parameters import Multiplier
+from hw.pipeline import SEGMENT, TILE_CLOCKS, Pipeline, Term, Timed
 
 WIDTHS = [1, 2, 16, 17, 18, 25, 26, 27, 31, 32, 33, 34, 35, 43, 51, 52, 53, 63, 64, 65, 71, 72]
 INPUTS = {f"in{width}{'s' if sign else 'u'}": Shape(width, sign) for width in WIDTHS for sign in (False, True)}
@@ -162,9 +164,10 @@ def paths(rng: random.Random) -> list[Path]:
 class Probe(wiring.Component):
     """All paths side by side, delayed to one clock, ``latency``."""
 
-    def __init__(self, every: list[Path]) -> None:
+    def __init__(self, every: list[Path], multiplier: Multiplier) -> None:
         self.paths = every
-        counter = Pipeline()
+        self.multiplier = multiplier
+        counter = Pipeline(multiplier=multiplier)
         inputs = {name: counter.input(Signal(shape), LATE.get(name, 0)) for name, shape in INPUTS.items()}
         self.times = [path.build(counter, inputs).time for path in every]
         self.latency = max(self.times)
@@ -179,7 +182,7 @@ class Probe(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        p = Pipeline(m)
+        p = Pipeline(m, self.multiplier)
         inputs = {name: p.input(getattr(self, name), LATE.get(name, 0)) for name in INPUTS}
         for k, path in enumerate(self.paths):
             result = path.build(p, inputs)
@@ -204,9 +207,10 @@ def words(rng: random.Random, shape: Shape, count: int) -> list[int]:
 
 
 @pytest.mark.gateware
-def test_paths_against_integers(stream: Stream) -> None:
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_paths_against_integers(stream: Stream, multiplier: Multiplier) -> None:
     rng = random.Random(4)
-    probe = Probe(paths(rng))
+    probe = Probe(paths(rng), multiplier)
     count = 1000
     operands = {name: words(rng, shape, count) for name, shape in INPUTS.items()}
     outputs = [f"out{k}" for k in range(len(probe.paths))]
@@ -244,13 +248,27 @@ def test_clocks_of_a_sum() -> None:
     assert clocks_of_total(96, 133) == 3 + 2
 
 
-def test_products_take_the_clocks_of_a_tile_and_the_fewest_tiles() -> None:
-    p = Pipeline()
-    for a, b, rows in ((26, 17, 1), (17, 26, 1), (52, 17, 2), (17, 78, 2), (52, 34, 4), (64, 64, 12)):
-        terms = p.products(p.input(Signal(a)), p.input(Signal(b), 5))
+@pytest.mark.parametrize(
+    ("multiplier", "tiles"),
+    [
+        (Multiplier.DSP48E2, {(26, 17): 1, (17, 26): 1, (52, 17): 2, (17, 78): 3, (52, 34): 4, (64, 64): 12}),
+        (Multiplier.DSP48E1, {(26, 17): 2, (17, 24): 1, (52, 17): 3, (17, 78): 4, (48, 34): 4, (64, 64): 12}),
+        (Multiplier.MULT18X18D, {(17, 17): 1, (17, 26): 2, (51, 17): 3, (17, 78): 5, (52, 34): 8, (64, 64): 16}),
+    ],
+)
+def test_products_take_the_clocks_of_a_tile_and_the_fewest_tiles(
+    multiplier: Multiplier, tiles: dict[tuple[int, int], int]
+) -> None:
+    for (a, b), count in tiles.items():
+        m = Module()
+        p = Pipeline(m, multiplier)
+        left, right = Signal(a), Signal(b)
+        terms = p.products(p.input(left), p.input(right, 5))
         assert {term.value.time for term in terms} == {5 + TILE_CLOCKS}
         # Tiles that do not overlap share a row.
-        assert len(terms) <= rows <= -(-max(a, b) // TILE[0]) * -(-min(a, b) // TILE[1])
+        assert len(terms) <= count
+        assert convert(m, ports=[left, right]).count("cell $mul") == count, (a, b)
+    p = Pipeline(multiplier=multiplier)
     signed_terms = p.products(p.input(Signal(signed(64))), p.input(Signal(signed(64))))
     assert sum(term.value.shape.signed for term in signed_terms) >= 1
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import random
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from hw_searches import Choice, Entry, decide, last, phase, timeline
 from hw_streams import Segment, Stream
 
 from hw.banks import BANKS
+from hw.parameters import Multiplier
 from hw.stage import Stage, StageParameters, next_position, shared_ports
 
 INDEX_BITS = 4
@@ -27,8 +29,8 @@ KINDS = ["random", "level", "extreme", "level", "level", "concave", "level", "ov
 class Probe(wiring.Component):
     """All stages of a line side by side: the same tables and states for all, every one with its own place."""
 
-    def __init__(self) -> None:
-        self.stages = [Stage(parameters) for parameters in STAGES]
+    def __init__(self, multiplier: Multiplier) -> None:
+        self.stages = [Stage(dataclasses.replace(parameters, multiplier=multiplier)) for parameters in STAGES]
         ports = {name: member for name, member in self.stages[0].signature.members.items() if name in SHARED}
         for k, stage in enumerate(self.stages):
             for name, member in stage.signature.members.items():
@@ -58,10 +60,11 @@ def enter(entry: Entry) -> dict[str, int]:
 
 
 @pytest.mark.gateware
-def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) -> None:
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]], multiplier: Multiplier) -> None:
     rng = random.Random(1)
-    probe = Probe()
-    latency = max(stage.latency for stage in STAGES)
+    probe = Probe(multiplier)
+    latency = max(stage.parameters.latency for stage in probe.stages)
     phases = [phase(rng, INDEX_BITS, STATES, kind, 100) for kind in KINDS]
     columns, entered = timeline(rng, phases, latency, enter)
     outputs = [
@@ -72,7 +75,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
     ]
     clocks = len(columns["half"])
     found = stream(
-        with_shared(probe),
+        with_shared(probe, multiplier),
         columns,
         outputs,
         latency,
@@ -82,7 +85,8 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
     )
     moves: dict[tuple[int, int], int] = {}
     flags = {"over": 0, "infeasible": 0, "saturated": 0, "nothing": 0}
-    for k, parameters in enumerate(STAGES):
+    for k, stage in enumerate(probe.stages):
+        parameters = stage.parameters
         # What leaves with the latency of the last stage entered that much later here.
         ahead = latency - parameters.latency
         out = {name.removesuffix(f"_{k}"): found[name] for name in outputs if name.endswith(f"_{k}")}

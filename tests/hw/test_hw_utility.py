@@ -13,6 +13,7 @@ from hw_streams import Segment, Stream
 from numpy.typing import NDArray
 
 from hw.numbers import MAXIMUM
+from hw.parameters import Multiplier
 from hw.utility import A_FRACTION, B_FRACTION, CONSTANTS, Utility, UtilityConstants, UtilityParameters
 from sim.utility_error import ETAS, EXTREMES, FORMATS, OPERANDS, operands, worst_error, worst_of
 
@@ -186,10 +187,11 @@ def test_formats_out_of_range(bits: int) -> None:
 
 
 @pytest.mark.gateware
-def test_gateware_equals_model(stream: Stream) -> None:
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
     """Every ``eta``, two formats each, in one simulation: the constants change between operands, as at run time."""
     rng = np.random.default_rng(7)
-    unit = UtilityParameters()
+    unit = UtilityParameters(multiplier)
     columns, wanted, segments = [], [], []
     for eta in ETAS:
         for money, value in ((52, 52), (0, 52)):
