@@ -1,9 +1,9 @@
 """Bench of the expectation unit: values in, expectations out, each at its clock.
 
 Parameters: ``cases`` (path: a JSON list), ``results`` (path to write: one list of ``[ev, state, saturated]`` for each
-case), ``latency``. A case has ``count``, ``weights`` (``[row, column, word]``, in the order written), ``values``
-(unsigned words), ``gaps`` (probability of a clock without value) and ``cleared`` (values of a point that is begun and
-forgotten).
+case), ``latency``, ``interval``. A case has ``count``, ``weights`` (``[row, column, word]``, in the order written),
+``values`` (unsigned words), ``gaps`` (probability of a clock without value where there could be one) and ``cleared``
+(values of a point that is begun and forgotten).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from sim.bench import bench_parameters
 
 @cocotb.test()
 async def expectations(dut: Any) -> None:
-    """Every expectation comes ``latency`` clocks and its row behind the last value of its point, and nothing else."""
+    """Every expectation comes ``latency`` clocks, and ``interval`` a row, behind its point's last value; nothing else."""
     parameters = bench_parameters()
     cases = json.loads(Path(parameters["cases"]).read_text())
     assert cases, "no cases"
@@ -34,11 +34,11 @@ async def expectations(dut: Any) -> None:
     await FallingEdge(dut.clk)
     await FallingEdge(dut.clk)
     dut.rst.value = 0
-    results = [await _case(dut, case, parameters["latency"]) for case in cases]
+    results = [await _case(dut, case, parameters["latency"], parameters["interval"]) for case in cases]
     Path(parameters["results"]).write_text(json.dumps(results))
 
 
-async def _case(dut: Any, case: dict[str, Any], latency: int) -> list[list[int]]:
+async def _case(dut: Any, case: dict[str, Any], latency: int, interval: int) -> list[list[int]]:
     count = case["count"]
     dut.count.value = count
     for row, column, word in case["weights"]:
@@ -56,12 +56,14 @@ async def _case(dut: Any, case: dict[str, Any], latency: int) -> list[list[int]]
 
     values = case["values"]
     # Which row is due at the clocks to come: rows of one point follow each other, and points are no closer than that.
-    due: deque[int | None] = deque([None] * (latency + count))
+    due: deque[int | None] = deque([None] * (latency + count * interval))
     found = []
     sent = 0
-    left = latency + count + 4
+    since = interval
+    left = latency + count * interval + 4
     while sent < len(values) or left:
-        send = sent < len(values) and random.random() >= case["gaps"]
+        send = sent < len(values) and since >= interval and random.random() >= case["gaps"]
+        since = 1 if send else since + 1
         if sent == len(values):
             left -= 1
         dut.value_valid.value = int(send)
@@ -70,8 +72,9 @@ async def _case(dut: Any, case: dict[str, Any], latency: int) -> list[list[int]]
         due.append(None)
         if send and sent % count == 0:
             for row in range(count):
-                assert due[latency - 1 + row] is None
-                due[latency - 1 + row] = row
+                place = latency - 1 + row * interval
+                assert due[place] is None
+                due[place] = row
         await FallingEdge(dut.clk)
         row = due.popleft()
         assert int(dut.ev_valid.value) == (row is not None), f"ev_valid after {len(found)} expectations"

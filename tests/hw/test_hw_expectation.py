@@ -101,18 +101,21 @@ def cases(rng: random.Random, states: int) -> list[dict[str, Any]]:
 
 @pytest.mark.gateware
 @pytest.mark.parametrize(
-    ("states", "multiplier"),
+    ("states", "multiplier", "interval"),
     [
-        (1, Multiplier.DSP48E2),
-        (3, Multiplier.DSP48E2),
-        (16, Multiplier.DSP48E2),
-        (3, Multiplier.DSP48E1),
-        (3, Multiplier.MULT18X18D),
+        (1, Multiplier.DSP48E2, 1),
+        (3, Multiplier.DSP48E2, 1),
+        (16, Multiplier.DSP48E2, 1),
+        (3, Multiplier.DSP48E1, 1),
+        (3, Multiplier.MULT18X18D, 1),
+        (5, Multiplier.DSP48E1, 2),
+        (2, Multiplier.MULT18X18D, 4),
+        (6, Multiplier.DSP48E2, 4),
     ],
 )
-def test_gateware(states: int, multiplier: Multiplier, tmp_path: Path) -> None:
+def test_gateware(states: int, multiplier: Multiplier, interval: int, tmp_path: Path) -> None:
     rng = random.Random(states)
-    unit = ExpectationParameters(states, multiplier)
+    unit = ExpectationParameters(states, multiplier, interval)
     every = cases(rng, states)
     stimulus = [
         {**case, "values": [v % 2**64 for v in case["values"]], "cleared": [v % 2**64 for v in case["cleared"]]}
@@ -126,6 +129,7 @@ def test_gateware(states: int, multiplier: Multiplier, tmp_path: Path) -> None:
             "cases": str(tmp_path / "cases.json"),
             "results": str(tmp_path / "results.json"),
             "latency": unit.latency,
+            "interval": interval,
         },
     )
     results = json.loads((tmp_path / "results.json").read_text())

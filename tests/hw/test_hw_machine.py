@@ -7,16 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hw_machines import assert_all_agree, assert_same, opened, problem_of, software
 
-from gpu_ref.random_problems import random_problem
-from host.devices.model import ModelDevice
-from host.devices.rtl import RtlDevice, open_rtl
-from host.driver import Run, run
-from host.formats import Image, fixed_point
+from host.devices.rtl import RtlDevice
+from host.driver import run
+from host.formats import fixed_point
 from host.models import rbc
-from host.problem import Problem
 from hw.machine import pass_clocks, run_clocks
-from hw.model import SoftwareMachine
 from hw.parameters import MachineParameters
 from hw.registers import REGISTERS, Command, Mode, Refused, Status, Table
 from hw.sequencer import SequencerParameters
@@ -28,12 +25,6 @@ pytestmark = pytest.mark.gateware
 SMALL = MachineParameters(grid=64, states=5, results=64 * 4 * 1_353)
 MIDDLE = MachineParameters(grid=256, states=4, results=256 * 4 * 1_353)
 LARGE = MachineParameters(grid=1_024, states=4, results=1_024 * 4 * 1_353)
-
-
-def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
-    device = open_rtl(parameters, print)
-    yield device
-    device.close()
 
 
 @pytest.fixture(scope="module")
@@ -49,36 +40,6 @@ def middle() -> Iterator[RtlDevice]:
 @pytest.fixture(scope="module")
 def large() -> Iterator[RtlDevice]:
     yield from opened(LARGE)
-
-
-def software(parameters: MachineParameters, stage_by_stage: bool = False) -> ModelDevice:
-    return ModelDevice(SoftwareMachine(parameters, stage_by_stage))
-
-
-def assert_same(a: Run, b: Run) -> None:
-    """Same bits, status and counters, sweep by sweep."""
-    assert (a.status, a.sweeps, a.states_done, a.norm) == (b.status, b.sweeps, b.states_done, b.norm)
-    assert a.clocks == b.clocks
-    for name in ("value", "policy"):
-        left, right = getattr(a, name), getattr(b, name)
-        assert left.shape == right.shape
-        assert np.array_equal(left, right), f"{name} differs first at {np.argwhere(left != right)[0]}"
-
-
-def assert_all_agree(device: RtlDevice, parameters: MachineParameters, image: Image, sweeps: int) -> Run:
-    """Gateware, stage-by-stage model and fast path agree after every sweep (horizon mode keeps them all)."""
-    gateware = run(device, image, sweeps, horizon=sweeps)
-    fast = run(software(parameters), image, sweeps, horizon=sweeps)
-    assert_same(gateware, fast)
-    assert_same(fast, run(software(parameters, stage_by_stage=True), image, sweeps, horizon=sweeps))
-    return gateware
-
-
-def problem_of(rng: np.random.Generator, grid: int, states: int) -> Problem:
-    drawn = random_problem(rng, grid, states)
-    return Problem(
-        grid=drawn.X, wealth=drawn.W, transition=drawn.Q, start=drawn.V0, beta=drawn.beta, eta=drawn.eta, horizon=6
-    )
 
 
 def test_rbc_64_points_after_every_sweep(small: RtlDevice) -> None:
