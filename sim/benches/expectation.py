@@ -23,7 +23,7 @@ from sim.bench import bench_parameters
 
 @cocotb.test()
 async def expectations(dut: Any) -> None:
-    """Every expectation comes ``latency`` clocks, and ``interval`` a row, behind its point's last value; nothing else."""
+    """Every expectation comes ``latency`` clocks, and ``interval`` a row, behind its last value; nothing else."""
     parameters = bench_parameters()
     cases = json.loads(Path(parameters["cases"]).read_text())
     assert cases, "no cases"
