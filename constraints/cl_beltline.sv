@@ -8,11 +8,11 @@ module cl_beltline (
     `include "cl_ports.vh"
 );
     // The reset, and a copy for what the HDK's template of unused memory calls it.
-    logic reset_n_first, reset_n, rst_main_n_sync, reset;
+    logic reset_n_first, reset_n, rst_main_n_sync, machine_reset;
     always_ff @(posedge clk_main_a0) begin
         reset_n_first <= rst_main_n;
         reset_n <= reset_n_first;
-        reset <= ~reset_n;
+        machine_reset <= ~reset_n;
     end
     assign rst_main_n_sync = reset_n;
 
@@ -207,7 +207,7 @@ module cl_beltline (
             reading <= 1'b1;
             pcis_rid <= pcis_arid;
         end else if (pcis_rvalid & pcis_rready & pcis_rlast) reading <= 1'b0;
-        if (reset) begin
+        if (machine_reset) begin
             writing <= 1'b0;
             reading <= 1'b0;
         end
@@ -221,7 +221,7 @@ module cl_beltline (
 
     beltline machine (
         .clk(clk_main_a0),
-        .rst(reset),
+        .rst(machine_reset),
         .interrupt(),
         .s_axi_registers_awaddr(ocl_awaddr[11:0]),
         .s_axi_registers_awvalid(ocl_awvalid),
