@@ -34,6 +34,12 @@ class Board:
         How it is built.
     machine
         The build: engine, largest sizes, clock, bus.
+    board_part
+        What Vivado calls the vendor's description of the board, with ``*`` for its version; empty where none is needed.
+    connections
+        For a module, what it plugs into: Vivado's property ``board_connections``.
+    sources
+        Public files that the facts above were read from.
     """
 
     name: str
@@ -41,7 +47,13 @@ class Board:
     part: str
     flow: Flow
     machine: MachineParameters
+    board_part: str = ""
+    connections: str = ""
+    sources: tuple[str, ...] = ()
 
+
+_STORE = "github.com/Xilinx/XilinxBoardStore, boards/"
+_HDK = "github.com/aws/aws-fpga, branch f2, hdk/"
 
 BOARDS: dict[str, Board] = {
     board.name: board
@@ -54,6 +66,10 @@ BOARDS: dict[str, Board] = {
             MachineParameters(
                 grid=2048, states=4, clock_hz=100_000_000, fold=15, evaluators=2, multiplier=Multiplier.DSP48E1
             ),
+            sources=(
+                _STORE + "TUL/pynq-z2/A.0/board.xml and preset.xml",
+                "github.com/Xilinx/PYNQ, boards/Pynq-Z2/petalinux_bsp/hardware_project/pynqz2.tcl",
+            ),
         ),
         Board(
             "arty-z7-20",
@@ -63,6 +79,7 @@ BOARDS: dict[str, Board] = {
             MachineParameters(
                 grid=2048, states=4, clock_hz=100_000_000, fold=15, evaluators=2, multiplier=Multiplier.DSP48E1
             ),
+            sources=(_STORE + "Digilent/arty-z7-20/A.0/board.xml and preset.xml",),
         ),
         Board(
             "zcu104",
@@ -70,13 +87,24 @@ BOARDS: dict[str, Board] = {
             "xczu7ev-ffvc1156-2-e",
             Flow.MPSOC,
             MachineParameters(grid=16_384, states=4, bus_bits=128, clock_hz=250_000_000, fold=2),
+            board_part="xilinx.com:zcu104:part0:*",
+            sources=(
+                _STORE + "Xilinx/zcu104/1.1/board.xml and preset.xml",
+                "github.com/Xilinx/PYNQ, boards/ZCU104/base/base.tcl",
+            ),
         ),
         Board(
             "kv260",
             "AMD Kria KV260",
-            "xck26-sfvc784-2lv-c",
+            "xck26-sfvc784-2LV-c",
             Flow.MPSOC,
             MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=250_000_000, fold=4),
+            board_part="xilinx.com:kv260_som:part0:*",
+            connections="som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:1.3",
+            sources=(
+                _STORE + "Xilinx/kv260_som/1.4/board.xml and preset_s4.xml",
+                "github.com/Xilinx/kria-base-hardware, k26_starter_kits/kv260/scripts/ and xdc/default.xdc",
+            ),
         ),
         Board(
             "f2",
@@ -84,6 +112,11 @@ BOARDS: dict[str, Board] = {
             "xcvu47p-fsvh2892-2-e",
             Flow.F2,
             MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=250_000_000),
+            sources=(
+                _HDK + "common/shell_stable/build/scripts/build_all.tcl",
+                _HDK + "common/shell_stable/design/interfaces/cl_ports.vh",
+                _HDK + "docs/AWS_Shell_Interface_Specification.md",
+            ),
         ),
         Board(
             "u250",
@@ -91,6 +124,11 @@ BOARDS: dict[str, Board] = {
             "xcu250-figd2104-2L-e",
             Flow.XDMA,
             MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=250_000_000),
+            sources=(
+                _STORE + "Xilinx/au250/1.3/ at commit 5f19190f",
+                "github.com/firesim/firesim, platforms/xilinx_alveo_u250/cl_firesim/scripts/bd_lib/2022.1/",
+                "github.com/fpgasystems/Coyote, the block design of its static layer",
+            ),
         ),
         Board(
             "ecp5",

@@ -68,6 +68,7 @@ def write(files: dict[str, str], directory: Path) -> None:
     neighbour = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
     try:
         for name, text in files.items():
+            (neighbour / name).parent.mkdir(parents=True, exist_ok=True)
             (neighbour / name).write_text(text, encoding="ascii")
         neighbour.chmod(0o755)
         neighbour.rename(directory)

@@ -1,0 +1,124 @@
+# Builds the bitstream of this directory:
+#
+#     vivado -mode batch -source build.tcl
+#
+# Exit code 0 with <name>.bit, <name>.hwh and reports/, or 1 with a sentence that begins with "build:".
+# Nothing is asked. The project is made anew in project/ each time.
+
+cd [file dirname [file normalize [info script]]]
+source settings.tcl
+source design.tcl
+
+proc crossbar {name masters slaves} {
+    set cell [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $name]
+    set_property -dict [list CONFIG.NUM_SI [llength $masters] CONFIG.NUM_MI [llength $slaves]] $cell
+    set number 0
+    foreach master $masters {
+        connect_bd_intf_net [get_bd_intf_pins $master] [get_bd_intf_pins [format "%s/S%02d_AXI" $name $number]]
+        incr number
+    }
+    set number 0
+    foreach slave $slaves {
+        connect_bd_intf_net [get_bd_intf_pins [format "%s/M%02d_AXI" $name $number]] [get_bd_intf_pins $slave]
+        incr number
+    }
+}
+
+# One clock for all: clock and reset are the pins of their sources, clocked the other pins that take the clock.
+proc clock_and_reset {clock reset crossbars clocked} {
+    create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset reset
+    connect_bd_net [get_bd_pins $clock] [get_bd_pins reset/slowest_sync_clk]
+    connect_bd_net [get_bd_pins $clock] [get_bd_pins beltline/clk]
+    foreach pin $clocked {
+        connect_bd_net [get_bd_pins $clock] [get_bd_pins $pin]
+    }
+    connect_bd_net [get_bd_pins $reset] [get_bd_pins reset/ext_reset_in]
+    connect_bd_net [get_bd_pins reset/peripheral_aresetn] [get_bd_pins beltline/aresetn]
+    foreach name $crossbars {
+        connect_bd_net [get_bd_pins $clock] [get_bd_pins $name/aclk]
+        connect_bd_net [get_bd_pins reset/interconnect_aresetn] [get_bd_pins $name/aresetn]
+    }
+}
+
+proc address {space slave offset bytes} {
+    assign_bd_address -offset $offset -range $bytes -target_address_space [get_bd_addr_spaces $space] \
+        [get_bd_addr_segs $slave/reg0]
+}
+
+proc run {name} {
+    global jobs
+    launch_runs $name -jobs $jobs
+    wait_on_run $name
+    set run [get_runs $name]
+    if {[get_property PROGRESS $run] ne "100%" || [string match -nocase "*error*" [get_property STATUS $run]]} {
+        error "$name ended with '[get_property STATUS $run]': see project/beltline.runs/$name/runme.log"
+    }
+}
+
+# Least slack in ns of the paths that are checked for setup or for hold.
+proc slack {check} {
+    set path [get_timing_paths -max_paths 1 -$check]
+    if {$path eq ""} {
+        error "no path was checked for $check: the clocks' constraints are lost"
+    }
+    return [get_property SLACK $path]
+}
+
+proc build {} {
+    global name part board_part connections
+    file delete -force reports $name.bit $name.hwh beltline.bit beltline.hwh
+    create_project -force -part $part beltline project
+    if {$board_part ne ""} {
+        set board [get_board_parts -quiet -latest_file_version $board_part]
+        if {$board eq ""} {
+            error "this Vivado has no board file $board_part: install it (Tools, Vivado Store, Boards)"
+        }
+        set_property board_part $board [current_project]
+    }
+    if {$connections ne ""} {
+        set_property board_connections $connections [current_project]
+    }
+    add_files -norecurse [lsort [glob sources/*.v]]
+    foreach constraints [glob -nocomplain *.xdc] {
+        add_files -norecurse -fileset constrs_1 $constraints
+    }
+    update_compile_order -fileset sources_1
+
+    create_bd_design system
+    create_bd_cell -type module -reference beltline_board beltline
+    design
+    validate_bd_design
+    save_bd_design
+    set system [get_files system.bd]
+    generate_target all $system
+    make_wrapper -top -import -files $system
+    set_property top system_wrapper [current_fileset]
+    update_compile_order -fileset sources_1
+
+    set_property strategy Performance_ExplorePostRoutePhysOpt [get_runs impl_1]
+    run synth_1
+    run impl_1
+    open_run impl_1
+    file mkdir reports
+    report_timing_summary -delay_type min_max -max_paths 10 -file reports/timing.txt
+    report_utilization -file reports/utilization.txt
+    report_utilization -hierarchical -file reports/utilization_hierarchical.txt
+    report_drc -file reports/drc.txt
+    set setup [slack setup]
+    set hold [slack hold]
+    if {$setup < 0 || $hold < 0} {
+        error "timing is not met: least slack is $setup ns for setup and $hold ns for hold, see reports/timing.txt"
+    }
+    write_bitstream -force $name.bit
+    file copy -force project/beltline.gen/sources_1/bd/system/hw_handoff/system.hwh $name.hwh
+    # What the driver looks for where no file is named.
+    file copy -force $name.bit beltline.bit
+    file copy -force $name.hwh beltline.hwh
+    puts "build: $name.bit, least slack $setup ns for setup and $hold ns for hold"
+}
+
+if {[catch {build} message]} {
+    puts stderr "build: $message"
+    exit 1
+}
+exit 0

@@ -1,0 +1,31 @@
+# Synthesis of the custom logic: sourced by the HDK's build_all.tcl, whose variables it uses, as synth_CL_TEMPLATE.tcl is.
+source ${HDK_SHELL_DIR}/build/scripts/synth_cl_header.tcl
+
+print "Reading encrypted user source codes"
+# Headers are found beside what includes them.
+read_verilog -sv [glob ${src_post_enc_dir}/*.sv]
+read_verilog [glob ${src_post_enc_dir}/*.v]
+
+print "Reading CL IP blocks"
+read_ip [list \
+    ${HDK_IP_SRC_DIR}/axi_register_slice/axi_register_slice.xci \
+    ${HDK_IP_SRC_DIR}/axi_register_slice_light/axi_register_slice_light.xci \
+]
+
+print "Reading user constraints"
+read_xdc [list \
+    ${constraints_dir}/cl_synth_user.xdc \
+    ${constraints_dir}/cl_timing_user.xdc \
+]
+set_property PROCESSING_ORDER LATE [get_files cl_synth_user.xdc]
+set_property PROCESSING_ORDER LATE [get_files cl_timing_user.xdc]
+
+print "Starting synthesizing customer design ${CL}"
+update_compile_order -fileset sources_1
+synth_design -mode out_of_context \
+    -top ${CL} \
+    -verilog_define XSDB_SLV_DIS \
+    -part ${DEVICE_TYPE} \
+    -keep_equivalent_registers
+
+source ${HDK_SHELL_DIR}/build/scripts/synth_cl_footer.tcl

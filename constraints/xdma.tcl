@@ -1,0 +1,53 @@
+# PCIe through XDMA: registers on its AXI4-Lite master, tables on its bypass master and on its DMA engines.
+proc design {} {
+    global clock_mhz bus_bits quad registers_at registers_bytes tables_at tables_bytes
+    create_bd_intf_port -mode Master -vlnv xilinx.com:interface:pcie_7x_mgt_rtl:1.0 pcie
+    set clock [create_bd_intf_port -mode Slave -vlnv xilinx.com:interface:diff_clock_rtl:1.0 pcie_refclk]
+    set_property CONFIG.FREQ_HZ 100000000 $clock
+    set perst [create_bd_port -dir I -type rst pcie_perstn]
+    set_property CONFIG.POLARITY ACTIVE_LOW $perst
+    set buffer [create_bd_cell -type ip -vlnv xilinx.com:ip:util_ds_buf refclk]
+    set_property CONFIG.C_BUF_TYPE IBUFDSGTE $buffer
+
+    set xdma [create_bd_cell -type ip -vlnv xilinx.com:ip:xdma xdma]
+    set_property -dict [list \
+        CONFIG.functional_mode DMA \
+        CONFIG.mode_selection Advanced \
+        CONFIG.en_gt_selection true \
+        CONFIG.select_quad $quad \
+        CONFIG.pl_link_cap_max_link_speed 8.0_GT/s \
+        CONFIG.pl_link_cap_max_link_width X16 \
+        CONFIG.axi_data_width ${bus_bits}_bit \
+        CONFIG.axisten_freq $clock_mhz \
+        CONFIG.xdma_axi_intf_mm AXI_Memory_Mapped \
+        CONFIG.xdma_rnum_chnl 1 \
+        CONFIG.xdma_wnum_chnl 1 \
+        CONFIG.xdma_num_usr_irq 1 \
+        CONFIG.axilite_master_en true \
+        CONFIG.axilite_master_scale Megabytes \
+        CONFIG.axilite_master_size 1 \
+        CONFIG.pciebar2axibar_axil_master $registers_at \
+        CONFIG.axist_bypass_en true \
+        CONFIG.axist_bypass_scale Megabytes \
+        CONFIG.axist_bypass_size [expr {max(1, $tables_bytes >> 20)}] \
+        CONFIG.axi_bypass_64bit_en true \
+        CONFIG.axi_bypass_prefetchable true \
+        CONFIG.pciebar2axibar_axist_bypass $tables_at \
+        CONFIG.pf0_msix_cap_table_bir BAR_1 \
+        CONFIG.pf0_msix_cap_pba_bir BAR_1 \
+        CONFIG.cfg_mgmt_if false \
+    ] $xdma
+    connect_bd_intf_net [get_bd_intf_ports pcie] [get_bd_intf_pins xdma/pcie_mgt]
+    connect_bd_intf_net [get_bd_intf_ports pcie_refclk] [get_bd_intf_pins refclk/CLK_IN_D]
+    connect_bd_net [get_bd_pins refclk/IBUF_DS_ODIV2] [get_bd_pins xdma/sys_clk]
+    connect_bd_net [get_bd_pins refclk/IBUF_OUT] [get_bd_pins xdma/sys_clk_gt]
+    connect_bd_net [get_bd_ports pcie_perstn] [get_bd_pins xdma/sys_rst_n]
+
+    crossbar registers_fabric xdma/M_AXI_LITE beltline/s_axi_registers
+    crossbar tables_fabric {xdma/M_AXI xdma/M_AXI_BYPASS} beltline/s_axi_tables
+    clock_and_reset xdma/axi_aclk xdma/axi_aresetn {registers_fabric tables_fabric} {}
+    connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins xdma/usr_irq_req]
+    address xdma/M_AXI_LITE beltline/s_axi_registers $registers_at $registers_bytes
+    address xdma/M_AXI beltline/s_axi_tables $tables_at $tables_bytes
+    address xdma/M_AXI_BYPASS beltline/s_axi_tables $tables_at $tables_bytes
+}

@@ -1,0 +1,185 @@
+"""The shell of AWS F2 as far as a custom logic sees it: what stands in for the HDK's files, which are not here.
+
+Names, directions and widths of the ports are facts of ``hdk/common/shell_stable/design/interfaces/cl_ports.vh``, those
+of the IP's ports of ``hdk/common/ip/cl_ip``, and what the templates drive of ``unused_*_template.inc`` next to the
+former: github.com/aws/aws-fpga, branch f2, release 2.0.2.
+"""
+
+from __future__ import annotations
+
+PORTS: dict[tuple[str, int], str] = {
+    ("input", 1): """
+        clk_main_a0 rst_main_n clk_hbm_ref sh_cl_flr_assert sh_cl_pcim_awready sh_cl_pcim_wready
+        sh_cl_pcim_bvalid sh_cl_pcim_arready sh_cl_pcim_rlast sh_cl_pcim_rvalid CLK_DIMM_DP CLK_DIMM_DN
+        sh_cl_ddr_stat_wr sh_cl_ddr_stat_rd sh_cl_dma_pcis_awlock sh_cl_dma_pcis_awvalid
+        sh_cl_dma_pcis_wlast sh_cl_dma_pcis_wvalid sh_cl_dma_pcis_bready sh_cl_dma_pcis_arlock
+        sh_cl_dma_pcis_arvalid sh_cl_dma_pcis_rready ocl_cl_awvalid ocl_cl_wvalid ocl_cl_bready
+        ocl_cl_arvalid ocl_cl_rready sda_cl_awvalid sda_cl_wvalid sda_cl_bready sda_cl_arvalid sda_cl_rready
+        drck shift tdi update sel tms tck runtest reset capture bscanid_en hbm_apb_preset_n_1
+        hbm_apb_preset_n_0 PCIE_EP_PERSTN PCIE_EP_REF_CLK_P PCIE_EP_REF_CLK_N PCIE_RP_REF_CLK_P
+        PCIE_RP_REF_CLK_N
+    """,
+    ("output", 1): """
+        cl_sh_flr_done cl_sh_dma_wr_full cl_sh_dma_rd_full cl_sh_pcim_awlock cl_sh_pcim_awvalid
+        cl_sh_pcim_wlast cl_sh_pcim_wvalid cl_sh_pcim_bready cl_sh_pcim_arlock cl_sh_pcim_arvalid
+        cl_sh_pcim_rready M_ACT_N M_PAR RST_DIMM_N cl_sh_ddr_stat_ack cl_sh_dma_pcis_awready
+        cl_sh_dma_pcis_wready cl_sh_dma_pcis_bvalid cl_sh_dma_pcis_arready cl_sh_dma_pcis_rlast
+        cl_sh_dma_pcis_rvalid cl_ocl_awready cl_ocl_wready cl_ocl_bvalid cl_ocl_arready cl_ocl_rvalid
+        cl_sda_awready cl_sda_wready cl_sda_bvalid cl_sda_arready cl_sda_rvalid tdo hbm_apb_psel_1
+        hbm_apb_penable_1 hbm_apb_pwrite_1 hbm_apb_pready_1 hbm_apb_pslverr_1 hbm_apb_psel_0
+        hbm_apb_penable_0 hbm_apb_pwrite_0 hbm_apb_pready_0 hbm_apb_pslverr_0 PCIE_RP_PERSTN
+    """,
+    ("output", 32): """
+        cl_sh_status0 cl_sh_status1 cl_sh_status2 cl_sh_id0 cl_sh_id1 cl_sh_ddr_stat_rdata cl_ocl_rdata
+        cl_sda_rdata hbm_apb_pwdata_1 hbm_apb_prdata_1 hbm_apb_pwdata_0 hbm_apb_prdata_0
+    """,
+    ("input", 32): """
+        sh_cl_ctl0 sh_cl_ctl1 sh_cl_ctl2 sh_cl_ddr_stat_wdata ocl_cl_awaddr ocl_cl_wdata ocl_cl_araddr
+        sda_cl_awaddr sda_cl_wdata sda_cl_araddr
+    """,
+    ("input", 16): """
+        sh_cl_status_vdip sh_cl_pcim_bid sh_cl_pcim_rid sh_cl_apppf_irq_ack sh_cl_dma_pcis_awid
+        sh_cl_dma_pcis_wid sh_cl_dma_pcis_arid
+    """,
+    ("output", 16): """
+        cl_sh_status_vled cl_sh_pcim_awid cl_sh_pcim_wid cl_sh_pcim_arid cl_sh_apppf_irq_req
+        cl_sh_dma_pcis_bid cl_sh_dma_pcis_rid
+    """,
+    ("input", 2): """
+        sh_cl_pwr_state sh_cl_pcim_bresp sh_cl_pcim_rresp cfg_max_payload sh_cl_dma_pcis_awburst
+        sh_cl_dma_pcis_arburst
+    """,
+    ("output", 64): """
+        cl_sh_pcim_awaddr cl_sh_pcim_wstrb cl_sh_pcim_wuser cl_sh_pcim_araddr cl_sh_dma_pcis_ruser
+    """,
+    ("output", 8): """
+        cl_sh_pcim_awlen cl_sh_pcim_arlen cl_sh_ddr_stat_int PCIE_EP_TXP PCIE_EP_TXN PCIE_RP_TXP PCIE_RP_TXN
+    """,
+    ("output", 3): """
+        cl_sh_pcim_awsize cl_sh_pcim_awprot cl_sh_pcim_arsize cl_sh_pcim_arprot hbm_apb_pprot_1
+        hbm_apb_pprot_0
+    """,
+    ("output", 2): """
+        cl_sh_pcim_awburst cl_sh_pcim_arburst M_BA M_BG M_CKE M_ODT M_CS_N M_CLK_DN M_CLK_DP
+        cl_sh_dma_pcis_bresp cl_sh_dma_pcis_rresp cl_ocl_bresp cl_ocl_rresp cl_sda_bresp cl_sda_rresp
+    """,
+    ("output", 4): """
+        cl_sh_pcim_awcache cl_sh_pcim_awqos cl_sh_pcim_arcache cl_sh_pcim_arqos hbm_apb_pstrb_1
+        hbm_apb_pstrb_0
+    """,
+    ("output", 55): """
+        cl_sh_pcim_awuser cl_sh_pcim_aruser
+    """,
+    ("output", 512): """
+        cl_sh_pcim_wdata cl_sh_dma_pcis_rdata
+    """,
+    ("input", 512): """
+        sh_cl_pcim_rdata sh_cl_dma_pcis_wdata
+    """,
+    ("input", 64): """
+        sh_cl_pcim_ruser sh_cl_dma_pcis_awaddr sh_cl_dma_pcis_wstrb sh_cl_dma_pcis_wuser
+        sh_cl_dma_pcis_araddr sh_cl_glcount0 sh_cl_glcount1
+    """,
+    ("input", 3): """
+        cfg_max_read_req sh_cl_ddr_stat_user sh_cl_dma_pcis_awsize sh_cl_dma_pcis_awprot
+        sh_cl_dma_pcis_arsize sh_cl_dma_pcis_arprot
+    """,
+    ("output", 18): """
+        M_MA
+    """,
+    ("inout", 64): """
+        M_DQ
+    """,
+    ("inout", 8): """
+        M_ECC
+    """,
+    ("inout", 18): """
+        M_DQS_DP M_DQS_DN
+    """,
+    ("input", 8): """
+        sh_cl_ddr_stat_addr sh_cl_dma_pcis_awlen sh_cl_dma_pcis_arlen PCIE_EP_RXP PCIE_EP_RXN PCIE_RP_RXP
+        PCIE_RP_RXN
+    """,
+    ("input", 4): """
+        sh_cl_dma_pcis_awcache sh_cl_dma_pcis_awqos sh_cl_dma_pcis_arcache sh_cl_dma_pcis_arqos ocl_cl_wstrb
+        sda_cl_wstrb
+    """,
+    ("input", 55): """
+        sh_cl_dma_pcis_awuser sh_cl_dma_pcis_aruser ocl_cl_awuser ocl_cl_aruser
+    """,
+    ("output", 22): """
+        hbm_apb_paddr_1 hbm_apb_paddr_0
+    """,
+}
+"""Names of the ports, by direction and width."""
+
+TEMPLATES = {
+    "unused_apppf_irq_template.inc": "cl_sh_apppf_irq_req",
+    "unused_cl_sda_template.inc": "cl_sda_awready cl_sda_wready cl_sda_bvalid cl_sda_bresp cl_sda_arready "
+    "cl_sda_rvalid cl_sda_rdata cl_sda_rresp",
+    "unused_pcim_template.inc": "cl_sh_pcim_awid cl_sh_pcim_awaddr cl_sh_pcim_awlen cl_sh_pcim_awsize "
+    "cl_sh_pcim_awuser cl_sh_pcim_awvalid cl_sh_pcim_wdata cl_sh_pcim_wstrb cl_sh_pcim_wlast cl_sh_pcim_wvalid "
+    "cl_sh_pcim_bready "
+    "cl_sh_pcim_arid cl_sh_pcim_araddr cl_sh_pcim_arlen cl_sh_pcim_arsize cl_sh_pcim_aruser cl_sh_pcim_arvalid "
+    "cl_sh_pcim_rready",
+    "unused_ddr_template.inc": "cl_sh_ddr_stat_ack cl_sh_ddr_stat_rdata cl_sh_ddr_stat_int",
+}
+"""Outputs that each template drives."""
+
+MEMORY = "M_ACT_N M_MA M_BA M_BG M_CKE M_ODT M_CS_N M_CLK_DN M_CLK_DP M_PAR M_DQ M_ECC M_DQS_DP M_DQS_DN RST_DIMM_N"
+"""Ports that the HDK's ``sh_ddr``, which the template instances, drives; it also takes ``rst_main_n_sync``."""
+
+ADDRESS = {"addr": 0, "len": 8, "size": 3, "burst": 2, "lock": 1, "cache": 4, "prot": 3, "region": 4, "qos": 4}
+
+
+def ports() -> dict[str, tuple[str, int]]:
+    """Direction and width of each port."""
+    return {name: kind for kind, names in PORTS.items() for name in names.split()}
+
+
+def register_slice(light: bool) -> str:
+    """A module with the ports of the HDK's ``axi_register_slice`` or ``axi_register_slice_light``: wires only."""
+    address = {"addr": 32, "prot": 3} if light else {"id": 16, **ADDRESS, "addr": 64}
+    data = 32 if light else 512
+    channels: dict[str, dict[str, int]] = {
+        "aw": address,
+        "w": {"data": data, "strb": data // 8} | ({} if light else {"last": 1}),
+        "b": ({} if light else {"id": 16}) | {"resp": 2},
+        "ar": address,
+        "r": ({} if light else {"id": 16}) | {"data": data, "resp": 2} | ({} if light else {"last": 1}),
+    }
+    declared = ["input aclk", "input aresetn"]
+    wires = []
+    for channel, signals in channels.items():
+        back = channel in "br"
+        for signal, width in {**signals, "valid": 1, "ready": 1}.items():
+            to_slave = back == (signal == "ready")
+            ways = ("input", "output") if to_slave else ("output", "input")
+            for side, way in zip("sm", ways, strict=True):
+                declared.append(f"{way} [{width - 1}:0] {side}_axi_{channel}{signal}")
+            ends = ("m", "s") if to_slave else ("s", "m")
+            wires.append(f"assign {ends[0]}_axi_{channel}{signal} = {ends[1]}_axi_{channel}{signal};")
+    name = "axi_register_slice_light" if light else "axi_register_slice"
+    return f"module {name}({', '.join(declared)});\n" + "\n".join(wires) + "\nendmodule\n"
+
+
+def files() -> dict[str, str]:
+    """Stand-ins for the HDK's files, by name."""
+    made = {
+        "cl_ports.vh": ",\n".join(
+            f"{way} {'wire' if way == 'inout' else 'logic'} [{width - 1}:0] {name}"
+            for name, (way, width) in ports().items()
+        )
+        + "\n",
+        "axi_register_slice.v": register_slice(light=False),
+        "axi_register_slice_light.v": register_slice(light=True),
+    }
+    for name, driven in TEMPLATES.items():
+        made[name] = "".join(f"assign {port} = '0;\n" for port in driven.split())
+    pins = [(name, *ports()[name]) for name in MEMORY.split()]
+    declared = ", ".join(f"{way} [{width - 1}:0] {name}" for name, way, width in pins)
+    driven = "".join(f"assign {name} = {width}'b{'0' if way == 'output' else 'z'};\n" for name, way, width in pins)
+    made["sh_ddr.sv"] = f"module sh_ddr(input clk, input rst_n, {declared});\n{driven}endmodule\n"
+    connections = ", ".join(f".{name}({name})" for name, *_ in pins)
+    made["unused_ddr_template.inc"] += f"sh_ddr SH_DDR(.clk(clk_main_a0), .rst_n(rst_main_n_sync), {connections});\n"
+    return made

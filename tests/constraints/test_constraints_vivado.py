@@ -1,0 +1,422 @@
+"""The Vivado flow: what is written for each board, and the scripts against a stand-in of Vivado.
+
+The machine in these directories is a small one but for its buses: what a block design says does not depend on the rest.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from constraints_vivado import PARTS, Ran, Vivado, interpreter, run
+
+from constraints import vivado
+from constraints.boards import BOARDS, Board, Flow
+from hw import verilog
+from hw.parameters import MachineParameters
+from hw.registers import Table
+from hw.windows import WindowParameters
+from sim.yosys import use_yosys
+
+DESIGNS = [board for board in BOARDS.values() if board.flow in (Flow.ZYNQ, Flow.MPSOC, Flow.XDMA)]
+NAMES = [board.name for board in DESIGNS]
+PROCESSORS = [board for board in DESIGNS if board.flow is not Flow.XDMA]
+
+needs_tcl = pytest.mark.skipif(not interpreter(), reason="there is no Tcl: apt install tcl")
+
+HASH = "0123456789abcdef"
+
+
+def stand_in(board: Board) -> dict[str, str]:
+    """Files named as a build's: what the scripts do does not depend on their text."""
+    return {
+        "beltline.v": "module beltline; endmodule\n",
+        "beltline_build.v": f"module beltline_build(output [63:0] hash);\n    assign hash = 64'h{HASH};\nendmodule\n",
+    }
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Callable[[Board], Path]:
+    def write(board: Board) -> Path:
+        directory = tmp_path / "build"
+        verilog.write(vivado.project(board, stand_in(board)), directory)
+        return directory
+
+    return write
+
+
+@pytest.fixture
+def built(written: Callable[[Board], Path]) -> Callable[..., tuple[Vivado, Ran, Path]]:
+    def build(board: Board, change: Callable[[Path], None] | None = None, **state: object) -> tuple[Vivado, Ran, Path]:
+        directory = written(board)
+        if change:
+            change(directory)
+        model = Vivado(directory, **state)  # type: ignore[arg-type]
+        return model, run(model, directory / "build.tcl"), directory
+
+    return build
+
+
+def replace(file: str, old: str, new: str) -> Callable[[Path], None]:
+    def change(directory: Path) -> None:
+        text = (directory / file).read_text()
+        assert old in text
+        (directory / file).write_text(text.replace(old, new))
+
+    return change
+
+
+@needs_tcl
+@pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
+def test_one_command_leaves_bitstream_handoff_and_reports(
+    board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]
+) -> None:
+    model, ran, directory = built(board)
+    name = f"beltline-{board.name}-{HASH}"
+    assert ran == Ran(0, f"build: {name}.bit, least slack 0.125 ns for setup and 0.010 ns for hold\n")
+    for stem in (name, "beltline"):
+        assert (directory / f"{stem}.bit").read_text() == "bitstream"
+        assert (directory / f"{stem}.hwh").read_text() == "handoff"
+    assert {path.name for path in (directory / "reports").iterdir()} == {
+        "drc.txt",
+        "timing.txt",
+        "utilization.txt",
+        "utilization_hierarchical.txt",
+    }
+    assert model.part == board.part
+    assert set(model.sources) == {f"sources/{file}" for file in ("beltline.v", "beltline_board.v", "beltline_build.v")}
+    assert model.cells["beltline"] == vivado.WRAPPER
+    # Nothing is written before the timing is known.
+    assert model.done.index("get_timing_paths") < model.done.index("write_bitstream")
+
+
+@needs_tcl
+@pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
+def test_machine_has_clock_reset_and_interrupt(board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    model, ran, _ = built(board)
+    assert ran.code == 0
+    clock, reset, line = {
+        Flow.ZYNQ: ("ps/FCLK_CLK0", "ps/FCLK_RESET0_N", "ps/IRQ_F2P"),
+        Flow.MPSOC: ("ps/pl_clk0", "ps/pl_resetn0", "ps/pl_ps_irq0"),
+        Flow.XDMA: ("xdma/axi_aclk", "xdma/axi_aresetn", "xdma/usr_irq_req"),
+    }[board.flow]
+    assert model.drivers["beltline/clk"] == model.drivers["reset/slowest_sync_clk"] == clock
+    assert model.drivers["reset/ext_reset_in"] == reset
+    assert model.drivers["beltline/aresetn"] == "reset/peripheral_aresetn"
+    assert model.drivers[line] == "beltline/interrupt"
+    crossbars = [cell for cell, ip in model.cells.items() if ip.endswith("smartconnect")]
+    assert len(crossbars) == (2 if board.flow is Flow.XDMA else 1)
+    for cell in crossbars:
+        assert model.drivers[f"{cell}/aclk"] == clock
+        assert model.drivers[f"{cell}/aresetn"] == "reset/interconnect_aresetn"
+
+
+@needs_tcl
+@pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
+def test_every_master_reaches_what_it_should(board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    model, ran, _ = built(board)
+    assert ran.code == 0
+    size = 1 << WindowParameters(board.machine).address_bits
+    seen = {(space, segment): (offset, length) for space, segment, offset, length in model.addresses}
+    registers, tables = "beltline/s_axi_registers/reg0", "beltline/s_axi_tables/reg0"
+    if board.flow is Flow.XDMA:
+        assert seen == {
+            ("xdma/M_AXI_LITE", registers): (0, 4096),
+            ("xdma/M_AXI", tables): (0, size),
+            ("xdma/M_AXI_BYPASS", tables): (0, size),
+        }
+    else:
+        start = vivado.APERTURES[board.flow]
+        assert seen == {
+            ("ps/Data", registers): (start, 4096),
+            ("ps/Data", tables): (start + 0x100_0000, size),
+        }
+    # The driver maps all windows up to the end of the policy.
+    windows = WindowParameters(board.machine)
+    assert windows.offset(Table.POLICY) + 8 * windows.words(Table.POLICY) <= size
+
+
+@needs_tcl
+@pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
+def test_clock_and_width_are_those_of_the_build(board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    model, ran, _ = built(board)
+    assert ran.code == 0
+    megahertz = f"{board.machine.clock_hz / 1e6:g}"
+    if board.flow is Flow.ZYNQ:
+        assert model.properties["ps"]["PCW_FPGA0_PERIPHERAL_FREQMHZ"] == megahertz
+        assert board.machine.bus_bits == 64
+    elif board.flow is Flow.MPSOC:
+        assert model.properties["ps"]["PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ"] == megahertz
+        assert model.properties["ps"]["PSU__MAXIGP0__DATA_WIDTH"] == str(board.machine.bus_bits)
+        assert model.properties["ps"]["preset"] == model.board == board.board_part.replace("*", model.board[-3:])
+    else:
+        assert model.properties["xdma"]["axisten_freq"] == megahertz
+        assert model.properties["xdma"]["axi_data_width"] == f"{board.machine.bus_bits}_bit"
+        bypass = model.properties["xdma"]
+        assert bypass["axist_bypass_scale"] == "Megabytes"
+        assert int(bypass["axist_bypass_size"]) << 20 == 1 << WindowParameters(board.machine).address_bits
+
+
+@needs_tcl
+def test_fan_of_kv260_is_driven(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    model, ran, directory = built(BOARDS["kv260"])
+    assert ran.code == 0
+    assert model.drivers["/fan_en_b"] == "fan/Dout"
+    assert model.drivers["fan/Din"] == "ps/emio_ttc0_wave_o"
+    assert model.constraints == ["pins.xdc"]
+    assert "PACKAGE_PIN A12" in (directory / "pins.xdc").read_text()
+
+
+@needs_tcl
+def test_constraints_name_the_ports_of_the_design(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    for name in ("kv260", "u250"):
+        board = BOARDS[name]
+        text = vivado.project(board, stand_in(board))["pins.xdc"]
+        design = vivado.project(board, stand_in(board))["design.tcl"]
+        buses = dict.fromkeys(re.findall(r"create_bd_intf_port .*diff_clock_rtl:1.0 (\w+)", design))
+        ports = set(re.findall(r"create_bd_port [^\n]* (\w+)\]?$", design, re.M))
+        ports |= {f"{bus}_{signal}" for bus in buses for signal in ("clk_p", "clk_n")}
+        assert set(re.findall(r"get_ports (\w+)|get_ports \{(\w+)\}", text)) <= {(port, "") for port in ports} | {
+            ("", port) for port in ports
+        }
+
+
+@needs_tcl
+@pytest.mark.parametrize(
+    ("state", "sentence"),
+    [
+        (
+            {"slacks": {"setup": "-0.003", "hold": "0.010"}},
+            "timing is not met: least slack is -0.003 ns for setup and 0.010 ns for hold, see reports/timing.txt",
+        ),
+        (
+            {"slacks": {"setup": "0.003", "hold": "-0.010"}},
+            "timing is not met: least slack is 0.003 ns for setup and -0.010 ns for hold, see reports/timing.txt",
+        ),
+        (
+            {"slacks": {"setup": "", "hold": "0.010"}},
+            "no path was checked for setup: the clocks' constraints are lost",
+        ),
+        (
+            {"results": {"synth_1": {"PROGRESS": "0%", "STATUS": "synth_design ERROR"}}},
+            "synth_1 ended with 'synth_design ERROR': see project/beltline.runs/synth_1/runme.log",
+        ),
+        (
+            {"results": {"impl_1": {"PROGRESS": "100%", "STATUS": "route_design ERROR"}}},
+            "impl_1 ended with 'route_design ERROR': see project/beltline.runs/impl_1/runme.log",
+        ),
+    ],
+)
+def test_failure_is_one_sentence_and_no_bitstream(
+    state: dict[str, object], sentence: str, built: Callable[..., tuple[Vivado, Ran, Path]]
+) -> None:
+    def older(directory: Path) -> None:
+        (directory / "beltline.bit").touch()
+
+    _, ran, directory = built(BOARDS["pynq-z2"], older, **state)
+    assert ran == Ran(1, f"build: {sentence}\n")
+    assert not list(directory.glob("*.bit"))
+    assert not list(directory.glob("*.hwh"))
+
+
+@needs_tcl
+def test_missing_board_file_is_one_sentence(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    _, ran, _ = built(BOARDS["zcu104"], boards={})
+    assert ran == Ran(
+        1,
+        "build: this Vivado has no board file xilinx.com:zcu104:part0:*: install it (Tools, Vivado Store, Boards)\n",
+    )
+
+
+MISTAKES = [
+    ("build.tcl", "validate_bd_design", "validate_bd_designs"),
+    ("build.tcl", "-max_paths 1", "-max_path 1"),
+    ("build.tcl", "xilinx.com:ip:smartconnect", "xilinx.com:ip:smart_connect"),
+    ("build.tcl", "CONFIG.NUM_MI", "CONFIG.NUM_MASTERS"),
+    ("build.tcl", "%s/M%02d_AXI", "%s/M%02d_AXIS"),
+    ("build.tcl", "reset/peripheral_aresetn", "reset/peripheral_reset_n"),
+    ("build.tcl", "$name/aclk]", "$name/aclk1]"),
+    ("build.tcl", "$slave/reg0", "$slave/Reg"),
+    ("build.tcl", "-reference beltline_board", "-reference beltline"),
+    ("build.tcl", "set_property top system_wrapper", "set_property top system"),
+    ("build.tcl", "Performance_ExplorePostRoutePhysOpt", "Performance_ExploreAll"),
+    ("build.tcl", "connect_bd_net [get_bd_pins $reset] [get_bd_pins reset/ext_reset_in]", ""),
+    ("settings.tcl", "xc7z020clg400-1", "xc7z020clg400-1l"),
+    ("settings.tcl", "set registers_at {0x40000000}", "set registers_at {0x41000000}"),
+    ("settings.tcl", "set tables_at {0x41000000}", "set tables_at {0x81000000}"),
+    ("settings.tcl", "PCW_IRQ_F2P_INTR", "PCW_IRQ_F2P_INT"),
+    ("settings.tcl", "CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ {100}", "CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ {fast}"),
+    ("design.tcl", "ps/M_AXI_GP0 {", "ps/M_AXI_GP1 {"),
+    ("design.tcl", "processing_system7 ps", "processing_system ps"),
+    ("design.tcl", "fabric ps/M_AXI_GP0_ACLK", "fabric {}"),
+    ("design.tcl", "address ps/Data beltline/s_axi_tables $tables_at $tables_bytes", ""),
+    ("design.tcl", "[get_bd_intf_ports FIXED_IO]", "[get_bd_intf_ports DDR]"),
+    ("sources/beltline_board.v", "s_axi_tables AWADDR", "s_axi_table AWADDR"),
+]
+
+
+@needs_tcl
+@pytest.mark.parametrize(("file", "old", "new"), MISTAKES)
+def test_stand_in_sees_a_mistake(file: str, old: str, new: str, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    try:
+        _, ran, _ = built(BOARDS["pynq-z2"], replace(file, old, new))
+    except (AssertionError, KeyError):
+        return
+    assert ran.code == 1
+
+
+@needs_tcl
+def test_both_interpreters_say_the_same(written: Callable[[Board], Path]) -> None:
+    pytest.importorskip("tkinter")
+    directory = written(BOARDS["pynq-z2"])
+    if interpreter() != "tclsh":
+        pytest.skip("there is no tclsh")
+    assert run(Vivado(directory), directory / "build.tcl", "tkinter").code == 0
+    slow = Vivado(directory, slacks={"setup": "-1", "hold": "0"})
+    ran = run(slow, directory / "build.tcl", "tkinter")
+    assert (ran.code, ran.said.split(":")[1]) == (1, " timing is not met")
+
+
+def test_boards_name_public_sources_and_known_parts() -> None:
+    for board in BOARDS.values():
+        assert board.machine.clock_hz
+        if board.flow in (Flow.ZYNQ, Flow.MPSOC, Flow.XDMA):
+            assert board.part in PARTS
+        if board.flow is not Flow.ECP5:
+            assert board.sources
+            assert all(source.startswith("github.com/") for source in board.sources)
+
+
+def test_custom_logic_has_the_form_of_the_kit() -> None:
+    board = BOARDS["f2"]
+    files = vivado.project(board, stand_in(board))
+    assert set(files) == {
+        "build.sh",
+        "cl_beltline/design/cl_beltline.sv",
+        "cl_beltline/design/cl_beltline_defines.vh",
+        "cl_beltline/design/cl_id_defines.vh",
+        "cl_beltline/design/beltline.v",
+        "cl_beltline/design/beltline_build.v",
+        "cl_beltline/build/constraints/cl_synth_user.xdc",
+        "cl_beltline/build/constraints/cl_timing_user.xdc",
+        "cl_beltline/build/constraints/small_shell_cl_pnr_user.xdc",
+        "cl_beltline/build/scripts/synth_cl_beltline.tcl",
+    }
+    # As the kit's script takes the numbers apart.
+    ids = {}
+    for line in files["cl_beltline/design/cl_id_defines.vh"].splitlines():
+        if found := re.search(r"\s*`define\s*(CL_SH_ID\d)", line):
+            ids[found[1]] = line.split()[2].lstrip("32'h").split("_")
+    assert [len(part) for parts in ids.values() for part in parts] == [4, 4, 4, 4]
+    assert ids["CL_SH_ID0"][1] == "1D0F"
+    assert 0xF000 <= int(ids["CL_SH_ID0"][0], 16) <= 0xF0FF
+
+
+KIT = """\
+import sys
+from pathlib import Path
+
+tag = sys.argv[sys.argv.index("--tag") + 1]
+assert sys.argv[sys.argv.index("--cl") + 1] == Path.cwd().parents[1].name == "cl_beltline"
+assert sys.argv[sys.argv.index("--mode") + 1] == "small_shell"
+assert Path("encrypt.tcl").exists() and Path("synth_cl_beltline.tcl").exists()
+checkpoints = Path("../checkpoints")
+for name in (Path(__file__).resolve().parent / "leaves.txt").read_text().split():
+    (checkpoints / name.replace("TAG", tag)).touch()
+"""
+
+GOOD = "cl_beltline.TAG.post_route.dcp TAG.Developer_CL.tar"
+
+
+@pytest.mark.parametrize(
+    ("leaves", "sentence"),
+    [
+        (GOOD, ""),
+        ("cl_beltline.TAG.post_route.VIOLATED.dcp TAG.Developer_CL.tar", "build: timing is not met: see "),
+        ("", "build: no routed checkpoint: see "),
+        ("cl_beltline.TAG.post_route.dcp", "build: no tarball: see "),
+    ],
+)
+def test_build_of_custom_logic(leaves: str, sentence: str, written: Callable[[Board], Path], tmp_path: Path) -> None:
+    directory = written(BOARDS["f2"])
+    scripts = tmp_path / "shell" / "build" / "scripts"
+    scripts.mkdir(parents=True)
+    for name in ("aws_build_dcp_from_cl.py", "build_all.tcl", "build_level_1_cl.tcl", "encrypt.tcl"):
+        (scripts / name).write_text(KIT)
+    (scripts / "leaves.txt").write_text(leaves)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "vivado").write_text("#!/bin/sh\n")
+    (tools / "vivado").chmod(0o755)
+    environment = {"PATH": f"{tools}:/usr/bin:/bin", "HDK_SHELL_DIR": str(tmp_path / "shell")}
+    done = subprocess.run(["sh", directory / "build.sh"], env=environment, capture_output=True, text=True, check=False)
+    if sentence:
+        assert (done.returncode, done.stderr.startswith(sentence)) == (1, True), done.stderr
+        assert done.stderr.count("\n") == 1
+    else:
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.endswith(f"/beltline-f2-{HASH}.Developer_CL.tar\n")
+
+
+def test_build_of_custom_logic_without_the_kit(written: Callable[[Board], Path]) -> None:
+    directory = written(BOARDS["f2"])
+    done = subprocess.run(
+        ["sh", directory / "build.sh"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (
+        1,
+        "build: HDK_SHELL_DIR is not set: source hdk_setup.sh of aws-fpga, branch f2\n",
+    )
+
+
+SMALL = dataclasses.replace(BOARDS["pynq-z2"], machine=MachineParameters(grid=4, states=1, clock_hz=100_000_000))
+
+
+@pytest.mark.gateware
+def test_command_writes_a_directory_and_says_what_to_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_yosys()
+    monkeypatch.setitem(BOARDS, "pynq-z2", SMALL)
+    out = tmp_path / "new" / "pynq-z2"
+    assert vivado.main(["--board", "pynq-z2", "--out", str(out)]) == 0
+    files = vivado.project(SMALL, verilog.generate(SMALL.machine))
+    assert {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()} == files
+    assert capsys.readouterr().out.splitlines()[-1] == f"cd {out} && vivado -mode batch -source build.tcl"
+    assert [path.name for path in out.parent.iterdir()] == ["pynq-z2"]
+
+
+@pytest.mark.parametrize("name", ["pynq-z1", "ecp5", ""])
+def test_command_refuses_an_unknown_board(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        vivado.main(["--board", name, "--out", str(tmp_path / "build")])
+    assert (stop.value.code, capsys.readouterr().err) == (
+        2,
+        f"vivado: board must be one of pynq-z2, arty-z7-20, zcu104, kv260, f2, u250, not '{name}'\n",
+    )
+    assert not any(tmp_path.iterdir())
+
+
+def test_command_replaces_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "kept").touch()
+    with pytest.raises(SystemExit) as stop:
+        vivado.main(["--board", "f2", "--out", str(tmp_path)])
+    assert stop.value.code == 2
+    assert capsys.readouterr().err == f"vivado: out must be a directory that is not there or empty, not '{tmp_path}'\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_command_without_yosys_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("YOSYS", str(tmp_path / "nowhere"))
+    monkeypatch.setitem(BOARDS, "pynq-z2", SMALL)
+    with pytest.raises(SystemExit) as stop:
+        vivado.main(["--board", "pynq-z2", "--out", str(tmp_path / "build")])
+    assert stop.value.code == 1
+    assert capsys.readouterr().err.startswith("vivado: Yosys, which writes the Verilog, did not: ")
+    assert not any(tmp_path.iterdir())
