@@ -195,7 +195,9 @@ def built_sizes(device: Device) -> MachineParameters:
     DeviceError
         They are those of no build.
     """
-    sizes: dict[str, Any] = {what: device.read_register(f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
+    sizes: dict[str, Any] = {
+        what: device.read_register(f"{what.upper()}_MAX") for what in ("grid", "states", "results")
+    }
     try:
         return MachineParameters(**sizes)
     except ValueError as error:
