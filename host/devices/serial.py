@@ -10,6 +10,7 @@ the bridge that whatever it may have heard is over. No request is carried out tw
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import importlib.util
 import os
@@ -232,9 +233,12 @@ def _opened(serial: Any, port: str, baud: int) -> Any:
         # Exclusive: other programs that ask for it, as terminals do, are kept out too.
         opened = serial.Serial(port, baud, exclusive=True)
     except (OSError, ValueError, termios.error) as error:
-        if isinstance(error, BlockingIOError) or getattr(error, "errno", None) == BlockingIOError().errno:
+        number = getattr(error, "errno", None)
+        if number == errno.EAGAIN:
             raise DeviceInUseError(f"device 'serial' at '{port}' is in use: another program has the port") from None
-        raise DeviceError(f"device 'serial' cannot open '{port}' at {baud} baud: {error}") from None
+        raise DeviceError(
+            f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}"
+        ) from None
     # USB bridges gather what they receive for 16 ms unless told otherwise; not all can be told.
     with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError, termios.error):
         opened.set_low_latency_mode(True)
