@@ -16,7 +16,7 @@ ADDRESS_BITS = 12
 """The register window is 4 KiB, the least that a bus maps."""
 
 
-def _hits(number: Value, chosen: Callable[[Register], bool]) -> Value:
+def hits(number: Value, chosen: Callable[[Register], bool]) -> Value:
     """Whether a register number belongs to a chosen register."""
     words = [r.offset // 4 + k for r in REGISTERS.values() if chosen(r) for k in range(r.words)]
     return Cat(*(number == word for word in words)).any()
@@ -57,13 +57,13 @@ class AxiRegisters(wiring.Component):
             m.d.sync += [read_address.eq(bus.araddr), have_read.eq(1)]
 
         def legal(address: Value, access: Access) -> Value:
-            return ~address[:2].any() & _hits(address[2:], lambda r: r.access in (access, Access.READ_WRITE))
+            return ~address[:2].any() & hits(address[2:], lambda r: r.access in (access, Access.READ_WRITE))
 
         writable = Signal()
         held = Signal()
         m.d.comb += [
             writable.eq(legal(write_address, Access.WRITE) & strobes.all()),
-            held.eq(self.locked & ~_hits(write_address[2:], lambda r: r.access is Access.WRITE)),
+            held.eq(self.locked & ~hits(write_address[2:], lambda r: r.access is Access.WRITE)),
             self.registers.write_data.eq(data),
         ]
         with m.FSM() as fsm:

@@ -14,7 +14,7 @@ from amaranth.back import verilog
 from amaranth.hdl import Value
 from amaranth.lib import wiring
 
-from . import axi_machine, evaluator, machine, ram
+from . import axi_machine, evaluator, machine, ram, serial_machine
 from .parameters import BUS_WIDTHS, GRID_LIMIT, STATES_LIMIT, MachineParameters, Multiplier
 
 
@@ -43,8 +43,17 @@ def generate(parameters: MachineParameters) -> dict[str, str]:
 
     The build hash, which the registers report, is the SHA-256 of all other files, cut to 64 bits.
     """
+    return _build(axi_machine.AxiMachine(parameters), axi_machine.MODULE, parameters)
+
+
+def generate_serial(parameters: serial_machine.SerialParameters) -> dict[str, str]:
+    """As :func:`generate`, of the machine behind a serial line; the top module is ``beltline_serial``."""
+    return _build(serial_machine.SerialMachine(parameters), serial_machine.MODULE, parameters.machine)
+
+
+def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     files = shared_modules(parameters.multiplier)
-    files[f"{axi_machine.MODULE}.v"] = convert(axi_machine.AxiMachine(parameters), axi_machine.MODULE)
+    files[f"{module}.v"] = convert(component, module)
     digest = hashlib.sha256()
     for name in sorted(files):
         digest.update(f"{name}\0{files[name]}\0".encode())

@@ -151,12 +151,15 @@ class SimulatedBoard:
 def compile_board(
     files: Mapping[str, str],
     *,
+    top: str = TOP,
+    shim: Path = SHIM,
     hierarchical: bool | None = None,
     optimise: str = OPTIMISE,
     progress: Progress | None = None,
     cache_dir: Path | None = None,
 ) -> Path:
-    """Compile ``files`` into the shared library of a simulated board, once, and return its path.
+    """Compile ``files``, top module ``top``, and the C++ file ``shim`` around them into the shared library of a
+    simulated board, once, and return its path.
 
     ``hierarchical`` compiles module ``beltline_evaluator`` by itself; by default where it is instanced more than once.
 
@@ -168,7 +171,6 @@ def compile_board(
     if hierarchical is None:
         text = "\n".join(files.values())
         hierarchical = len(re.findall(rf"^\s*{BLOCK}\s", text, re.MULTILINE)) > 1
-    shim = SHIM.read_text()
     # Symbols of one library must not stand in for those of another: a process may open boards of several builds.
     flags = "-fPIC -fvisibility=hidden -fno-gnu-unique -DVL_USER_FATAL"
     arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", flags, "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
@@ -178,7 +180,7 @@ def compile_board(
         configuration.append(f'hier_block -module "{BLOCK}"')
     key = digest(
         json.dumps([sorted(files.items()), arguments, configuration, optimise]),
-        shim,
+        shim.read_text(),
         verilator.find().version,
         verilator.compiler(),
     )
@@ -189,9 +191,9 @@ def compile_board(
         lambda directory: verilator.compile_design(
             directory,
             files,
-            top=TOP,
+            top=top,
             product=product,
-            sources=[SHIM],
+            sources=[shim],
             arguments=arguments,
             configuration=configuration,
             optimise=optimise,

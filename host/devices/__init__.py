@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from host.checks import ProblemError, shown
-from host.devices import f2, model, pynq, rtl
+from host.devices import f2, model, pynq, rtl, serial
 from host.devices.base import (
     Backend,
     Device,
@@ -43,6 +43,7 @@ DEVICES: dict[str, Backend] = {
     "rtl": rtl.BACKEND,
     "pynq": pynq.BACKEND,
     "f2": f2.BACKEND,
+    "serial": serial.BACKEND,
 }
 """The machines, by the names that users call them."""
 

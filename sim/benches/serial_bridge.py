@@ -1,0 +1,355 @@
+"""Bench of the bridge of a serial line, with registers and tables behind it, from the other end of the line.
+
+The top has ``rx``, ``tx`` and ``locked``; the settings (``setting_NAME``); and counters of what reached the machine:
+``commands``, ``register_writes``, ``word_writes``, ``refusals_register`` and ``refusals_table``.
+"""
+
+from __future__ import annotations
+
+import random
+from itertools import count
+
+import cocotb
+
+from hw import serial_frames
+from hw.parameters import MachineParameters
+from hw.registers import IDENTITY, READABLE, REGISTERS, WRITABLE, Access, Table
+from hw.serial_frames import BLOCK_WORDS, Operation, Outcome
+from hw.windows import WindowParameters
+from sim.bench import bench_parameters
+from sim.benches.serial_line import Line, start
+
+GIVEN = bench_parameters()
+DIVISOR, SILENCE, FEW = GIVEN["divisor"], GIVEN["silence"], GIVEN["few"]
+"""``silence`` in bits; ``few`` divides the number of trials."""
+
+WINDOWS = WindowParameters(MachineParameters(grid=GIVEN["grid"], states=GIVEN["states"]))
+SETTINGS = [r for r in REGISTERS.values() if r.access is Access.READ_WRITE]
+COUNTERS = ("commands", "register_writes", "word_writes", "refusals_register", "refusals_table")
+COMMAND = REGISTERS["COMMAND"].offset
+ANSWER_BITS = 30
+"""Bits' time within which an answer begins, besides the clocks of the words that are written."""
+
+
+class Host:
+    """The other end of the line, and what registers and tables must hold."""
+
+    def __init__(self, dut):
+        self.dut = dut
+        self.line = Line(dut, DIVISOR)
+        self.tag = random.randrange(256)
+        self.registers = {r.offset + 4 * k: 0 for r in SETTINGS for k in range(r.words)}
+        self.tables = {table: [None] * WINDOWS.words(table) for table in Table}
+        self.expected = dict.fromkeys(COUNTERS, 0)
+
+    def next_tag(self):
+        self.tag = (self.tag + random.randrange(1, 256)) % 256
+        return self.tag
+
+    async def send(self, data, gaps=True):
+        for byte in data:
+            await self.line.send(byte)
+            if gaps and random.random() < 0.1:
+                await self.line.idle(random.choice((0.4, 1, 3, SILENCE - 12)))
+
+    async def silence(self):
+        """Be silent until the bridge listens again, whatever it heard; what it said meanwhile is thrown away."""
+        await self.line.idle(SILENCE + 4)
+        while self.line.heard:
+            self.line.heard.clear()
+            await self.line.idle(SILENCE)
+
+    async def hear(self, size, words=0):
+        return await self.line.take(size, ANSWER_BITS + 10 * size + 6 * words)
+
+    async def ask(self, operation, address, words=1, payload=b"", tag=None, gaps=True):
+        tag = self.next_tag() if tag is None else tag
+        await self.send(serial_frames.request(tag, operation, address, words, payload), gaps)
+        size = len(serial_frames.answer(tag, 0))
+        head = await self.hear(size, words)
+        assert len(head) == size, f"no answer to {Operation(operation).name}: {head.hex()}"
+        assert (head[0], head[1]) == (serial_frames.ANSWER, tag)
+        outcome = Outcome(head[2])
+        rest = b""
+        if outcome is Outcome.DONE and (more := serial_frames.payload_bytes(operation, words)[1]):
+            rest = await self.hear(more)
+        answer = head + rest
+        assert serial_frames.sound(answer), answer.hex()
+        return outcome, answer[3:-4]
+
+    async def write_register(self, address, word, **options):
+        outcome, _ = await self.ask(Operation.WRITE_REGISTER, address, payload=word.to_bytes(4, "little"), **options)
+        if outcome is Outcome.DONE and address in self.registers:
+            register = next(r for r in SETTINGS if r.offset <= address < r.offset + 4 * r.words)
+            bits = min(32, register.bits - 8 * (address - register.offset))
+            self.registers[address] = word % 2**bits
+        return outcome
+
+    async def read_register(self, address):
+        outcome, data = await self.ask(Operation.READ_REGISTER, address)
+        return outcome, int.from_bytes(data, "little")
+
+    async def write_words(self, table, first, words, **options):
+        payload = b"".join(word.to_bytes(8, "little") for word in words)
+        outcome, _ = await self.ask(
+            Operation.WRITE_WORDS, WINDOWS.offset(table) + 8 * first, len(words), payload, **options
+        )
+        if outcome is Outcome.DONE:
+            self.tables[table][first : first + len(words)] = words
+        return outcome
+
+    async def read_words(self, table, first, words):
+        outcome, data = await self.ask(Operation.READ_WORDS, WINDOWS.offset(table) + 8 * first, words)
+        found = [int.from_bytes(data[8 * k : 8 * k + 8], "little") for k in range(len(data) // 8)]
+        for k, word in enumerate(found, first):
+            # Memories hold anything at first.
+            assert self.tables[table][k] in (None, word), f"{table.name}[{k}]"
+            self.tables[table][k] = word
+        return outcome, len(found)
+
+    async def check(self, words=20):
+        """The first and last words of every table, and all registers, hold what they must; nothing else was written."""
+        for address, word in self.registers.items():
+            assert await self.read_register(address) == (Outcome.DONE, word)
+        for table in READABLE:
+            part = min(words, WINDOWS.words(table))
+            for first in {0, WINDOWS.words(table) - part}:
+                assert await self.read_words(table, first, part) == (Outcome.DONE, part)
+        counted = {name: int(getattr(self.dut, name).value) for name in COUNTERS}
+        assert counted == self.expected
+
+
+async def begin(dut):
+    await start(dut, locked=0)
+    host = Host(dut)
+    assert await host.read_register(REGISTERS["IDENTITY"].offset) == (Outcome.DONE, IDENTITY)
+    return host
+
+
+def some_words(number):
+    return [random.getrandbits(64) for _ in range(number)]
+
+
+async def random_write(host, most=12):
+    """Returns the counter that it must raise, and by how much."""
+    if random.random() < 0.4:
+        address = random.choice(list(host.registers))
+        assert await host.write_register(address, random.getrandbits(32)) is Outcome.DONE
+        host.expected["register_writes"] += 1
+    else:
+        table = random.choice(WRITABLE)
+        number = random.randint(1, min(most, WINDOWS.words(table)))
+        first = random.randint(0, WINDOWS.words(table) - number)
+        assert await host.write_words(table, first, some_words(number)) is Outcome.DONE
+        host.expected["word_writes"] += number
+
+
+@cocotb.test()
+async def traffic(dut):
+    """Blocks of all lengths, and registers, with gaps; every access leaves its neighbours alone."""
+    host = await begin(dut)
+    words = WINDOWS.words(Table.W)
+    for first, number in ((0, min(words, BLOCK_WORDS)), (words - 1, 1), (1, 2), (words - 20, 20)):
+        assert await host.write_words(Table.W, first, some_words(number)) is Outcome.DONE
+        host.expected["word_writes"] += number
+    for _ in range(60 // FEW):
+        await random_write(host)
+        table = random.choice(READABLE)
+        number = random.randint(1, 9)
+        first = random.randint(0, WINDOWS.words(table) - number)
+        assert await host.read_words(table, first, number) == (Outcome.DONE, number)
+    await host.check(BLOCK_WORDS)
+
+
+@cocotb.test()
+async def illegal_requests_change_nothing(dut):
+    host = await begin(dut)
+    await random_write(host)
+    end = max(r.offset + 4 * r.words for r in REGISTERS.values())
+    word, size = b"abcd", len(serial_frames.answer(0, 0))
+    requests = [(Operation.WRITE_REGISTER, a, 1, word) for a in (1, 2, 11, end, 1024, 2**12, 2**16, 2**31)]
+    requests += [(Operation.READ_REGISTER, a, 1, b"") for a in (3, 6, end, 1024, 2**12, 2**16, 2**31, COMMAND)]
+    requests += [(Operation.WRITE_REGISTER, r.offset, 1, word) for r in REGISTERS.values() if r.access is Access.READ]
+    requests += [(Operation.READ_REGISTER, 0, 2, b""), (Operation.WRITE_REGISTER, SETTINGS[0].offset, 256, word)]
+    for operation, tables in ((Operation.READ_WORDS, READABLE), (Operation.WRITE_WORDS, WRITABLE)):
+        for table in Table:
+            start, words = WINDOWS.offset(table), WINDOWS.words(table)
+            bad = [(start + 8 * words, 1), (start + 8 * words - 8, 2), (start + 4, 1), (start + 1, 2)]
+            bad += [(start + 8 * (words - 1), BLOCK_WORDS), (start + 2**31, 1), (start + (8 << WINDOWS.window_bits), 1)]
+            bad += [] if table in tables else [(start, 1)]
+            for address, number in random.sample(bad, len(bad) if FEW == 1 else 1):
+                requests.append((operation, address, number, bytes(8 * number * (operation is Operation.WRITE_WORDS))))
+    requests += [(Operation.READ_WORDS, 5 << WINDOWS.window_bits, 1, b"")]
+    for request in random.sample(requests, len(requests) // FEW):
+        assert await host.ask(*request, gaps=False) == (Outcome.ILLEGAL, b""), request
+    for operation in (4, 7, 128, 255):
+        tag = host.next_tag()
+        await host.send(serial_frames.request(tag, operation, 0))
+        assert await host.hear(size) == serial_frames.answer(tag, Outcome.ILLEGAL)
+    await host.check()
+
+
+@cocotb.test()
+async def busy(dut):
+    """Registers are read and commands taken; the rest is refused, flagged, and changes nothing."""
+    host = await begin(dut)
+    for _ in range(4):
+        await random_write(host)
+    dut.locked.value = 1
+    for r in SETTINGS:
+        assert await host.write_register(r.offset, 5) is Outcome.BUSY
+        host.expected["refusals_register"] += 1
+    for table in WRITABLE:
+        assert await host.write_words(table, 1, some_words(2)) is Outcome.BUSY
+        host.expected["refusals_table"] += 1
+    for table in READABLE:
+        assert await host.read_words(table, 1, 2) == (Outcome.BUSY, 0)
+    # Illegal all the same, and no refusal.
+    assert await host.write_register(0, 5) is Outcome.ILLEGAL
+    assert await host.write_words(Table.POLICY, 0, [1]) is Outcome.ILLEGAL
+    assert await host.read_register(0) == (Outcome.DONE, IDENTITY)
+    assert await host.write_register(COMMAND, 2) is Outcome.DONE
+    host.expected["commands"] += 1
+    # What was refused can be asked again by the same tag.
+    tag = host.next_tag()
+    assert await host.write_register(SETTINGS[0].offset, 1, tag=tag) is Outcome.BUSY
+    host.expected["refusals_register"] += 1
+    dut.locked.value = 0
+    assert await host.write_register(SETTINGS[0].offset, 1, tag=tag) is Outcome.DONE
+    host.expected["register_writes"] += 1
+    await host.check()
+
+
+@cocotb.test()
+async def nothing_is_done_twice(dut):
+    host = await begin(dut)
+    for _ in range(12 // FEW):
+        tag = host.next_tag()
+        for _ in range(random.randint(1, 3)):
+            assert await host.write_register(COMMAND, 1, tag=tag) is Outcome.DONE
+        host.expected["commands"] += 1
+        tag = host.next_tag()
+        words = some_words(3)
+        for _ in range(random.randint(1, 3)):
+            assert await host.write_words(Table.V, 2, words, tag=tag) is Outcome.DONE
+        host.expected["word_writes"] += 3
+        if random.random() < 0.5:
+            # A read is, and it frees the tag of the write before it.
+            for _ in range(2):
+                assert await host.read_words(Table.V, 2, 3) == (Outcome.DONE, 3)
+            assert await host.write_words(Table.V, 2, words, tag=tag) is Outcome.DONE
+            host.expected["word_writes"] += 3
+    await host.check()
+
+
+async def damaged(host, request):
+    """Send ``request`` so that it does not arrive; return how."""
+    kind = random.choice(("flip", "lose", "insert", "cut", "frame", "check", "noise", "gap"))
+    place = random.randrange(1 if kind == "gap" else 0, len(request))
+    data = bytearray(request)
+    if kind == "flip":
+        data[place] ^= 1 << random.randrange(8)
+    elif kind == "lose":
+        del data[place]
+    elif kind == "insert":
+        # Not after the end, where it would be no part of it.
+        data.insert(place, random.choice((0, 255, serial_frames.REQUEST, random.randrange(256))))
+        if bytes(data[: len(request)]) == request:
+            data[0] ^= 255
+    elif kind == "cut":
+        del data[place:]
+    elif kind == "check":
+        data[-4:] = random.randbytes(4)
+        if bytes(data) == request:
+            data[-1] ^= 1
+    elif kind == "noise":
+        data[:0] = bytes((random.choice((0, 255, 7)),))
+    for k, byte in enumerate(data):
+        if kind == "frame" and k == place:
+            # A stop bit that is low, and then the line as if nothing was.
+            await host.line.send(byte, stop=0)
+            await host.line.idle(1)
+            continue
+        if kind == "gap" and k == place:
+            await host.line.idle(SILENCE + 4)
+        await host.line.send(byte)
+    return kind
+
+
+@cocotb.test()
+async def damage_does_nothing_and_is_over_after_a_silence(dut):
+    host = await begin(dut)
+    for _ in range(4):
+        await random_write(host)
+    seen = set()
+    for trial in count():
+        if trial >= 160 // FEW and (FEW > 1 or len(seen) == 8):
+            break
+        number = random.randint(1, 5)
+        first = random.randint(0, 9)
+        if random.random() < 0.5:
+            request = (Operation.WRITE_WORDS, WINDOWS.offset(Table.V) + 8 * first, number, random.randbytes(8 * number))
+        else:
+            request = (Operation.WRITE_REGISTER, SETTINGS[-1].offset, 1, random.randbytes(4))
+        kind = await damaged(host, serial_frames.request(host.next_tag(), *request))
+        if kind != "gap":
+            # A frame of which the beginning is lost to a gap may still hold another's first byte, and so on.
+            heard = await host.hear(7, number)
+            assert not heard or heard[0] == serial_frames.ANSWER
+            assert not heard or heard[2] == Outcome.DAMAGED, (kind, heard.hex())
+        seen.add(kind)
+        # Deaf, or in the middle of a frame, until a silence; then as if nothing was.
+        await host.silence()
+        counted = {name: int(getattr(dut, name).value) for name in COUNTERS}
+        assert counted == host.expected, kind
+        if random.random() < 0.5:
+            await random_write(host, most=3)
+        assert await host.read_register(0) == (Outcome.DONE, IDENTITY), kind
+    await host.check()
+
+
+@cocotb.test()
+async def noise_wedges_nothing(dut):
+    """Random bytes and random levels, then a silence, and it answers."""
+    host = await begin(dut)
+    for _ in range(30 // FEW):
+        for _ in range(random.randint(1, 40)):
+            if random.random() < 0.3:
+                await host.line.level(random.randrange(2), random.uniform(0.1, 30))
+            else:
+                await host.line.send(random.choice((serial_frames.REQUEST, 0, 1, 2, 3, random.randrange(256))))
+        await host.silence()
+        assert await host.read_register(0) == (Outcome.DONE, IDENTITY)
+    await host.check()
+
+
+@cocotb.test()
+async def byte_during_an_answer(dut):
+    """It is no part of the next request: the bridge hears nothing until a silence, but the answer is whole."""
+    host = await begin(dut)
+    for _ in range(6 // FEW + 1):
+        tag = host.next_tag()
+        request = serial_frames.request(tag, Operation.READ_WORDS, WINDOWS.offset(Table.V), 4)
+        await host.send(request, gaps=False)
+        # 39 bytes; the silence must not be over before the next request.
+        await host.line.idle(random.uniform(355, 375))
+        await host.line.send(random.choice((serial_frames.REQUEST, random.randrange(256))))
+        answer = await host.hear(3 + 32 + 4)
+        assert answer == serial_frames.answer(tag, Outcome.DONE, answer[3:-4])
+        await host.send(serial_frames.request(host.next_tag(), Operation.READ_REGISTER, 0), gaps=False)
+        assert await host.hear(1) == b""
+        await host.silence()
+        assert await host.read_register(0) == (Outcome.DONE, IDENTITY)
+    await host.check()
+
+
+@cocotb.test()
+async def gaps_shorter_than_a_silence(dut):
+    host = await begin(dut)
+    request = serial_frames.request(host.next_tag(), Operation.READ_REGISTER, 0)
+    for byte in request:
+        await host.line.send(byte)
+        # The rest of the stop bit, and of the last bits if they are high, are silence too.
+        await host.line.idle(SILENCE - 12)
+    assert len(await host.hear(11)) == 11
+    await host.check()

@@ -1,0 +1,73 @@
+"""What the benches of the serial line share: the other end of it, driven and sampled apart from the gateware's own."""
+
+from __future__ import annotations
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge, RisingEdge, Timer, with_timeout
+
+CLOCK = 1000
+"""Picoseconds of a clock."""
+
+
+async def start(dut, **inputs):
+    for name, value in {"rx": 1, **inputs}.items():
+        getattr(dut, name).value = value
+    dut.rst.value = 1
+    Clock(dut.clk, CLOCK, unit="ps").start()
+    for _ in range(3):
+        await RisingEdge(dut.clk)
+    dut.rst.value = 0
+    await RisingEdge(dut.clk)
+
+
+class Line:
+    """``rate`` is that of this end over that of the gateware, whose bit takes ``divisor`` clocks."""
+
+    def __init__(self, dut, divisor, rate=1.0):
+        self.dut = dut
+        self.bit = round(CLOCK * divisor / rate)
+        self.nominal = CLOCK * divisor
+        self.heard = []
+        cocotb.start_soon(self._listen())
+
+    async def level(self, value, bits):
+        self.dut.rx.value = value
+        if bits:
+            await Timer(round(self.bit * bits), unit="ps")
+
+    async def send(self, byte, stop=1):
+        frame = byte << 1 | stop << 9
+        for k in range(10):
+            await self.level(frame >> k & 1, 1)
+        self.dut.rx.value = 1
+
+    async def idle(self, bits):
+        await self.level(1, bits)
+
+    async def _listen(self):
+        tx = self.dut.tx
+        while True:
+            await FallingEdge(tx)
+            await Timer(self.nominal // 2, unit="ps")
+            assert not int(tx.value), "a start bit of less than half a bit"
+            byte = 0
+            for k in range(8):
+                await Timer(self.nominal, unit="ps")
+                byte |= int(tx.value) << k
+            await Timer(self.nominal, unit="ps")
+            assert int(tx.value), "a byte without a stop bit"
+            self.heard.append(byte)
+
+    async def take(self, count, bits):
+        """Return ``count`` bytes, or those that came in so many bits' time."""
+        waited = 0
+        while len(self.heard) < count and waited < bits:
+            await Timer(self.nominal, unit="ps")
+            waited += 1
+        taken, self.heard = bytes(self.heard[:count]), self.heard[count:]
+        return taken
+
+
+async def soon(awaitable, clocks):
+    return await with_timeout(awaitable, CLOCK * clocks, "ps")

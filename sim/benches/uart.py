@@ -1,0 +1,114 @@
+"""Bench of the receiver and the transmitter of a serial line, each by itself, in one top."""
+
+from __future__ import annotations
+
+import random
+
+import cocotb
+from cocotb.triggers import RisingEdge
+
+from sim.bench import bench_parameters
+from sim.benches.serial_line import Line, soon, start
+
+DIVISOR = bench_parameters()["divisor"]
+RATES = (0.98, 1.0, 1.02)
+
+
+class Taker:
+    """Takes every byte of the receiver."""
+
+    def __init__(self, dut):
+        self.taken = []
+        cocotb.start_soon(self._run(dut))
+
+    async def _run(self, dut):
+        while True:
+            await RisingEdge(dut.clk)
+            if int(dut.valid.value):
+                self.taken.append(int(dut.data.value))
+
+
+async def begin(dut):
+    await start(dut, send_valid=0)
+    return Line(dut, DIVISOR), Taker(dut)
+
+
+@cocotb.test()
+async def bytes_come_in(dut):
+    _, taker = await begin(dut)
+    for rate in RATES:
+        line = Line(dut, DIVISOR, rate)
+        sent = [0, 255, 85, 170, *(random.randrange(256) for _ in range(60))]
+        for byte in sent:
+            await line.send(byte)
+            await line.idle(random.choice((0, 0, 0, 0.3, 1, 7.7)))
+        await line.idle(2)
+        assert taker.taken == sent, rate
+        taker.taken.clear()
+
+
+@cocotb.test()
+async def bytes_go_out(dut):
+    line, _ = await begin(dut)
+    sent = [0, 255, 85, 170, *(random.randrange(256) for _ in range(60))]
+    for byte in sent:
+        for _ in range(random.choice((0, 0, 1, 5, 11 * DIVISOR))):
+            await RisingEdge(dut.clk)
+        dut.send_payload.value, dut.send_valid.value = byte, 1
+        await RisingEdge(dut.clk)
+        while not int(dut.send_ready.value):
+            await RisingEdge(dut.clk)
+        dut.send_valid.value = 0
+    await line.idle(12)
+    assert line.heard == sent
+
+
+@cocotb.test()
+async def bytes_go_out_without_a_gap(dut):
+    line, _ = await begin(dut)
+    dut.send_payload.value, dut.send_valid.value = 0x5A, 1
+    clocks = taken = 0
+    while taken < 11:
+        await RisingEdge(dut.clk)
+        taken += int(dut.send_ready.value)
+        clocks += taken > 0
+    dut.send_valid.value = 0
+    assert clocks == 1 + 10 * 10 * DIVISOR
+    await line.idle(12)
+    assert line.heard == [0x5A] * 11
+
+
+@cocotb.test()
+async def what_is_no_byte_is_dropped(dut):
+    """Pulses of less than half a bit, bytes whose stop bit is low, and a line that is held low."""
+    line, taker = await begin(dut)
+    sent = []
+
+    async def good():
+        sent.append(random.randrange(256))
+        await line.send(sent[-1])
+
+    for _ in range(20):
+        await good()
+        kind = random.randrange(3)
+        if kind == 0:
+            await line.idle(1)
+            await line.level(0, 0.25)
+            await line.idle(10)
+        elif kind == 1:
+            await line.send(random.randrange(256), stop=0)
+            await line.idle(1)
+        else:
+            await line.level(0, random.uniform(11, 40))
+            await line.idle(1)
+        await good()
+    await line.idle(2)
+    assert taker.taken == sent
+
+
+@cocotb.test()
+async def comes_out_of_reset_idle(dut):
+    line, taker = await begin(dut)
+    await soon(line.idle(100), 200 * DIVISOR)
+    assert (taker.taken, line.heard) == ([], [])
+    assert int(dut.tx.value) == 1

@@ -1,0 +1,145 @@
+"""The simulated board of a serial line: the gateware behind a pseudo-terminal, its pins driven bit by bit."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import select
+import threading
+import tty
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from hw.serial_machine import MODULE, SerialParameters
+from sim import board
+from sim.cache import Progress, SimulationError
+
+SHIM = Path(__file__).with_name("serial_board.cpp")
+
+SLICE_CLOCKS = 2000
+"""Clocks between two looks at the line."""
+
+NAP = 0.02
+"""Seconds to wait for a byte when nothing is under way, instead of simulating."""
+
+
+class SimulatedSerialBoard:
+    """A board whose chip is a simulation of ``files``, at the other end of pseudo-terminal ``port``.
+
+    It runs in a thread of its own until it is closed. It simulates on for a silence of the bridge after whatever was
+    last under way, so that time-outs on the line come; then it rests until a byte arrives.
+
+    Parameters
+    ----------
+    files
+        Verilog, as :func:`hw.verilog.generate_serial` makes it.
+    parameters
+        Of the same build: they tell the rate of the line.
+    line
+        What the line makes of bytes on their way, towards the board (True) or from it (False); by default nothing.
+    seed
+        Of what registers and memories hold before anything sets them.
+    progress, cache_dir
+        As of :class:`sim.board.SimulatedBoard`.
+
+    Raises
+    ------
+    SimulationError
+        The gateware does not compile.
+    """
+
+    def __init__(
+        self,
+        files: Mapping[str, str],
+        parameters: SerialParameters,
+        *,
+        line: Callable[[bytes, bool], bytes] = lambda data, towards: data,
+        seed: int = 1,
+        progress: Progress | None = None,
+        cache_dir: Path | None = None,
+    ) -> None:
+        self.line = line
+        self._linger = parameters.silence_clocks + SLICE_CLOCKS
+        self._divisor = parameters.uart.divisor
+        self._library = _load(board.compile_board(files, top=MODULE, shim=SHIM, progress=progress, cache_dir=cache_dir))
+        error = ctypes.create_string_buffer(1000)
+        self._handle = self._library.board_open(seed, self._divisor, error, len(error))
+        if not self._handle:
+            raise SimulationError(f"the simulation does not start: {error.value.decode()}")
+        self.error = ""
+        """Why the simulation broke off; empty while it has not."""
+        # This end of the terminal is kept open too, or the other would be hung up whenever a host closes it.
+        self._ours, self._theirs = os.openpty()
+        tty.setraw(self._theirs)
+        os.set_blocking(self._ours, False)
+        self.port = os.ttyname(self._theirs)
+        """Path of the terminal, which a host opens."""
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="serial board", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> SimulatedSerialBoard:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    @property
+    def clocks_simulated(self) -> int:
+        """Clocks since the board was opened."""
+        return int(self._library.board_clocks(self._handle))
+
+    def close(self) -> None:
+        """Be gone, as a board that is unplugged; raises what broke the simulation off. Twice is no error."""
+        if not self._closing.is_set():
+            self._closing.set()
+            self._thread.join()
+            self._library.board_close(self._handle)
+            os.close(self._theirs)
+            os.close(self._ours)
+        if self.error:
+            raise SimulationError(self.error)
+
+    def _run(self) -> None:
+        room = SLICE_CLOCKS // (10 * self._divisor) + 2
+        answer, came, active = (ctypes.c_uint8 * room)(), ctypes.c_uint32(), ctypes.c_int()
+        waiting = b""
+        linger = self._linger
+        while not self._closing.is_set():
+            select.select([self._ours], [self._ours] if waiting else [], [], NAP if linger <= 0 else 0)
+            data = b""
+            with contextlib.suppress(BlockingIOError):
+                data = self.line(os.read(self._ours, 4096), True)
+            if not data and linger <= 0 and not waiting:
+                continue
+            failed = self._library.board_run(
+                self._handle, data, len(data), SLICE_CLOCKS, answer, room, ctypes.byref(came), ctypes.byref(active)
+            )
+            if failed:
+                self.error = self._library.board_error(self._handle).decode()
+                return
+            linger = self._linger if active.value or came.value else linger - SLICE_CLOCKS
+            waiting += self.line(bytes(answer[: came.value]), False)
+            with contextlib.suppress(BlockingIOError):
+                waiting = waiting[os.write(self._ours, waiting) :] if waiting else b""
+
+
+def _load(path: Path) -> ctypes.CDLL:
+    library = ctypes.CDLL(str(path))
+    word, handle, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
+    signatures = {
+        "open": (handle, [ctypes.c_int, word, text, ctypes.c_size_t]),
+        "close": (None, [handle]),
+        "error": (text, [handle]),
+        "clocks": (ctypes.c_uint64, [handle]),
+        "run": (
+            ctypes.c_int,
+            [handle, text, word, word, handle, word, ctypes.POINTER(word), ctypes.POINTER(ctypes.c_int)],
+        ),
+    }
+    for name, (result, arguments) in signatures.items():
+        function = getattr(library, f"board_{name}")
+        function.restype = result
+        function.argtypes = arguments
+    return library
