@@ -124,7 +124,7 @@ class Pipeline:
         contents = list(contents)
         data = Signal(width)
         if self._m is not None:
-            memory = Memory(shape=width, depth=len(contents), init=contents)
+            memory = Memory(shape=width, depth=len(contents), init=contents, attrs={"rom_style": "block"})
             self._m.submodules += memory
             port = memory.read_port()
             self._m.d.comb += [port.addr.eq(address.value), data.eq(port.data)]

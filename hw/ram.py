@@ -9,17 +9,28 @@ from __future__ import annotations
 
 from amaranth.hdl import ClockSignal, Const, Elaboratable, Instance, Module, Signal, ValueLike
 
+from .parameters import Multiplier
+
 READ_LATENCY = 3
 """Clocks from address to data: the array's own register and two more, for a cascade of block or ultra RAMs."""
 
 MODULE = "beltline_ram"
 
-VERILOG = f"""\
+ULTRA_DEPTH = 4096
+"""Words of an UltraRAM, of 72 bits each: what fills one, and more than half of its width, is made of them."""
+
+ULTRA_WIDTH = 37
+
+BLOCK_DEPTH = 512
+"""Words of the shallowest block RAM: what is deeper is made of block RAM, what is not is left to the tools."""
+
+_VERILOG = f"""\
 module {MODULE} #(
     parameter WIDTH = 64,
     parameter LANES = 1,
     parameter DEPTH = 1024,
-    parameter ADDRESS_BITS = 10
+    parameter ADDRESS_BITS = 10,
+    parameter STYLE = "auto"
 ) (
     input clk,
     input [LANES-1:0] write,
@@ -29,7 +40,7 @@ module {MODULE} #(
     output reg [WIDTH-1:0] read_data
 );
     localparam LANE = WIDTH / LANES;
-    reg [WIDTH-1:0] words [0:DEPTH-1];
+    ATTRIBUTEreg [WIDTH-1:0] words [0:DEPTH-1];
     reg [WIDTH-1:0] first, second;
     genvar lane;
     generate
@@ -47,6 +58,19 @@ module {MODULE} #(
     end
 endmodule
 """
+
+
+def verilog(multiplier: Multiplier = Multiplier.DSP48E2) -> str:
+    """The module. Chips of the other multipliers have block RAM only, which all tools find without being told."""
+    attribute = "(* ram_style = STYLE *) " if multiplier is Multiplier.DSP48E2 else ""
+    return _VERILOG.replace("ATTRIBUTE", attribute)
+
+
+def style(width: int, depth: int) -> str:
+    """What a RAM is made of on UltraScale+: ``ultra``, ``block``, or what the tools find best."""
+    if depth >= ULTRA_DEPTH and width >= ULTRA_WIDTH:
+        return "ultra"
+    return "block" if depth >= BLOCK_DEPTH else "auto"
 
 
 def address_bits(depth: int) -> int:
@@ -85,6 +109,7 @@ class Ram(Elaboratable):
             p_LANES=self.lanes,
             p_DEPTH=self.depth,
             p_ADDRESS_BITS=address_bits(self.depth),
+            p_STYLE=style(self.width, self.depth),
             i_clk=ClockSignal(),
             i_write=self.write,
             i_write_address=self.write_address,

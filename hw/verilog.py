@@ -23,7 +23,7 @@ def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str
     unit = evaluator.Evaluator(evaluator.EvaluatorParameters(multiplier))
     return {
         f"{evaluator.MODULE}.v": convert(unit, evaluator.MODULE),
-        f"{ram.MODULE}.v": ram.VERILOG,
+        f"{ram.MODULE}.v": ram.verilog(multiplier),
     }
 
 
