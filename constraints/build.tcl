@@ -9,6 +9,10 @@ cd [file dirname [file normalize [info script]]]
 source settings.tcl
 source design.tcl
 
+# What is no error to Vivado, and means that the chip would not do what the Verilog says, or lacks a pin: a latch; a net
+# with two drivers, in four forms; a property of a pin that is not there.
+set fatal {{Synth 8-327} {Synth 8-3352} {Synth 8-5559} {Synth 8-6858} {Synth 8-6859} {Common 17-55}}
+
 proc crossbar {name masters slaves} {
     set cell [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $name]
     set_property -dict [list CONFIG.NUM_SI [llength $masters] CONFIG.NUM_MI [llength $slaves]] $cell
@@ -26,6 +30,8 @@ proc crossbar {name masters slaves} {
 
 # One clock for all: clock and reset are the pins of their sources, clocked the other pins that take the clock.
 proc clock_and_reset {clock reset crossbars clocked} {
+    global clock_pin
+    set clock_pin $clock
     create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset reset
     connect_bd_net [get_bd_pins $clock] [get_bd_pins reset/slowest_sync_clk]
     connect_bd_net [get_bd_pins $clock] [get_bd_pins beltline/clk]
@@ -64,10 +70,37 @@ proc slack {check} {
     return [get_property SLACK $path]
 }
 
+# The register CLOCK_HZ must tell the truth, but for what a crystal is off.
+proc check_clock {} {
+    global clock_pin clock_hz
+    set hertz [get_property CONFIG.FREQ_HZ [get_bd_pins $clock_pin]]
+    if {abs($hertz - $clock_hz) > 1e-4 * $clock_hz} {
+        error "the clock is $hertz Hz, and the machine was made for $clock_hz Hz"
+    }
+}
+
+# Critical warnings of all runs, for whoever looks.
+proc report_critical_warnings {file} {
+    set report [open $file w]
+    foreach log [lsort [glob -nocomplain project/beltline.runs/*/runme.log]] {
+        set input [open $log]
+        foreach line [split [read $input] "\n"] {
+            if {[string match "CRITICAL WARNING:*" $line]} {
+                puts $report $line
+            }
+        }
+        close $input
+    }
+    close $report
+}
+
 proc build {} {
-    global name part board_part connections
+    global name part board_part connections fatal
     file delete -force reports $name.bit $name.hwh beltline.bit beltline.hwh
     create_project -force -part $part beltline project
+    foreach message $fatal {
+        set_msg_config -id $message -new_severity ERROR
+    }
     if {$board_part ne ""} {
         set board [get_board_parts -quiet -latest_file_version $board_part]
         if {$board eq ""} {
@@ -88,6 +121,7 @@ proc build {} {
     create_bd_cell -type module -reference beltline_board beltline
     design
     validate_bd_design
+    check_clock
     save_bd_design
     set system [get_files system.bd]
     generate_target all $system
@@ -103,7 +137,9 @@ proc build {} {
     report_timing_summary -delay_type min_max -max_paths 10 -file reports/timing.txt
     report_utilization -file reports/utilization.txt
     report_utilization -hierarchical -file reports/utilization_hierarchical.txt
+    report_route_status -file reports/route_status.txt
     report_drc -file reports/drc.txt
+    report_critical_warnings reports/critical_warnings.txt
     set setup [slack setup]
     set hold [slack hold]
     if {$setup < 0 || $hold < 0} {
