@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup sim sim-full test bench docs lint format clean
+.PHONY: help check setup sim sim-full test bench vivado docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: $(READY) ## Run every test but the long ones
 bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
 	@mkdir -p build/bench
 	$(RUN) beltline.py bench --out build/bench
+
+vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or for all boards, into build/vivado
+	$(RUN) -m constraints.vivado $(BOARD)
 
 docs: $(READY) ## Build the documentation into build/docs; a warning is an error
 	$(RUN) -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -d build/doctrees docs build/docs

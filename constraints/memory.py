@@ -29,8 +29,9 @@ DSPS = {Multiplier.DSP48E2: 56, Multiplier.DSP48E1: 60, Multiplier.MULT18X18D: 8
 
 @dataclass(frozen=True)
 class Blocks:
-    """RAMB36, UltraRAMs and multipliers of a machine."""
+    """Evaluators, RAMB36, UltraRAMs and multipliers of a machine."""
 
+    evaluators: int
     bram: int
     uram: int
     dsp: int
@@ -73,6 +74,5 @@ def blocks(parameters: MachineParameters) -> Blocks:
             bram += block_rams(width, depth)
     wide, narrow = parameters.multiplier.value
     product = -(-WIDTH // wide) * -(-WIDTH // narrow)
-    return Blocks(
-        bram, uram, DSPS[parameters.multiplier] * evaluators + product * expectation_of(parameters).multipliers
-    )
+    dsp = DSPS[parameters.multiplier] * evaluators + product * expectation_of(parameters).multipliers
+    return Blocks(evaluators, bram, uram, dsp)
