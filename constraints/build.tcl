@@ -28,8 +28,8 @@ proc crossbar {name masters slaves} {
     }
 }
 
-# One clock for all: clock and reset are the pins of their sources, clocked the other pins that take the clock.
-proc clock_and_reset {clock reset crossbars clocked} {
+# One clock for all: clock and reset are the pins of their sources, clocked and resets the other pins that take them.
+proc clock_and_reset {clock reset crossbars clocked {resets {}}} {
     global clock_pin
     set clock_pin $clock
     create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset reset
@@ -39,16 +39,32 @@ proc clock_and_reset {clock reset crossbars clocked} {
         connect_bd_net [get_bd_pins $clock] [get_bd_pins $pin]
     }
     connect_bd_net [get_bd_pins $reset] [get_bd_pins reset/ext_reset_in]
-    connect_bd_net [get_bd_pins reset/peripheral_aresetn] [get_bd_pins beltline/aresetn]
+    foreach pin [concat beltline/aresetn $resets] {
+        connect_bd_net [get_bd_pins reset/peripheral_aresetn] [get_bd_pins $pin]
+    }
     foreach name $crossbars {
         connect_bd_net [get_bd_pins $clock] [get_bd_pins $name/aclk]
         connect_bd_net [get_bd_pins reset/interconnect_aresetn] [get_bd_pins $name/aresetn]
     }
 }
 
-proc address {space slave offset bytes} {
+proc address {space segment offset bytes} {
     assign_bd_address -offset $offset -range $bytes -target_address_space [get_bd_addr_spaces $space] \
-        [get_bd_addr_segs $slave/reg0]
+        [get_bd_addr_segs $segment]
+}
+
+# The machine behind one master of a processor. PYNQ finds an interrupt only behind a controller, since its version 3.
+proc processor {master master_clock clock reset line} {
+    global registers_at registers_bytes tables_at tables_bytes interrupts_at interrupts_bytes
+    set controller [create_bd_cell -type ip -vlnv xilinx.com:ip:axi_intc interrupts]
+    set_property CONFIG.C_IRQ_CONNECTION 1 $controller
+    crossbar fabric $master {beltline/s_axi_registers beltline/s_axi_tables interrupts/s_axi}
+    clock_and_reset $clock $reset fabric [list $master_clock interrupts/s_axi_aclk] interrupts/s_axi_aresetn
+    connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins interrupts/intr]
+    connect_bd_net [get_bd_pins interrupts/irq] [get_bd_pins $line]
+    address ps/Data beltline/s_axi_registers/reg0 $registers_at $registers_bytes
+    address ps/Data beltline/s_axi_tables/reg0 $tables_at $tables_bytes
+    address ps/Data interrupts/S_AXI/Reg $interrupts_at $interrupts_bytes
 }
 
 proc run {name} {

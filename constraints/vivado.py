@@ -36,8 +36,9 @@ APERTURES = {Flow.ZYNQ: 0x4000_0000, Flow.MPSOC: 0xA000_0000}
 """Where the processor sees the fabric: the port M_AXI_GP0 of Zynq-7000 (UG585, table "System-Level Address Map"), and
 M_AXI_HPM0_FPD of Zynq UltraScale+ (UG1085, table "Top-Level System Address Map")."""
 
-TABLES_AT = 0x100_0000
-"""Bytes from the start of the aperture to the tables, where they are not more themselves."""
+INTERRUPTS_AT, TABLES_AT = 0x1_0000, 0x100_0000
+"""Bytes from the start of the aperture to the controller of interrupts, and to the tables, where they are not more
+themselves."""
 
 QUADS = {"u250": "GTY_Quad_227"}
 """Quad of PCIe's lane 0."""
@@ -135,6 +136,8 @@ def settings(board: Board, name: str) -> dict[str, object]:
         # XDMA's two masters have an address space each.
         "tables_at": f"0x{aperture + (0 if board.flow is Flow.XDMA else max(TABLES_AT, tables_bytes)):08X}",
         "tables_bytes": tables_bytes,
+        "interrupts_at": f"0x{aperture + INTERRUPTS_AT:08X}",
+        "interrupts_bytes": 4096,
         "jobs": 4,
     }
     if board.flow is Flow.ZYNQ:

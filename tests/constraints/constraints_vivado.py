@@ -110,8 +110,8 @@ STRATEGIES = {"Performance_ExplorePostRoutePhysOpt"}
 class Ip:
     """What an IP has.
 
-    ``pins`` are ``name: direction``, the direction with ``c`` or ``r`` behind it for a clock or reset that must be
-    connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` are patterns of values.
+    ``pins`` are ``name: direction``, the direction with ``c``, ``r`` or ``n`` behind it for a clock, a reset or another
+    that must be connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` are patterns of values.
     """
 
     pins: dict[str, str] = field(default_factory=dict)
@@ -155,7 +155,7 @@ AXI_PS = ("master", "aximm")
 IPS: dict[str, Ip] = {
     # Pins and buses: github.com/Xilinx/PYNQ, boards/Pynq-Z2/base/base.tcl and petalinux_bsp/hardware_project/pynqz2.tcl
     "xilinx.com:ip:processing_system7": Ip(
-        pins={"FCLK_CLK0": "O", "FCLK_RESET0_N": "O", "M_AXI_GP0_ACLK": "Ic", "IRQ_F2P": "I"},
+        pins={"FCLK_CLK0": "O", "FCLK_RESET0_N": "O", "M_AXI_GP0_ACLK": "Ic", "IRQ_F2P": "In"},
         buses={
             "M_AXI_GP0": ("master", "aximm", "M_AXI_GP0_ACLK"),
             "DDR": ("master", "ddrx", ""),
@@ -171,7 +171,7 @@ IPS: dict[str, Ip] = {
             "pl_clk0": "O",
             "pl_resetn0": "O",
             "maxihpm0_fpd_aclk": "Ic",
-            "pl_ps_irq0": "I",
+            "pl_ps_irq0": "In",
             "emio_ttc0_wave_o": "O",
         },
         buses={"M_AXI_HPM0_FPD": ("master", "aximm", "maxihpm0_fpd_aclk")},
@@ -201,6 +201,12 @@ IPS: dict[str, Ip] = {
             "peripheral_aresetn": "O",
         }
     ),
+    # PYNQ, boards/ZCU104/base/base.tcl, and so for what it is called in address maps
+    "xilinx.com:ip:axi_intc": Ip(
+        pins={"s_axi_aclk": "Ic", "s_axi_aresetn": "Ir", "intr": "In", "irq": "O"},
+        buses={"s_axi": ("slave", "aximm", "s_axi_aclk")},
+        properties={"C_IRQ_CONNECTION": BOOLEAN},
+    ),
     # PG247, "SmartConnect"
     "xilinx.com:ip:smartconnect": Ip(
         pins={"aclk": "Ic", "aresetn": "Ir"},
@@ -226,7 +232,7 @@ IPS: dict[str, Ip] = {
             "sys_clk": "Ic",
             "sys_clk_gt": "Ic",
             "sys_rst_n": "Ir",
-            "usr_irq_req": "I",
+            "usr_irq_req": "In",
             "axi_aclk": "O",
             "axi_aresetn": "O",
         },
@@ -582,9 +588,14 @@ class Vivado:
 
     def _get_bd_addr_segs(self, given: dict[str, str], name: str) -> str:
         cell, bus, segment = name.split("/")
+        self._known(cell, set(self.cells), "cell")
+        if self.cells[cell] in self.modules:
+            self._known(segment, {"reg0"}, "segment of a module")
+        else:
+            self._known(f"{bus}/{segment}", {"S_AXI/Reg"}, "segment of the controller of interrupts")
+            bus = bus.lower()
         self._get_bd_intf_pins({}, f"{cell}/{bus}")
-        self._known(segment, {"reg0"}, "segment of a module")
-        return name
+        return f"{cell}/{bus}/{segment}"
 
     def _assign_bd_address(self, given: dict[str, str], segment: str) -> None:
         space = given["-target_address_space"]

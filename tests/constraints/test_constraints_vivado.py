@@ -111,7 +111,14 @@ def test_machine_has_clock_reset_and_interrupt(board: Board, built: Callable[...
     assert model.drivers["beltline/clk"] == model.drivers["reset/slowest_sync_clk"] == clock
     assert model.drivers["reset/ext_reset_in"] == reset
     assert model.drivers["beltline/aresetn"] == "reset/peripheral_aresetn"
-    assert model.drivers[line] == "beltline/interrupt"
+    if board.flow is Flow.XDMA:
+        assert model.drivers[line] == "beltline/interrupt"
+    else:
+        # As PYNQ 3 wants it.
+        assert model.drivers["interrupts/intr"] == "beltline/interrupt"
+        assert model.drivers[line] == "interrupts/irq"
+        assert model.drivers["interrupts/s_axi_aclk"] == clock
+        assert model.drivers["interrupts/s_axi_aresetn"] == "reset/peripheral_aresetn"
     crossbars = [cell for cell, ip in model.cells.items() if ip.endswith("smartconnect")]
     assert len(crossbars) == (2 if board.flow is Flow.XDMA else 1)
     for cell in crossbars:
@@ -138,6 +145,7 @@ def test_every_master_reaches_what_it_should(board: Board, built: Callable[..., 
         assert seen == {
             ("ps/Data", registers): (start, 4096),
             ("ps/Data", tables): (start + 0x100_0000, size),
+            ("ps/Data", "interrupts/s_axi/Reg"): (start + 0x1_0000, 4096),
         }
     # The driver maps all windows up to the end of the policy.
     windows = WindowParameters(board.machine)
@@ -261,7 +269,11 @@ MISTAKES = [
     ("build.tcl", "%s/M%02d_AXI", "%s/M%02d_AXIS"),
     ("build.tcl", "reset/peripheral_aresetn", "reset/peripheral_reset_n"),
     ("build.tcl", "$name/aclk]", "$name/aclk1]"),
-    ("build.tcl", "$slave/reg0", "$slave/Reg"),
+    ("build.tcl", "beltline/s_axi_tables/reg0", "beltline/s_axi_tables/Reg"),
+    ("build.tcl", "interrupts/S_AXI/Reg", "interrupts/S_AXI/reg0"),
+    ("build.tcl", "interrupts/s_axi_aresetn", "interrupts/aresetn"),
+    ("build.tcl", "    address ps/Data beltline/s_axi_tables/reg0 $tables_at $tables_bytes\n", ""),
+    ("build.tcl", "    connect_bd_net [get_bd_pins interrupts/irq] [get_bd_pins $line]\n", ""),
     ("build.tcl", "-reference beltline_board", "-reference beltline"),
     ("build.tcl", "set_property top system_wrapper", "set_property top system"),
     ("build.tcl", "Performance_ExplorePostRoutePhysOpt", "Performance_ExploreAll"),
@@ -271,10 +283,9 @@ MISTAKES = [
     ("settings.tcl", "set tables_at {0x41000000}", "set tables_at {0x81000000}"),
     ("settings.tcl", "PCW_IRQ_F2P_INTR", "PCW_IRQ_F2P_INT"),
     ("settings.tcl", "CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ {100}", "CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ {fast}"),
-    ("design.tcl", "ps/M_AXI_GP0 {", "ps/M_AXI_GP1 {"),
+    ("design.tcl", "processor ps/M_AXI_GP0 ", "processor ps/M_AXI_GP1 "),
     ("design.tcl", "processing_system7 ps", "processing_system ps"),
-    ("design.tcl", "fabric ps/M_AXI_GP0_ACLK", "fabric {}"),
-    ("design.tcl", "address ps/Data beltline/s_axi_tables $tables_at $tables_bytes", ""),
+    ("design.tcl", "ps/M_AXI_GP0_ACLK", "ps/M_AXI_GP1_ACLK"),
     ("design.tcl", "[get_bd_intf_ports FIXED_IO]", "[get_bd_intf_ports DDR]"),
     ("sources/beltline_board.v", "s_axi_tables AWADDR", "s_axi_table AWADDR"),
     ("build.tcl", "Synth 8-3352", "Synth 8-33520"),
