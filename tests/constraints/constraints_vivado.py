@@ -111,7 +111,7 @@ class Ip:
     """What an IP has.
 
     ``pins`` are ``name: direction``, the direction with ``c``, ``r`` or ``n`` behind it for a clock, a reset or another
-    that must be connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` are patterns of values.
+    that must be connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` patterns of values.
     """
 
     pins: dict[str, str] = field(default_factory=dict)
