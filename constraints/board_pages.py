@@ -11,6 +11,7 @@ from pathlib import Path
 
 from hw.machine import line_of, pass_clocks
 from hw.parameters import Multiplier
+from hw.serial_machine import BAUD
 
 from .area import chip_of
 from .boards import BOARDS, Board, Flow
@@ -48,6 +49,12 @@ def _line(board: Board) -> str:
     return f"{count} physical {'stage serves' if count == 1 else 'stages serve'} {stages} in turn"
 
 
+def _reached(board: Board) -> str:
+    if board.flow is Flow.ECP5:
+        return f"a serial line of {BAUD:,} bits a second"
+    return f"AXI4-Lite for registers, AXI4 of {board.machine.bus_bits} bits for tables"
+
+
 def _rows(rows: list[tuple[str, ...]]) -> str:
     return "".join("| " + " | ".join(row) + " |\n" for row in rows)
 
@@ -67,9 +74,9 @@ def machine_table(board: Board) -> str:
         ("chip", f"`{board.part}`"),
         ("largest problem", f"{_sizes(board)} (`N_k x N_z`); smaller ones run in it as they are"),
         ("numbers", "64-bit fixed point: the bits of every other device"),
-        ("line", f"{_line(board)}; {found.evaluators} evaluators"),
+        ("line", f"{_line(board)}; {found.evaluators} evaluator{'s' if found.evaluators > 1 else ''}"),
         ("clock", f"{machine.clock_hz:,} Hz, which register `CLOCK_HZ` reports"),
-        ("bus of the tables", f"AXI4, {machine.bus_bits} bits"),
+        ("reached by", _reached(board)),
         ("a sweep of the largest problem", f"{clocks:,} clocks, {share:.2f} a state, by `hw.machine.pass_clocks`"),
         ("so if timing closes at that clock", f"{_time(clocks, board)} a sweep: modelled, not measured"),
     ]

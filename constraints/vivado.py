@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
-import re
 import sys
 import tempfile
 from pathlib import Path
@@ -17,7 +16,7 @@ from pathlib import Path
 from amaranth.back.verilog import YosysError
 from amaranth.lib.wiring import Out, Signature
 
-from hw import axi_machine, machine, verilog
+from hw import axi_machine, verilog
 from hw.axi import Axi, AxiLite
 from hw.axi_registers import ADDRESS_BITS
 from hw.parameters import MachineParameters
@@ -52,13 +51,6 @@ CL = "cl_beltline"
 
 def _template(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="ascii")
-
-
-def build_hash(files: dict[str, str]) -> str:
-    """The build hash in generated Verilog, 16 hexadecimal digits."""
-    found = re.search(r"64'h([0-9a-f]{16});", files[f"{machine.BUILD_MODULE}.v"])
-    assert found is not None
-    return found[1]
 
 
 def wrapper(parameters: MachineParameters) -> str:
@@ -152,7 +144,7 @@ def settings(board: Board, name: str) -> dict[str, object]:
 
 def project(board: Board, files: dict[str, str]) -> dict[str, str]:
     """A directory in which one command of Vivado builds the bitstream, ``{path: text}``, from generated Verilog."""
-    name = f"beltline-{board.name}-{build_hash(files)}"
+    name = f"beltline-{board.name}-{verilog.build_hash(files)}"
     if board.flow is Flow.F2:
         return _custom_logic(board, files, name)
     lines = [f"# {board.title}: what build.tcl and design.tcl are told. Read from", "#"]
@@ -277,7 +269,7 @@ def main(argv: list[str] | None = None) -> int:
             parser.exit(2, f"vivado: '{out}' holds the results or changes of another build: move it, or delete it\n")
         except OSError as error:
             parser.exit(1, f"vivado: {error}\n")
-        print(f"{out} {'is written' if new else 'is there already'}: build {build_hash(files)}, {board.title}")
+        print(f"{out} {'is written' if new else 'is there already'}: build {verilog.build_hash(files)}, {board.title}")
         print(f"    cd {out} && {project_command(board)}")
     print("docs/boards has a page on each: what is needed, and what comes out.")
     return 0
