@@ -106,7 +106,7 @@ BOARDS: dict[str, Board] = {
             "AMD Kria KV260",
             "xck26-sfvc784-2LV-c",
             Flow.MPSOC,
-            MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_000), fold=3),
+            MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_000), fold=6),
             board_part="xilinx.com:kv260_som:part0:*",
             connections="som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:1.3",
             sources=(

@@ -26,6 +26,9 @@ ULTRA_SHAPE = (4096, 72)
 DSPS = {Multiplier.DSP48E2: 56, Multiplier.DSP48E1: 60, Multiplier.MULT18X18D: 83}
 """Multipliers of an evaluator, as Yosys counts them."""
 
+TABLES = 21
+"""Halves of a RAMB36 that the tables of an evaluator take, likewise."""
+
 
 @dataclass(frozen=True)
 class Blocks:
@@ -75,4 +78,4 @@ def blocks(parameters: MachineParameters) -> Blocks:
     wide, narrow = parameters.multiplier.value
     product = -(-WIDTH // wide) * -(-WIDTH // narrow)
     dsp = DSPS[parameters.multiplier] * evaluators + product * expectation_of(parameters).multipliers
-    return Blocks(evaluators, bram, uram, dsp)
+    return Blocks(evaluators, bram + -(-TABLES * evaluators // 2), uram, dsp)

@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from constraints import board_pages, memory, vivado
+from constraints import area, board_pages, memory, vivado
 from constraints.area import chip_of
 from constraints.boards import BOARDS, Board, Flow
 from constraints.memory import block_rams, blocks, ultra_rams
@@ -71,10 +71,10 @@ def test_machine_fits_with_room(board: Board) -> None:
 
 
 def test_machine_that_does_not_fit_is_seen() -> None:
-    # Both have been sizes of the board.
-    wide = MachineParameters(grid=16_384, states=4, bus_bits=128, fold=2)
-    assert blocks(wide).uram > chip_of(BOARDS["zcu104"]).uram
-    assert blocks(MachineParameters()).dsp > chip_of(BOARDS["zcu104"]).dsp
+    zcu104, kv260 = chip_of(BOARDS["zcu104"]), chip_of(BOARDS["kv260"])
+    assert blocks(MachineParameters(grid=16_384, states=4, bus_bits=128, fold=2)).uram > zcu104.uram
+    assert blocks(MachineParameters(grid=8192, states=4, bus_bits=128, fold=3)).bram > kv260.bram18 / 2
+    assert blocks(MachineParameters()).dsp > zcu104.dsp
 
 
 def test_headline_machine_by_hand() -> None:
@@ -93,4 +93,14 @@ def test_blocks_of_a_ram_by_hand(width: int, depth: int, blocks36: int, ultras: 
 
 
 def test_small_rams_are_luts() -> None:
-    assert memory.blocks(MachineParameters(grid=4, states=1)).bram == 0
+    tiny = blocks(MachineParameters(grid=4, states=1))
+    # Nothing but the evaluators' tables, in halves of a block.
+    assert tiny.bram == 21 * tiny.evaluators // 2
+
+
+@pytest.mark.skipif(not area.KEPT.exists(), reason="the figures of synthesis are not there: make area")
+def test_evaluator_takes_what_synthesis_says() -> None:
+    measured = area.load()["units"]["evaluator"]
+    for name, family in area.FAMILIES.items():
+        assert measured[name]["dsp"] == memory.DSPS[family.multiplier]
+        assert measured[name]["bram18"] == memory.TABLES
