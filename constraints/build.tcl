@@ -90,8 +90,8 @@ proc slack {check} {
 proc check_clock {} {
     global clock_pin clock_hz
     set hertz [get_property CONFIG.FREQ_HZ [get_bd_pins $clock_pin]]
-    if {abs($hertz - $clock_hz) > 1e-4 * $clock_hz} {
-        error "the clock is $hertz Hz, and the machine was made for $clock_hz Hz"
+    if {![string is double -strict $hertz] || abs($hertz - $clock_hz) > 1e-4 * $clock_hz} {
+        error "the clock is '$hertz' Hz, and the machine was made for $clock_hz Hz"
     }
 }
 

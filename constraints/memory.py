@@ -6,6 +6,7 @@ chosen by.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -58,6 +59,7 @@ def ultra_rams(width: int, depth: int) -> int:
     return -(-width // bits) * -(-depth // words)
 
 
+@functools.cache
 def blocks(parameters: MachineParameters) -> Blocks:
     """What a machine takes for a chip with the multipliers that it is built for.
 

@@ -120,9 +120,8 @@ def shrunk(name: str) -> Board:
     return dataclasses.replace(board, machine=machine)
 
 
-@pytest.mark.parametrize("name", ["f2", "u250"])
-def test_small_machine_of_a_board(name: str, small: dict[str, str], tmp_path: Path) -> None:
-    top, names = sources(shrunk(name), small, tmp_path)
+def test_small_machine_in_the_custom_logic(small: dict[str, str], tmp_path: Path) -> None:
+    top, names = sources(shrunk("f2"), small, tmp_path)
     assert lint(top, names, tmp_path) == []
     elaborate(top, names, tmp_path)
 
