@@ -104,7 +104,7 @@ def payload_bytes(operation: int, count: int) -> tuple[int, int]:
 
 
 def line_bytes(operation: int, words: int) -> int:
-    """Bytes on the line, both ways, of requests for ``words`` words, each for ``BLOCK_WORDS`` at most, and the answers."""
+    """Bytes both ways of requests for ``words`` words, at most ``BLOCK_WORDS`` each, and of their answers."""
     frames = -(-words // BLOCK_WORDS)
     overhead = HEADER.size + ANSWER_HEADER.size + 2 * CHECK_BYTES
     return frames * overhead + sum(payload_bytes(operation, words))

@@ -13,8 +13,8 @@ OPTIONS = {
 }
 
 
-def check_options(fold: object = 1, evaluators: object = 4) -> None:
-    """Check the options.
+def check_options(*, fold: object = 1, evaluators: object = 4) -> None:
+    """Check the options, of those that are given.
 
     Raises
     ------
@@ -27,6 +27,10 @@ def check_options(fold: object = 1, evaluators: object = 4) -> None:
     whole("evaluators", evaluators, wanted, lambda v: v in EVALUATORS)
 
 
-def folded(parameters: MachineParameters, fold: int, evaluators: int) -> MachineParameters:
-    """A machine of these sizes whose line is folded so."""
-    return replace(parameters, fold=fold, evaluators=evaluators)
+def folded(parameters: MachineParameters, fold: int | None, evaluators: int | None) -> MachineParameters:
+    """A machine of these sizes whose line is folded so; None is as it is in ``parameters``."""
+    return replace(
+        parameters,
+        fold=parameters.fold if fold is None else fold,
+        evaluators=parameters.evaluators if evaluators is None else evaluators,
+    )

@@ -155,7 +155,11 @@ class ModelDevice:
 
 
 def open_model(
-    parameters: MachineParameters | None, progress: Progress | None = None, *, fold: int = 1, evaluators: int = 4
+    parameters: MachineParameters | None,
+    progress: Progress | None = None,
+    *,
+    fold: int | None = None,
+    evaluators: int | None = None,
 ) -> ModelDevice:
     """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
     from hw.model import SoftwareMachine

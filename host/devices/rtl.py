@@ -86,7 +86,11 @@ def missing() -> str:
 
 
 def open_rtl(
-    parameters: MachineParameters | None, progress: Progress | None = None, *, fold: int = 1, evaluators: int = 4
+    parameters: MachineParameters | None,
+    progress: Progress | None = None,
+    *,
+    fold: int | None = None,
+    evaluators: int | None = None,
 ) -> RtlDevice:
     """Generate and compile a machine of these sizes (256 x 4 by default) or take it from the cache, and simulate it.
 

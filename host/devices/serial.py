@@ -98,7 +98,10 @@ class SerialDevice(BusDevice):
         with self._connected():
             port.timeout = port.write_timeout = patience + self._line_seconds
             port.reset_input_buffer()
-        check_identity(self)
+        try:
+            check_identity(self)
+        except DeviceLostError as error:
+            raise DeviceLostError(f"{error}: is it the board's port, and the rate of its build?") from None
         check_build(self, known)
         self.windows()
 

@@ -139,7 +139,8 @@ def test_a_device_that_is_lost_is_named(
 
 def test_nobody_at_the_other_end(end: SerialEnd) -> None:
     end.spoil = lambda data, towards: b""
-    with sentence(DeviceLostError, f"{where(end)} does not answer, asked 3 times"):
+    asked = f"{where(end)} does not answer, asked 3 times: is it the board's port, and the rate of its build?"
+    with sentence(DeviceLostError, asked):
         opened(end)
     end.spoil = lambda data, towards: data
     opened(end).close()
