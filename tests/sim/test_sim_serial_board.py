@@ -21,10 +21,12 @@ import beltline as bl
 import host.devices.lock
 from host.cli import main
 from host.devices import Device, DeviceLostError, open_device
+from host.driver import run
+from host.formats import fixed_point
 from hw import serial_frames, verilog
 from hw.builds import to_json
 from hw.parameters import MachineParameters, Multiplier
-from hw.registers import REGISTERS, Refused, Table
+from hw.registers import REGISTERS, Command, Refused, Table
 from hw.serial_frames import Operation
 from hw.serial_machine import SerialParameters
 from sim.serial_board import SimulatedSerialBoard
@@ -140,7 +142,8 @@ def test_bytes_that_are_lost_change_nothing(board: SimulatedSerialBoard, options
 
 
 def begin_endless(device: Device) -> None:
-    for name, value in (("GRID", 16), ("STATES", 2), ("SWEEP_LIMIT", 2**32 - 1), ("COMMAND", 1)):
+    run(device, fixed_point(bl.rbc(grid=16, states=2), 1e-6), 1)
+    for name, value in (("SWEEP_LIMIT", 2**32 - 1), ("EPSILON", 0), ("COMMAND", Command.RUN)):
         device.write_register(name, value)
 
 
@@ -157,7 +160,7 @@ def test_what_the_bridge_refuses_while_busy_is_flagged(options: dict[str, Any]) 
             device._ask(operation, address, payload=payload)  # type: ignore[attr-defined]
         assert device.read_register("REFUSED") == refused
     assert device.read_register("GRID") == 16
-    device.write_register("COMMAND", 4)
+    device.write_register("COMMAND", Command.RESET)
     assert device.wait(10.0)
     device.close()
 
@@ -234,7 +237,9 @@ def test_line_that_is_cut_in_a_run(board: SimulatedSerialBoard, options: dict[st
     begin = board.clocks_simulated
     board.line = cut
     given = bl.rbc(grid=16, states=2)
-    lost = f"^device 'serial' at '{re.escape(board.port)}', 1000000 baud, does not answer, asked 2 times$"
+    lost = (
+        f"^device 'serial' at '{re.escape(board.port)}', 1000000 baud, does not answer, asked 2 times; last seen with "
+    )
     with pytest.raises(DeviceLostError, match=lost):
         bl.solve(given, tol=1e-15, max_sweeps=10**6, device="serial", **options | {"patience": 0.3, "retries": 1})
     board.line = lambda data, towards: data
