@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup sim sim-full test bench docs lint format clean
+.PHONY: help check setup sim sim-full test bench bitstream docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: $(READY) ## Run every test but the long ones
 bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
 	@mkdir -p build/bench
 	$(RUN) beltline.py bench --out build/bench
+
+bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5 or ulx3s, into build/bitstreams: half an hour
+	$(RUN) -m constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)
 
 docs: $(READY) ## Build the documentation into build/docs; a warning is an error
 	$(RUN) -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -d build/doctrees docs build/docs
@@ -65,5 +68,5 @@ check:
 $(READY): pyproject.toml | check
 	@echo "Installing Beltline and its tools in $(VENV): some minutes the first time."
 	@$(RUN) -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear $(VENV)
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[rtl,serial,xarray,docs,dev]'
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --editable '.[rtl,serial,ecp5,xarray,docs,dev]'
 	@touch $@

@@ -6,7 +6,6 @@ kept in ``constraints/area.json``, and as tables in ``docs/area.md``; a test com
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import json
 import subprocess
@@ -22,7 +21,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from constraints import netlist
-from constraints.boards import BOARDS, Board
+from constraints.boards import Board
 from constraints.netlist import Area, Netlist
 from hw import evaluator, ram, verilog
 from hw.axi_registers import AxiRegisters
@@ -37,7 +36,7 @@ from hw.parameters import MachineParameters, Multiplier
 from hw.sequencer import Sequencer, SequencerParameters
 from hw.stage import Stage, StageParameters
 from hw.utility import Utility, UtilityParameters
-from sim.cache import Progress, SimulationError
+from sim.cache import SimulationError
 from sim.yosys import use_yosys
 
 KEPT = Path(__file__).with_name("area.json")
@@ -130,7 +129,6 @@ UNITS: dict[str, Callable[[Multiplier], wiring.Component]] = {
     ),
 }
 """Every unit alone. Where it instances evaluators, it is what is around them."""
-
 
 
 class Harness(wiring.Component):

@@ -79,13 +79,19 @@ def content_hash(files: Mapping[str, str]) -> int:
     return int(digest.hexdigest()[:16], 16)
 
 
-def build(files: Mapping[str, str], parameters: MachineParameters | SerialParameters, board: str = "") -> builds.Build:
-    """What generated ``files`` are, by the hash in them; ``parameters`` are what they were generated from."""
+def build_hash(files: Mapping[str, str]) -> str:
+    """The build hash of generated Verilog, 16 hexadecimal digits."""
     found = re.search(r"64'h([0-9a-f]{16});", files[f"{machine.BUILD_MODULE}.v"])
     assert found is not None
+    return found[1]
+
+
+def build(files: Mapping[str, str], parameters: MachineParameters | SerialParameters, board: str = "") -> builds.Build:
+    """What generated ``files`` are, by the hash in them; ``parameters`` are what they were generated from."""
+    digits = int(build_hash(files), 16)
     if isinstance(parameters, SerialParameters):
-        return builds.Build(serial_machine.MODULE, int(found[1], 16), parameters.machine, parameters.baud, board)
-    return builds.Build(axi_machine.MODULE, int(found[1], 16), parameters, 0, board)
+        return builds.Build(serial_machine.MODULE, digits, parameters.machine, parameters.baud, board)
+    return builds.Build(axi_machine.MODULE, digits, parameters, 0, board)
 
 
 def write(files: dict[str, str], directory: Path) -> None:

@@ -24,9 +24,9 @@ def test_every_board_has_its_build() -> None:
     assert list(builds.kept()) == list(BOARDS)
     for name, build in builds.kept().items():
         assert (build.board, build.parameters) == (name, BOARDS[name].machine), builds.WRITE
-        assert (build.top, build.baud) == (("beltline_serial", 1_000_000) if name == "ecp5" else ("beltline", 0)), (
-            builds.WRITE
-        )
+        assert (build.top, build.baud) == (
+            ("beltline_serial", 1_000_000) if name in ("ecp5", "ulx3s") else ("beltline", 0)
+        ), builds.WRITE
 
 
 def test_one_hash_a_machine() -> None:

@@ -97,7 +97,8 @@ UNLIKE = "which this Beltline does not make: it makes"
         (
             "serial",
             replace(BOARDS["ecp5"].machine, fold=3),
-            f"{UNLIKE} {digits('ecp5')} for ecp5; rebuild with 'make bitstream BOARD=ecp5',",
+            f"{UNLIKE} {digits('ecp5')} for ecp5, {digits('ulx3s')} for ulx3s; rebuild with 'make bitstream "
+            "BOARD=ecp5' or 'make bitstream BOARD=ulx3s',",
         ),
     ],
 )

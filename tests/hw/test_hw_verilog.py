@@ -6,11 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from amaranth.lib.wiring import Out
 
+from constraints.boards import BOARDS
 from hw import verilog
 from hw.axi import Axi, AxiLite
 from hw.builds import Build, read
@@ -106,8 +108,7 @@ def test_command(files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFi
     assert [path.name for path in out.parent.iterdir()] == ["build"]
 
 
-ECP5 = {"clock_hz": 50_000_000, "evaluators": 1, "multiplier": Multiplier.MULT18X18D}
-Z2 = {"states": 4, "clock_hz": 100_000_000, "evaluators": 2, "multiplier": Multiplier.DSP48E1}
+ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
 
 
 @pytest.mark.parametrize(
@@ -118,12 +119,12 @@ Z2 = {"states": 4, "clock_hz": 100_000_000, "evaluators": 2, "multiplier": Multi
             ["--fold", "3", "--evaluators", "1", "--multiplier", "DSP48E1"],
             MachineParameters(fold=3, evaluators=1, multiplier=Multiplier.DSP48E1),
         ),
-        (["--board", "pynq-z2"], MachineParameters(2048, fold=15, **Z2)),
-        (["--board", "pynq-z2", "--grid", "1024", "--fold", "2"], MachineParameters(1024, fold=2, **Z2)),
-        (["--board", "ecp5"], SerialParameters(MachineParameters(256, 2, fold=15, **ECP5))),
+        (["--board", "pynq-z2"], Z2),
+        (["--board", "pynq-z2", "--grid", "1024", "--fold", "2"], replace(Z2, grid=1024, results=0, fold=2)),
+        (["--board", "ecp5"], SerialParameters(ECP5)),
         (
-            ["--board", "ecp5", "--results", "2048", "--baud", "115200"],
-            SerialParameters(MachineParameters(256, 2, 2048, fold=15, **ECP5), 115_200),
+            ["--board", "ecp5", "--results", "8192", "--baud", "115200"],
+            SerialParameters(replace(ECP5, results=8192), 115_200),
         ),
         (["--clock-hz", "4000000", "--baud", "1000000"], SerialParameters(MachineParameters(clock_hz=4_000_000))),
     ],
@@ -162,12 +163,12 @@ def test_options_of_a_build(
         ),
         (
             ["--board", "z1"],
-            "verilog: board must be one of pynq-z2, arty-z7-20, zcu104, kv260, f2, u250, ecp5, not 'z1'\n",
+            "verilog: board must be one of pynq-z2, arty-z7-20, zcu104, kv260, f2, u250, ecp5, ulx3s, not 'z1'\n",
         ),
         (["--baud", "9600"], "verilog: clock_hz of a build with a serial line must be given, not 0\n"),
         (
             ["--board", "ecp5", "--baud", "0"],
-            "verilog: baud of a serial line must be, within 2%, a clock of 50000000 Hz divided by a whole number of at "
+            "verilog: baud of a serial line must be, within 2%, a clock of 60000000 Hz divided by a whole number of at "
             "least 4, not 0\n",
         ),
     ],
