@@ -78,6 +78,13 @@ def stale(now: Mapping[str, Build]) -> str:
     )
 
 
+def note(board: str, digits: str) -> str:
+    """What is to be said of a bitstream of this board with this hash; nothing if drivers know it."""
+    if board in kept() and kept()[board].digits == digits:
+        return ""
+    return f"drivers do not know build {digits}: '{WRITE}' keeps it in {FILE.name}, where they look"
+
+
 def main(argv: list[str] | None = None) -> int:
     """List the builds of all boards; 0 where those kept are they, or were written."""
     parser = argparse.ArgumentParser(

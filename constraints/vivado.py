@@ -21,7 +21,7 @@ from hw.axi_registers import ADDRESS_BITS
 from hw.parameters import MachineParameters
 from hw.windows import WindowParameters
 
-from . import ps7
+from . import builds, ps7
 from .boards import BOARDS, Board, Flow
 
 REGISTERS, TABLES = "s_axi_registers", "s_axi_tables"
@@ -201,11 +201,14 @@ def main(argv: list[str] | None = None) -> int:
         os.environ["YOSYS"] = str(beside)
     board = BOARDS[given.board]
     try:
-        verilog.write(project(board, verilog.generate(board.machine)), out)
+        files = verilog.generate(board.machine)
+        verilog.write(project(board, files), out)
     except YosysError as error:
         parser.exit(1, f"vivado: Yosys, which writes the Verilog, did not: {error}\n")
     except OSError as error:
         parser.exit(1, f"vivado: {error}\n")
+    if unknown := builds.note(board.name, build_hash(files)):
+        print(unknown)
     print(f"{given.out} is written: the page of docs/boards on {board.name} says what is needed. Then")
     print(f"cd {given.out} && {'sh build.sh' if board.flow is Flow.F2 else 'vivado -mode batch -source build.tcl'}")
     return 0

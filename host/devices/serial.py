@@ -156,7 +156,7 @@ class SerialDevice(BusDevice):
                     raise DeviceError(f"{self._where} refuses {operation.name} at byte {address}: it {why}")
                 else:
                     return answer[ANSWER_HEADER.size : -CHECK_BYTES]
-        raise DeviceLostError(f"{self._where} {fault}, asked {self._retries + 1} times")
+        raise DeviceLostError(f"{self._where} {fault}, asked {attempt + 1} time{'s' if attempt else ''}")
 
     def _be_silent(self, seconds: float) -> None:
         """Send nothing, and throw away what comes, until for so long nothing did; or for ten times as long."""
@@ -260,8 +260,11 @@ def _opened(serial: Any, port: str, baud: int) -> Any:
         number = getattr(error, "errno", None)
         if number == errno.EAGAIN:
             raise DeviceInUseError(f"device 'serial' at '{port}' is in use: another program has the port") from None
+        cure = (
+            "; serial ports are for members of a group, dialout on Debian and Ubuntu" if number == errno.EACCES else ""
+        )
         raise DeviceError(
-            f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}"
+            f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}{cure}"
         ) from None
     # USB bridges gather what they receive for 16 ms unless told otherwise; not all can be told.
     with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError, termios.error):

@@ -53,6 +53,13 @@ def test_names_of_bitstreams_and_the_commands_that_build_them() -> None:
     assert builds.rebuild("kv260") == "make vivado BOARD=kv260"
 
 
+def test_builders_say_what_drivers_do_not_know() -> None:
+    assert builds.note("ecp5", builds.kept()["ecp5"].digits) == ""
+    foreign = "0123456789abcdef"
+    sentence = f"drivers do not know build {foreign}: '{builds.WRITE}' keeps it in builds.json, where they look"
+    assert builds.note("ecp5", foreign) == sentence
+
+
 def made(changes: dict[str, int]) -> dict[str, Build]:
     kept = builds.kept()
     return {name: Build(b.top, changes.get(name, b.build_hash), b.parameters, b.baud, name) for name, b in kept.items()}
