@@ -34,6 +34,7 @@ from hw.serial_machine import SerialParameters
 from sim.cache import Progress, SimulationError, run_tool
 from sim.yosys import use_yosys
 
+from . import builds
 from .boards import BOARDS, Board, Flow
 
 PLATFORMS: dict[str, type[LatticeECP5Platform]] = {"ecp5": ECP55GEVNPlatform, "ulx3s": ULX3S_85F_Platform}
@@ -305,6 +306,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if given.keep:
         kept(board.name).write_text((out / REPORT).read_text())
     print(f"{given.out}/{bitstream_name(board.name, files)}.bit")
+    if unknown := builds.note(board.name, report.build_hash):
+        print(unknown)
     print(f"{board.title}, {board.part}: {board.machine.grid} x {board.machine.states}, {report.clock_hz / 1e6:g} MHz")
     print(f"timing met: {report.fmax_hz / 1e6:.1f} MHz by place and route; never tried on hardware")
     for part, used in report.used.items():

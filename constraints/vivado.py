@@ -22,7 +22,7 @@ from hw.axi_registers import ADDRESS_BITS
 from hw.parameters import MachineParameters
 from hw.windows import WindowParameters
 
-from . import ps7
+from . import builds, ps7
 from .boards import BOARDS, Board, Flow
 
 REGISTERS, TABLES = "s_axi_registers", "s_axi_tables"
@@ -270,6 +270,8 @@ def main(argv: list[str] | None = None) -> int:
         except OSError as error:
             parser.exit(1, f"vivado: {error}\n")
         print(f"{out} {'is written' if new else 'is there already'}: build {verilog.build_hash(files)}, {board.title}")
+        if unknown := builds.note(board.name, verilog.build_hash(files)):
+            print(unknown)
         print(f"    cd {out} && {project_command(board)}")
     print("docs/boards has a page on each: what is needed, and what comes out.")
     return 0

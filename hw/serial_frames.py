@@ -1,4 +1,4 @@
-"""The serial line's frames, as bridge, host and benches read them; ``docs/serial.md`` is the page of it.
+"""The serial line's rate and frames, as bridge, host and benches read them; ``docs/serial.md`` is the page of it.
 
 A *request* is ``REQUEST``, tag, operation, count, address, payload, check; an *answer* is ``ANSWER``, tag, outcome,
 payload, check. Numbers are little-endian. The check is the CRC-32 of Ethernet and zlib over all bytes before it.
@@ -35,6 +35,15 @@ HEADER = struct.Struct("<BBBBI")
 
 ANSWER_HEADER = struct.Struct("<BBB")
 """An answer's first bytes: ``ANSWER``, tag, outcome."""
+
+BAUD = 1_000_000
+"""Bits a second unless a build or a host says otherwise: what every USB bridge can do."""
+
+SILENCE = 0.05
+"""Seconds of silence after which a frame is over: longer than any gap that USB makes in one."""
+
+BYTE_BITS = 10
+"""Bits that a byte takes on the line: start, eight of data, stop."""
 
 CHECK_BYTES = 4
 REGISTER_BYTES = 4
@@ -92,3 +101,10 @@ def payload_bytes(operation: int, count: int) -> tuple[int, int]:
         Operation.READ_WORDS: (0, WORD_BYTES * count),
         Operation.WRITE_WORDS: (WORD_BYTES * count, 0),
     }[Operation(operation)]
+
+
+def line_bytes(operation: int, words: int) -> int:
+    """Bytes both ways of requests for ``words`` words, at most ``BLOCK_WORDS`` each, and of their answers."""
+    frames = -(-words // BLOCK_WORDS)
+    overhead = HEADER.size + ANSWER_HEADER.size + 2 * CHECK_BYTES
+    return frames * overhead + sum(payload_bytes(operation, words))

@@ -11,15 +11,10 @@ from amaranth.lib.wiring import In, Out
 from .machine import Machine
 from .parameters import MachineParameters
 from .serial_bridge import SerialBridge
+from .serial_frames import BAUD, SILENCE
 from .uart import UartParameters
 
 MODULE = "beltline_serial"
-
-BAUD = 1_000_000
-"""Bits a second unless a build or a host says otherwise: what every USB bridge can do."""
-
-SILENCE = 0.05
-"""Seconds of silence after which a frame is over: longer than any gap that USB makes in one."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +43,12 @@ class SerialParameters:
     def __post_init__(self) -> None:
         if not self.machine.clock_hz:
             raise ValueError("clock_hz of a build with a serial line must be given, not 0")
+        _ = self.uart
         if self.silence * self.baud < 16 or self.silence > 10:
             raise ValueError(
                 f"silence of a serial line must be from 16 bits, {16 / self.baud:g} seconds here, to 10 seconds, "
                 f"not {self.silence:g}"
             )
-        _ = self.uart
 
     @property
     def uart(self) -> UartParameters:

@@ -9,8 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.cdc import FFSynchronizer
 from amaranth.lib.wiring import In, Out
 
-FRAME_BITS = 10
-"""Bits that a byte takes on the line: start, eight of data, stop."""
+from .serial_frames import BYTE_BITS
 
 DIVISOR_LEAST = 4
 
@@ -124,8 +123,8 @@ class UartTransmitter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         divisor = self.parameters.divisor
-        bits = Signal(FRAME_BITS, init=-1)
-        left = Signal(range(FRAME_BITS + 1))
+        bits = Signal(BYTE_BITS, init=-1)
+        left = Signal(range(BYTE_BITS + 1))
         timer = Signal(range(divisor))
         last = Signal()
         m.d.comb += [
@@ -141,7 +140,7 @@ class UartTransmitter(wiring.Component):
         with m.If(self.data.valid & self.data.ready):
             m.d.sync += [
                 bits.eq(Cat(Const(0), self.data.payload, Const(1))),
-                left.eq(FRAME_BITS),
+                left.eq(BYTE_BITS),
                 timer.eq(divisor - 1),
             ]
         return m

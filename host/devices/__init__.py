@@ -91,12 +91,12 @@ def smallest_build(problem: Problem) -> MachineParameters:
 
 
 def check_options(name: str, options: Mapping[str, object]) -> None:
-    """Check that ``name`` is a machine that has these options.
+    """Check that ``name`` is a machine that has these options, as far as can be told without opening it.
 
     Raises
     ------
     ProblemError
-        No machine has that name, or it has no such option.
+        No machine has that name, or it has no such option, or not of that value.
     """
     if known(name) not in DEVICES:
         raise ProblemError(f"device must be one of {', '.join(map(repr, DEVICES))}, not {name!r}, which is no machine")
@@ -105,6 +105,7 @@ def check_options(name: str, options: Mapping[str, object]) -> None:
         if option not in has:
             takes = f"it takes {', '.join(has)}" if has else "it takes none"
             raise ProblemError(f"device {name!r} has no option {option!r}: {takes}")
+    DEVICES[name].check(**options)
 
 
 def open_device(

@@ -84,6 +84,10 @@ def _alone() -> list[tuple[str, str]]:
     return []
 
 
+def _unchecked(**options: object) -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Backend:
     """A kind of device, by its name.
@@ -104,6 +108,8 @@ class Backend:
     places
         Where there may be several: ``(place, what is there)`` of each, as in ``("slot 0", "0000:34:00.0")``. Quick,
         opens nothing, and is only called where nothing is missing.
+    check
+        Called with options, of those that there are, before any work; raises ``ProblemError`` where one is wrong.
     """
 
     description: str
@@ -112,6 +118,7 @@ class Backend:
     options: dict[str, str]
     elastic: bool
     places: Callable[[], list[tuple[str, str]]] = _alone
+    check: Callable[..., None] = _unchecked
 
 
 def register_named(name: str, forbidden: Access) -> Register:

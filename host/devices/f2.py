@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,8 +25,10 @@ from numpy.typing import NDArray
 
 from host.checks import ProblemError, shown, whole
 from host.devices.base import Backend, DeviceError, Progress, check_identity
+from host.devices.builds import OPTION, check_build, recorded
 from host.devices.lock import BoardLock
 from host.devices.mapped import MappedDevice
+from hw.builds import Build
 from hw.parameters import MachineParameters
 from hw.registers import Table
 
@@ -269,13 +272,13 @@ class F2Device(MappedDevice):
     Raises
     ------
     DeviceError
-        The slot cannot be attached to, or holds no Beltline.
+        The slot cannot be attached to, or holds no Beltline, or one of a build that is not known.
     """
 
     name = "f2"
     clocks_source = "counted by the gateware on the card"
 
-    def __init__(self, fpga: Any, slot: int, lock: BoardLock | None = None) -> None:
+    def __init__(self, fpga: Any, slot: int, lock: BoardLock | None = None, known: Sequence[Build] = ()) -> None:
         self._fpga = fpga
         self._slot = slot
         self._lock = lock
@@ -284,6 +287,7 @@ class F2Device(MappedDevice):
             self._check(fpga.fpga_pci_init(), "starting the library")
             self._registers = self._attach(APP_PF_BAR0, 0)
             check_identity(self)
+            check_build(self, known)
             self._tables = self._mapped()
         except BaseException:
             self._detach()
@@ -369,6 +373,7 @@ def open_f2(
     *,
     slot: int = 0,
     afi: str | None = None,
+    builds: str | os.PathLike[str] | None = None,
 ) -> F2Device:
     """Open the machine in a slot. Its sizes are its own; ``parameters`` is not looked at.
 
@@ -380,6 +385,8 @@ def open_f2(
     afi
         Image to load first, unless the slot holds it already, as in ``"agfi-0123456789abcdef0"``; by default what is
         there is opened.
+    builds
+        File of builds (:mod:`hw.builds`) that the image may be of, besides those of the boards.
 
     Raises
     ------
@@ -388,11 +395,12 @@ def open_f2(
     DeviceInUseError
         Another process has the slot.
     DeviceError
-        There is no library, no card, or no Beltline in it.
+        There is no library, no card, or no Beltline in it, or one of a build that is not known.
     """
     slot = whole("slot", slot, f"a whole number from 0 to {FPGA_SLOT_MAX - 1}", lambda v: 0 <= v < FPGA_SLOT_MAX)
     if afi is not None:
         _check_afi(afi)
+    known = recorded(builds)
     fpga = library()
     lock = _lock(slot)
     try:
@@ -402,7 +410,7 @@ def open_f2(
                 if progress:
                     progress(f"loading {afi} into slot {slot}")
                 load_image(slot, afi, fpga)
-        return F2Device(fpga, slot, lock)
+        return F2Device(fpga, slot, lock, known)
     except BaseException:
         lock.release()
         raise
@@ -415,6 +423,7 @@ BACKEND = Backend(
     options={
         "slot": "number of the slot (default 0)",
         "afi": "image to load first, as in agfi-0123456789abcdef0; by default what is there is opened",
+        "builds": OPTION,
     },
     elastic=False,
     places=places,

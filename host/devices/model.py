@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.devices.base import Backend, DeviceError, Progress, check_block, check_words, encoded, register_named
+from host.devices.made import OPTIONS, check_options, folded
 from hw.parameters import MachineParameters
 from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Refused, Status, Table
 from hw.windows import WindowParameters
@@ -153,19 +154,26 @@ class ModelDevice:
             )
 
 
-def open_model(parameters: MachineParameters | None, progress: Progress | None = None) -> ModelDevice:
+def open_model(
+    parameters: MachineParameters | None,
+    progress: Progress | None = None,
+    *,
+    fold: int | None = None,
+    evaluators: int | None = None,
+) -> ModelDevice:
     """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
     from hw.model import SoftwareMachine
 
     if progress:
         progress("preparing the software model (compiled once, then kept)")
-    return ModelDevice(SoftwareMachine(parameters or MachineParameters()))
+    return ModelDevice(SoftwareMachine(folded(parameters or MachineParameters(), fold, evaluators)))
 
 
 BACKEND = Backend(
     description="the bit-exact software model, compiled",
     missing=lambda: "",
     open=open_model,
-    options={},
+    options=OPTIONS,
     elastic=True,
+    check=check_options,
 )

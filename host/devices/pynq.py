@@ -19,6 +19,7 @@ import os
 import re
 import time
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,10 @@ import numpy as np
 
 from host.checks import ProblemError, shown, whole
 from host.devices.base import Backend, DeviceError, Progress, check_identity
+from host.devices.builds import OPTION, check_build, recorded
 from host.devices.lock import BoardLock
 from host.devices.mapped import MappedDevice
+from hw.builds import Build
 from hw.parameters import MachineParameters
 from hw.registers import Command, Interrupt, Status, Table
 
@@ -61,11 +64,13 @@ class PynqDevice(MappedDevice):
     interrupt
         Pin to wait for, as in ``"beltline/interrupt"``; empty for polling.
     lock
+    known
+        Builds that it may be, besides those of the boards.
 
     Raises
     ------
     DeviceError
-        No Beltline is at these addresses, or not all of its tables.
+        No Beltline is at these addresses, or not all of its tables, or it is of a build that is not known.
     """
 
     name = "pynq"
@@ -79,11 +84,13 @@ class PynqDevice(MappedDevice):
         tables_bytes: int = 0,
         interrupt: str = "",
         lock: BoardLock | None = None,
+        known: Sequence[Build] = (),
     ) -> None:
         self._lock = lock
         self._registers = pynq.MMIO(registers, REGISTERS_BYTES)
         self._interrupt: Any = None
         check_identity(self)
+        check_build(self, known)
         windows = self.windows()
         needed = windows.offset(Table.POLICY) + 8 * windows.words(Table.POLICY)
         needed = -(-needed // mmap.PAGESIZE) * mmap.PAGESIZE
@@ -222,6 +229,7 @@ def open_pynq(
     tables: int | None = None,
     download: bool = True,
     interrupt: str = "",
+    builds: str | os.PathLike[str] | None = None,
 ) -> PynqDevice:
     """Load a bitstream and open the machine in it. Its sizes are its own; ``parameters`` is not looked at.
 
@@ -236,6 +244,8 @@ def open_pynq(
         False if the bitstream is loaded already.
     interrupt
         Pin to wait for, as in ``"beltline/interrupt"``; by default the status is polled.
+    builds
+        File of builds (:mod:`hw.builds`) that the bitstream may be of, besides those of the boards.
 
     Raises
     ------
@@ -244,7 +254,7 @@ def open_pynq(
     DeviceInUseError
         Another process has the board.
     DeviceError
-        There is no PYNQ, no board, or no Beltline in the bitstream.
+        There is no PYNQ, no board, or no Beltline in the bitstream, or one of a build that is not known.
     """
     if not isinstance(bitstream, str | os.PathLike):
         raise ProblemError(f"bitstream must be the path of a file, not {shown(bitstream)}")
@@ -259,6 +269,7 @@ def open_pynq(
         if value is not None:
             wanted = f"a byte address, a multiple of {mmap.PAGESIZE}"
             given.append(whole(name, value, wanted, lambda v: v >= 0 and v % mmap.PAGESIZE == 0))
+    known = recorded(builds)
     try:
         pynq = importlib.import_module("pynq")
     except ImportError as error:
@@ -280,7 +291,7 @@ def open_pynq(
             overlay = pynq.Overlay(os.fspath(bitstream), download=download)
             at, _ = address(overlay, REGISTERS_INTERFACE)
             tables_at, size = address(overlay, TABLES_INTERFACE)
-        return PynqDevice(pynq, at, tables_at, size, interrupt, lock)
+        return PynqDevice(pynq, at, tables_at, size, interrupt, lock, known)
     except (DeviceError, ProblemError):
         lock.release()
         raise
@@ -303,6 +314,7 @@ BACKEND = Backend(
         "tables": "byte address of the tables, likewise",
         "download": "False if the bitstream is loaded already",
         "interrupt": "pin to wait for, as in beltline/interrupt; by default the status is polled",
+        "builds": OPTION,
     },
     elastic=False,
 )

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.devices.base import Backend, BusDevice, DeviceError, Progress
+from host.devices.made import OPTIONS, check_options, folded
 from hw.parameters import MachineParameters
 from hw.registers import Interrupt, Status
 from sim.cache import SimulationError
@@ -84,7 +85,13 @@ def missing() -> str:
     return ""
 
 
-def open_rtl(parameters: MachineParameters | None, progress: Progress | None = None) -> RtlDevice:
+def open_rtl(
+    parameters: MachineParameters | None,
+    progress: Progress | None = None,
+    *,
+    fold: int | None = None,
+    evaluators: int | None = None,
+) -> RtlDevice:
     """Generate and compile a machine of these sizes (256 x 4 by default) or take it from the cache, and simulate it.
 
     Raises
@@ -105,7 +112,7 @@ def open_rtl(parameters: MachineParameters | None, progress: Progress | None = N
         if progress:
             progress("writing the gateware as Verilog")
         try:
-            files = generate(parameters or MachineParameters(grid=256))
+            files = generate(folded(parameters or MachineParameters(grid=256), fold, evaluators))
         except YosysError as error:
             raise DeviceError(f"Yosys did not turn the gateware into Verilog: {error}") from error
         return RtlDevice(SimulatedBoard(files, progress=progress))
@@ -115,6 +122,7 @@ BACKEND = Backend(
     description="the gateware itself, simulated clock by clock by Verilator",
     missing=missing,
     open=open_rtl,
-    options={},
+    options=OPTIONS,
     elastic=True,
+    check=check_options,
 )

@@ -17,7 +17,7 @@ import os
 import re
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,24 @@ from host.devices.base import (
     Progress,
     check_identity,
 )
+from host.devices.builds import OPTION, check_build, recorded
 from host.devices.lock import BoardLock
 from hw import serial_frames
+from hw.builds import Build
 from hw.parameters import MachineParameters
-from hw.serial_frames import ANSWER, ANSWER_HEADER, BLOCK_WORDS, CHECK_BYTES, HEADER, WORD_BYTES, Operation, Outcome
-from hw.serial_machine import BAUD, SILENCE
-from hw.uart import FRAME_BITS
+from hw.serial_frames import (
+    ANSWER,
+    ANSWER_HEADER,
+    BAUD,
+    BLOCK_WORDS,
+    BYTE_BITS,
+    CHECK_BYTES,
+    HEADER,
+    SILENCE,
+    WORD_BYTES,
+    Operation,
+    Outcome,
+)
 
 PATIENCE = 0.5
 """Seconds that an answer may take besides those of its bytes on the line: many times what USB makes of them."""
@@ -60,29 +72,37 @@ class SerialDevice(BusDevice):
     patience, retries
         As of :func:`open_serial`.
     lock
+    known
+        Builds that it may be, besides those of the boards.
 
     Raises
     ------
     DeviceLostError
         Nobody answers.
     DeviceError
-        Whoever answers is no Beltline, or one of sizes that no build has.
+        Whoever answers is no Beltline, or one of a build that is not known, or of sizes that no build has.
     """
 
     name = "serial"
     clocks_source = "counted by the gateware on the board"
 
-    def __init__(self, port: Any, patience: float, retries: int, lock: BoardLock | None = None) -> None:
+    def __init__(
+        self, port: Any, patience: float, retries: int, lock: BoardLock | None = None, known: Sequence[Build] = ()
+    ) -> None:
         self._port = port
         self._retries = retries
         self._lock = lock
         self._where = f"device 'serial' at '{port.port}', {port.baudrate} baud,"
-        self._line_seconds = FRAME_BITS * LARGEST_BYTES / port.baudrate
+        self._line_seconds = BYTE_BITS * LARGEST_BYTES / port.baudrate
         self._tag = 0
         with self._connected():
             port.timeout = port.write_timeout = patience + self._line_seconds
             port.reset_input_buffer()
-        check_identity(self)
+        try:
+            check_identity(self)
+        except DeviceLostError as error:
+            raise DeviceLostError(f"{error}: is it the board's port, and the rate of its build?") from None
+        check_build(self, known)
         self.windows()
 
     def _read_word(self, offset: int) -> int:
@@ -136,7 +156,7 @@ class SerialDevice(BusDevice):
                     raise DeviceError(f"{self._where} refuses {operation.name} at byte {address}: it {why}")
                 else:
                     return answer[ANSWER_HEADER.size : -CHECK_BYTES]
-        raise DeviceLostError(f"{self._where} {fault}, asked {self._retries + 1} times")
+        raise DeviceLostError(f"{self._where} {fault}, asked {attempt + 1} time{'s' if attempt else ''}")
 
     def _be_silent(self, seconds: float) -> None:
         """Send nothing, and throw away what comes, until for so long nothing did; or for ten times as long."""
@@ -179,6 +199,7 @@ def open_serial(
     baud: int = BAUD,
     patience: float = PATIENCE,
     retries: int = RETRIES,
+    builds: str | os.PathLike[str] | None = None,
 ) -> SerialDevice:
     """Open the machine behind a serial port. Its sizes are its own; ``parameters`` is not looked at.
 
@@ -193,6 +214,8 @@ def open_serial(
         Seconds that an answer may take besides those of its bytes on the line.
     retries
         How often a request is made again whose answer does not come, or is not sound.
+    builds
+        File of builds (:mod:`hw.builds`) that the bitstream may be of, besides those of the boards.
 
     Raises
     ------
@@ -203,13 +226,14 @@ def open_serial(
     DeviceLostError
         Nobody answers.
     DeviceError
-        There is no pyserial, no such port, or no Beltline behind it.
+        There is no pyserial, no such port, or no Beltline behind it, or one of a build that is not known.
     """
     if not isinstance(port, str | os.PathLike) or not os.fspath(port):
         raise ProblemError(f"port must be the path of a serial port, such as '/dev/ttyUSB0', not {shown(port)}")
     baud = whole("baud", baud, "a whole number of bits a second from 1 to 100000000", lambda v: 1 <= v <= 10**8)
     patience = real("patience", patience, "a number of seconds above 0, up to 3600", lambda v: 0 < v <= 3600)
     retries = whole("retries", retries, "a whole number from 0 to 100", lambda v: 0 <= v <= 100)
+    known = recorded(builds)
     try:
         serial = importlib.import_module("serial")
     except ImportError:
@@ -219,7 +243,7 @@ def open_serial(
     try:
         opened = _opened(serial, os.fspath(port), baud)
         try:
-            return SerialDevice(opened, patience, retries, lock)
+            return SerialDevice(opened, patience, retries, lock, known)
         except BaseException:
             opened.close()
             raise
@@ -236,8 +260,11 @@ def _opened(serial: Any, port: str, baud: int) -> Any:
         number = getattr(error, "errno", None)
         if number == errno.EAGAIN:
             raise DeviceInUseError(f"device 'serial' at '{port}' is in use: another program has the port") from None
+        cure = (
+            "; serial ports are for members of a group, dialout on Debian and Ubuntu" if number == errno.EACCES else ""
+        )
         raise DeviceError(
-            f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}"
+            f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}{cure}"
         ) from None
     # USB bridges gather what they receive for 16 ms unless told otherwise; not all can be told.
     with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError, termios.error):
@@ -254,6 +281,7 @@ BACKEND = Backend(
         "baud": f"bits a second, those of the build (default {BAUD})",
         "patience": f"seconds that an answer may take (default {PATIENCE:g})",
         "retries": f"how often a request is made again (default {RETRIES})",
+        "builds": OPTION,
     },
     elastic=False,
     places=places,

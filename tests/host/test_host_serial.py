@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import re
@@ -25,10 +26,10 @@ from host.devices import DEVICES, DeviceError, DeviceInUseError, DeviceLostError
 from host.devices import serial as backend
 from hw.parameters import MachineParameters
 from hw.registers import REGISTERS, Command, Table
-from hw.serial_frames import ANSWER, Operation, Outcome
+from hw.serial_frames import ANSWER, Operation, Outcome, line_bytes
 from hw.serial_frames import answer as framed
 
-SMALL = MachineParameters(grid=16, states=3, results=96)
+SMALL = MachineParameters(grid=16, states=3, results=288)
 RUN = (int(Operation.WRITE_REGISTER), REGISTERS["COMMAND"].offset)
 QUICK = {"patience": 0.1, "retries": 2}
 
@@ -87,6 +88,28 @@ def test_every_other_frame_spoilt(end: SerialEnd, towards: bool, spoilt: Callabl
     device.close()
 
 
+@pytest.mark.parametrize("count", [1, 96, 288])
+def test_bytes_on_the_line(end: SerialEnd, count: int) -> None:
+    """As many as the pages say; the last table is of more than one request."""
+    device = opened(end)
+    passed = 0
+
+    def pass_on(data: bytes, towards: bool) -> bytes:
+        nonlocal passed
+        passed += len(data)
+        return data
+
+    end.spoil = pass_on
+    words = np.arange(count)
+    offset = device.windows().offset(Table.V)
+    device._write_words(offset, words)
+    assert passed == line_bytes(Operation.WRITE_WORDS, count)
+    passed = 0
+    device._read_words(offset, words)
+    assert passed == line_bytes(Operation.READ_WORDS, count)
+    device.close()
+
+
 def test_a_run_is_begun_once_though_its_answer_is_lost(end: SerialEnd) -> None:
     given = problem(12, 3)
     lost = []
@@ -139,7 +162,8 @@ def test_a_device_that_is_lost_is_named(
 
 def test_nobody_at_the_other_end(end: SerialEnd) -> None:
     end.spoil = lambda data, towards: b""
-    with sentence(DeviceLostError, f"{where(end)} does not answer, asked 3 times"):
+    asked = f"{where(end)} does not answer, asked 3 times: is it the board's port, and the rate of its build?"
+    with sentence(DeviceLostError, asked):
         opened(end)
     end.spoil = lambda data, towards: data
     opened(end).close()
@@ -226,6 +250,22 @@ def test_no_such_port(tmp_path: Path, end: SerialEnd) -> None:
         open_device("serial", port=there)
 
 
+def test_port_that_is_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import serial
+
+    def refuse(port: str, baud: int, **options: Any) -> Any:
+        raise serial.SerialException(errno.EACCES, f"could not open port {port}: [Errno 13] Permission denied")
+
+    monkeypatch.setattr(host.devices.lock, "directory", lambda: tmp_path)
+    monkeypatch.setattr(serial, "Serial", refuse)
+    text = (
+        "device 'serial' cannot open '/dev/ttyUSB0' at 1000000 baud: Permission denied; serial ports are for members "
+        "of a group, dialout on Debian and Ubuntu"
+    )
+    with sentence(DeviceError, text):
+        open_device("serial", port="/dev/ttyUSB0")
+
+
 PORT = "port must be the path of a serial port, such as '/dev/ttyUSB0', not "
 BAUD = "baud must be a whole number of bits a second from 1 to 100000000, not "
 
@@ -273,6 +313,9 @@ def test_on_the_command_line(end: SerialEnd, capsys: pytest.CaptureFixture[str])
     arguments = ["solve", "--grid", "16", "--states", "2", "--tol", "1e-3", "--device", "serial"]
     assert main([*arguments, "--option", f"port={end.port}"]) == 0
     assert "on device serial" in capsys.readouterr().out
+    end.spoil = lambda data, towards: b""
+    assert main([*arguments, "--option", f"port={end.port}", "--option", "retries=0"]) == 1
+    assert f"{where(end)} does not answer, asked 1 time: is it the board's port, and " in capsys.readouterr().err
     assert main([*arguments, "--option", "port=/dev/nobody"]) == 2
     assert "device 'serial' cannot open '/dev/nobody' at 1000000 baud" in capsys.readouterr().err
     assert main(arguments) == 2
