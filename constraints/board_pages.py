@@ -11,7 +11,7 @@ from pathlib import Path
 
 from hw.machine import line_of, pass_clocks
 from hw.parameters import Multiplier
-from hw.serial_machine import BAUD
+from hw.serial_frames import BAUD
 
 from .area import chip_of
 from .boards import BOARDS, Board, Flow
