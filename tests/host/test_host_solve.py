@@ -20,7 +20,7 @@ from gpu_ref.brute_force import sweep as brute_sweep
 from host.devices import DEVICES, DeviceError
 from host.formats import modulus
 from hw.parameters import MachineParameters
-from hw.registers import Command, Status, Table
+from hw.registers import VERSION, Command, Status, Table
 
 
 def fixed_point_of(given: bl.Problem, sweeps: int) -> np.ndarray:
@@ -247,7 +247,11 @@ def test_stopped_device() -> None:
             DeviceError,
             "device 'brute' has identity 0x00001234, not 0x424C5431: not a Beltline",
         ),
-        (BruteDevice(version=2), DeviceError, "device 'brute' has version 2 of the register map, this host needs 1"),
+        (
+            BruteDevice(version=VERSION + 1),
+            DeviceError,
+            f"device 'brute' has version {VERSION + 1} of the register map, this host needs {VERSION}",
+        ),
         (BruteDevice(16), bl.ProblemError, "the problem has 24 grid points, more than the 16 of device 'brute'"),
         (BruteDevice(64, 2), bl.ProblemError, "the problem has 3 exogenous states, more than the 2 of device 'brute'"),
         (
@@ -276,8 +280,11 @@ def test_device_that_does_not_fit(device: BruteDevice, error: type[Exception], s
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"device": "board"}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'cpu', 'gpu', not 'board'"),
-        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'cpu', 'gpu', not 3"),
+        (
+            {"device": "board"},
+            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 'board'",
+        ),
+        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 3"),
         ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         ({"max_sweeps": 1e4}, "max_sweeps must be a whole number from 1 to 4294967295, not 10000.0"),
         ({"verify": "no"}, "verify must be True or False, not 'no'"),
