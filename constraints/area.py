@@ -227,12 +227,15 @@ class Synthesis:
         RAMs and ROMs of at least ``hw.ram.BLOCK_DEPTH`` words in the Verilog.
     tables_in_ram
         Those of them that have become block RAM or UltraRAM.
+    verilog
+        The netlist as Verilog, instances of cells.
     """
 
     modules: dict[str, Any]
     multiplications: int
     tables: int
     tables_in_ram: int
+    verilog: str
 
 
 def _tool(command: list[str], directory: Path, doing: str, progress: Progress | None) -> str:
@@ -265,18 +268,21 @@ def synthesise(
         script += ["design -save given", f"hierarchy -check -top {top}", "proc", "flatten", "opt_expr", "opt_clean"]
         script += ["delete t:$meminit*", "write_json given.json", "design -load given"]
         script += [FAMILIES[family].command.format(top=top), "write_json netlist.json"]
+        script += ["write_verilog -noattr -noexpr netlist.v"]
         (directory / "script.ys").write_text("\n".join(script) + "\n", encoding="ascii")
         doing = f"synthesising {top} for {FAMILIES[family].title}"
         _tool([yosys, "-q", "-l", "yosys.log", "-s", "script.ys"], directory, doing, progress)
         given = json.loads((directory / "given.json").read_text())["modules"][top]
         modules: dict[str, Any] = json.loads((directory / "netlist.json").read_text())["modules"]
         mapped = dict(_MAPPED.findall((directory / "yosys.log").read_text()))
+        text = (directory / "netlist.v").read_text()
     tables = [name for name, memory in given.get("memories", {}).items() if memory["size"] >= ram.BLOCK_DEPTH]
     return Synthesis(
         modules,
         sum(cell["type"] == "$mul" for cell in given["cells"].values()),
         len(tables),
         sum(any(cell in mapped.get(f"{top}.{name}", "") for cell in _RAM_CELLS) for name in tables),
+        text,
     )
 
 
