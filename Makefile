@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup sim sim-full test bench docs lint format clean
+.PHONY: help check setup sim sim-full test bench area docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: $(READY) ## Run every test but the long ones
 bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
 	@mkdir -p build/bench
 	$(RUN) beltline.py bench --out build/bench
+
+area: $(READY) ## Measure what is not current of docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
+	$(RUN) -m constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
 
 docs: $(READY) ## Build the documentation into build/docs; a warning is an error
 	$(RUN) -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -d build/doctrees docs build/docs

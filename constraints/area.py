@@ -532,6 +532,8 @@ def _run(chosen: list[Job], check: bool, anew: bool, progress: Progress | None) 
             # Boards of one build share its figures.
             entry = measured[key] = dict(measured.get(key) or job.measure(one, progress))
             if not check:
+                # What another call has kept meanwhile stays.
+                results = load()
                 job.keep(results, entry)
                 save(results)
         assert entry is not None
