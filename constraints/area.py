@@ -111,6 +111,7 @@ CHIPS = {
     "xck26": Chip("K26", 117_000, 1248, 2 * 144, 64),
     "xc7z020": Chip("XC7Z020", 53_000, 220, 2 * 140, 0),
     "LFE5UM5G-85F": Chip("LFE5UM5G-85F", 84_000, 156, 208, 0),
+    "LFE5U-85F": Chip("LFE5U-85F", 84_000, 156, 208, 0),
 }
 """By how the part's name begins. From the vendors' data sheets, in thousands of LUTs."""
 

@@ -136,8 +136,19 @@ BOARDS: dict[str, Board] = {
             "LFE5UM5G-85F-8BG381",
             Flow.ECP5,
             MachineParameters(
-                grid=256, states=2, clock_hz=50_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
+                grid=1024, states=4, clock_hz=60_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
             ),
+            sources=("amaranth_boards.ecp5_5g_evn",),
+        ),
+        Board(
+            "ulx3s",
+            "Radiona ULX3S-85F",
+            "LFE5U-85F-6BG381",
+            Flow.ECP5,
+            MachineParameters(
+                grid=1024, states=4, clock_hz=50_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
+            ),
+            sources=("amaranth_boards.ulx3s",),
         ),
     )
 }

