@@ -31,7 +31,7 @@ from constraints import area_page, netlist
 from constraints.boards import BOARDS, Board, Flow
 from constraints.netlist import Area, Netlist
 from host.progress import reporting
-from hw import evaluator, machine, ram, serial_machine, verilog
+from hw import axi_machine, evaluator, machine, ram, serial_machine, verilog
 from hw.axi_registers import AxiRegisters
 from hw.axi_tables import AxiTables
 from hw.evaluator import Evaluator, EvaluatorParameters
@@ -293,10 +293,10 @@ def _shared(multiplier: Multiplier) -> dict[str, str]:
 
 
 @functools.cache
-def _generated(board: Board) -> tuple[str, dict[str, str]]:
-    if board.flow is Flow.ECP5:
-        return serial_machine.MODULE, verilog.generate_serial(serial_machine.SerialParameters(board.machine))
-    return "beltline", verilog.generate(board.machine)
+def _generated(build: MachineParameters, serial: bool) -> dict[str, str]:
+    if serial:
+        return verilog.generate_serial(serial_machine.SerialParameters(build))
+    return verilog.generate(build)
 
 
 def _sources(unit: wiring.Component, multiplier: Multiplier) -> dict[str, str]:
@@ -353,6 +353,11 @@ def chip_of(board: Board) -> Chip:
     return next(chip for part, chip in CHIPS.items() if board.part.startswith(part))
 
 
+def build_of(board: Board) -> dict[str, Any]:
+    """The build parameters of a board's machine, as the file keeps them."""
+    return {**asdict(board.machine), "multiplier": board.machine.multiplier.name}
+
+
 @dataclass(frozen=True)
 class Job:
     """A unit of a family, or a board's machine, to measure."""
@@ -374,7 +379,7 @@ class Job:
         """The Verilog."""
         use_yosys()
         if self.board:
-            return _generated(self.board)[1]
+            return _generated(self.board.machine, self.board.flow is Flow.ECP5)
         multiplier = FAMILIES[self.family].multiplier
         return _sources(UNITS[self.name](multiplier), multiplier)
 
@@ -403,7 +408,9 @@ class Job:
         an evaluator.
         """
         boxes = _boxes(self.files, one)
-        top = _generated(self.board)[0] if self.board else TOP
+        top = TOP
+        if self.board:
+            top = serial_machine.MODULE if self.board.flow is Flow.ECP5 else axi_machine.MODULE
         synthesis = synthesise(self.files, top, self.family, boxes, progress)
         found = Netlist(synthesis.modules[top], boxes)
         entry = {"content": self.content, **_figures(found, synthesis)}
@@ -415,6 +422,7 @@ class Job:
                 entry[name] += count * one[name]
             entry["levels"] = max(entry["levels"], one["levels"])
             entry["evaluators"] = count
+            entry["build"] = build_of(self.board)
         elif self.family == "ecp5":
             entry["fmax"] = self.fmax(progress)
         return entry
@@ -438,15 +446,11 @@ class Job:
 
 
 def jobs(unit: str = "", board: str = "") -> list[Job]:
-    """What there is to measure, or one unit of all families, or one board's machine, each with its evaluator."""
+    """What there is to measure, or one unit for all families, or one board's machine."""
     if board:
-        chosen = [Job(board, family_of(BOARDS[board]), BOARDS[board])]
-    else:
-        chosen = [Job(name, family) for name in ([unit] if unit else UNITS) for family in FAMILIES]
-        if not unit:
-            chosen += [Job(name, family_of(each), each) for name, each in BOARDS.items()]
-    needed = [Job("evaluator", job.family) for job in chosen if job.around_evaluators and job.name != "evaluator"]
-    return list(dict.fromkeys(needed + chosen))
+        return [Job(board, family_of(BOARDS[board]), BOARDS[board])]
+    units = [Job(name, family) for name in ([unit] if unit else UNITS) for family in FAMILIES]
+    return units if unit else [*units, *(Job(name, family_of(each), each) for name, each in BOARDS.items())]
 
 
 def complaints(title: str, entry: Mapping[str, Any]) -> list[str]:
@@ -521,25 +525,35 @@ def _line(job: Job, entry: Mapping[str, Any]) -> str:
 
 
 def _run(chosen: list[Job], check: bool, anew: bool, progress: Progress | None) -> Iterator[tuple[Job, dict[str, Any]]]:
-    """Every entry, measured where there is none that is current, and kept as it comes unless ``check``."""
-    results = load()
+    """Every entry, measured where there is none that is current, and kept as it comes unless ``check``.
+
+    The evaluator comes before what instances it.
+    """
     fresh: dict[str, Any] = {}
-    measured: dict[tuple[str, bool], dict[str, Any]] = {}
-    for job in chosen:
+    measured: dict[str, dict[str, Any]] = {}
+
+    def entry_of(job: Job) -> dict[str, Any]:
+        results = load()
         entry = job.kept(results)
-        if check or anew or stale(job, results):
-            key = (job.content, job.board is None)
-            one = Job("evaluator", job.family).kept(fresh) if job.around_evaluators else None
+        if entry is None or check or anew or stale(job, results):
+            one = None
+            if job.around_evaluators and job.name != "evaluator":
+                evaluators = Job("evaluator", job.family)
+                one = evaluators.kept(fresh) or entry_of(evaluators)
             # Boards of one build share its figures.
-            entry = measured[key] = dict(measured.get(key) or job.measure(one, progress))
+            entry = dict(measured.get(job.content) or job.measure(one, progress))
+            if job.board:
+                measured[job.content] = entry
             if not check:
                 # What another call has kept meanwhile stays.
                 results = load()
                 job.keep(results, entry)
                 save(results)
-        assert entry is not None
         job.keep(fresh, entry)
-        yield job, entry
+        return entry
+
+    for job in chosen:
+        yield job, entry_of(job)
 
 
 def main(argv: list[str] | None = None) -> int:
