@@ -223,7 +223,7 @@ class Synthesis:
     modules
         As in Yosys' JSON: the design and the family's cells.
     multiplications
-        Multiplications in the Verilog, all of which should have become multipliers.
+        Multiplications of two variables in the Verilog, all of which should have become multipliers.
     tables
         RAMs and ROMs of at least ``hw.ram.BLOCK_DEPTH`` words in the Verilog.
     tables_in_ram
@@ -248,6 +248,11 @@ def _tool(command: list[str], directory: Path, doing: str, progress: Progress | 
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
         raise SimulationError(f"{doing} failed:\n{tail}") from None
     return str(log)
+
+
+def _multiplies(cell: Mapping[str, Any]) -> bool:
+    factors = [cell["connections"][port] for port in "AB"] if cell["type"] == "$mul" else []
+    return bool(factors) and all(any(isinstance(bit, int) for bit in factor) for factor in factors)
 
 
 _MAPPED = re.compile(r"^mapping memory (\S+) via (\S+)", re.M)
@@ -280,7 +285,7 @@ def synthesise(
     tables = [name for name, memory in given.get("memories", {}).items() if memory["size"] >= ram.BLOCK_DEPTH]
     return Synthesis(
         modules,
-        sum(cell["type"] == "$mul" for cell in given["cells"].values()),
+        sum(_multiplies(cell) for cell in given["cells"].values()),
         len(tables),
         sum(any(cell in mapped.get(f"{top}.{name}", "") for cell in _RAM_CELLS) for name in tables),
         text,
@@ -524,6 +529,10 @@ def _line(job: Job, entry: Mapping[str, Any]) -> str:
     )
 
 
+def _of_content(machines: Mapping[str, Any], content: str) -> dict[str, Any] | None:
+    return next((entry for entry in machines.values() if entry["content"] == content), None)
+
+
 def _run(chosen: list[Job], check: bool, anew: bool, progress: Progress | None) -> Iterator[tuple[Job, dict[str, Any]]]:
     """Every entry, measured where there is none that is current, and kept as it comes unless ``check``.
 
@@ -541,7 +550,8 @@ def _run(chosen: list[Job], check: bool, anew: bool, progress: Progress | None) 
                 evaluators = Job("evaluator", job.family)
                 one = evaluators.kept(fresh) or entry_of(evaluators)
             # Boards of one build share its figures.
-            entry = dict(measured.get(job.content) or job.measure(one, progress))
+            same = None if anew or check else _of_content(results.get("machines", {}), job.content)
+            entry = dict(measured.get(job.content) or same or job.measure(one, progress))
             if job.board:
                 measured[job.content] = entry
             if not check:
