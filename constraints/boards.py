@@ -52,6 +52,14 @@ class Board:
     sources: tuple[str, ...] = ()
 
 
+def _fabric_clock(reference: int) -> int:
+    """Hz of the fabric's clock on Zynq UltraScale+ where 250 MHz is asked for.
+
+    The processor's crystal, as the board's preset.xml has it, times 90, halved, in the IOPLL; then divided by 6.
+    """
+    return round(reference * 90 / 2 / 6)
+
+
 _STORE = "github.com/Xilinx/XilinxBoardStore, boards/"
 _HDK = "github.com/aws/aws-fpga, branch f2, hdk/"
 
@@ -86,7 +94,7 @@ BOARDS: dict[str, Board] = {
             "AMD ZCU104",
             "xczu7ev-ffvc1156-2-e",
             Flow.MPSOC,
-            MachineParameters(grid=16_384, states=4, bus_bits=128, clock_hz=250_000_000, fold=2),
+            MachineParameters(grid=16_384, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_333), fold=7),
             board_part="xilinx.com:zcu104:part0:*",
             sources=(
                 _STORE + "Xilinx/zcu104/1.1/board.xml and preset.xml",
@@ -98,7 +106,7 @@ BOARDS: dict[str, Board] = {
             "AMD Kria KV260",
             "xck26-sfvc784-2LV-c",
             Flow.MPSOC,
-            MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=250_000_000, fold=4),
+            MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_000), fold=6),
             board_part="xilinx.com:kv260_som:part0:*",
             connections="som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:1.3",
             sources=(
@@ -127,6 +135,7 @@ BOARDS: dict[str, Board] = {
             sources=(
                 _STORE + "Xilinx/au250/1.3/ at commit 5f19190f",
                 "github.com/firesim/firesim, platforms/xilinx_alveo_u250/cl_firesim/scripts/bd_lib/2022.1/",
+                "github.com/corundum/corundum, fpga/mqnic/Alveo/fpga_100g/fpga_au200.xdc",
                 "github.com/fpgasystems/Coyote, the block design of its static layer",
             ),
         ),
@@ -136,7 +145,7 @@ BOARDS: dict[str, Board] = {
             "LFE5UM5G-85F-8BG381",
             Flow.ECP5,
             MachineParameters(
-                grid=1024, states=4, clock_hz=60_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
+                grid=2048, states=4, clock_hz=72_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
             ),
             sources=("amaranth_boards.ecp5_5g_evn",),
         ),
@@ -146,7 +155,7 @@ BOARDS: dict[str, Board] = {
             "LFE5U-85F-6BG381",
             Flow.ECP5,
             MachineParameters(
-                grid=1024, states=4, clock_hz=50_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
+                grid=2048, states=4, clock_hz=60_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
             ),
             sources=("amaranth_boards.ulx3s",),
         ),

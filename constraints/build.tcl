@@ -9,6 +9,10 @@ cd [file dirname [file normalize [info script]]]
 source settings.tcl
 source design.tcl
 
+# What is no error to Vivado, and means that the chip would not do what the Verilog says, or lacks a pin: a latch; a net
+# with two drivers, in four forms; a property of a pin that is not there.
+set fatal {{Synth 8-327} {Synth 8-3352} {Synth 8-5559} {Synth 8-6858} {Synth 8-6859} {Common 17-55}}
+
 proc crossbar {name masters slaves} {
     set cell [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $name]
     set_property -dict [list CONFIG.NUM_SI [llength $masters] CONFIG.NUM_MI [llength $slaves]] $cell
@@ -24,8 +28,10 @@ proc crossbar {name masters slaves} {
     }
 }
 
-# One clock for all: clock and reset are the pins of their sources, clocked the other pins that take the clock.
-proc clock_and_reset {clock reset crossbars clocked} {
+# One clock for all: clock and reset are the pins of their sources, clocked and resets the other pins that take them.
+proc clock_and_reset {clock reset crossbars clocked {resets {}}} {
+    global clock_pin
+    set clock_pin $clock
     create_bd_cell -type ip -vlnv xilinx.com:ip:proc_sys_reset reset
     connect_bd_net [get_bd_pins $clock] [get_bd_pins reset/slowest_sync_clk]
     connect_bd_net [get_bd_pins $clock] [get_bd_pins beltline/clk]
@@ -33,16 +39,32 @@ proc clock_and_reset {clock reset crossbars clocked} {
         connect_bd_net [get_bd_pins $clock] [get_bd_pins $pin]
     }
     connect_bd_net [get_bd_pins $reset] [get_bd_pins reset/ext_reset_in]
-    connect_bd_net [get_bd_pins reset/peripheral_aresetn] [get_bd_pins beltline/aresetn]
+    foreach pin [concat beltline/aresetn $resets] {
+        connect_bd_net [get_bd_pins reset/peripheral_aresetn] [get_bd_pins $pin]
+    }
     foreach name $crossbars {
         connect_bd_net [get_bd_pins $clock] [get_bd_pins $name/aclk]
         connect_bd_net [get_bd_pins reset/interconnect_aresetn] [get_bd_pins $name/aresetn]
     }
 }
 
-proc address {space slave offset bytes} {
+proc address {space segment offset bytes} {
     assign_bd_address -offset $offset -range $bytes -target_address_space [get_bd_addr_spaces $space] \
-        [get_bd_addr_segs $slave/reg0]
+        [get_bd_addr_segs $segment]
+}
+
+# The machine behind one master of a processor. PYNQ finds an interrupt only behind a controller, since its version 3.
+proc processor {master master_clock clock reset line} {
+    global registers_at registers_bytes tables_at tables_bytes interrupts_at interrupts_bytes
+    set controller [create_bd_cell -type ip -vlnv xilinx.com:ip:axi_intc interrupts]
+    set_property CONFIG.C_IRQ_CONNECTION 1 $controller
+    crossbar fabric $master {beltline/s_axi_registers beltline/s_axi_tables interrupts/s_axi}
+    clock_and_reset $clock $reset fabric [list $master_clock interrupts/s_axi_aclk] interrupts/s_axi_aresetn
+    connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins interrupts/intr]
+    connect_bd_net [get_bd_pins interrupts/irq] [get_bd_pins $line]
+    address ps/Data beltline/s_axi_registers/reg0 $registers_at $registers_bytes
+    address ps/Data beltline/s_axi_tables/reg0 $tables_at $tables_bytes
+    address ps/Data interrupts/S_AXI/Reg $interrupts_at $interrupts_bytes
 }
 
 proc run {name} {
@@ -64,10 +86,37 @@ proc slack {check} {
     return [get_property SLACK $path]
 }
 
+# The register CLOCK_HZ must tell the truth, but for what a crystal is off.
+proc check_clock {} {
+    global clock_pin clock_hz
+    set hertz [get_property CONFIG.FREQ_HZ [get_bd_pins $clock_pin]]
+    if {![string is double -strict $hertz] || abs($hertz - $clock_hz) > 1e-4 * $clock_hz} {
+        error "the clock is '$hertz' Hz, and the machine was made for $clock_hz Hz"
+    }
+}
+
+# Critical warnings of all runs, for whoever looks.
+proc report_critical_warnings {file} {
+    set report [open $file w]
+    foreach log [lsort [glob -nocomplain project/beltline.runs/*/runme.log]] {
+        set input [open $log]
+        foreach line [split [read $input] "\n"] {
+            if {[string match "CRITICAL WARNING:*" $line]} {
+                puts $report $line
+            }
+        }
+        close $input
+    }
+    close $report
+}
+
 proc build {} {
-    global name part board_part connections
+    global name part board_part connections fatal
     file delete -force reports $name.bit $name.hwh beltline.bit beltline.hwh
     create_project -force -part $part beltline project
+    foreach message $fatal {
+        set_msg_config -id $message -new_severity ERROR
+    }
     if {$board_part ne ""} {
         set board [get_board_parts -quiet -latest_file_version $board_part]
         if {$board eq ""} {
@@ -88,6 +137,7 @@ proc build {} {
     create_bd_cell -type module -reference beltline_board beltline
     design
     validate_bd_design
+    check_clock
     save_bd_design
     set system [get_files system.bd]
     generate_target all $system
@@ -103,7 +153,9 @@ proc build {} {
     report_timing_summary -delay_type min_max -max_paths 10 -file reports/timing.txt
     report_utilization -file reports/utilization.txt
     report_utilization -hierarchical -file reports/utilization_hierarchical.txt
+    report_route_status -file reports/route_status.txt
     report_drc -file reports/drc.txt
+    report_critical_warnings reports/critical_warnings.txt
     set setup [slack setup]
     set hold [slack hold]
     if {$setup < 0 || $hold < 0} {

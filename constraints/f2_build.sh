@@ -17,6 +17,7 @@ command -v vivado >/dev/null || fail "vivado is not on the path"
 cd "$(dirname "$0")/cl_beltline/build/scripts"
 CL_DIR=$(cd ../.. && pwd)
 export CL_DIR
+top=$(cd ../../.. && pwd)
 for script in aws_build_dcp_from_cl.py build_all.tcl build_level_1_cl.tcl encrypt.tcl; do
     [ -e "$HDK_SHELL_DIR/build/scripts/$script" ] || fail "$HDK_SHELL_DIR/build/scripts has no $script"
     ln -sf "$HDK_SHELL_DIR/build/scripts/$script" "$script"
@@ -32,4 +33,7 @@ python3 aws_build_dcp_from_cl.py --cl cl_beltline --mode small_shell --tag "$tag
     || fail "timing is not met: see $CL_DIR/build/reports"
 [ -e "../checkpoints/cl_beltline.$tag.post_route.dcp" ] || fail "no routed checkpoint: see $tag.vivado.log in $PWD"
 [ -e "../checkpoints/$tag.Developer_CL.tar" ] || fail "no tarball: see $tag.vivado.log in $PWD"
+vivado -mode batch -nojournal -log report.log -source "$top/report.tcl" \
+    -tclargs "../checkpoints/cl_beltline.$tag.post_route.dcp" ../reports >/dev/null \
+    || fail "the reports failed: see report.log in $PWD"
 echo "build: $CL_DIR/build/checkpoints/$tag.Developer_CL.tar"

@@ -1,6 +1,6 @@
 # Zynq UltraScale+: registers and tables on the port HPM0_FPD of the processing system.
 proc design {} {
-    global clock_mhz fan bus_bits registers_at registers_bytes tables_at tables_bytes
+    global clock_mhz fan bus_bits
     set ps [create_bd_cell -type ip -vlnv xilinx.com:ip:zynq_ultra_ps_e ps]
     apply_bd_automation -rule xilinx.com:bd_rule:zynq_ultra_ps_e -config {apply_board_preset "1"} $ps
     set_property -dict [list \
@@ -15,11 +15,7 @@ proc design {} {
         CONFIG.PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ $clock_mhz \
     ] $ps
 
-    crossbar fabric ps/M_AXI_HPM0_FPD {beltline/s_axi_registers beltline/s_axi_tables}
-    clock_and_reset ps/pl_clk0 ps/pl_resetn0 fabric ps/maxihpm0_fpd_aclk
-    connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins ps/pl_ps_irq0]
-    address ps/Data beltline/s_axi_registers $registers_at $registers_bytes
-    address ps/Data beltline/s_axi_tables $tables_at $tables_bytes
+    processor ps/M_AXI_HPM0_FPD ps/maxihpm0_fpd_aclk ps/pl_clk0 ps/pl_resetn0 ps/pl_ps_irq0
 
     # The fan of a Kria board goes through the fabric: a timer of the processing system drives it.
     if {$fan} {

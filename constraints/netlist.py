@@ -24,9 +24,9 @@ _LUTRAM = {
     "RAM128X1D": 4,
     "RAM256X1D": 8,
     "RAM512X1S": 8,
-    "TRELLIS_DPR16X4": 4,
+    "TRELLIS_DPR16X4": 6,
 }
-"""LUTs of a RAM made of them."""
+"""LUTs of a RAM made of them, on ECP5 with those of the slice that writes it."""
 
 _FLIP_FLOPS = {"FDRE", "FDSE", "FDCE", "FDPE", "TRELLIS_FF"}
 _SHIFT_REGISTERS = {"SRL16E", "SRLC32E"}
@@ -186,7 +186,8 @@ class _Walk:
     def __init__(self, netlist: Netlist, ports: int | None, registers: int | None) -> None:
         self._netlist = netlist
         self._arcs: dict[Bit, list[_Arc]] = {}
-        self._ends: list[tuple[Bit, int, str]] = []
+        # Where paths end: the bit, LUTs behind it, and what is there, or the bit that is named for it.
+        self._ends: list[tuple[Bit, int, str | int]] = []
         # LUTs and carries in a row up to a bit, and the bit where the row of LUTs begins.
         self._depth: dict[Bit, tuple[int, int, Bit]] = {}
         self._outputs: list[Bit] = []
@@ -214,6 +215,9 @@ class _Walk:
                 self._arcs.setdefault(target, []).append(arc)
             through = {arc.source for _, arc in passed}
             driven = {target for target, _ in passed}
+            # A register is known by what it holds.
+            held = [bit for bit in cell["connections"].get("Q", ()) if isinstance(bit, int)]
+            register = cell["type"] in _FLIP_FLOPS | _SHIFT_REGISTERS and held
             for port, bits in cell["connections"].items():
                 if cell["port_directions"][port] == "output":
                     for bit in bits:
@@ -222,21 +226,23 @@ class _Walk:
                 else:
                     for bit in bits:
                         if bit not in through:
-                            self._ends.append((bit, inner.into if inner else 0, f"{cell['type']} {name}.{port}"))
+                            end = held[0] if register else f"{cell['type']} {name}.{port}"
+                            self._ends.append((bit, inner.into if inner else 0, end))
 
     def run(self) -> tuple[int, int, str, str]:
         """``(levels, carry, end, begin)`` of the longest path."""
         self._prepare()
         for bit in list(self._arcs):
             self._settle(bit)
-        worst = (0, 0, "", "")
+        worst: tuple[int, str | int, Bit] = (0, "", "")
         carry = 0
         for bit, more, what in self._ends:
             levels, carries, begin = self._depth.get(bit, (_NOWHERE, _NOWHERE, bit))
             carry = max(carry, carries)
             if levels + more > worst[0]:
-                worst = (levels + more, 0, what, self._name(begin))
-        return worst[0], carry, worst[2], worst[3]
+                worst = (levels + more, what, begin)
+        levels, what, begin = worst
+        return levels, carry, self._name(what) if isinstance(what, int) else what, self._name(begin) if begin else ""
 
     def at_outputs(self) -> int:
         """Most LUTs of a path that ends at an output port."""

@@ -104,7 +104,7 @@ BOARD: dict[str, dict[str, str]] = {
 """Timing of the memory, by board."""
 
 
-def parameters(name: str, clock_hz: int) -> dict[str, str]:
+def parameters(name: str, clock_mhz: str) -> dict[str, str]:
     """Parameters for board ``name``: its circuit, and what the block design needs.
 
     That is the master port GP0, the clock ``FCLK_CLK0``, its reset, and one interrupt from the fabric.
@@ -116,7 +116,7 @@ def parameters(name: str, clock_hz: int) -> dict[str, str]:
         "PCW_FPGA_FCLK0_ENABLE": "1",
         "PCW_EN_CLK0_PORT": "1",
         "PCW_EN_RST0_PORT": "1",
-        "PCW_FPGA0_PERIPHERAL_FREQMHZ": f"{clock_hz / 1e6:g}",
+        "PCW_FPGA0_PERIPHERAL_FREQMHZ": clock_mhz,
         "PCW_USE_FABRIC_INTERRUPT": "1",
         "PCW_IRQ_F2P_INTR": "1",
     }

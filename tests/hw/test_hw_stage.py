@@ -6,8 +6,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
+import hw_gates
 import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
@@ -59,11 +60,8 @@ def enter(entry: Entry) -> dict[str, int]:
     return ports | {f"in_h_{k}": h for k, h in enumerate(places(entry))}
 
 
-@pytest.mark.gateware
-@pytest.mark.parametrize("multiplier", Multiplier)
-def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]], multiplier: Multiplier) -> None:
+def compare(stream: Stream, probe: Probe, design: Mapping[str, str]) -> None:
     rng = random.Random(1)
-    probe = Probe(multiplier)
     latency = max(stage.parameters.latency for stage in probe.stages)
     phases = [phase(rng, INDEX_BITS, STATES, kind, 100) for kind in KINDS]
     columns, entered = timeline(rng, phases, latency, enter)
@@ -75,7 +73,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]], mu
     ]
     clocks = len(columns["half"])
     found = stream(
-        with_shared(probe, multiplier),
+        design,
         columns,
         outputs,
         latency,
@@ -125,6 +123,21 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]], mu
                 assert up == clocks_up, (k, name)
     assert min(flags.values()) > 20, flags
     assert len(moves) == 5 * (len(STAGES) - 1), moves
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]], multiplier: Multiplier) -> None:
+    probe = Probe(multiplier)
+    compare(stream, probe, with_shared(probe, multiplier))
+
+
+@pytest.mark.gateware
+@pytest.mark.slow
+def test_gates(stream: Stream) -> None:
+    """The netlists of 7-series cells that synthesis makes of the stages and of the evaluator."""
+    probe = Probe(hw_gates.MULTIPLIER)
+    compare(stream, probe, hw_gates.gates(probe))
 
 
 def test_rule_of_the_model() -> None:

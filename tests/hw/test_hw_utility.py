@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from fractions import Fraction
 
 import gmpy2
+import hw_gates
 import numpy as np
 import pytest
+from amaranth.lib import wiring
 from hw_streams import Segment, Stream
 from numpy.typing import NDArray
 
@@ -186,9 +189,9 @@ def test_formats_out_of_range(bits: int) -> None:
         UtilityConstants.of(2.0, 48, bits)
 
 
-@pytest.mark.gateware
-@pytest.mark.parametrize("multiplier", Multiplier)
-def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
+def compare(
+    stream: Stream, design: wiring.Component | Mapping[str, str], multiplier: Multiplier, operands_each: int
+) -> None:
     """Every ``eta``, two formats each, in one simulation: the constants change between operands, as at run time."""
     rng = np.random.default_rng(7)
     unit = UtilityParameters(multiplier)
@@ -197,7 +200,9 @@ def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
         for money, value in ((52, 52), (0, 52)):
             constants = UtilityConstants.of(eta, money, value)
             edges = thresholds(constants)
-            c = np.concatenate([operands(rng, 5400, eta, money, value), edges, np.array(EXTREMES, dtype=np.int64)])
+            c = np.concatenate(
+                [operands(rng, operands_each, eta, money, value), edges, np.array(EXTREMES, dtype=np.int64)]
+            )
             rng.shuffle(c)
             columns.append(c)
             wanted.append(unit.model(c, constants))
@@ -206,9 +211,9 @@ def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
             half = c.size // 2
             segments += [Segment(half, 0.0, ports), Segment(c.size - half, 0.4, ports)]
     c = np.concatenate(columns)
-    assert c.size > 100_000
+    assert c.size > 2 * len(ETAS) * operands_each
     found = stream(
-        Utility(unit),
+        design,
         {"operand": c.view(np.uint64)},
         ["result", "feasible", "over"],
         unit.latency,
@@ -221,3 +226,17 @@ def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
     assert feasible.any()
     assert not feasible.all()
     assert over.any()
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("multiplier", Multiplier)
+def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
+    compare(stream, Utility(UtilityParameters(multiplier)), multiplier, 5400)
+
+
+@pytest.mark.gateware
+@pytest.mark.slow
+def test_gates_equal_model(stream: Stream) -> None:
+    """The netlist of 7-series cells that synthesis makes of the unit."""
+    unit = UtilityParameters(hw_gates.MULTIPLIER)
+    compare(stream, hw_gates.gates(Utility(unit)), hw_gates.MULTIPLIER, 300)

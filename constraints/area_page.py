@@ -1,0 +1,117 @@
+"""What everything takes of a chip, as a page of the documentation: written by ``python -m constraints.area``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parents[1] / "docs" / "area.md"
+
+
+def _row(cells: Iterable[object]) -> str:
+    return "| " + " | ".join(map(str, cells)) + " |\n"
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[Iterable[object]]) -> str:
+    aligned = ["---", *["---:"] * (len(heads) - 1)]
+    return _row(heads) + _row(aligned) + "".join(map(_row, rows))
+
+
+def _blocks(bram18: int) -> str:
+    return f"{bram18 / 2:g}"
+
+
+def _units(results: Mapping[str, Any], family: str) -> str:
+    heads = ("unit", "LUT", "of which RAM", "FF", "DSP", "BRAM", "URAM", "levels")
+    if family == "ecp5":
+        heads = ("unit", "LUT", "of which RAM", "FF", "MULT18", "RAM blocks", "levels", "Fmax, MHz")
+    rows = []
+    for name, families in results["units"].items():
+        if family not in families:
+            continue
+        e = families[family]
+        row = [f"`{name}`", f"{e['lut']:,}", f"{e['lutram']:,}", f"{e['ff']:,}", e["dsp"]]
+        row += [e["bram18"], e["levels"], e["fmax"]] if family == "ecp5" else [_blocks(e["bram18"]), e["uram"]]
+        rows.append(row if family == "ecp5" else [*row, e["levels"]])
+    return _table(heads, rows)
+
+
+def _share(count: int, of: int) -> str:
+    return f"{100 * count / of:.0f}%" if of else ("-" if not count else "more than there is")
+
+
+def _machines(results: Mapping[str, Any]) -> str:
+    # The boards know their machines; imported here because constraints.area imports this module.
+    from constraints.area import chip_of
+    from constraints.boards import BOARDS
+
+    heads = ("board", "chip", "machine", "evaluators", "LUT", "FF", "DSP", "BRAM", "URAM", "levels")
+    rows = []
+    for name, e in results["machines"].items():
+        board = BOARDS[name]
+        chip, build = chip_of(board), board.machine
+        folded = f", {-(-build.stages // build.fold)} of {build.stages} stages" if build.folded else ""
+        row = [
+            f"`{name}`",
+            chip.name,
+            f"{build.grid:,} x {build.states}{folded}",
+            e["evaluators"],
+            f"{e['lut']:,} ({_share(e['lut'], chip.lut)})",
+            f"{e['ff']:,} ({_share(e['ff'], 2 * chip.lut)})",
+            f"{e['dsp']:,} ({_share(e['dsp'], chip.dsp)})",
+            f"{_blocks(e['bram18'])} ({_share(e['bram18'], chip.bram18)})",
+            f"{e['uram']} ({_share(e['uram'], chip.uram)})",
+            e["levels"],
+        ]
+        rows.append(row)
+    return _table(heads, rows)
+
+
+def page(results: Mapping[str, Any]) -> str:
+    """Return the page, in Markdown, of the content of ``constraints/area.json``."""
+    tools = ", ".join(f"{name} {version}" for name, version in results["tools"].items())
+    return f"""\
+<!-- Written by `make area`. -->
+# Area and speed
+
+What the gateware takes of a chip, from synthesis with open tools: {tools}. `make area` measures it, keeps it in
+`constraints/area.json` and writes this page; what is current is not measured again. The tests synthesise a few units
+anew, and tell when the file is not of the gateware as it is; `make area CHECK=1` compares all of it. `UNIT=` and
+`BOARD=` take one. Nothing here was tried on hardware, and nothing was placed and routed but the units for ECP5.
+
+## The machines of the boards
+In parentheses is the share of the chip. A machine is what is around its evaluators, flattened and synthesised at full
+size, and so many times the evaluator, which is synthesised once.
+
+{_machines(results)}
+BRAM counts blocks of 36 kbit, on ECP5 two of its 18 kbit. The U250 holds the same machine as AWS F2. What a shell, a
+processing system or a bridge takes comes on top.
+
+## How to read it
+- *LUT*: of 6 inputs (4 on ECP5), those that are RAM or shift registers included. Yosys does not put two small functions
+  into one LUT, which Vivado does; and it makes the multiplexers of deep memories of LUTs, where UltraScale+ has
+  cascades. Both say more LUTs than Vivado will need.
+- *DSP*: one for each multiplication of the Verilog, which is asserted. Yosys puts no register into a DSP48E2, so
+  that flip-flops are counted that Vivado will not need; and adds with LUTs what Vivado may add in the DSP.
+- *BRAM, URAM*: every table of 512 words or more is in one of them, which is asserted.
+- *levels*: LUTs in a row on the longest path between registers, ports counting as registers; at most 8, which is
+  asserted. Carry chains, multiplexers inside a slice, and multipliers are passed and are no level. On ECP5 the LUTs
+  before a carry are one. Of a unit with evaluators, their first and last LUTs count.
+- *Fmax*: the unit alone on LFE5UM5G-85F, speed grade 8, between registers, placed and routed by nextpnr with one seed.
+
+Sized units are built for 256 points and 4 exogenous states. Units that instance evaluators are what is around them:
+`stage` (the middle one of 7), `last-stage`, `folded-stage-N` (all stages with N evaluators), `machine` and
+`folded-machine` (one stage, one evaluator).
+
+## UltraScale+
+{_units(results, "xcup")}
+## 7-series
+{_units(results, "xc7")}
+## ECP5
+{_units(results, "ecp5")}"""
+
+
+def write(results: Mapping[str, Any]) -> None:
+    """Write ``docs/area.md``."""
+    PAGE.write_text(page(results), encoding="ascii")

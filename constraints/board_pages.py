@@ -1,0 +1,158 @@
+"""What the pages of boards say of their machines: ``python -m constraints.board_pages --write``.
+
+The rest of ``docs/boards`` is written by hand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from hw.machine import line_of, pass_clocks
+from hw.parameters import Multiplier
+from hw.serial_frames import BAUD
+
+from .area import chip_of
+from .boards import BOARDS, Board, Flow
+from .memory import blocks
+from .vivado import APERTURES, settings
+
+COMMAND = "python -m constraints.board_pages"
+
+PAGES = Path(__file__).parents[1] / "docs" / "boards"
+
+BEGIN, END = f"<!-- Written by `{COMMAND} --write`. -->\n", "<!-- Until here. -->\n"
+
+
+def sweep(board: Board) -> tuple[int, float]:
+    """Clocks of a sweep of the largest problem, by formula, and a state's share of them."""
+    machine = board.machine
+    clocks = pass_clocks(machine, machine.grid, machine.states)
+    return clocks, clocks / (machine.grid * machine.states)
+
+
+def _time(clocks: float, board: Board) -> str:
+    return f"{1e3 * clocks / board.machine.clock_hz:,.3g} ms"
+
+
+def _sizes(board: Board) -> str:
+    return f"{board.machine.grid:,} x {board.machine.states}"
+
+
+def _line(board: Board) -> str:
+    machine = board.machine
+    stages = f"the search's {machine.stages} stages"
+    count = len(line_of(machine).stages)
+    if not machine.folded:
+        return f"{stages}, each in hardware of its own"
+    return f"{count} physical {'stage serves' if count == 1 else 'stages serve'} {stages} in turn"
+
+
+def _reached(board: Board) -> str:
+    if board.flow is Flow.ECP5:
+        return f"a serial line of {BAUD:,} bits a second"
+    return f"AXI4-Lite for registers, AXI4 of {board.machine.bus_bits} bits for tables"
+
+
+def _rows(rows: list[tuple[str, ...]]) -> str:
+    return "".join("| " + " | ".join(row) + " |\n" for row in rows)
+
+
+def _share(used: int, there: int) -> str:
+    return f"{used:,} of {there:,} ({used / there:.0%})"
+
+
+def machine_table(board: Board) -> str:
+    """The machine of a board, as a table in Markdown."""
+    machine = board.machine
+    clocks, share = sweep(board)
+    found = blocks(machine)
+    rows: list[tuple[str, ...]] = [
+        ("the machine", ""),
+        ("---", "---"),
+        ("chip", f"`{board.part}`"),
+        ("largest problem", f"{_sizes(board)} (`N_k x N_z`); smaller ones run in it as they are"),
+        ("numbers", "64-bit fixed point: the bits of every other device"),
+        ("line", f"{_line(board)}; {found.evaluators} evaluator{'s' if found.evaluators > 1 else ''}"),
+        ("clock", f"{machine.clock_hz:,} Hz, which register `CLOCK_HZ` reports"),
+        ("reached by", _reached(board)),
+        ("a sweep of the largest problem", f"{clocks:,} clocks, {share:.2f} a state, by `hw.machine.pass_clocks`"),
+        ("so if timing closes at that clock", f"{_time(clocks, board)} a sweep: modelled, not measured"),
+    ]
+    if board.flow in APERTURES:
+        places = settings(board, "")
+        rows.append(("byte addresses", f"registers `{places['registers_at']}`, tables `{places['tables_at']}`"))
+    if machine.multiplier is not Multiplier.MULT18X18D:
+        chip = chip_of(board)
+        rows += [
+            ("multipliers", f"{_share(found.dsp, chip.dsp)} DSPs"),
+            ("memory", f"{_share(found.bram, chip.bram18 // 2)} RAMB36"),
+        ]
+        if chip.uram:
+            rows[-1] = (rows[-1][0], f"{rows[-1][1]}, {_share(found.uram, chip.uram)} UltraRAM")
+        rows.append(("both", "by arithmetic, `constraints/memory.py`, before anything is placed"))
+    return _rows(rows)
+
+
+def boards_table() -> str:
+    """All boards, as a table in Markdown."""
+    rows: list[tuple[str, ...]] = [
+        ("board", "chip", "`N_k x N_z`", "evaluators", "clock", "clocks a state", "a sweep, modelled", "`device=`"),
+        ("---",) * 8,
+    ]
+    for board in BOARDS.values():
+        clocks, share = sweep(board)
+        device = {Flow.ZYNQ: "pynq", Flow.MPSOC: "pynq", Flow.F2: "f2", Flow.ECP5: "serial", Flow.XDMA: ""}[board.flow]
+        rows.append(
+            (
+                f"[{board.title}]({board.name}.md)",
+                f"`{board.part}`",
+                _sizes(board),
+                str(blocks(board.machine).evaluators),
+                f"{board.machine.clock_hz / 1e6:.7g} MHz",
+                f"{share:.2f}",
+                _time(clocks, board),
+                f"`{device}`" if device else "none yet",
+            )
+        )
+    return _rows(rows)
+
+
+def page(name: str, text: str) -> str:
+    """A page with its table as it should be; ``name`` is a board's, or ``index``.
+
+    Raises
+    ------
+    ValueError
+        The page has no place for it.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"page of '{name}' has no lines '{BEGIN.strip()}' and '{END.strip()}'")
+    table = boards_table() if name == "index" else machine_table(BOARDS[name])
+    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Print the table of all boards, or bring the pages up to date."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--write", action="store_true", help="bring docs/boards up to date instead of printing")
+    if not parser.parse_args(argv).write:
+        print(boards_table(), end="")
+        return 0
+    written = {}
+    for name in ("index", *BOARDS):
+        path = PAGES / f"{name}.md"
+        try:
+            written[path] = page(name, path.read_text(encoding="ascii"))
+        except (OSError, ValueError) as error:
+            parser.exit(1, f"board_pages: {error}\n")
+    for path, text in written.items():
+        path.write_text(text, encoding="ascii")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
