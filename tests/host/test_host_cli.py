@@ -99,7 +99,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
         (["--plot", "no/such/a.png"], "plot 'no/such/a.png' is in a directory that does not exist"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
-        (["--option", "slot=1"], "device 'model' has no option 'slot': it takes fold, evaluators"),
+        (["--option", "slot=1"], "device 'model' has no option 'slot': it takes none"),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
         (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
         (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
