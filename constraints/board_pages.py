@@ -13,6 +13,7 @@ from hw.machine import line_of, pass_clocks
 from hw.parameters import Multiplier
 from hw.serial_frames import BAUD
 
+from . import ecp5
 from .area import chip_of
 from .boards import BOARDS, Board, Flow
 from .memory import blocks
@@ -21,6 +22,13 @@ from .vivado import APERTURES, settings
 COMMAND = "python -m constraints.board_pages"
 
 PAGES = Path(__file__).parents[1] / "docs" / "boards"
+
+_PARTS = {
+    "TRELLIS_COMB": "LUTs",
+    "TRELLIS_FF": "flip-flops",
+    "MULT18X18D": "multipliers",
+    "DP16KD": "RAM blocks of 18 kbit",
+}
 
 BEGIN, END = f"<!-- Written by `{COMMAND} --write`. -->\n", "<!-- Until here. -->\n"
 
@@ -92,6 +100,16 @@ def machine_table(board: Board) -> str:
         if chip.uram:
             rows[-1] = (rows[-1][0], f"{rows[-1][1]}, {_share(found.uram, chip.uram)} UltraRAM")
         rows.append(("both", "by arithmetic, `constraints/memory.py`, before anything is placed"))
+    if board.flow is Flow.ECP5:
+        report = ecp5.kept(board.name)
+        rows += [
+            (
+                "greatest clock",
+                f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: what is asked for is met",
+            ),
+            *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
+            ("these", f"from place and route of build `{report.build_hash}`"),
+        ]
     return _rows(rows)
 
 

