@@ -145,7 +145,7 @@ BOARDS: dict[str, Board] = {
             "LFE5UM5G-85F-8BG381",
             Flow.ECP5,
             MachineParameters(
-                grid=2048, states=4, clock_hz=72_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
+                grid=2048, states=4, clock_hz=84_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
             ),
             sources=("amaranth_boards.ecp5_5g_evn",),
         ),
