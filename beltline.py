@@ -9,7 +9,8 @@ from host import __version__
 from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
 from host.euler import euler_errors, euler_report
-from host.markov import tauchen
+from host.grids import grid_log, grid_polynomial, grid_uniform
+from host.markov import rouwenhorst, tauchen
 from host.models import rbc
 from host.problem import Problem
 from host.result import Result, load
@@ -30,11 +31,15 @@ __all__ = [
     "__version__",
     "euler_errors",
     "euler_report",
+    "grid_log",
+    "grid_polynomial",
+    "grid_uniform",
     "impulse_response",
     "load",
     "moments",
     "open",
     "rbc",
+    "rouwenhorst",
     "simulate",
     "solve",
     "stationary_distribution",
