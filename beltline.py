@@ -11,6 +11,7 @@ from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceT
 from host.euler import euler_errors, euler_report
 from host.grids import grid_log, grid_polynomial, grid_uniform
 from host.markov import rouwenhorst, tauchen
+from host.model import Model
 from host.models import rbc
 from host.problem import Problem
 from host.result import Result, load
@@ -24,6 +25,7 @@ __all__ = [
     "DeviceInUseError",
     "DeviceLostError",
     "DeviceTimeoutError",
+    "Model",
     "Problem",
     "ProblemError",
     "Result",

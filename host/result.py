@@ -123,6 +123,19 @@ class Result:
         values: NDArray[np.float64] = self.problem.grid[self.policy]
         return values
 
+    def variables(self) -> dict[str, NDArray[np.float64]]:
+        """Return the tables of a period by economic name, each of the shape of ``value``.
+
+        ``consumption``, and ``output`` and ``investment`` where the problem knows its output; the asset and the shock
+        by their own names (``capital``, ``productivity``), and ``next_`` and the asset's name for the choice. What has
+        no choice is nan.
+        """
+        from host.simulation import variables
+
+        tables = variables(self) | {f"next_{self.problem.asset_name}": self.policy_values}
+        chosen = self.policy >= 0
+        return tables if chosen.all() else {name: np.where(chosen, table, np.nan) for name, table in tables.items()}
+
     def __str__(self) -> str:
         problem = self.problem
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"

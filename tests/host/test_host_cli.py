@@ -90,7 +90,10 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--tol", "0"], "tol must be a number above 0, not 0.0"),
         (["--tol", "1e-18"], "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits"),
         (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
-        (["--device", "board"], "device must be one of 'model', 'rtl', 'pynq', 'f2', 'cpu', 'gpu', not 'board'"),
+        (
+            ["--device", "board"],
+            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 'board'",
+        ),
         (["--out", "a.txt"], "out must end in .npz or .nc, not 'a.txt'"),
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
         (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
@@ -102,7 +105,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
         (["--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
-        (["aiyagari"], "model must be one of 'rbc', not 'aiyagari'"),
+        (["huggett"], "model must be one of 'rbc', "),
     ],
 )
 def test_refused_before_any_work(
@@ -331,7 +334,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "model, rtl, pynq, f2, cpu, gpu (default model)",
+        "model, rtl, pynq, f2, serial, cpu, gpu (default model)",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text
