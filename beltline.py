@@ -10,6 +10,7 @@ from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
 from host.euler import euler_errors, euler_report
 from host.grids import grid_log, grid_polynomial, grid_uniform
+from host.life_cycle import life_cycle, life_paths
 from host.markov import rouwenhorst, tauchen
 from host.model import Model
 from host.models import rbc
@@ -37,6 +38,8 @@ __all__ = [
     "grid_polynomial",
     "grid_uniform",
     "impulse_response",
+    "life_cycle",
+    "life_paths",
     "load",
     "moments",
     "open",

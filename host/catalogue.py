@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from host.checks import ProblemError
+from host.life_cycle import life_cycle
 from host.model import Model
 from host.models import rbc
 from host.problem import Problem
@@ -49,6 +50,21 @@ MODELS: dict[str, Entry] = {
             "delta": "depreciation a quarter, 0 to 1",
             "rho": "persistence of log productivity, between -1 and 1",
             "sigma": "standard deviation of its shock a quarter",
+        },
+    ),
+    "life-cycle": Entry(
+        life_cycle,
+        "a life of finitely many ages",
+        {
+            "grid": "grid points of assets",
+            "states": "productivity states",
+            "ages": "ages, from 1",
+            "beta": "discount factor from age to age",
+            "eta": "relative risk aversion",
+            "interest": "of assets from age to age, above -1",
+            "wage": "of a unit of productivity, above 0",
+            "rho": "persistence of log productivity",
+            "sigma": "standard deviation of its shock",
         },
     ),
 }

@@ -24,7 +24,7 @@ from host.devices import DEVICES, REFERENCES, DeviceError, DeviceLostError, Devi
 from host.files import check_target
 from host.inventory import inventory, table
 from host.model import Model
-from host.plot import SUFFIXES, check_kind, check_plot
+from host.plot import KINDS, SUFFIXES, check_kind, check_plot
 from host.result import SUFFIXES as FILES
 from host.result import check_out, load
 from host.solve import solve
@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE.png",
         help=f"draw value and policy to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
     )
+    output.add_argument("--kind", metavar="NAME", help="what --plot draws, as for `beltline plot`")
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
     drawing = commands.add_parser(
         "plot",
@@ -110,10 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     drawing.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
     drawing.add_argument(
         "--kind",
-        default="policy",
         metavar="NAME",
         help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
-        "response to a step of the exogenous state (default %(default)s)",
+        "response to a step of the exogenous state; ages and life, of a life cycle (default policy); and of an economy "
+        "what its page of the documentation names",
     )
     drawing.add_argument(
         "--out",
@@ -215,11 +216,16 @@ def _bench(given: argparse.Namespace) -> int:
     return 0 if all(row["agrees"] for row in result["rows"]) else 1
 
 
+def _kind(given: argparse.Namespace) -> tuple[str, ...]:
+    """The kind of figure, if one was named."""
+    return () if given.kind is None else (given.kind,)
+
+
 def _plot(given: argparse.Namespace) -> int:
-    check_kind(given.kind)
     out = given.out
     if out is None:
-        out = given.file.with_name(given.file.stem + ("" if given.kind == "policy" else f"-{given.kind}") + ".png")
+        ending = "" if given.kind in (None, "policy") else f"-{given.kind}"
+        out = given.file.with_name(f"{given.file.stem}{ending}.png")
         if out.exists():
             raise ProblemError(f"{str(out)!r} exists already; name it with --out to replace it")
     check_plot(out)
@@ -227,7 +233,7 @@ def _plot(given: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         # Said below, in one sentence and with the file's name.
         warnings.simplefilter("ignore")
-        result.plot(out, given.kind)
+        result.plot(out, *_kind(given))
     if not given.quiet:
         print(out)
     if not result.success:
@@ -245,6 +251,8 @@ def _solve(given: argparse.Namespace) -> int:
     problem = made(given.model, {name: value for name, value in asked.items() if value is not None})
     if given.out is not None and isinstance(problem, Model):
         check_target("out", given.out, problem.suffixes)
+    if given.kind is not None:
+        check_kind(given.kind, (isinstance(problem, Model) and problem.kinds) or tuple(KINDS))
     result = solve(
         problem,
         tol=given.tol,
@@ -259,9 +267,9 @@ def _solve(given: argparse.Namespace) -> int:
     )
     if not given.quiet:
         print(result)
-    for path, write in ((given.out, result.save), (given.plot, result.plot)):
+    for path, write, more in ((given.out, result.save, ()), (given.plot, result.plot, _kind(given))):
         if path is not None:
-            write(path)
+            write(path, *more)
             if not given.quiet:
                 print(f"  {'written':<14}{path}")
     if not result.success:

@@ -49,6 +49,9 @@ class Model(ABC):
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     """File types that its solution is saved as."""
 
+    kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of figures of its solution, the first being the usual one; none: those of a :class:`Result`."""
+
     @abstractmethod
     def problem(self) -> Problem:
         """Return the tables ``{X, W, Q, V0, beta, eta, horizon}`` of these parameters.

@@ -230,7 +230,8 @@ class Result:
         path
         kind
             ``"policy"``: value and policy. ``"euler"``: Euler equation errors on the grid. ``"distribution"``: the
-            stationary distribution of the asset. ``"irf"``: the response to a step of the exogenous state.
+            stationary distribution of the asset. ``"irf"``: the response to a step of the exogenous state. With a
+            horizon, ``"ages"``: value and choice by age, and ``"life"``: simulated lives.
 
         Raises
         ------
