@@ -6,10 +6,12 @@
 """
 
 from host import __version__
+from host.aiyagari import aiyagari
 from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
 from host.euler import euler_errors, euler_report
 from host.grids import grid_log, grid_polynomial, grid_uniform
+from host.inequality import gini, lorenz
 from host.life_cycle import life_cycle, life_paths
 from host.markov import rouwenhorst, tauchen
 from host.model import Model
@@ -32,8 +34,10 @@ __all__ = [
     "Result",
     "Session",
     "__version__",
+    "aiyagari",
     "euler_errors",
     "euler_report",
+    "gini",
     "grid_log",
     "grid_polynomial",
     "grid_uniform",
@@ -41,6 +45,7 @@ __all__ = [
     "life_cycle",
     "life_paths",
     "load",
+    "lorenz",
     "moments",
     "open",
     "rbc",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from host.aiyagari import aiyagari
 from host.checks import ProblemError
 from host.life_cycle import life_cycle
 from host.model import Model
@@ -65,6 +66,21 @@ MODELS: dict[str, Entry] = {
             "wage": "of a unit of productivity, above 0",
             "rho": "persistence of log productivity",
             "sigma": "standard deviation of its shock",
+        },
+    ),
+    "aiyagari": Entry(
+        aiyagari,
+        "saving against uncertain labour, with an interest rate that clears the market",
+        {
+            "grid": "grid points of assets",
+            "states": "labour states",
+            "beta": "discount factor a year",
+            "eta": "relative risk aversion",
+            "alpha": "capital's share of output",
+            "delta": "depreciation a year",
+            "rho": "persistence of log labour",
+            "sigma": "its standard deviation, unconditional",
+            "high": "highest assets",
         },
     ),
 }

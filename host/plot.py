@@ -84,7 +84,18 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     check_kind(kind)
     check_plot(path)
     # Before a window opens: these may refuse.
-    draw = KINDS[kind](result)
+    return drawn(KINDS[kind](result), path)
+
+
+def drawn(draw: Draw, path: str | os.PathLike[str] | None) -> Figure:
+    """Return a figure that ``draw`` has drawn on, and write it if a ``path`` is given.
+
+    Raises
+    ------
+    ProblemError
+        As :func:`check_plot`.
+    """
+    check_plot(path)
     from matplotlib.figure import Figure
 
     if path is None:

@@ -328,8 +328,8 @@ def restored(path: str, about: str, arrays: Mapping[str, Any]) -> Result:
     return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, method=method, **plain)
 
 
-def load(path: str | os.PathLike[str]) -> Result:
-    """Return the :class:`Result` that :meth:`Result.save` wrote to ``path``.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return what :meth:`Result.save` wrote to ``path``: the :class:`Result`, or the economy of a model that is more.
 
     Raises
     ------
@@ -352,6 +352,10 @@ def load(path: str | os.PathLike[str]) -> Result:
         if suffix == NETCDF:
             return restored(name, *read(Path(path)))
         with np.load(path, allow_pickle=False) as file:
+            if "economy" in file:
+                from host.aiyagari import read as read_economy
+
+                return read_economy(name, json.loads(str(file["economy"]))["aiyagari"], file)
             return restored(name, str(file["about"]), file)
     except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ProblemError):
