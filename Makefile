@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup sim sim-full test bench bitstream docs lint format clean
+.PHONY: help check setup sim sim-full test bench models bitstream docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: $(READY) ## Run every test but the long ones
 bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
 	@mkdir -p build/bench
 	$(RUN) beltline.py bench --out build/bench
+
+models: $(READY) ## Print the tables of the models' pages: minutes
+	$(RUN) -m host.model_tables
 
 bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5 or ulx3s, into build/bitstreams: half an hour
 	$(RUN) -m constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)

@@ -305,6 +305,13 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
                     high = rate
                 if low > -model.delta and high < top:
                     break
+                if gap > 0 and top - rate < 1e-5:
+                    last = self._steps[-1]
+                    problem = (
+                        f"Just below 1/beta - 1 households hold {last.supply:.4g}, and firms rent {last.demand:.4g}: "
+                        f"the grid ends too early, so raise high."
+                    )
+                    break
                 rate = low + 0.6 * (top - low) if gap > 0 else rate - max(0.01, 2 * (top - rate))
                 if rate <= -model.delta:
                     rate = (high - model.delta) / 2

@@ -87,11 +87,22 @@ def test_an_open_session_is_used_and_left_open() -> None:
 
 
 def test_households_that_would_leave_the_grid_are_counted() -> None:
-    narrow = bl.solve(bl.aiyagari(**{**SMALL, "grid": 150, "high": 6.5}), tol=1e-6, device="cpu", progress=False)
+    narrow = bl.solve(bl.aiyagari(**{**SMALL, "grid": 150, "high": 9.0}), tol=1e-6, device="cpu", progress=False)
     at = narrow.household.policy == 149
     assert narrow.at_top == pytest.approx(float(narrow.distribution[at].sum()), rel=1e-12)
     assert narrow.at_top > 1e-6
     assert abs(narrow.distribution.sum() - 1) < 1e-12
+
+
+def test_a_grid_that_ends_too_early_is_said_to() -> None:
+    short = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100, "high": 3.0}), tol=1e-6, device="cpu", progress=False)
+    assert not short.success
+    assert re.fullmatch(
+        r"Just below 1/beta - 1 households hold [\d.]+, and firms rent [\d.]+: "
+        r"the grid ends too early, so raise high\.",
+        short.message,
+    )
+    assert "not solved: Just below" in str(short)
 
 
 def test_more_risk_means_more_capital_and_a_lower_rate() -> None:
