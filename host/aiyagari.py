@@ -262,7 +262,8 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
         mass = self._mass
         if mass is None:
             mass = np.zeros(household.value.shape)
-            mass[int(np.searchsorted(problem.grid, model.capital(interest)))] = chain_distribution(problem.transition)
+            middle = min(int(np.searchsorted(problem.grid, model.capital(interest))), problem.points - 1)
+            mass[middle] = chain_distribution(problem.transition)
         mass, moves = _carry(mass.copy(), household.policy, problem.transition, MASS_MOVES, PERIODS)
         self._mass = mass
         if moves > MASS_MOVES:
