@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup sim sim-full test bench area vivado bitstream docs lint format clean
+.PHONY: help check setup sim sim-full test bench models area vivado bitstream docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or
 
 area: $(READY) ## Measure what is not current of docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
 	$(RUN) -m constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
+
+models: $(READY) ## Print the tables of the models' pages: minutes
+	$(RUN) -m host.model_tables
 
 bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5 or ulx3s, into build/bitstreams: half an hour
 	$(RUN) -m constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)

@@ -6,10 +6,15 @@
 """
 
 from host import __version__
+from host.aiyagari import aiyagari
 from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
 from host.euler import euler_errors, euler_report
-from host.markov import tauchen
+from host.grids import grid_log, grid_polynomial, grid_uniform
+from host.inequality import gini, lorenz
+from host.life_cycle import life_cycle, life_paths
+from host.markov import rouwenhorst, tauchen
+from host.model import Model
 from host.models import rbc
 from host.problem import Problem
 from host.result import Result, load
@@ -23,18 +28,28 @@ __all__ = [
     "DeviceInUseError",
     "DeviceLostError",
     "DeviceTimeoutError",
+    "Model",
     "Problem",
     "ProblemError",
     "Result",
     "Session",
     "__version__",
+    "aiyagari",
     "euler_errors",
     "euler_report",
+    "gini",
+    "grid_log",
+    "grid_polynomial",
+    "grid_uniform",
     "impulse_response",
+    "life_cycle",
+    "life_paths",
     "load",
+    "lorenz",
     "moments",
     "open",
     "rbc",
+    "rouwenhorst",
     "simulate",
     "solve",
     "stationary_distribution",

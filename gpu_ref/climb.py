@@ -32,7 +32,7 @@ RULES = {"change": 0, "span": 1, "spans": 2}
 _LIMIT, _DONE, _DOUBT, _LARGER = 0, 1, 2, 3
 """Why a batch of sweeps ended: its size; converged; a peak in doubt; ``|EV|`` beyond what ``room`` was computed for."""
 
-_WARM, _MONOTONE, _FIXED, _NONE = 0, 1, 2, 3
+_WARM, _MONOTONE, _FIXED, _NONE, _ALONE = 0, 1, 2, 3, 4
 """What a sweep does before it computes ``EV``."""
 
 _FEWEST, _MOST = 256, 4096
@@ -151,6 +151,55 @@ def _monotone_row(X: Array, W: Array, eta: float, ev: Array, value: Array, polic
 
 
 @njit(cache=True)
+def _turns(X: Array, ev: Array, low: int, high: int) -> Array:
+    """Wealth above which, at ``eta = 2``, choice ``j + 1`` is better than ``j``, up to rounding, ``low <= j < high``.
+
+    ``-1/(W - b) + EV_b > -1/(W - a) + EV_a`` is ``(W - a)(W - b) > h/(EV_b - EV_a)``, ``h = b - a``.
+    """
+    turns = np.empty(high - low)
+    for j in range(low, high):
+        step = X[j + 1] - X[j]
+        gain = max(ev[j + 2] - ev[j + 1], 1e-300)
+        turns[j - low] = (X[j] + X[j + 1]) / 2.0 + math.sqrt(step * step / 4.0 + step / gain)
+    return turns
+
+
+@njit(cache=True)
+def _alone_row(X: Array, W: Array, eta: float, ev: Array, value: Array, policy: Indexes) -> None:
+    """As :func:`_monotone_row`, for a sweep that none like it follows; the change is not measured.
+
+    At ``eta = 2`` the choices come from :func:`_turns`, which needs no comparison of objectives; where rounding has
+    put one beside the peak, :func:`climb` mends it.
+    """
+    if eta != 2.0 or W.size < 16:
+        _monotone_row(X, W, eta, ev, value, policy)
+        return
+    last = X.size - 1
+    p = bisect(X, W[0], eta, ev)
+    low = p
+    turns = _turns(X, ev, low, max(low, bisect(X, W[W.size - 1], eta, ev)))
+    high = low + turns.size
+    for i in range(W.size):
+        while p < high and W[i] > turns[p - low]:
+            p += 1
+        policy[i] = p
+    for i in range(W.size):
+        p = policy[i]
+        wealth = W[i]
+        c = wealth - X[p]
+        best = -1.0 / c + ev[p + 1]
+        right = wealth - X[min(p + 1, last)]
+        left = wealth - X[max(p - 1, 0)]
+        up = p < last and right > 0.0 and -1.0 / right + ev[p + 2] > best
+        down = p > 0 and not best > -1.0 / left + ev[p]
+        if up or down or not c > 0.0 or best == -np.inf:
+            q, _, at, _ = climb(X, wealth, eta, ev, p)
+            best = at + ev[q + 1]
+            policy[i] = q if best > -np.inf else -1
+        value[i] = best
+
+
+@njit(cache=True)
 def _fixed_row(ev: Array, value: Array, policy: Indexes, here: Array) -> None:
     for i in range(value.size):
         value[i] = here[i] + ev[policy[i] + 1]
@@ -245,6 +294,8 @@ def _chunk(
             )
         elif kind == _MONOTONE:
             low[s], high[s] = _monotone_row(X, W[s, begin:end], eta, ev[s], value[s, begin:end], policy[s, begin:end])
+        elif kind == _ALONE:
+            _alone_row(X, W[s, begin:end], eta, ev[s], value[s, begin:end], policy[s, begin:end])
         elif kind == _FIXED:
             _fixed_row(ev[s], value[s, begin:end], policy[s, begin:end], kept[1, s, begin:end])
     return _expect(Q, beta, value, ahead, inverse, room, least, largest, begin, end)
@@ -373,6 +424,89 @@ def _serial(
         if code != _LIMIT:
             return done + 1, code, h
     return limit, _LIMIT, h
+
+
+@njit(parallel=True, cache=True)
+def _parallel_ages(
+    X: Array,
+    W: Array,
+    Q: Array,
+    beta: float,
+    eta: float,
+    last: int,
+    value: Array,
+    both: Array,
+    now: int,
+    policy: Indexes,
+    kept: Array,
+    inverse: Array,
+    room: Array,
+    least: Array,
+    chunk: int,
+    largest: float,
+    values: Array,
+    policies: Indexes,
+) -> tuple[int, int]:
+    grid = X.size
+    chunks = (grid + chunk - 1) // chunk
+    unused = np.zeros((2, chunks, W.shape[0]))
+    codes = np.zeros(chunks, np.int64)
+    for done in range(last + 1):
+        ev = both[(now + done) % 2]
+        ahead = both[(now + done + 1) % 2]
+        for c in prange(chunks):
+            begin = c * chunk
+            end = min(begin + chunk, grid)
+            codes[c] = _chunk(
+                _ALONE, X, W, Q, beta, eta, value, ev, ahead, policy, kept, inverse, room, least[c], largest, begin,
+                end, unused[0, c], unused[1, c],
+            )  # fmt: skip
+            _transposed(value, policy, values[last - done], policies[last - done], begin, end)
+        if (codes == _DOUBT).any() or not _seams(ahead, inverse, room, chunk):
+            return done + 1, _DOUBT
+        if codes.any():
+            return done + 1, _LARGER
+    return last + 1, _LIMIT
+
+
+@njit(cache=True)
+def _serial_ages(
+    X: Array,
+    W: Array,
+    Q: Array,
+    beta: float,
+    eta: float,
+    last: int,
+    value: Array,
+    both: Array,
+    now: int,
+    policy: Indexes,
+    kept: Array,
+    inverse: Array,
+    room: Array,
+    least: Array,
+    largest: float,
+    values: Array,
+    policies: Indexes,
+) -> tuple[int, int]:
+    unused = np.zeros((2, W.shape[0]))
+    for done in range(last + 1):
+        code = _chunk(
+            _ALONE, X, W, Q, beta, eta, value, both[(now + done) % 2], both[(now + done + 1) % 2], policy, kept,
+            inverse, room, least[0], largest, 0, X.size, unused[0], unused[1],
+        )  # fmt: skip
+        _transposed(value, policy, values[last - done], policies[last - done], 0, X.size)
+        if code:
+            return done + 1, code
+    return last + 1, _LIMIT
+
+
+@njit(cache=True)
+def _transposed(value: Array, policy: Indexes, values: Array, policies: Indexes, begin: int, end: int) -> None:
+    for i in range(begin, end):
+        for s in range(value.shape[0]):
+            values[i, s] = value[s, i]
+            policies[i, s] = policy[s, i]
 
 
 @njit(parallel=True, cache=True)
@@ -515,6 +649,37 @@ class Climber:
             self.sweeps += count
             self._doubt = code == _DOUBT
             if code == _LARGER:
+                self._grow()
+                self._now = 1 - self._now
+                self._look_ahead()
+
+    def ages(self, values: Array, policies: Indexes) -> None:
+        """One sweep an age, from the last to the first, into ``values`` and ``policies``, ``(T, N_k, N_z)``.
+
+        As :meth:`sweep`, an age whose peaks are in doubt takes the exact search.
+        """
+        left = values.shape[0]
+        while left:
+            if self._doubt:
+                self._exact("change")
+                left -= 1
+                values[left], policies[left] = self._value.T, self._policy.T
+                continue
+            arguments = (
+                self.X, self._W, self.Q, self.beta, self.eta, left - 1, self._value, self._both, self._now,
+                self._policy, self._kept, self._inverse, self._room, self._least,
+            )  # fmt: skip
+            if self._parallel:
+                done, code = _parallel_ages(*arguments, self._chunk, self._largest, values, policies)
+            else:
+                done, code = _serial_ages(*arguments, self._largest, values, policies)
+            self._now = (self._now + done) % 2
+            self.sweeps += done
+            self.maximising_sweeps += done
+            left -= done
+            if code == _DOUBT:
+                self._doubt = True
+            elif code == _LARGER:
                 self._grow()
                 self._now = 1 - self._now
                 self._look_ahead()

@@ -40,6 +40,9 @@ from gpu_ref.methods import Arguments, Solution, check_arguments, error_bound, s
 METHODS = ("grid", "binary", "grid+howard", "interp", "monotone", "warm", "mpi", "macqueen", "shift")
 """Those of ``gpu_ref.methods`` that run here."""
 
+AGES = ("monotone", "warm")
+"""Those that :func:`solve_ages` knows: the same search, which starts from no last policy."""
+
 BATCHED = ("grid", "binary", "grid+howard", "monotone", "warm", "macqueen", "shift")
 """Those that :func:`solve_batch` knows."""
 
@@ -585,6 +588,77 @@ def solve_batch(
     if failures:
         raise failures[0]
     return [solution for solution in results if solution is not None]
+
+
+def solve_ages(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    ages: int,
+    method: str = "warm",
+    *,
+    device: int = 0,
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.int32]], dict[str, float]]:
+    """Solve a finite horizon on a CUDA device, all ages in one launch (``cuda_ages.cu``); ``V0`` follows the last age.
+
+    Returns ``value`` and ``policy``, ``(ages, N_k, N_z)``, the first age first, and the seconds by part. Where single
+    peaks are in doubt at some age, all ages are solved once more by divide and conquer. ``method`` is one of
+    :data:`AGES`; other arguments and errors as of :func:`solve`.
+    """
+    arguments = check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, method, {})
+    points, states = arguments.W.shape
+    _check_method(method, AGES, states)
+    cupy = _ready()
+    with cupy.cuda.Device(device):
+        span = math.ceil(points / min(_processors(cupy), points))
+        blocks = math.ceil(points / span)
+        shared = 8 * ((states * states + 1) // 2 * 2 + span * states)
+        if shared > _room():
+            raise ValueError(
+                f"a CUDA device solves ages of at most {_room() // 8 * blocks} states, not {points * states}"
+            )
+        threads = min(512, 32 * math.ceil(span * states / 32))
+        kernel = _ages_kernel(device, _kind([eta]), states, threads)
+        _pieces(device, _kind([eta]))
+        _refuse(cupy, memory(points, states) + 12 * ages * points * states)
+        clock = _Clock(cupy)
+        clock.restart()
+        tables = _Tables(cupy, [arguments], Layout(threads, 1, blocks, 1, 1, span), previous=False, near=True)
+        expectations = cupy.empty((2, states, points))
+        values = cupy.empty((ages, points, states))
+        policies = cupy.empty((ages, points, states), dtype=np.int32)
+        clock.lap("allocate")
+        tables.load()
+        clock.lap("load")
+        sizes = np.int32(points), np.int32(span), np.int32(blocks), np.int32(ages)
+        kernel(
+            (blocks,),
+            (threads,),
+            (tables.rows, *sizes, tables.words, expectations, values, policies),
+            shared_mem=shared,
+        )
+        if tables.outcome.get()[0, 3]:
+            exact = _Exact(cupy, arguments, tables.X[0], tables.W[0], tables.Q[0])
+            following = tables.V0[0]
+            for age in range(ages - 1, -1, -1):
+                values[age], policies[age] = exact.maximise(following)
+                following = values[age]
+        clock.lap("solve")
+        found = _fetch(values), _fetch(policies)
+        clock.lap("read")
+    return *found, clock.seconds
+
+
+@functools.cache
+def _ages_kernel(device: int, eta: int, states: int, threads: int) -> Any:
+    with _compiling:
+        module = _module("cuda_ages.cu", cooperative=True, ETA=eta, NZ=states, THREADS=threads)
+        kernel = module.get_function("ages")
+    kernel.max_dynamic_shared_size_bytes = _room()
+    return kernel
 
 
 def _check_method(method: str, known: Sequence[str], states: int) -> None:

@@ -10,6 +10,8 @@ struct Problem {
     double beta, eta, epsilon;
 };
 
+typedef unsigned long long u64;
+
 #define INFINITE __longlong_as_double(0x7ff0000000000000LL)
 
 __device__ __noinline__ double power_utility(double c, double eta) { return pow(c, 1.0 - eta) / (1.0 - eta); }
@@ -33,3 +35,55 @@ __device__ __forceinline__ double largest_of_warp(double v) {
     for (int lane = 16; lane; lane /= 2) v = fmax(v, __shfl_xor_sync(0xffffffffu, v, lane));
     return v;
 }
+
+// `future` points at the expectation of choice 0.
+__device__ __forceinline__ bool rises(const double* X, const double* future, double wealth, double eta, int i) {
+    const double x = __ldg(X + i + 1);
+    if (!(x < wealth)) return false;
+    return utility(wealth - x, eta) + future[i + 1] > utility(wealth - __ldg(X + i), eta) + future[i];
+}
+
+// Barrier of a team. Two words in turn: a block cannot reach a word again before every block has left it, because all of
+// them pass the other word in between. The low half of a word counts arrivals, the high half arrivals with a vote.
+struct Team {
+    u64* words;
+    unsigned blocks, met;
+    unsigned votes[2];
+};
+
+__device__ __forceinline__ bool arrive(Team& team, bool vote) {
+    const int any = __syncthreads_or(vote);
+    if (team.blocks > 1 && threadIdx.x == 0) {
+        u64* const word = team.words + 16 * (team.met & 1);
+        const u64 one = 1 + ((u64)(any != 0) << 32);
+        asm volatile("red.release.gpu.global.add.u64 [%0], %1;" ::"l"(word), "l"(one) : "memory");
+    }
+    return any;
+}
+
+// `any` is what `arrive` returned. Between the two, a thread may do what no other waits for.
+__device__ __forceinline__ bool wait(Team& team, bool any) {
+    if (team.blocks > 1) {
+        const unsigned turn = team.met & 1;
+        int other = 0;
+        if (threadIdx.x == 0) {
+            u64* const word = team.words + 16 * turn;
+            const unsigned wanted = (team.met / 2 + 1) * team.blocks;
+            u64 now;
+            do {
+                asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(word) : "memory");
+            } while ((unsigned)now != wanted);
+            const unsigned votes = (unsigned)(now >> 32);
+            other = votes != (turn ? team.votes[1] : team.votes[0]);
+            if (turn)
+                team.votes[1] = votes;
+            else
+                team.votes[0] = votes;
+        }
+        any = __syncthreads_or(other);
+    }
+    team.met++;
+    return any;
+}
+
+__device__ __forceinline__ bool meet(Team& team, bool vote) { return wait(team, arrive(team, vote)); }

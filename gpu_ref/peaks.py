@@ -44,7 +44,8 @@ def _room(X: Array, top: Array, eta: float, largest: float, room: Array) -> None
                 continue
             c = top[s] - X[j]
             utility = abs(crra(c, eta))
-            bend = eta * math.pow(c, -eta - 1.0)
+            # The product is faster than a power, and no less exact than is allowed for.
+            bend = 2.0 / (c * c * c) if eta == 2.0 else eta * math.pow(c, -eta - 1.0)
             error = DOUBLE * ((abs(1.0 - eta) + 8.0) * (utility + (1.0 if eta == 1.0 else 0.0)) + 2.0 * largest)
             room[s, j] = CURVATURE * bend * (below + above) / 2.0 - 2.0 * error * (1.0 / below + 1.0 / above)
 

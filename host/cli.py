@@ -18,18 +18,19 @@ from typing import Any, NoReturn
 from gpu_ref.methods import METHODS
 from host import __version__
 from host.bench import BUDGET, GRIDS, bench, markdown
+from host.catalogue import MODELS, made, parameters
 from host.checks import ProblemError
 from host.devices import DEVICES, REFERENCES, DeviceError, DeviceLostError, DeviceTimeoutError
+from host.files import check_target
 from host.inventory import inventory, table
-from host.models import rbc
-from host.plot import SUFFIXES, check_kind, check_plot
+from host.model import Model
+from host.plot import KINDS, SUFFIXES, check_kind, check_plot
 from host.result import SUFFIXES as FILES
 from host.result import check_out, load
 from host.solve import solve
 
 REFUSED = 2
 INTERRUPTED = 130
-MODELS = {"rbc": rbc}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -49,20 +50,16 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     # No `choices`: they would blame the value of a mistyped option for being no model.
-    solving.add_argument("model", nargs="?", default="rbc", help="rbc, the real business cycle (the default)")
+    default = next(iter(MODELS))
+    known = "; ".join(f"{name}, {entry.about}{' (the default)' * (name == default)}" for name, entry in MODELS.items())
+    solving.add_argument("model", nargs="?", default=default, help=known)
 
     def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:
         group.add_argument(flag, type=kind, default=default, metavar="N" if kind is int else "X", help=text)
 
     model = solving.add_argument_group("model")
-    option(model, "--grid", int, 65_536, "grid points of capital, up to 65536 (default %(default)s)")
-    option(model, "--states", int, 4, "productivity states, 1 to 16 (default %(default)s)")
-    option(model, "--beta", float, 0.984, "discount factor a quarter, between 0 and 1 (default %(default)s)")
-    option(model, "--eta", float, 2.0, "relative risk aversion, above 0 up to 16; 1 is log (default %(default)s)")
-    option(model, "--alpha", float, 0.35, "capital's share of output, between 0 and 1 (default %(default)s)")
-    option(model, "--delta", float, 0.01, "depreciation a quarter, 0 to 1 (default %(default)s)")
-    option(model, "--rho", float, 0.95, "persistence of log productivity, between -1 and 1 (default %(default)s)")
-    option(model, "--sigma", float, 0.005, "standard deviation of its shock a quarter (default %(default)s)")
+    for name, (kind, text) in parameters().items():
+        model.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "X", help=text)
     run = solving.add_argument_group("solution")
     option(run, "--tol", float, 1e-10, "stop when no value changes by this much, in utility (default %(default)s)")
     option(run, "--max-sweeps", int, 10_000, "stop after this many sweeps in any case (default %(default)s)")
@@ -101,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE.png",
         help=f"draw value and policy to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
     )
+    output.add_argument("--kind", metavar="NAME", help="what --plot draws, as for `beltline plot`")
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
     drawing = commands.add_parser(
         "plot",
@@ -113,10 +111,10 @@ def _parser() -> argparse.ArgumentParser:
     drawing.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
     drawing.add_argument(
         "--kind",
-        default="policy",
         metavar="NAME",
         help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
-        "response to a step of the exogenous state (default %(default)s)",
+        "response to a step of the exogenous state; ages and life, of a life cycle (default policy); and of an economy "
+        "what its page of the documentation names",
     )
     drawing.add_argument(
         "--out",
@@ -218,11 +216,16 @@ def _bench(given: argparse.Namespace) -> int:
     return 0 if all(row["agrees"] for row in result["rows"]) else 1
 
 
+def _kind(given: argparse.Namespace) -> tuple[str, ...]:
+    """The kind of figure, if one was named."""
+    return () if given.kind is None else (given.kind,)
+
+
 def _plot(given: argparse.Namespace) -> int:
-    check_kind(given.kind)
     out = given.out
     if out is None:
-        out = given.file.with_name(given.file.stem + ("" if given.kind == "policy" else f"-{given.kind}") + ".png")
+        ending = "" if given.kind in (None, "policy") else f"-{given.kind}"
+        out = given.file.with_name(f"{given.file.stem}{ending}.png")
         if out.exists():
             raise ProblemError(f"{str(out)!r} exists already; name it with --out to replace it")
     check_plot(out)
@@ -230,7 +233,7 @@ def _plot(given: argparse.Namespace) -> int:
     with warnings.catch_warnings():
         # Said below, in one sentence and with the file's name.
         warnings.simplefilter("ignore")
-        result.plot(out, given.kind)
+        result.plot(out, *_kind(given))
     if not given.quiet:
         print(out)
     if not result.success:
@@ -244,10 +247,12 @@ def _solve(given: argparse.Namespace) -> int:
         check_out(given.out)
     if given.plot is not None:
         check_plot(given.plot)
-    if given.model not in MODELS:
-        raise ProblemError(f"model must be one of {', '.join(map(repr, MODELS))}, not {given.model!r}")
-    names = ("grid", "states", "beta", "eta", "alpha", "delta", "rho", "sigma")
-    problem = MODELS[given.model](**{name: getattr(given, name) for name in names})
+    asked = {name: getattr(given, name) for name in parameters()}
+    problem = made(given.model, {name: value for name, value in asked.items() if value is not None})
+    if given.out is not None and isinstance(problem, Model):
+        check_target("out", given.out, problem.suffixes)
+    if given.kind is not None:
+        check_kind(given.kind, (isinstance(problem, Model) and problem.kinds) or tuple(KINDS))
     result = solve(
         problem,
         tol=given.tol,
@@ -262,9 +267,9 @@ def _solve(given: argparse.Namespace) -> int:
     )
     if not given.quiet:
         print(result)
-    for path, write in ((given.out, result.save), (given.plot, result.plot)):
+    for path, write, more in ((given.out, result.save, ()), (given.plot, result.plot, _kind(given))):
         if path is not None:
-            write(path)
+            write(path, *more)
             if not given.quiet:
                 print(f"  {'written':<14}{path}")
     if not result.success:

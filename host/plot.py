@@ -11,6 +11,7 @@ import numpy as np
 from host.checks import ProblemError, shown
 from host.euler import euler_errors, log10_errors
 from host.files import check_target, replacing
+from host.life_cycle import life_paths
 from host.problem import Problem
 from host.simulation import impulse_response, stationary_distribution
 
@@ -63,6 +64,10 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
 
     ``"irf"``: :func:`host.simulation.impulse_response` with its defaults, in per cent of the baseline.
 
+    ``"ages"``: with a horizon, value and choice of up to ten ages against ``x``, at the middle exogenous state.
+
+    ``"life"``: with a horizon, mean and spread of the lives of :func:`host.life_cycle.life_paths`, by age.
+
     Parameters
     ----------
     result
@@ -79,7 +84,18 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     check_kind(kind)
     check_plot(path)
     # Before a window opens: these may refuse.
-    draw = KINDS[kind](result)
+    return drawn(KINDS[kind](result), path)
+
+
+def drawn(draw: Draw, path: str | os.PathLike[str] | None) -> Figure:
+    """Return a figure that ``draw`` has drawn on, and write it if a ``path`` is given.
+
+    Raises
+    ------
+    ProblemError
+        As :func:`check_plot`.
+    """
+    check_plot(path)
     from matplotlib.figure import Figure
 
     if path is None:
@@ -95,16 +111,17 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     return figure
 
 
-def check_kind(kind: str) -> None:
-    """Check that there are plots of this kind.
+def check_kind(kind: str, kinds: Sequence[str] = ()) -> None:
+    """Check that there are plots of this kind: one of ``kinds``, or of those of a result where none are given.
 
     Raises
     ------
     ProblemError
         There are not.
     """
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ProblemError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {shown(kind)}")
+    known = kinds or tuple(KINDS)
+    if not isinstance(kind, str) or kind not in known:
+        raise ProblemError(f"kind must be one of {', '.join(map(repr, known))}, not {shown(kind)}")
 
 
 def _unit(problem: Problem) -> str:
@@ -229,10 +246,61 @@ def _irf(result: Result) -> Draw:
     return draw
 
 
+def _ages(result: Result) -> Draw:
+    problem = result.problem
+    if problem.horizon is None:
+        raise ProblemError("there are no ages to draw: the horizon of this problem is infinite")
+    ages, middle = result.value.shape[0], problem.states // 2
+    drawn = np.unique(np.linspace(0, ages - 1, min(ages, 10)).round().astype(int)).tolist()
+    labels = problem.labels or [f"state {s}" for s in range(problem.states)]
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for colour, age in zip(_colours(len(drawn)), drawn, strict=True):
+            left.plot(problem.grid, result.value[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4)
+            right.plot(
+                problem.grid, result.policy_values[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4
+            )
+        right.plot(problem.grid, problem.grid, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
+        left.set_title(f"Value, {labels[middle]}")
+        left.set_ylabel("V(x, s), units of utility")
+        right.set_title(f"Policy, {labels[middle]}")
+        right.set_ylabel(f"x'{_unit(problem)}")
+        for axes in (left, right):
+            axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        _finish(figure, (left, right), right, _title(result).replace(", first of ", ", "))
+
+    return draw
+
+
+def _life(result: Result) -> Draw:
+    lives = life_paths(result)
+    wanted = [name for name in ("consumption", result.problem.asset_name) if name in lives.series]
+
+    def draw(figure: Figure) -> None:
+        ages = np.arange(1, lives.points.shape[1] + 1)
+        panels = figure.subplots(1, len(wanted), squeeze=False)[0]
+        for axes, name in zip(panels, wanted, strict=True):
+            table = lives.series[name]
+            low, high = np.quantile(table, [0.1, 0.9], axis=0)
+            axes.fill_between(ages, low, high, color="0.85", label="middle 80 %")
+            for person, line in enumerate(table[:4]):
+                axes.plot(ages, line, color="0.6", linewidth=0.8, label="four of them" if person == 0 else None)
+            axes.plot(ages, table.mean(axis=0), color="C0", linewidth=1.8, label="mean")
+            axes.set_title(name.capitalize())
+            axes.set_xlabel("age")
+            axes.set_ylabel(f"{name}{_unit(result.problem)}")
+        _finish(figure, panels, panels[-1], f"{lives.title}: {lives.points.shape[0]:,} of them")
+
+    return draw
+
+
 KINDS: dict[str, Callable[[Result], Draw]] = {
     "policy": _policy,
     "euler": _euler,
     "distribution": _distribution,
     "irf": _irf,
+    "ages": _ages,
+    "life": _life,
 }
 """What can be drawn of a result. Each computes first, and returns what draws it on a figure."""

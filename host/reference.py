@@ -22,8 +22,8 @@ from host.result import Outcome, Result
 from host.utility import utility
 from host.verify import Verification, float_rounding
 
-AGES = ("grid", "binary", "monotone", "warm")
-"""Methods that can solve ages one by one."""
+AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
+"""Methods that can solve ages one by one, by device."""
 
 
 def solve_reference(
@@ -59,9 +59,9 @@ def solve_reference(
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     if not isinstance(method, str) or method not in METHODS:
         raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
-    if problem.horizon is not None and (device != "cpu" or method not in AGES):
+    if problem.horizon is not None and method not in AGES[device]:
         raise ProblemError(
-            f"a finite horizon can be solved by the methods {', '.join(map(repr, AGES))} on device 'cpu', "
+            f"a finite horizon can be solved by the methods {', '.join(map(repr, AGES[device]))} on device {device!r}, "
             f"not by {method!r} on {device!r}"
         )
     timing: dict[str, float] = {}

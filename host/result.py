@@ -123,6 +123,19 @@ class Result:
         values: NDArray[np.float64] = self.problem.grid[self.policy]
         return values
 
+    def variables(self) -> dict[str, NDArray[np.float64]]:
+        """Return the tables of a period by economic name, each of the shape of ``value``.
+
+        ``consumption``, and ``output`` and ``investment`` where the problem knows its output; the asset and the shock
+        by their own names (``capital``, ``productivity``), and ``next_`` and the asset's name for the choice. What has
+        no choice is nan.
+        """
+        from host.simulation import variables
+
+        tables = variables(self) | {f"next_{self.problem.asset_name}": self.policy_values}
+        chosen = self.policy >= 0
+        return tables if chosen.all() else {name: np.where(chosen, table, np.nan) for name, table in tables.items()}
+
     def __str__(self) -> str:
         problem = self.problem
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"
@@ -217,7 +230,8 @@ class Result:
         path
         kind
             ``"policy"``: value and policy. ``"euler"``: Euler equation errors on the grid. ``"distribution"``: the
-            stationary distribution of the asset. ``"irf"``: the response to a step of the exogenous state.
+            stationary distribution of the asset. ``"irf"``: the response to a step of the exogenous state. With a
+            horizon, ``"ages"``: value and choice by age, and ``"life"``: simulated lives.
 
         Raises
         ------
@@ -314,8 +328,8 @@ def restored(path: str, about: str, arrays: Mapping[str, Any]) -> Result:
     return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, method=method, **plain)
 
 
-def load(path: str | os.PathLike[str]) -> Result:
-    """Return the :class:`Result` that :meth:`Result.save` wrote to ``path``.
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return what :meth:`Result.save` wrote to ``path``: the :class:`Result`, or the economy of a model that is more.
 
     Raises
     ------
@@ -338,6 +352,10 @@ def load(path: str | os.PathLike[str]) -> Result:
         if suffix == NETCDF:
             return restored(name, *read(Path(path)))
         with np.load(path, allow_pickle=False) as file:
+            if "economy" in file:
+                from host.aiyagari import read as read_economy
+
+                return read_economy(name, json.loads(str(file["economy"]))["aiyagari"], file)
             return restored(name, str(file["about"]), file)
     except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ProblemError):

@@ -117,13 +117,17 @@ def usable(result: Result, what: str, stacklevel: int = 3) -> None:
 
 
 def variables(result: Result) -> dict[str, Array]:
-    """The tables of a period by name, ``(N_k, N_z)`` each: what the module says, those that the problem knows."""
+    """The tables of a period by name, ``(N_k, N_z)`` each: what the module says, those that the problem knows.
+
+    With a horizon ``(T, N_k, N_z)``, the first age first.
+    """
     problem = result.problem
-    shape = (problem.points, problem.states)
+    shape = result.value.shape
     consumption = problem.wealth - result.policy_values
     tables = {"consumption": consumption}
     if problem.output is not None:
-        tables = {"output": problem.output, "consumption": consumption, "investment": problem.output - consumption}
+        output = np.broadcast_to(problem.output, shape)
+        tables = {"output": output, "consumption": consumption, "investment": problem.output - consumption}
     tables[problem.asset_name] = np.broadcast_to(problem.grid[:, None], shape)
     if problem.shock_values is not None:
         tables[problem.shock_name] = np.broadcast_to(problem.shock_values, shape)

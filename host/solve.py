@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from host.checks import ProblemError, shown
 from host.devices import REFERENCES, Device, Progress
+from host.model import Model
 from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.reference import solve_reference
@@ -17,8 +18,14 @@ from host.result import Result
 from host.session import Session, no_option, sweep_limit
 
 
+@overload
+def solve(problem: Problem, *arguments: Any, **more: Any) -> Result: ...
+@overload
+def solve(problem: Model, *arguments: Any, **more: Any) -> Any: ...
+
+
 def solve(
-    problem: Problem,
+    problem: Problem | Model,
     tol: float = 1e-10,
     max_sweeps: int = 10_000,
     device: str | Device | Session = "model",
@@ -31,7 +38,7 @@ def solve(
     checkpoint_every: float | None = None,
     method: str | None = None,
     **options: Any,
-) -> Result:
+) -> Any:
     """Solve ``problem`` by value function iteration, ``V_n = T V_(n-1)`` from ``V_0 = problem.start``.
 
     The iteration ends when ``max |V_n - V_(n-1)| < tol``; with ``problem.horizon`` it is one sweep an age and nothing
@@ -42,6 +49,7 @@ def solve(
     Parameters
     ----------
     problem
+        Or a :class:`~host.model.Model`, whose own ``solve`` is called with these arguments and whose solution returned.
     tol
         Largest change of ``V`` at which to stop, in utility; above 0, at least four units of value.
     max_sweeps
@@ -78,6 +86,21 @@ def solve(
         After the device was stopped at the end of its sweep.
     """
     check_progress(progress)
+    if isinstance(problem, Model):
+        return problem.solve(
+            tol=tol,
+            max_sweeps=max_sweeps,
+            device=device,
+            progress=progress,
+            verify=verify,
+            value_bits=value_bits,
+            money_bits=money_bits,
+            timeout=timeout,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            method=method,
+            **options,
+        )
     if isinstance(device, str) and device in REFERENCES:
         for name, value in (
             ("value_bits", value_bits),

@@ -105,7 +105,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
         (["--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
-        (["aiyagari"], "model must be one of 'rbc', not 'aiyagari'"),
+        (["huggett"], "model must be one of 'rbc', "),
     ],
 )
 def test_refused_before_any_work(
@@ -282,7 +282,11 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
         (["a.csv"], 2, "path must end in .npz or .nc, not '{}/a.csv'"),
         (["text.npz"], 2, "'{}/text.npz' is not a file that a result was saved to"),
         (["text.nc"], 2, "'{}/text.nc' is not a file that a result was saved to"),
-        (["a.npz", "--kind", "x"], 2, "kind must be one of 'policy', 'euler', 'distribution', 'irf', not 'x'"),
+        (
+            ["a.npz", "--kind", "x"],
+            2,
+            "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 'x'",
+        ),
         (["a.npz", "--out", "a.npz"], 2, "plot must end in .png or .pdf or .svg, not 'a.npz'"),
         (["a.npz", "--out", "no/a.png"], 2, "plot 'no/a.png' is in a directory that does not exist"),
         (["a.npz", "--quite"], 2, "unrecognized arguments: --quite"),

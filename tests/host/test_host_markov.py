@@ -1,4 +1,4 @@
-"""Tauchen's chain against numerical integration of the normal density at 30 digits."""
+"""Tauchen's chain against numerical integration of the normal density at 30 digits, Rouwenhorst's by its moments."""
 
 from __future__ import annotations
 
@@ -78,3 +78,42 @@ def test_one_state_is_the_mean() -> None:
 def test_refusal(arguments: tuple[float, ...], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
         bl.tauchen(*arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("n", "rho", "sigma"), [(2, 0.9, 0.1), (4, 0.95, 0.005), (7, -0.6, 1.0), (41, 0.999, 0.02)])
+def test_rouwenhorst_has_the_moments_of_the_process(n: int, rho: float, sigma: float) -> None:
+    grid, transition = bl.rouwenhorst(n, rho, sigma, mean=0.5)
+    assert grid.shape == (n,)
+    assert transition.min() >= 0
+    assert np.abs(transition.sum(axis=1) - 1).max() <= 1e-15
+    # The number of heads among n - 1 fair coins, in the long run.
+    weights = np.array([mpmath.binomial(n - 1, heads) * mpmath.mpf(2) ** (1 - n) for heads in range(n)], dtype=float)
+    assert weights @ transition == pytest.approx(weights, abs=1e-14)
+    off = grid - 0.5
+    variance = sigma**2 / (1 - rho**2)
+    assert weights @ off == pytest.approx(0.0, abs=1e-13 * np.abs(off).max())
+    assert weights @ off**2 == pytest.approx(variance, rel=1e-12)
+    # Expectation and variance given today's state are those of the process in every state, not only on average.
+    assert transition @ off == pytest.approx(rho * off, abs=1e-12 * np.abs(off).max())
+    assert (weights * (transition @ off**2 - (rho * off) ** 2)).sum() == pytest.approx(sigma**2, rel=1e-9)
+
+
+def test_rouwenhorst_of_one_and_two_states() -> None:
+    assert [part.tolist() for part in bl.rouwenhorst(1, 0.5, 0.1, mean=0.25)] == [[0.25], [[1.0]]]
+    grid, transition = bl.rouwenhorst(2, 0.5, 0.6)
+    assert transition.tolist() == [[0.75, 0.25], [0.25, 0.75]]
+    assert grid == pytest.approx([-0.6 / 0.75**0.5, 0.6 / 0.75**0.5], rel=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((0, 0.5, 0.1), "n must be a whole number from 1 to 1024, not 0"),
+        ((4, -1.0, 0.1), "rho must be a number above -1 and below 1, not -1.0"),
+        ((4, 0.5, 0.0), "sigma must be a number above 0, not 0.0"),
+        ((4, 0.5, 0.1, float("inf")), "mean must be a finite number, not inf"),
+    ],
+)
+def test_rouwenhorst_refusal(arguments: tuple[float, ...], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.rouwenhorst(*arguments)  # type: ignore[arg-type]

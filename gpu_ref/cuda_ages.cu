@@ -1,0 +1,96 @@
+// A finite horizon in double precision, the whole life in one launch: one sweep an age, value and policy of every age
+// kept. `gpu_ref/cuda.py` compiles this file after `cuda_common.cu`, with -fmad=false, so that sums round as they do in the
+// reference solvers.
+//
+// All blocks are one team. A block owns `span` grid points with all their exogenous states, and a thread takes every
+// THREADS-th of its states: so expectations of a block's values stay in its shared memory, and only discounted ones pass
+// between blocks, double-buffered, with one barrier an age. Few grid points a block and one thread a state keep a
+// search's chain of loads short, which is what the time goes into.
+//
+// Macros: ETA as in cuda_common.cu; NZ exogenous states; THREADS of a block.
+
+// points: N_k. span: points of a block. words: 32, zero. expectations: two tables (NZ, N_k). values, policies: (ages, N_k,
+// NZ), the first age first. problem->V0 is the value after the last age, problem->outcome[3] becomes 1 where single peaks
+// are in doubt at some age.
+extern "C" __global__ void __launch_bounds__(THREADS)
+    ages(const Problem* problems, int points, int span, int blocks, int count, u64* words, double* expectations,
+         double* values, int* policies) {
+    extern __shared__ __align__(16) double shared[];
+    double* const q = shared;                       // NZ * NZ
+    double* const value = q + ((NZ * NZ + 1) & ~1);  // NZ * span
+    const Problem problem = problems[0];
+    const double* const X = problem.X;
+    const double eta = problem.eta, beta = problem.beta;
+    const int N = points;
+    const size_t table = (size_t)NZ * N;
+    const int first = blockIdx.x * span;
+    const int own = min(N, first + span) - first;
+
+    Team team;
+    team.words = words;
+    team.blocks = blocks;
+    team.met = 0;
+    team.votes[0] = team.votes[1] = 0;
+
+    for (int i = threadIdx.x; i < NZ * NZ; i += THREADS) q[i] = problem.Q[i];
+    // States of a block lie with the grid point innermost, so that threads side by side search side by side.
+    for (int i = threadIdx.x; i < NZ * own; i += THREADS)
+        value[i] = problem.V0[(size_t)(first + i % own) * NZ + i / own];
+    __syncthreads();
+
+    bool doubt = false;
+    for (int done = 0; done <= count; done++) {
+        double* const ev = expectations + (done & 1) * table;
+        for (int i = threadIdx.x; i < NZ * own; i += THREADS) {
+            const int s = i / own, x = i % own;
+            double total = 0.0;
+            for (int t = 0; t < NZ; t++) {
+                // What cannot happen may have a value of -inf.
+                const double chance = q[s * NZ + t];
+                if (__double_as_longlong(chance) != 0) total += chance * value[t * own + x];
+            }
+            ev[(size_t)s * N + first + x] = beta * total;
+        }
+        if (done == count) break;
+        // Between this barrier and the next, everybody reads this table and writes the other.
+        meet(team, false);
+
+        const size_t age = (size_t)(count - 1 - done) * N * NZ;
+        for (int i = threadIdx.x; i < NZ * own; i += THREADS) {
+            const int s = i / own, x = first + i % own;
+            const double* const future = ev + (size_t)s * N;
+            const double wealth = problem.W[(size_t)x * NZ + s];
+            // The lowest peak, by bisection on whether the next choice is better.
+            int low = 0, high = N - 1;
+            while (low < high) {
+                const int middle = (low + high) / 2;
+                if (rises(X, future, wealth, eta, middle))
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            const double best = X[low] < wealth ? utility(wealth - X[low], eta) + future[low] : -INFINITE;
+            value[i] = best;
+            values[age + (size_t)x * NZ + s] = best;
+            policies[age + (size_t)x * NZ + s] = best == -INFINITE ? -1 : low;
+
+            // As in cuda_sweeps.cu: the objective's slope must fall from one grid interval to the next for every wealth.
+            if (!(fabs(future[x]) < INFINITE)) doubt = true;
+            if (x == 0 || x == N - 1) continue;
+            const double before_x = X[x - 1], at_x = X[x], after_x = X[x + 1];
+            const double richest = problem.W[(size_t)(N - 1) * NZ + s];
+            if (!(after_x < richest)) continue;
+            const double step = at_x - before_x, next = after_x - at_x;
+            const double c = richest - before_x;
+            const double bend = eta == 2.0 ? 2.0 / (c * c * c) : eta * pow(c, -eta - 1.0);
+            const double fall = bend * (step + next) / 2;
+            const double rise = (future[x + 1] - future[x]) / next - (future[x] - future[x - 1]) / step;
+            const double size = fabs(future[x]) + (fabs(1.0 - eta) + 8.0) * (fabs(utility(c, eta)) + (eta == 1.0));
+            const double noise = 8.881784197001252e-16 * size * (1.0 / step + 1.0 / next);
+            if (!(rise + noise < fall)) doubt = true;
+        }
+        __syncthreads();
+    }
+    // The host cleared the word. All who write it write the same.
+    if (__syncthreads_or(doubt) && threadIdx.x == 0) problem.outcome[3] = 1.0;
+}
