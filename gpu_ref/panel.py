@@ -106,12 +106,12 @@ def places(grid: Array, kind: Any) -> Places:
     points = grid.astype(kind)
     if points.ndim != 1 or points.size < 2 or not (np.diff(points) > 0).all() or not points[0] >= 0:
         raise ValueError(f"the grid of k must increase from 0 or above, also in {np.dtype(kind).name}")
-    whole = np.int32 if kind == np.float32 else np.int64
+    whole: Any = np.int32 if kind == np.float32 else np.int64
     shift = np.finfo(kind).nmant - FINE
-    leading = points.view(whole) >> shift
+    leading: Any = points.view(whole) >> shift
     base = int(leading[1])
     count = int(leading[-1]) - base + 1
-    starts = (np.arange(base, base + count).astype(whole) << whole(shift)).view(kind)
+    starts = np.left_shift(np.arange(base, base + count).astype(whole), shift, dtype=whole).view(kind)
     table = np.clip(np.searchsorted(points, starts, side="right") - 1, 0, points.size - 2)
     table[0] = 0
     steps = (1 / np.diff(points.astype(np.float64))).astype(kind)

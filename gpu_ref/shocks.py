@@ -54,7 +54,7 @@ class Shocks:
 
     def unemployed(self, period: int) -> int:
         """Agents without work in a period."""
-        return self.agents - int(_count(self.employed[period]))
+        return self.agents - _count(self.employed[period])
 
     def employment(self, period: int) -> NDArray[np.uint8]:
         """``(N,)``: 1 where an agent has work in a period."""
@@ -75,7 +75,7 @@ def _count(words: Words) -> int:
     total = np.uint64(0)
     for w in range(words.size):
         total += _ones(words[w])
-    return total
+    return int(total)
 
 
 @njit(cache=True)
