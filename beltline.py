@@ -8,7 +8,9 @@
 from host import __version__
 from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
+from host.equilibrium import Equilibrium, krusell_smith, load_equilibrium, panel_errors
 from host.euler import euler_errors, euler_report
+from host.inequality import gini, lorenz
 from host.markov import tauchen
 from host.models import rbc
 from host.problem import Problem
@@ -23,6 +25,7 @@ __all__ = [
     "DeviceInUseError",
     "DeviceLostError",
     "DeviceTimeoutError",
+    "Equilibrium",
     "Problem",
     "ProblemError",
     "Result",
@@ -30,10 +33,15 @@ __all__ = [
     "__version__",
     "euler_errors",
     "euler_report",
+    "gini",
     "impulse_response",
+    "krusell_smith",
     "load",
+    "load_equilibrium",
+    "lorenz",
     "moments",
     "open",
+    "panel_errors",
     "rbc",
     "simulate",
     "solve",
