@@ -34,11 +34,11 @@ def lorenz(wealth: ArrayLike, mass: ArrayLike | None = None) -> tuple[Array, Arr
     for name, table in (("wealth", owned), ("mass", people)):
         if not (np.isfinite(table).all() and table.min(initial=0.0) >= 0 and table.sum() > 0):
             raise ProblemError(f"{name} must be finite, from 0, and not all 0")
-    if not (total := float(owned @ people)) > 0:
-        raise ProblemError("nobody owns anything")
     order = np.argsort(owned, kind="stable")
     shares, parts = (np.concatenate([[0.0], np.cumsum(t[order])]) for t in (people, owned * people))
-    return shares / shares[-1], np.minimum(parts / total, 1.0)
+    if not parts[-1] > 0:
+        raise ProblemError("nobody owns anything")
+    return shares / shares[-1], parts / parts[-1]
 
 
 def gini(wealth: ArrayLike, mass: ArrayLike | None = None) -> float:
