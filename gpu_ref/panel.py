@@ -291,7 +291,7 @@ def simulate(
     cubics = np.empty((2, x.size - 1, 4), kind)
     periods = shocks.aggregate.size
     capital = np.empty(periods + 1)
-    capital[0] = _mean(k)
+    capital[0] = mean_of(k)
     under = over = outside = 0
     with threads(threads_for(agents)):
         for t in range(periods):
@@ -309,7 +309,8 @@ def simulate(
     return Panel(capital, k, under, over, outside)
 
 
-def _mean(k: NDArray[Any]) -> float:
+def mean_of(k: NDArray[Any]) -> float:
+    """Mean of what agents own, summed in blocks and in double precision."""
     size = BLOCK_WORDS * WORD
     return math.fsum(float(k[i : i + size].sum(dtype=np.float64)) for i in range(0, k.size, size)) / k.size
 

@@ -19,7 +19,7 @@ import os
 import textwrap
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -434,13 +434,20 @@ def load_equilibrium(path: str | os.PathLike[str]) -> Equilibrium:
         raise ProblemError(f"{os.fspath(path)!r} is not a file that an equilibrium was saved to") from error
 
 
-def _simulator(name: str) -> Any:
-    if name == "cpu":
-        return panel.simulate
-    module = importlib.import_module("gpu_ref.cuda_panel")
-    if missing := module.available():
+def _check_panel(name: str) -> None:
+    """Check that panels can be simulated there."""
+    if name == "gpu" and (missing := importlib.import_module("gpu_ref.cuda_panel").available()):
         raise DeviceError(f"panel 'gpu' cannot be used here: {missing}")
-    return module.simulate
+
+
+def _simulator(name: str, drawn: shocks.Shocks) -> Callable[..., panel.Panel]:
+    """What simulates with these shocks; on a device they are loaded once."""
+    if name == "cpu":
+        return lambda policy, grid, means, start, method, tell: panel.simulate(
+            policy, grid, means, drawn, start, method, tell
+        )
+    run: Callable[..., panel.Panel] = importlib.import_module("gpu_ref.cuda_panel").Simulator(drawn).simulate
+    return run
 
 
 @contextlib.contextmanager
@@ -570,14 +577,14 @@ def krusell_smith(
         shocks.whole_numbers(agents, np.asarray(economy.unemployment))
     except ValueError as error:
         raise ProblemError(str(error)) from None
-    simulate = _simulator(panel)
+    _check_panel(panel)
     grid = polynomial_grid(choices, economy.top, POWER)
     with (
         reporting(progress) as report,
         _household(economy, kind, device, household_tol, grid, refine, options or {}) as solver,
     ):
         return _iterate(
-            economy, solver, simulate, believed, agents, periods, discard, interpolation, tol, relaxation,
+            economy, solver, believed, agents, periods, discard, interpolation, tol, relaxation,
             max_iterations, seed, report, kind, device, panel,
         )  # fmt: skip
 
@@ -586,7 +593,7 @@ _INTERPOLATIONS = panel.INTERPOLATIONS
 
 
 def _iterate(
-    economy: Economy, solver: Household, simulate: Any, believed: Array, agents: int, periods: int, discard: int,
+    economy: Economy, solver: Household, believed: Array, agents: int, periods: int, discard: int,
     interpolation: str, tol: float, relaxation: float, max_iterations: int, seed: int, report: Progress | None,
     kind: str, device: Any, where: str,
 ) -> Equilibrium:  # fmt: skip
@@ -599,6 +606,8 @@ def _iterate(
             drawn = shocks.draw_shocks(agents, periods, economy.transition, economy.unemployment, seed)
         except ValueError as error:
             raise ProblemError(str(error)) from None
+    with timed(timing, "load"):
+        simulate = _simulator(where, drawn)
     parts = {"household": 0.0, "panel": 0.0}
     start: Any = economy.steady_capital
     held = False
@@ -618,7 +627,7 @@ def _iterate(
         parts["household"] += time.perf_counter() - clock
         clock = time.perf_counter()
         tell = None if telling is None else lambda t, tell=telling: tell(f"panel: period {t:,}")
-        run = simulate(policy, solver.grid, economy.mean_grid, drawn, start, interpolation, tell)
+        run = simulate(policy, solver.grid, economy.mean_grid, start, interpolation, tell)
         parts["panel"] += time.perf_counter() - clock
         law, r2 = regression(run.capital[discard:], drawn.aggregate[discard:])
         change = float(np.abs(law - believed).max())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import replace
@@ -324,3 +325,30 @@ def test_command_line_refuses(arguments: list[str], sentence: str, capsys: pytes
     printed = capsys.readouterr()
     assert printed.out == ""
     assert re.fullmatch(r"beltline solve( krusell-smith)?: " + re.escape(sentence) + r"\n", printed.err)
+
+
+def test_a_panel_where_there_is_no_device(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from gpu_ref import cuda_panel
+
+    monkeypatch.setattr(cuda_panel, "available", lambda: "CUDA finds no device on this computer.")
+    with pytest.raises(
+        bl.DeviceError, match=r"^panel 'gpu' cannot be used here: CUDA finds no device on this computer"
+    ):
+        bl.krusell_smith(**FAST, panel="gpu")
+    assert main(["solve", "krusell-smith", "--panel", "gpu"]) == 2
+
+
+def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from host import panel_bench
+
+    real = panel_bench.krusell_smith
+    monkeypatch.setattr(panel_bench, "krusell_smith", lambda **given: real(**FAST | given))
+    out = tmp_path / "a.json"
+    assert panel_bench.main(["--agents", "50,100", "--periods", "12", "--out", str(out)]) == 0
+    found = json.loads(out.read_text())
+    assert [(row["agents"], row["method"]) for row in found["panels"]] == [
+        (agents, method) for agents in (50, 100) for method in ("bilinear", "bicubic", "bicubic-single")
+    ]
+    assert [row["gap, %"] == 0 for row in found["panels"]] == [False, True, False] * 2
+    assert found["economy"]["converged"]
+    assert capsys.readouterr().out.count("\n| 50 |") == 3
