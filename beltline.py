@@ -9,6 +9,7 @@ from host import __version__
 from host.aiyagari import aiyagari
 from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
+from host.equilibrium import Equilibrium, krusell_smith, load_equilibrium, panel_errors
 from host.euler import euler_errors, euler_report
 from host.grids import grid_log, grid_polynomial, grid_uniform
 from host.inequality import gini, lorenz
@@ -28,6 +29,7 @@ __all__ = [
     "DeviceInUseError",
     "DeviceLostError",
     "DeviceTimeoutError",
+    "Equilibrium",
     "Model",
     "Problem",
     "ProblemError",
@@ -42,12 +44,15 @@ __all__ = [
     "grid_polynomial",
     "grid_uniform",
     "impulse_response",
+    "krusell_smith",
     "life_cycle",
     "life_paths",
     "load",
+    "load_equilibrium",
     "lorenz",
     "moments",
     "open",
+    "panel_errors",
     "rbc",
     "rouwenhorst",
     "simulate",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from gpu_ref.methods import METHODS
-from host import __version__
+from host import __version__, equilibrium_cli
 from host.bench import BUDGET, GRIDS, bench, markdown
 from host.catalogue import MODELS, made, parameters
 from host.checks import ProblemError
@@ -52,7 +52,12 @@ def _parser() -> argparse.ArgumentParser:
     # No `choices`: they would blame the value of a mistyped option for being no model.
     default = next(iter(MODELS))
     known = "; ".join(f"{name}, {entry.about}{' (the default)' * (name == default)}" for name, entry in MODELS.items())
-    solving.add_argument("model", nargs="?", default=default, help=known)
+    solving.add_argument(
+        "model",
+        nargs="?",
+        default=default,
+        help=f"{known}; {equilibrium_cli.NAME}, whose options `beltline solve {equilibrium_cli.NAME} --help` lists",
+    )
 
     def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:
         group.add_argument(flag, type=kind, default=default, metavar="N" if kind is int else "X", help=text)
@@ -152,6 +157,19 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _equilibrium_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"beltline solve {equilibrium_cli.NAME}",
+        description="Solve Krusell and Smith's economy: the law of motion of capital, and a panel that follows it.",
+        epilog="Exit code 0: solved; 1: not solved, for example at the limit of iterations; 2: refused; "
+        "130: interrupted.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=equilibrium_cli.NAME)
+    equilibrium_cli.add_arguments(parser)
+    return parser
+
+
 def _device_options() -> str:
     """What the help says of them."""
     return "; ".join(f"{name}: {', '.join(has.options)}" for name, has in DEVICES.items() if has.options)
@@ -177,12 +195,20 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        given = _parser().parse_args(arguments)
+        if words[:2] == ["solve", equilibrium_cli.NAME]:
+            # No table problem but an outer loop around one, with options of its own.
+            given = _equilibrium_parser().parse_args(words[2:])
+        else:
+            given = _parser().parse_args(words)
     except SystemExit as stop:
         return int(stop.code or 0)
     name = f"beltline {given.command}"
     try:
+        if given.command == equilibrium_cli.NAME:
+            name = "beltline solve"
+            return equilibrium_cli.run(given, _options)
         return {"solve": _solve, "plot": _plot, "devices": _devices, "bench": _bench}[given.command](given)
     except (DeviceTimeoutError, DeviceLostError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)

@@ -71,7 +71,7 @@ def solve_reference(
         report(f"solving on the {device} by method {method}")
     try:
         with timed(timing, "open"):
-            module = _module(device)
+            module = reference_module(device)
         if problem.horizon is None:
             found = module.solve(*tables, problem.start, *numbers, max_sweeps, method=method, **options)
             value, policy, h, sweeps = found.value, found.policy, found.residual, found.sweeps
@@ -121,7 +121,14 @@ def solve_reference(
     )
 
 
-def _module(device: str) -> Any:
+def reference_module(device: str) -> Any:
+    """The module whose ``solve`` is that of ``device``.
+
+    Raises
+    ------
+    DeviceError
+        It cannot be used here.
+    """
     if device == "cpu":
         return importlib.import_module("gpu_ref.cpu")
     module = importlib.import_module("gpu_ref.cuda")

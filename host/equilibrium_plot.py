@@ -1,0 +1,140 @@
+"""An equilibrium as figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from host.checks import ProblemError, shown
+from host.files import check_target, replacing
+from host.krusell_smith import AGGREGATES, EMPLOYMENT
+from host.plot import SUFFIXES, check_plot
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from host.equilibrium import Equilibrium
+
+LINES = 60
+"""Lines of a surface in either direction, at most."""
+
+BINS = 120
+"""Of the distribution of wealth."""
+
+TAIL = 0.999
+"""Share of households that the distribution shows; what is beyond is said in the title."""
+
+
+def check_equilibrium_kind(kind: str) -> None:
+    """Check that there are plots of this kind.
+
+    Raises
+    ------
+    ProblemError
+        There are not.
+    """
+    if kind not in KINDS:
+        raise ProblemError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {shown(kind)}")
+
+
+def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+    """Draw a figure of ``result`` as :meth:`~host.equilibrium.Equilibrium.plot` says, and write it if there is a path.
+
+    Raises
+    ------
+    ProblemError
+        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+    """
+    check_equilibrium_kind(kind)
+    check_plot(path)
+    from matplotlib.figure import Figure
+
+    size = (10, 8) if kind == "policy" else (10, 4.5)
+    if path is None:
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=size, layout="constrained")
+    else:
+        figure = Figure(figsize=size, dpi=150, layout="constrained")
+    KINDS[kind](result, figure)
+    title = f"Krusell-Smith, {result.wealth.size:,} agents"
+    figure.suptitle(title if result.success else f"{title} ({result.status})")
+    if path is not None:
+        with replacing(check_target("plot", path, SUFFIXES)) as neighbour:
+            figure.savefig(neighbour)
+    return figure
+
+
+def _policy(result: Equilibrium, figure: Figure) -> None:
+    # As far as all but a few households are, and at a few points of a fine grid.
+    shown_k = np.flatnonzero(result.grid <= np.quantile(result.wealth, TAIL))
+    rows = np.unique(np.linspace(0, shown_k[-1], min(LINES, shown_k.size)).round().astype(int))
+    means = result.economy.mean_grid
+    columns = np.unique(np.linspace(0, means.size - 1, min(LINES, means.size)).round().astype(int))
+    k, mean = np.meshgrid(result.grid[rows], means[columns], indexing="ij")
+    for place in range(4):
+        a, e = divmod(place, 2)
+        axes = figure.add_subplot(2, 2, place + 1, projection="3d")
+        surface = result.policy[np.ix_(rows, columns)][:, :, a, e]
+        axes.plot_surface(k, mean, surface - k, cmap="viridis", linewidth=0)
+        axes.set_title(f"{AGGREGATES[a]}, {EMPLOYMENT[e]}")
+        axes.set_xlabel("capital k")
+        axes.set_ylabel("mean capital K")
+        axes.set_zlabel("saving, k' - k")
+
+
+def _law(result: Equilibrium, figure: Figure) -> None:
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    periods = np.arange(result.discard, result.capital.size)
+    upper.plot(periods, result.capital[result.discard :], linewidth=1.4, label="panel")
+    upper.plot(periods, result.forecast, linewidth=1.0, linestyle="--", label="law of motion alone")
+    upper.set_ylabel("mean capital K")
+    upper.legend(fontsize="small")
+    lower.plot(periods, result.forecast_errors, linewidth=1.0, color="tab:red")
+    lower.set_ylabel("forecast error, %")
+    lower.set_xlabel("period")
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3)
+        axes.margins(x=0.01)
+
+
+def _wealth(result: Equilibrium, figure: Figure) -> None:
+    axes = figure.subplots()
+    top = float(np.quantile(result.wealth, TAIL))
+    edges = np.linspace(0, top, BINS + 1)
+    base = np.zeros(BINS)
+    for e, label in enumerate(EMPLOYMENT):
+        counts, _ = np.histogram(result.wealth[result.employed == e], edges)
+        density = counts / result.wealth.size / np.diff(edges)
+        axes.stairs(base + density, edges, baseline=base, fill=True, alpha=0.8, label=label)
+        base = base + density
+    mean = float(result.wealth.mean())
+    axes.axvline(mean, color="0.3", linewidth=0.8, linestyle="--", label=f"mean {mean:.2f}")
+    axes.set_xlabel(f"capital k, the richest {100 * (1 - TAIL):.1f} % left out")
+    axes.set_ylabel("density, per unit of the good")
+    axes.legend(fontsize="small")
+    axes.grid(alpha=0.3)
+
+
+def _lorenz(result: Equilibrium, figure: Figure) -> None:
+    axes = figure.subplots()
+    people, owned = result.lorenz()
+    axes.plot(people, owned, linewidth=1.6, label=f"wealth, Gini {result.gini:.3f}")
+    axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.8, linestyle="--", label="all own the same")
+    axes.set_xlabel("share of households, poorest first")
+    axes.set_ylabel("share of wealth")
+    axes.set_aspect("equal")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+KINDS: dict[str, Callable[[Equilibrium, Figure], None]] = {
+    "policy": _policy,
+    "law": _law,
+    "wealth": _wealth,
+    "lorenz": _lorenz,
+}
+"""What can be drawn of an equilibrium."""
