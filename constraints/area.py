@@ -260,7 +260,7 @@ def _multiplies(cell: Mapping[str, Any]) -> bool:
 
 
 _MAPPED = re.compile(r"^mapping memory (\S+) via (\S+)", re.M)
-_RAM_CELLS = ("BLOCKRAM", "URAM", "DP16KD")
+_RAM_CELLS = ("BLOCKRAM", "URAM", "DP16KD", "PDPW16KD")
 """Parts of the names that Yosys' libraries have for RAM that is not made of LUTs."""
 
 
