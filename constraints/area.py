@@ -170,6 +170,10 @@ UNITS: dict[str, Callable[[Multiplier], wiring.Component]] = {
 """Every unit alone. Where it instances evaluators, it is what is around them."""
 
 
+UNPLACED = ("machine",)
+"""Not placed and routed on ECP5: no chip of the family holds its evaluators."""
+
+
 class Harness(wiring.Component):
     """A unit between registers, with three pins: operands are shifted in, and results come out as one parity."""
 
@@ -256,7 +260,7 @@ def _multiplies(cell: Mapping[str, Any]) -> bool:
 
 
 _MAPPED = re.compile(r"^mapping memory (\S+) via (\S+)", re.M)
-_RAM_CELLS = ("BLOCKRAM", "URAM", "DP16KD")
+_RAM_CELLS = ("BLOCKRAM", "URAM", "DP16KD", "PDPW16KD")
 """Parts of the names that Yosys' libraries have for RAM that is not made of LUTs."""
 
 
@@ -428,9 +432,14 @@ class Job:
             entry["levels"] = max(entry["levels"], one["levels"])
             entry["evaluators"] = count
             entry["build"] = build_of(self.board)
-        elif self.family == "ecp5":
+        elif self.placed:
             entry["fmax"] = self.fmax(progress)
         return entry
+
+    @property
+    def placed(self) -> bool:
+        """Whether it is placed and routed alone."""
+        return self.family == "ecp5" and self.board is None and self.name not in UNPLACED
 
     def fmax(self, progress: Progress | None = None) -> float:
         """MHz of a unit on ECP5, placed and routed alone between registers by nextpnr."""

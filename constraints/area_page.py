@@ -32,7 +32,7 @@ def _units(results: Mapping[str, Any], family: str) -> str:
             continue
         e = families[family]
         row = [f"`{name}`", f"{e['lut']:,}", f"{e['lutram']:,}", f"{e['ff']:,}", e["dsp"]]
-        row += [e["bram18"], e["levels"], e["fmax"]] if family == "ecp5" else [_blocks(e["bram18"]), e["uram"]]
+        row += [e["bram18"], e["levels"], e.get("fmax", "")] if family == "ecp5" else [_blocks(e["bram18"]), e["uram"]]
         rows.append(row if family == "ecp5" else [*row, e["levels"]])
     return _table(heads, rows)
 
@@ -99,6 +99,7 @@ processing system or a bridge takes comes on top.
   asserted. Carry chains, multiplexers inside a slice, and multipliers are passed and are no level. On ECP5 the LUTs
   before a carry are one. Of a unit with evaluators, their first and last LUTs count.
 - *Fmax*: the unit alone on LFE5UM5G-85F, speed grade 8, between registers, placed and routed by nextpnr with one seed.
+  `machine` is not: no ECP5 holds its evaluators.
 
 Sized units are built for 256 points and 4 exogenous states. Units that instance evaluators are what is around them:
 `stage` (the middle one of 7), `last-stage`, `folded-stage-N` (all stages with N evaluators), `machine` and
