@@ -57,8 +57,10 @@ class GatherParameters:
         """Clocks from the one in which a state's rows are there to its words."""
         return 2 + READ_LATENCY + 1
 
-    def clocks(self, states: NDArray[np.int64], indexes: NDArray[np.int64], lane: int) -> NDArray[np.int64]:
-        """The clock of each output, counted from the end of a reset, if a state is always there and no row is lost.
+    def clocks(
+        self, states: NDArray[np.int64], indexes: NDArray[np.int64], lane: int, begin: int = 0
+    ) -> NDArray[np.int64]:
+        """The clock of each output, if from clock ``begin`` on a state is always there, and no turn is lost.
 
         Parameters
         ----------
@@ -66,15 +68,17 @@ class GatherParameters:
             int64, ``(count,)``.
         lane
             Which decides the turns on the bus.
+        begin
+            Clocks count from the end of the last reset, as the turns do.
         """
         slots = self.build.slots
         fetch = RowBusesParameters(self.build, self.build.state_bits).latency
         turn = lane % slots
-        return _clocks(states, indexes, self.build.grid, self.build.states, turn, slots, fetch) + self.latency
+        return _clocks(states, indexes, self.build.grid, self.build.states, turn, slots, fetch, begin) + self.latency
 
 
 @njit(cache=True)
-def _clocks(states, indexes, grid, state_count, turn, slots, fetch):  # type: ignore[no-untyped-def]
+def _clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # type: ignore[no-untyped-def]
     """Registers and queues of the gateware, clock by clock."""
     count = states.size
     left = np.zeros(count, np.int64)
@@ -94,7 +98,7 @@ def _clocks(states, indexes, grid, state_count, turn, slots, fetch):  # type: ig
     queued = 0
     state_head = False
     put = done = 0
-    t = 0
+    t = begin
     while done < count:
         # What the registers show in this clock decides all that happens in it.
         s = i = 0
@@ -167,6 +171,8 @@ class Gather(wiring.Component):
         :class:`hw.sweep.row_buses.RowPort`, to the buses. ``inner`` is the exogenous state.
     out_valid, below, here, above
         Signed 64 bits each; ``below`` is anything where the index is 0, ``above`` where it is the last of the build.
+    leaving
+        High ``latency`` clocks before ``out_valid``.
     """
 
     def __init__(self, parameters: GatherParameters) -> None:
@@ -180,6 +186,7 @@ class Gather(wiring.Component):
                 "state": In(build.state_bits),
                 "index": In(build.index_bits),
                 "fetch": Out(RowPort(build.row_bits, build.state_bits)),
+                "leaving": Out(1),
                 "out_valid": Out(1),
                 "below": Out(signed(WIDTH)),
                 "here": Out(signed(WIDTH)),
@@ -299,5 +306,5 @@ class Gather(wiring.Component):
             choice = Array(words[(k + step) % ROW_WORDS] for k in range(ROW_WORDS))[turn.value]
             m.d.comb += out.eq(p.register(choice, turn.time).value)
         assert turn.time + 1 == self.parameters.latency
-        m.d.comb += self.out_valid.eq(p.valid(p.input(pop), self.parameters.latency))
+        m.d.comb += [self.leaving.eq(pop), self.out_valid.eq(p.valid(p.input(pop), self.parameters.latency))]
         return m
