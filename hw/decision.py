@@ -56,6 +56,10 @@ class Order:
         self._feasible = [p.delay(f, 2).value for f in feasible]
         self._count = len(objectives)
 
+    def above(self, k: int, i: int) -> Value:
+        """Candidate ``k`` is feasible, and ``i`` is not or is below it."""
+        return self._above[k, i]
+
     def wins_or_ties(self, k: int) -> Value:
         """Candidate ``k`` is feasible and none is above it."""
         others = (self._at_least[k, i] for i in range(self._count) if i != k)
@@ -81,6 +85,13 @@ class Choice:
     outside: Value
 
 
+def clamped(objective: Value) -> tuple[Value, Value]:
+    """An objective cut to 64 bits, and whether it had to be."""
+    outside = objective[-1] ^ objective[-2]
+    bound = Mux(objective[-1], MINIMUM, MAXIMUM).as_signed()
+    return Mux(outside, bound, objective[:WIDTH].as_signed()), outside
+
+
 def choose(p: Pipeline, order: Order, objectives: list[Timed], place: Timed) -> Choice:
     """The best of the objectives, a clock after ``place``, the index of the first, which comes with their order."""
     time = place.time
@@ -88,10 +99,9 @@ def choose(p: Pipeline, order: Order, objectives: list[Timed], place: Timed) -> 
     words = Cat(*(p.delay(o, time - o.time).value for o in objectives))
     chosen = p.register(words.word_select(encode(winner), OBJECTIVE_BITS).as_signed(), time).value
     none = p.register(~Cat(*winner).any(), time).value
-    outside = chosen[-1] ^ chosen[-2]
-    clamped = Mux(chosen[-1], MINIMUM, MAXIMUM).as_signed()
+    value, outside = clamped(chosen)
     return Choice(
-        value=Mux(none, MINIMUM, Mux(outside, clamped, chosen[:WIDTH].as_signed())),
+        value=Mux(none, MINIMUM, value),
         index=p.register(place.value + encode(winner), time).value,
         none=none,
         outside=outside & ~none,

@@ -1,0 +1,1 @@
+"""The sweep engine: many lanes, each with its own part of the grid (``docs/sweep-engine.md``)."""

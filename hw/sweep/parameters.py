@@ -1,0 +1,101 @@
+"""What is fixed when a sweep engine is built."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hw.numbers import WIDTH
+from hw.parameters import GRID_LIMIT, STATES_LIMIT, Multiplier
+
+ROW_WORDS = 8
+"""Words of a row, the unit in which lanes fetch tables of each other: neighbouring grid points of one state."""
+
+ROW_SHIFT = ROW_WORDS.bit_length() - 1
+
+ROW_BITS = ROW_WORDS * WIDTH
+
+LANES_LIMIT = 64
+"""Most lanes of any build."""
+
+SLOTS = (4, 8)
+"""Clocks between two turns of a lane on its bus. A lane knows after 3 clocks whether its request was taken."""
+
+
+@dataclass(frozen=True)
+class SweepParameters:
+    """Sizes of a build of the sweep engine.
+
+    Parameters
+    ----------
+    grid
+        Largest ``N_k``: a power of two, at least ``ROW_WORDS`` a lane and at most 65,536.
+    states
+        Largest ``N_z``: 1 to 16.
+    lanes
+        A power of two from 1 to 64. Lane ``l`` has the grid points ``l 2**c`` to ``(l + 1) 2**c - 1`` of a problem,
+        with ``2**c`` the least power of two, and at least ``ROW_WORDS``, for which the lanes hold the grid.
+    slots
+        Lanes that take turns on a bus, 4 or 8. A lane can fetch a row of ``ROW_WORDS`` words every ``slots`` clocks.
+    multiplier
+        What the chip multiplies with.
+
+    Raises
+    ------
+    ValueError
+        A size out of range.
+    """
+
+    grid: int = GRID_LIMIT
+    states: int = 4
+    lanes: int = LANES_LIMIT
+    slots: int = ROW_WORDS
+    multiplier: Multiplier = Multiplier.DSP48E2
+
+    def __post_init__(self) -> None:
+        if self.lanes & (self.lanes - 1) or not 1 <= self.lanes <= LANES_LIMIT:
+            raise ValueError(f"lanes of a build must be a power of two from 1 to {LANES_LIMIT}, not {self.lanes}")
+        least = ROW_WORDS * self.lanes
+        if self.grid & (self.grid - 1) or not least <= self.grid <= GRID_LIMIT:
+            raise ValueError(
+                f"grid of a build with {self.lanes} lanes must be a power of two from {least} to {GRID_LIMIT}, "
+                f"not {self.grid}"
+            )
+        if not 1 <= self.states <= STATES_LIMIT:
+            raise ValueError(f"states of a build must be from 1 to {STATES_LIMIT}, not {self.states}")
+        if self.slots not in SLOTS:
+            raise ValueError(f"slots of a build must be 4 or 8, not {self.slots}")
+
+    @property
+    def index_bits(self) -> int:
+        """Bits of a grid index."""
+        return self.grid.bit_length() - 1
+
+    @property
+    def row_bits(self) -> int:
+        """Bits of the number of a row, ``index // ROW_WORDS``."""
+        return self.index_bits - ROW_SHIFT
+
+    @property
+    def lane_bits(self) -> int:
+        return self.lanes.bit_length() - 1
+
+    @property
+    def local_bits(self) -> int:
+        """Bits of the number of a row in its lane."""
+        return self.row_bits - self.lane_bits
+
+    @property
+    def state_bits(self) -> int:
+        """Bits of an exogenous index, at least one."""
+        return max(1, (self.states - 1).bit_length())
+
+    @property
+    def buses(self) -> int:
+        return -(-self.lanes // self.slots)
+
+    def local_rows(self, grid: int) -> int:
+        """Rows a lane of a problem of so many grid points, as a power of two; also what says whose a row is."""
+        rows = 1
+        while ROW_WORDS * rows * self.lanes < grid:
+            rows *= 2
+        return rows

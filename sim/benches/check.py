@@ -1,0 +1,63 @@
+"""Bench of the pass that checks the choices of a lane.
+
+Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one a clock, and
+``passes``, each with ``start``, the clocks from the last reset to the start, ``count`` and ``last_state``), ``results``
+(path to write: for each pass a list of ``(clock, outputs ...)``), and ``outputs``: the ports to sample.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+
+from sim.bench import bench_parameters
+
+STUCK = 3000
+"""Clocks without a result after which a pass has failed."""
+
+
+async def run(dut: Any, one: dict[str, int], outputs: list[Any]) -> list[list[int]]:
+    dut.rst.value = 1
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    dut.count.value, dut.last_state.value = one["count"], one["last_state"]
+    found: list[list[int]] = []
+    clock = quiet = 0
+    while len(found) < one["count"] or quiet < 50:
+        assert quiet < STUCK, f"no result for {quiet} clocks, after {len(found)} of {one['count']}"
+        dut.start.value = int(clock == one["start"])
+        await FallingEdge(dut.clk)
+        clock += 1
+        quiet += 1
+        if int(dut.valid.value):
+            found.append([clock, *(int(port.value) for port in outputs)])
+            quiet = 0
+    return found
+
+
+@cocotb.test()
+async def checks(dut: Any) -> None:
+    parameters = bench_parameters()
+    stimulus = json.loads(Path(parameters["stimulus"]).read_text())
+    outputs = [getattr(dut, name) for name in parameters["outputs"]]
+    ports = {name for row in stimulus["writes"] for name in row}
+    for name in ("start", *ports):
+        getattr(dut, name).value = 0
+    dut.rst.value = 1
+    Clock(dut.clk, 10, unit="ns").start()
+    await FallingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    for row in stimulus["writes"]:
+        for name in ports:
+            getattr(dut, name).value = row.get(name, 0)
+        await FallingEdge(dut.clk)
+    for name in ports:
+        getattr(dut, name).value = 0
+    found = [await run(dut, one, outputs) for one in stimulus["passes"]]
+    Path(parameters["results"]).write_text(json.dumps(found))
