@@ -474,7 +474,8 @@ def test_command_writes_a_directory_and_says_what_to_type(
     assert {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()} == files
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"{out} is written: build {verilog.build_hash(generated)}, TUL PYNQ-Z2"
-    assert said[1] == f"    cd {out} && vivado -mode batch -source build.tcl"
+    assert said[1].startswith("drivers do not know build ")
+    assert said[2] == f"    cd {out} && vivado -mode batch -source build.tcl"
     assert [path.name for path in out.parent.iterdir()] == ["pynq-z2"]
     assert subprocess.run(["sha256sum", "--check", "--quiet", "SHA256SUMS"], cwd=out, check=False).returncode == 0
     # Once more, with results of Vivado beside it.
