@@ -46,6 +46,8 @@ from hw.parameters import MachineParameters, Multiplier
 from hw.sequencer import Sequencer, SequencerParameters
 from hw.serial_bridge import SerialBridge
 from hw.stage import Stage, StageParameters
+from hw.sweep.check import Check, CheckParameters
+from hw.sweep.parameters import SweepParameters
 from hw.utility import Utility, UtilityParameters
 from sim.cache import Progress, SimulationError, digest, run_tool
 from sim.yosys import use_yosys
@@ -166,6 +168,7 @@ UNITS: dict[str, Callable[[Multiplier], wiring.Component]] = {
     "axi-tables-64": lambda m: AxiTables(_sized(m), 4),
     "axi-tables-512": lambda m: AxiTables(_sized(m, bus_bits=512), 4),
     "serial-bridge": _serial_bridge,
+    "sweep-check": lambda m: Check(CheckParameters(SweepParameters(SIZE.grid, SIZE.states, 8, multiplier=m))),
 }
 """Every unit alone. Where it instances evaluators, it is what is around them."""
 
