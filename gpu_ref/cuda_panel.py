@@ -195,61 +195,6 @@ class Simulator:
 
 
 def simulate(
-        self,
-        policy: ArrayLike,
-        grid: ArrayLike,
-        means: ArrayLike,
-        start: ArrayLike,
-        method: str = "bicubic",
-        progress: Callable[[int], None] | None = None,
-    ) -> Panel:
-        """Simulate; arguments, result and errors as of :func:`gpu_ref.panel.simulate`."""
-        cupy = cupy_module()
-        check_method(method)
-        kind = INTERPOLATIONS[method]
-        agents, periods = self.shocks.agents, self.shocks.aggregate.size
-        g, x, m, wealth = check_panel(policy, grid, means, start, agents)
-        search = places(x, kind)
-        if x.size > POINTS_LIMIT:
-            raise ValueError(f"the grid of k may have {POINTS_LIMIT:,} points on a CUDA device, not {x.size:,}")
-        shared = near_bytes(x.size, search.table.size, kind)
-        near = shared <= NEAR_LIMIT
-        begin, move = _kernels(cupy.cuda.Device().id, method, near)
-        initial = np.clip(wealth.astype(kind), search.grid[0], search.grid[-1])
-        blocks = math.ceil(agents / AGENTS)
-        k, sums, counts = cupy.asarray(initial), cupy.empty(blocks), cupy.zeros(3, np.uint64)
-        capital, values = cupy.empty(periods + 1), cupy.empty(2 * x.size)
-        capital[0] = mean_of(initial)
-        cubics = cupy.empty((2, x.size - 1, 4), kind)
-        tables = [cupy.asarray(table) for table in (g, x, m, cells(search), search.table.astype(np.uint16))]
-        sizes = (np.int32(x.size), np.int32(m.size))
-
-        def beginning(t: int) -> None:
-            begin(
-                (1,), (THREADS,),
-                (*tables[:3], *sizes, self._aggregate, np.int32(t), np.int32(t == periods), sums, np.int32(blocks),
-                 np.float64(agents), capital, values, cubics, counts),
-                shared_mem=8 * (THREADS + 8),
-            )  # fmt: skip
-
-        for t in range(periods):
-            beginning(t)
-            move(
-                (blocks,), (THREADS,),
-                (k, self._employed[t], cubics, tables[3], tables[4], sizes[0], np.int32(search.table.size),
-                 np.int64(search.base), np.int32(search.shift), np.int64(agents), sums, counts),
-                shared_mem=shared if near else 8 * THREADS,
-            )  # fmt: skip
-            if progress is not None and (t + 1) % 100 == 0:
-                # Otherwise launches run far ahead, and an interrupt would wait for all of them.
-                cupy.cuda.get_current_stream().synchronize()
-                progress(t + 1)
-        beginning(periods)
-        below, above, outside = (int(count) for count in counts.get())
-        return Panel(capital.get(), k.get(), below, above, outside)
-
-
-def simulate(
     policy: ArrayLike,
     grid: ArrayLike,
     means: ArrayLike,

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of the household: {', '.join((*DEVICES, *REFERENCES))} (default %(default)s)",
     )
     run.add_argument(
-        "--household", metavar="NAME", help=f"{' or '.join(HOUSEHOLDS)} (default euler on cpu, table on others)"
+        "--household", metavar="NAME", help=f"{' or '.join(HOUSEHOLDS)} (default euler on cpu and gpu, table on others)"
     )
     run.add_argument(
         "--panel", default="cpu", metavar="NAME", help=f"{' or '.join(PANELS)}: where it is simulated (default cpu)"

@@ -1,4 +1,4 @@
-"""CUDA kernels on the processor: what stands in for CUDA (``cuda_on_cpu.h``) and for CuPy has their calls and semantics.
+"""CUDA kernels on the processor. What stands in for CUDA (``cuda_on_cpu.h``) and CuPy has their calls and semantics.
 
 All threads of a launch run at the same time and meet at barriers, and memory begins as rubbish.
 """

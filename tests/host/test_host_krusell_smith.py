@@ -88,7 +88,9 @@ def test_regression_and_forecast_find_a_law_again() -> None:
         x, y = np.log(noisy[:-1][aggregate == a]), np.log(noisy[1:][aggregate == a])
         assert np.allclose(found[a][::-1], np.polyfit(x, y, 1))
         assert r2[a] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
-    with pytest.raises(bl.ProblemError, match=r"^the good state has too few of the periods to estimate its law: 0$"):
+    with pytest.raises(
+        bl.ProblemError, match=r"^200 periods are too few: 0 of them are in the good state, whose law needs 3$"
+    ):
         regression(path, np.zeros(200, np.int8))
 
 
@@ -266,7 +268,10 @@ def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
             "interpolation must be one of 'bilinear', 'bicubic', 'bicubic-single', not 'cubic'",
         ),
         ({"panel": "model"}, "panel must be one of 'cpu', 'gpu', not 'model'"),
-        ({"household": "euler", "device": "model"}, "household 'euler' is solved on device 'cpu', and has no options"),
+        (
+            {"household": "euler", "device": "model"},
+            "household 'euler' is solved on device 'cpu' or 'gpu', not on 'model'",
+        ),
         ({"relaxation": 0}, "relaxation must be a number above 0 and at most 1, not 0"),
         ({"tol": 0}, "tol must be a number above 0, not 0"),
         ({"law": [1, 2]}, "law must be a two-dimensional array, not one of shape (2,)"),
@@ -319,7 +324,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
             ["--device", "model", "--option", "slot=1"],
             "device 'model' has no option 'slot': it takes fold, evaluators",
         ),
-        (["--option", "magic=1"], "household 'euler' is solved on device 'cpu', and has no options"),
+        (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
+        (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
         (["--agent", "5"], "unrecognized arguments: --agent 5"),
     ],
 )
