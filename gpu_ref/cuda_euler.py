@@ -1,8 +1,8 @@
 """The Euler-equation iteration of :mod:`gpu_ref.euler_iteration` on a CUDA device, in double precision.
 
-The same spline and the same steps. Sums for slopes are taken in another order, and what lies so far from the diagonal of
-their matrix that it is below rounding is left out. ``EVERY`` iterations are one cooperative launch (``cuda_euler.cu``):
-a block for each point of the grid of ``K`` and aggregate state, and one barrier an iteration.
+The same spline and the same steps. Sums for slopes are taken in another order, and what lies so far from the diagonal
+of their matrix that it is below rounding is left out. ``EVERY`` iterations are one cooperative launch
+(``cuda_euler.cu``): a block for each point of the grid of ``K`` and aggregate state, and one barrier an iteration.
 """
 
 from __future__ import annotations

@@ -6,10 +6,11 @@
 //
 // An agent's loads from shared memory are what takes the time. So tables are one array a quantity: neighbouring intervals,
 // where the agents of a warp mostly are, lie in different banks. A thread moves 16 bytes of agents at once, and asks for
-// its next ones before it begins.
+// its next ones before it begins, and no branch parts one of its agents from another.
 //
-// Macros: SINGLE (1: agents in single precision), CUBIC (1: Catmull-Rom, 0: linear), THREADS of a block, RESIDENT blocks
-// of a multiprocessor, NEAR (1: tables in shared memory; 0: in global memory, the cubics made by all blocks together).
+// Macros: SINGLE (1: agents in single precision), CUBIC (1: Catmull-Rom, 0: linear), ONCE (1: an interval is at most one
+// beyond the place where its search begins), THREADS of a block, RESIDENT blocks of a multiprocessor, NEAR (1: tables in
+// shared memory; 0: in global memory, the cubics made by all blocks together).
 
 #if SINGLE
 typedef float Real;
@@ -29,7 +30,7 @@ struct Tables {
     const Real *scales;  // 1 / (x_(i+1) - x_i)
     const Real *cubics;  // coefficient m of interval i and employment e, in (k - x_i) scale_i: [m][e][i]
     const unsigned short *places;
-    int intervals, base, shift, once;
+    int intervals, base, shift;
     Real low, high;
 };
 
@@ -91,10 +92,11 @@ __device__ __forceinline__ void cubic(
 __device__ __forceinline__ Real step(const Tables &at, Real x, bool works, unsigned int &below, unsigned int &above) {
     int place = leading(x, at.shift) - at.base;
     int i = at.places[place > 0 ? place : 0];
-    if (at.once)
-        i += at.bounds[i + 1] <= x;
-    else
-        while (at.bounds[i + 1] <= x) i++;
+#if ONCE
+    i += at.bounds[i + 1] <= x;
+#else
+    while (at.bounds[i + 1] <= x) i++;
+#endif
     const Real *c = at.cubics + (works ? at.intervals : 0) + i;
     const int stride = 2 * at.intervals;
     Real t = (x - at.bounds[i]) * at.scales[i];
@@ -103,14 +105,10 @@ __device__ __forceinline__ Real step(const Tables &at, Real x, bool works, unsig
 #else
     Real y = c[0] + t * c[stride];
 #endif
-    if (!(y >= at.low)) {
-        y = at.low;
-        below++;
-    } else if (y > at.high) {
-        y = at.high;
-        above++;
-    }
-    return y;
+    const bool under = !(y >= at.low), over = y > at.high;
+    below += under;
+    above += over;
+    return under ? at.low : over ? at.high : y;
 }
 
 // policy: (2, 2, columns, points), by aggregate state, employment, K and k. employed: `words` of 32 agents a period.
@@ -120,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) simulate(
     const signed char *__restrict__ aggregate, int begin, int end, const double *__restrict__ policy,
     const double *__restrict__ grid, const double *__restrict__ all_means, int points, int columns,
     const Real *all_bounds, const Real *all_scales, const unsigned short *all_places, int entries, int base, int shift,
-    int once, Real *all_cubics, double *sums, double *capital, u64 *counts, unsigned int *arrived) {
+    Real *all_cubics, double *sums, double *capital, u64 *counts, unsigned int *arrived) {
     double *part = (double *)SHARED, *weights = part + THREADS;
     const int intervals = points - 1;
 #if NEAR
@@ -141,7 +139,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) simulate(
     const int maker = blockIdx.x * THREADS + threadIdx.x, makers = gridDim.x * THREADS;
 #endif
     const Tables at = {
-        bounds, scales, cubics, places, intervals, base, shift, once, (Real)grid[0], (Real)grid[points - 1]};
+        bounds, scales, cubics, places, intervals, base, shift, (Real)grid[0], (Real)grid[points - 1]};
     const long long first = (long long)blockIdx.x * span;
     const int count = first + span < agents ? span : (int)(agents - first);
     Real *own = k + first;

@@ -77,10 +77,10 @@ def source() -> str:
     return (folder / "cuda_grid.cu").read_text() + (folder / "cuda_panel.cu").read_text()
 
 
-def options(method: str, near: bool) -> tuple[str, ...]:
+def options(method: str, near: bool, once: bool) -> tuple[str, ...]:
     """Return what the compiler is told; no fused multiply-add, as on the processor."""
     single, cubic = INTERPOLATIONS[method] == np.float32, method != "bilinear"
-    macros = {"SINGLE": single, "CUBIC": cubic, "NEAR": near, "THREADS": THREADS, "RESIDENT": RESIDENT}
+    macros = {"SINGLE": single, "CUBIC": cubic, "ONCE": once, "NEAR": near, "THREADS": THREADS, "RESIDENT": RESIDENT}
     return ("-std=c++17", "-fmad=false", *(f"-D{name}={int(value)}" for name, value in macros.items()))
 
 
@@ -107,8 +107,8 @@ def once(search: Places) -> bool:
 
 
 @functools.cache
-def _kernel(device: int, method: str, near: bool) -> Any:
-    module = cupy_module().RawModule(code=source(), options=options(method, near), enable_cooperative_groups=True)
+def _kernel(device: int, method: str, near: bool, once: bool) -> Any:
+    module = cupy_module().RawModule(code=source(), options=options(method, near, once), enable_cooperative_groups=True)
     return module.get_function("simulate")
 
 
@@ -163,7 +163,7 @@ class Simulator:
         shared = near_bytes(x.size, m.size, search.table.size, kind)
         near = shared <= min(NEAR_LIMIT, device.attributes["MaxSharedMemoryPerMultiprocessor"] // RESIDENT - 1024)
         plan = layout(agents, device.attributes["MultiProcessorCount"], np.dtype(kind).itemsize)
-        kernel = _kernel(device.id, method, near)
+        kernel = _kernel(device.id, method, near, once(search))
         if near:
             kernel.max_dynamic_shared_size_bytes = shared
         initial = np.clip(wealth.astype(kind), search.grid[0], search.grid[-1])
@@ -183,7 +183,7 @@ class Simulator:
                 (k, np.int64(agents), np.int32(plan.span), self._employed, np.int64(2 * self.shocks.employed.shape[1]),
                  self._aggregate, np.int32(t), np.int32(end), policies, xs, ms, np.int32(x.size), np.int32(m.size),
                  bounds, scales, starts, np.int32(search.table.size), np.int32(search.base), np.int32(search.shift),
-                 np.int32(once(search)), cubics, sums, capital, counts, arrived),
+                 cubics, sums, capital, counts, arrived),
                 shared_mem=shared if near else 8 * (THREADS + 8),
             )  # fmt: skip
             if progress is not None and end % EVERY == 0:

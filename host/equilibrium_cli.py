@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(model, "--discard", int, 100, "quarters at its beginning that are not looked at")
     option(model, "--grid", int, 100, "points of k of the Euler-equation iteration")
     option(model, "--choices", int, CHOICES, "points of k of a table")
+    option(model, "--top", float, 1000.0, "highest k of both")
     option(model, "--means", int, 4, "points of mean capital K; four of them are 16 exogenous states of a table")
     option(model, "--low", float, 30.0, "lowest K")
     option(model, "--high", float, 50.0, "highest K")
@@ -41,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(model, "--seed", int, 0, "of the shocks")
     run = parser.add_argument_group("solution")
     option(run, "--tol", float, 1e-7, "stop when the law believed and the law estimated differ by less")
+    run.add_argument(
+        "--household-tol",
+        type=float,
+        metavar="X",
+        help="stop a household when no k' changes by this much, or of a table no V (default 1e-08, 1e-07)",
+    )
     option(run, "--relaxation", float, 0.4, "how far a law goes towards the one estimated")
     option(run, "--max-iterations", int, 100, "stop after this many laws in any case")
     run.add_argument(
@@ -89,7 +96,7 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
     if given.plot is not None:
         check_plot(given.plot)
     same = "agents periods discard household device interpolation panel tol relaxation max_iterations choices seed"
-    same += " means low high beta gamma"
+    same += " household_tol top means low high beta gamma"
     try:
         result = krusell_smith(
             **{name: getattr(given, name) for name in same.split()},

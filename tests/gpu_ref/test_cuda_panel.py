@@ -120,8 +120,10 @@ def test_without_a_device_it_says_so():
 
 
 def test_kernels_of_every_method_are_told_apart():
-    told = {options(method, near) for method in INTERPOLATIONS for near in (True, False)}
-    assert len(told) == 6
+    told = {
+        options(method, near, once) for method in INTERPOLATIONS for near in (True, False) for once in (True, False)
+    }
+    assert len(told) == 12
     assert all(option.split("=")[0][2:] in source() for given in told for option in given if option[:2] == "-D")
 
 

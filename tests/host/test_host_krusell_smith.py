@@ -229,7 +229,7 @@ def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
     path = solved.save(tmp_path / "a.npz")
     again = bl.load_equilibrium(path)
-    assert str(again) == str(solved)
+    assert str(again) == str(solved) == str(bl.load(path))
     for name in ("law", "capital", "wealth", "policy", "start", "aggregate", "employed"):
         assert (getattr(again, name) == getattr(solved, name)).all()
     assert again.economy.points == 40
@@ -240,19 +240,51 @@ def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
         bl.load_equilibrium(tmp_path / "b.npz")
 
 
-@pytest.mark.parametrize("kind", ["policy", "law", "wealth", "lorenz"])
+@pytest.mark.parametrize("kind", ["policy", "law", "path", "wealth", "lorenz"])
 def test_plots(solved: bl.Equilibrium, tmp_path: Path, kind: str) -> None:
     figure = solved.plot(tmp_path / "a.png", kind)
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert len(figure.axes) == {"policy": 4, "law": 2}.get(kind, 1)
+    assert len(figure.axes) == {"policy": 4, "law": 2, "path": 2}.get(kind, 1)
     if kind == "law":
+        points, left = (axes.collections[1].get_offsets() for axes in figure.axes)
+        growth, k = points[:, 1], points[:, 0]
+        assert growth.size == (solved.aggregate[50:] == 1).sum()
+        assert np.allclose(left[:, 1], growth - 100 * (solved.law[1, 0] + (solved.law[1, 1] - 1) * np.log(k)))
+        assert abs(left[:, 1].mean()) < 1e-9
+    if kind == "path":
         assert (figure.axes[0].lines[0].get_ydata() == solved.capital[50:]).all()
     if kind == "lorenz":
         assert (figure.axes[0].lines[0].get_ydata() == solved.lorenz()[1]).all()
 
 
+def test_surfaces_are_the_policy(solved: bl.Equilibrium, tmp_path: Path) -> None:
+    figure = solved.plot(tmp_path / "a.png", "policy")
+    for place, axes in enumerate(figure.axes):
+        saving = solved.policy[0, :, place // 2, place % 2]
+        low, high = axes.get_zlim()
+        assert (low < saving).all()
+        assert (saving < high).all()
+
+
+def test_saved_economies_are_drawn_on_the_command_line(
+    solved: bl.Equilibrium, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = solved.save(tmp_path / "a.npz")
+    assert main(["plot", str(path)]) == 0
+    assert main(["plot", str(path), "--kind", "path"]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / "a.png"), str(tmp_path / "a-path.png")]
+    assert main(["plot", str(path), "--kind", "irf", "--out", str(tmp_path / "b.png")]) == 2
+    assert "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'" in capsys.readouterr().err
+    replace(solved, success=False, message="It was not.").save(path)
+    assert main(["plot", str(path), "--kind", "lorenz"]) == 1
+    assert capsys.readouterr().err == f"beltline plot: {str(path)!r} is not solved: It was not.\n"
+    assert sorted(os.listdir(tmp_path)) == ["a-lorenz.png", "a-path.png", "a.npz", "a.png"]
+
+
 def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
-    with pytest.raises(bl.ProblemError, match="^kind must be one of 'policy', 'law', 'wealth', 'lorenz', not 'irf'$"):
+    with pytest.raises(
+        bl.ProblemError, match="^kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'$"
+    ):
         solved.plot(None, "irf")
 
 
@@ -319,7 +351,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ),
         (["--plot", "a.txt"], "plot must end in .png or .pdf or .svg, not 'a.txt'"),
         (["--out", "a.nc"], "out must end in .npz, not 'a.nc'"),
-        (["--kind", "irf"], "kind must be one of 'policy', 'law', 'wealth', 'lorenz', not 'irf'"),
+        (["--kind", "irf"], "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'"),
         (
             ["--device", "model", "--option", "slot=1"],
             "device 'model' has no option 'slot': it takes fold, evaluators",
