@@ -86,10 +86,8 @@ def _published() -> None:
 def _fineness(device: str) -> None:
     euler = krusell_smith(**NEAR)
     print(f"K from {NEAR['low']:g} to {NEAR['high']:g}, tables on device {device}\n")
-    print(
-        "| household | points of K | choices | iterations | `b0`, `b1` bad | `b0`, `b1` good | gap of b1 | gap of K', % |"
-    )
-    print("|---|---:|---:|---:|---:|---:|---:|---:|")
+    heads = ("household", "points of K", "choices", "iterations", "`b0`, `b1` bad", "`b0`, `b1` good")
+    print(f"| {' | '.join(heads)} | gap of `b1` | gap of K', % |\n|---|{7 * '---:|'}")
     print(f"| Euler equation | 4 | | {_row(euler)} | | |")
     finer = krusell_smith(**NEAR, means=16)
     print(f"| Euler equation | 16 | | {_row(finer)} | {_gaps(euler, finer)} |", flush=True)
