@@ -161,7 +161,7 @@ class TableHousehold:
         if isinstance(self._session, str):
             value, policy = self._by_reference(problem, report)
         else:
-            result = self._session.solve(problem, self.tol, start="last", progress=report or False, verify=False)
+            result = self._session.solve(problem, self.tol, start="last", progress=_named(report), verify=False)
             self.work += result.sweeps
             if not result.success:
                 raise NotSolved(f"The household is not solved: {result.message}")
@@ -173,7 +173,7 @@ class TableHousehold:
         """Solve once more, and see an exact search confirm it; the reference solvers do that always."""
         if not isinstance(self._session, str):
             problem = self.economy.problem(law, self.grid)
-            result = self._session.solve(problem, self.tol, start="last", progress=report or False)
+            result = self._session.solve(problem, self.tol, start="last", progress=_named(report))
             self.work += result.sweeps
             if not result.success:
                 raise NotSolved(f"The household is not solved: {result.message}")
@@ -194,6 +194,10 @@ class TableHousehold:
             raise NotSolved(f"The household's V still moved by {found.residual:.3g}, not below {self.tol:g}.")
         self._value = found.value
         return found.value, found.policy
+
+
+def _named(report: Progress | None) -> Progress | Literal[False]:
+    return False if report is None else lambda text: report(f"household: {text}")
 
 
 def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
@@ -655,7 +659,7 @@ def _iterate(
     found: Equilibrium | None = None
     problem = None
     for done in range(1, max_iterations + 1):
-        so_far = "" if found is None else f"iteration {done}, law off by {found.change:.2g}; "
+        so_far = f"iteration {done}" + ("; " if found is None else f", law off by {found.change:.2g}; ")
         telling = None if report is None else lambda text, so_far=so_far: report(so_far + text)
         clock = time.perf_counter()
         try:

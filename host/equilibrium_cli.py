@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gpu_ref.methods import METHODS
 from gpu_ref.panel import INTERPOLATIONS
 from host.checks import ProblemError
 from host.devices import DEVICES, REFERENCES
@@ -68,6 +69,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of the panel: {', '.join(INTERPOLATIONS)} (default %(default)s)",
     )
+    run.add_argument(
+        "--method", metavar="NAME", help=f"of a table on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default mpi)"
+    )
     run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the device or method")
     run.add_argument(
         "--compare", action="store_true", help="simulate with every interpolation and print its error on the path of K"
@@ -102,7 +106,7 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
             **{name: getattr(given, name) for name in same.split()},
             points=given.grid,
             progress=False if given.quiet else None,
-            options=options(given.option),
+            options=options(given.option) | ({} if given.method is None else {"method": given.method}),
         )
     except MemoryError as error:
         raise ProblemError(str(error)) from None

@@ -9,6 +9,8 @@ import numpy as np
 from host.devices import REFERENCES
 from host.equilibrium import Equilibrium, krusell_smith, panel_errors
 from host.krusell_smith import AGGREGATES
+from hw.machine import run_clocks
+from hw.parameters import MachineParameters
 
 PUBLISHED = ((0.123815, 0.965565), (0.137800, 0.963238))
 """Law of motion of Maliar, Maliar and Valli (2010)."""
@@ -31,6 +33,12 @@ TABLES = (
 )
 """Points of ``K``, choices, and whether the policy is refined."""
 
+CHOICES = 1000
+"""Choices that the clocks are told for."""
+
+CLOCK_HZ = 250e6
+"""The main clock of AWS F2."""
+
 UNREFINED = 25
 """Iterations after which a household on its grid is given up: its law jumps and does not settle."""
 
@@ -44,9 +52,10 @@ def law_gap(one: Equilibrium, other: Equilibrium) -> float:
 
 
 def tables(device: str) -> None:
-    """Published and ours, the errors of the panel's interpolations, and how fine a table on ``device`` must be."""
+    """Published and ours, errors of the panel's interpolations, how fine a table on ``device`` must be, and clocks."""
     _published()
     _fineness(device)
+    _clocks()
 
 
 def _published() -> None:
@@ -102,6 +111,20 @@ def _fineness(device: str) -> None:
         name = "table, refined" if refine else "table, on the grid"
         print(f"| {name} | {means} | {choices:,} | {_row(found)} | {_gaps(euler, found)} |", flush=True)
     print()
+
+
+def _clocks() -> None:
+    found = krusell_smith(**NEAR, household="table", choices=CHOICES, options={"method": "warm"})
+    build = MachineParameters(grid=1 << (CHOICES - 1).bit_length(), states=16)
+    # Sweeps as a machine does them, in double precision; a run begins with a pass of its own for each law.
+    runs = found.iterations * run_clocks(build, CHOICES, 16, 0)
+    clocks = runs + run_clocks(build, CHOICES, 16, found.household_iterations) - run_clocks(build, CHOICES, 16, 0)
+    print(
+        f"{CHOICES:,} choices, {found.iterations} laws: {found.household_iterations:,} sweeps, {clocks:,} clocks of a "
+    )
+    print(
+        f"machine whose line is not folded, {clocks / CLOCK_HZ:.2f} s at {CLOCK_HZ / 1e6:g} MHz; computed, not run.\n"
+    )
 
 
 def _row(found: Equilibrium) -> str:

@@ -160,6 +160,15 @@ def test_the_table_household_comes_to_the_law_of_euler_iteration() -> None:
     assert abs(tables.capital.mean() / euler.capital.mean() - 1) < 5e-3
 
 
+def test_progress_says_where_it_is() -> None:
+    told: list[str] = []
+    small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
+    bl.krusell_smith(**small | {"progress": told.append}, device="model")
+    assert told[0] == "drawing the shocks of 100 agents"
+    assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", told[2])
+    assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
+
+
 def test_sessions_begin_where_they_left_off() -> None:
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
     with bl.open("model") as session:
@@ -413,10 +422,11 @@ def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     monkeypatch.setattr(page, "TABLES", ((4, 1000, True), (16, 1000, False)))
     assert model_tables.main(["krusell-smith"]) == 0
     printed = capsys.readouterr().out
-    assert [call.get("household") for call in calls] == [None] * 4 + ["table"] * 2
+    assert [call.get("household") for call in calls] == [None] * 4 + ["table"] * 3
     # Three iterations do not converge, and every row says it.
     assert [line[:6] for line in printed.splitlines() if "still differ" in line] == ["seed 0", "seed 1"]
     assert printed.count(", off by ") == 4
+    assert re.search(r"1,000 choices, 3 laws: [\d,]+ sweeps, [\d,]+ clocks of a machine", printed)
     assert "| `b0`, bad | 0.123815 | 0." in printed
     assert "| table, refined | 4 | 1,000 | 3, off by " in printed
     assert "| table, on the grid | 16 | 1,000 | 3, off by " in printed
