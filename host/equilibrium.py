@@ -358,6 +358,11 @@ class Equilibrium:
         return 100 * np.abs(np.log(self.forecast / self.capital[self.discard :]))
 
     @property
+    def at_top(self) -> int:
+        """Agents who own the most that the grid of ``k`` allows, at the end: where there are some, it is too short."""
+        return int((self.wealth >= self.wealth.dtype.type(self.grid[-1])).sum())
+
+    @property
     def gini(self) -> float:
         """Of wealth, at the end."""
         return gini(self.wealth)
@@ -382,12 +387,13 @@ class Equilibrium:
         ]
         steps = "iterations" if self.household == "euler" else "sweeps"
         kept = self.capital[self.discard :]
+        short = f", where the grid of k ends too soon for {self.at_top:,} agents" if self.at_top else ""
         rows = [
             ("status", f"{self.status}: {self.message}"),
             *laws,
             ("forecast error", f"{errors.max():.4f} % at most, {errors.mean():.4f} % on average (Den Haan, dynamic)"),
             ("capital", f"mean {kept.mean():.4f}, from {kept.min():.4f} to {kept.max():.4f}"),
-            ("wealth", f"Gini {self.gini:.4f}, largest {self.wealth.max():.2f}"),
+            ("wealth", f"Gini {self.gini:.4f}, largest {self.wealth.max():.2f}{short}"),
             (
                 "held",
                 f"{self.below:,} times at the lower and {self.above:,} at the upper end of the grid of k, "
@@ -584,6 +590,11 @@ def krusell_smith(
         economy = Economy(**parameters)
     elif parameters:
         raise ProblemError(f"{min(parameters)!r} is given beside an economy, which has it already")
+    begins = economy.steady_capital
+    if not begins < economy.top:
+        raise ProblemError(
+            f"top must be above {begins:.4g}, the capital that the panel begins with, not {economy.top:g}"
+        )
     agents = whole("agents", agents, f"a whole number from 1 to {AGENTS_LIMIT}", lambda v: 1 <= v <= AGENTS_LIMIT)
     periods = whole(
         "periods", periods, f"a whole number from 10 to {PERIODS_LIMIT}", lambda v: 10 <= v <= PERIODS_LIMIT
@@ -710,7 +721,8 @@ def _iterate(
             break
         held = held or change < SETTLED
         if not held:
-            start = run.wealth
+            # The end of the grid in single precision may lie beyond it.
+            start = np.clip(run.wealth.astype(np.float64), solver.grid[0], solver.grid[-1])
         believed = believed + relaxation * (law - believed)
     assert found is not None
     if found.success and isinstance(solver, TableHousehold):

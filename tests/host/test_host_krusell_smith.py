@@ -126,7 +126,16 @@ def test_wealth_and_its_inequality(solved: bl.Equilibrium) -> None:
     assert (np.diff(owned) >= 0).all()
     assert solved.employed.sum() == 500 - solved.shocks.unemployed(299)
     assert solved.below + solved.above < 0.01 * 500 * 300
-    assert solved.outside == 0
+    assert solved.outside == solved.at_top == 0
+
+
+def test_whoever_would_leave_a_grid_is_counted_and_told(solved: bl.Equilibrium) -> None:
+    far = replace(solved, below=7, above=1234, wealth=np.append(solved.wealth[:-3], [1000.0] * 3))
+    assert "7 times at the lower and 1,234 at the upper end of the grid of k, of 150,000" in str(far)
+    assert "largest 1000.00, where the grid of k ends too soon for 3 agents" in str(far)
+    away = bl.krusell_smith(**FAST | {"low": 44.0, "max_iterations": 1})
+    assert away.outside > 0
+    assert f"{away.outside:,} periods with K off its grid" in " ".join(str(away).split())
 
 
 def test_gini_of_known_distributions() -> None:
@@ -167,6 +176,15 @@ def test_progress_says_where_it_is() -> None:
     assert told[0] == "drawing the shocks of 100 agents"
     assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", told[2])
     assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
+
+
+def test_panels_in_single_precision_follow_one_another_at_the_end_of_a_grid() -> None:
+    # In single precision 40.2 is larger, and some households get there.
+    assert float(np.float32(40.2)) > 40.2
+    economy: dict[str, Any] = {"top": 40.2, "points": 12, "power": 1.0, "max_iterations": 2, "low": 20.0}
+    found = bl.krusell_smith(**FAST | economy | {"interpolation": "bicubic-single", "law": ((0.3, 0.9),) * 2})
+    assert found.iterations == 2
+    assert found.start.max() == 40.2
 
 
 def test_sessions_begin_where_they_left_off() -> None:
@@ -320,6 +338,7 @@ def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
         ({"law": [[1, 2]]}, "law must be two pairs of b0 and b1, not of shape (1, 2)"),
         ({"colour": 3}, "'colour' is no argument and no parameter of the economy"),
         ({"economy": Economy()}, "'points' is given beside an economy, which has it already"),
+        ({"top": 30.0}, "top must be above 37.99, the capital that the panel begins with, not 30"),
         ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
         ({"high": 20.0}, "high must be a number above low = 30, not 20.0"),
         ({"unemployment": (0.1, 1.2)}, "unemployment[1] must be a number above 0 and below 1, not 1.2"),
