@@ -178,13 +178,20 @@ def test_progress_says_where_it_is() -> None:
     assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
 
 
-def test_panels_in_single_precision_follow_one_another_at_the_end_of_a_grid() -> None:
-    # In single precision 40.2 is larger, and some households get there.
-    assert float(np.float32(40.2)) > 40.2
-    economy: dict[str, Any] = {"top": 40.2, "points": 12, "power": 1.0, "max_iterations": 2, "low": 20.0}
-    found = bl.krusell_smith(**FAST | economy | {"interpolation": "bicubic-single", "law": ((0.3, 0.9),) * 2})
-    assert found.iterations == 2
-    assert found.start.max() == 40.2
+def test_a_panel_in_single_precision_may_begin_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpu_ref import panel
+
+    real, top = panel.simulate, np.float32(40.2)
+    assert float(top) > 40.2
+
+    def somebody_ends_at_the_top(*arguments: Any) -> panel.Panel:
+        found = real(*arguments)
+        found.wealth[-1] = top
+        return found
+
+    monkeypatch.setattr(panel, "simulate", somebody_ends_at_the_top)
+    found = bl.krusell_smith(**FAST | {"top": 40.2, "max_iterations": 2, "interpolation": "bicubic-single"})
+    assert (found.iterations, found.start[-1], found.at_top) == (2, 40.2, 1)
 
 
 def test_sessions_begin_where_they_left_off() -> None:
@@ -406,6 +413,35 @@ def test_a_panel_where_there_is_no_device(monkeypatch: pytest.MonkeyPatch, capsy
     ):
         bl.krusell_smith(**FAST, panel="gpu")
     assert main(["solve", "krusell-smith", "--panel", "gpu"]) == 2
+
+
+def test_the_euler_household_on_the_device_of_its_name(
+    solved: bl.Equilibrium, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gpu_ref import cuda, cuda_euler, euler_iteration
+
+    monkeypatch.setattr(cuda, "available", lambda: "CUDA finds no device on this computer.")
+    assert main(["solve", "krusell-smith", "--device", "gpu"]) == 2
+    sentence = "device 'gpu' cannot be used: CUDA finds no device on this computer."
+    assert capsys.readouterr().err == f"beltline solve: {sentence}\n"
+    calls = []
+
+    def solve(*arguments: Any, **options: Any) -> euler_iteration.Household:
+        calls.append(1)
+        return euler_iteration.solve(*arguments, **options)
+
+    monkeypatch.setattr(cuda, "available", lambda: "")
+    monkeypatch.setattr(cuda_euler, "solve", solve)
+    found = bl.krusell_smith(**FAST, device="gpu")
+    assert (found.household, found.device, len(calls)) == ("euler", "gpu", found.iterations)
+    assert (found.law == solved.law).all()
+
+    def too_large(*arguments: Any, **options: Any) -> euler_iteration.Household:
+        raise ValueError("the grid of k may have 3 points on this CUDA device, not 40")
+
+    monkeypatch.setattr(cuda_euler, "solve", too_large)
+    with pytest.raises(bl.ProblemError, match="^the grid of k may have 3 points on this CUDA device, not 40$"):
+        bl.krusell_smith(**FAST, device="gpu")
 
 
 def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
