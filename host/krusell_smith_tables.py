@@ -119,12 +119,9 @@ def _clocks() -> None:
     # Sweeps as a machine does them, in double precision; a run begins with a pass of its own for each law.
     runs = found.iterations * run_clocks(build, CHOICES, 16, 0)
     clocks = runs + run_clocks(build, CHOICES, 16, found.household_iterations) - run_clocks(build, CHOICES, 16, 0)
-    print(
-        f"{CHOICES:,} choices, {found.iterations} laws: {found.household_iterations:,} sweeps, {clocks:,} clocks of a "
-    )
-    print(
-        f"machine whose line is not folded, {clocks / CLOCK_HZ:.2f} s at {CLOCK_HZ / 1e6:g} MHz; computed, not run.\n"
-    )
+    sweeps = found.household_iterations
+    print(f"{CHOICES:,} choices, {found.iterations} laws: {sweeps:,} sweeps, {clocks:,} clocks of a machine")
+    print(f"whose line is not folded, {clocks / CLOCK_HZ:.2f} s at {CLOCK_HZ / 1e6:g} MHz; computed, not run.\n")
 
 
 def _row(found: Equilibrium) -> str:
