@@ -121,6 +121,23 @@ def _iterate(
     return changes.max()
 
 
+def checked(*tables: ArrayLike) -> list[Array]:
+    """Return the tables of :func:`solve` as arrays of doubles: those before ``beta``, and ``start``, which is a copy.
+
+    Raises
+    ------
+    ValueError
+        They do not belong together.
+    """
+    found = [np.array(table, dtype=np.float64, order="C") for table in tables]
+    x, m, w, k, r, y, p, policy = found
+    if policy.shape != w.shape or w.shape != (x.size, m.size, 4) or k.shape != (m.size, 2):
+        raise ValueError(f"wealth and start must have the shape {(x.size, m.size, 4)}, and ahead {(m.size, 2)}")
+    if r.shape != (m.size, 2, 2) or y.shape != (m.size, 2, 4) or p.shape != (4, 4):
+        raise ValueError(f"gross, income and chain must have shapes {(m.size, 2, 2)}, {(m.size, 2, 4)} and (4, 4)")
+    return found
+
+
 def solve(
     grid: ArrayLike,
     means: ArrayLike,
@@ -168,12 +185,7 @@ def solve(
     progress
         Called with the iterations behind and the last change, now and then.
     """
-    x, m, w, k, r, y, p = (
-        np.ascontiguousarray(given, dtype=np.float64) for given in (grid, means, wealth, ahead, gross, income, chain)
-    )
-    policy = np.array(start, dtype=np.float64, order="C")
-    if policy.shape != w.shape or w.shape != (x.size, m.size, 4) or k.shape != (m.size, 2):
-        raise ValueError(f"wealth and start must have the shape {(x.size, m.size, 4)}, and ahead {(m.size, 2)}")
+    x, m, w, k, r, y, p, policy = checked(grid, means, wealth, ahead, gross, income, chain, start)
     weights, matrix = np.ascontiguousarray(spline_weights(m, k)), slope_matrix(x)
     new = np.empty_like(policy)
     change = np.inf

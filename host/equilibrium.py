@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpu_ref import euler_iteration, panel, shocks
 from host.checks import ProblemError, real, shown, table, whole
-from host.devices import REFERENCES, Device, DeviceError, Progress
+from host.devices import REFERENCES, Device, DeviceError, Progress, known
 from host.driver import timed
 from host.files import check_target, replacing
 from host.inequality import gini, lorenz
@@ -79,10 +79,17 @@ class NotSolved(Exception):
 
 
 class EulerHousehold:
-    """By :mod:`gpu_ref.euler_iteration`."""
+    """By :mod:`gpu_ref.euler_iteration`, or on a CUDA device by :mod:`gpu_ref.cuda_euler`.
 
-    def __init__(self, economy: Economy, tol: float) -> None:
+    Parameters
+    ----------
+    device
+        One of ``host.devices.REFERENCES``.
+    """
+
+    def __init__(self, economy: Economy, tol: float, device: str = "cpu") -> None:
         self.economy, self.tol = economy, tol
+        self._module: Any = euler_iteration if device == "cpu" else importlib.import_module("gpu_ref.cuda_euler")
         self.grid = economy.grid
         self.work = 0
         self._wealth = economy.wealth(self.grid).reshape(economy.points, economy.means, 4)
@@ -91,20 +98,27 @@ class EulerHousehold:
     def solve(self, law: Array, report: Progress | None) -> Array:
         economy = self.economy
         ahead = economy.ahead(law)
-        found = euler_iteration.solve(
-            self.grid,
-            economy.mean_grid,
-            self._wealth,
-            ahead,
-            economy.gross(ahead),
-            economy.income(ahead).reshape(economy.means, 2, 4),
-            economy.transition,
-            economy.beta,
-            economy.gamma,
-            self._policy,
-            self.tol,
-            progress=None if report is None else lambda n, change: report(f"household: iteration {n:,}, {change:.2g}"),
-        )
+        try:
+            found: euler_iteration.Household = self._module.solve(
+                self.grid,
+                economy.mean_grid,
+                self._wealth,
+                ahead,
+                economy.gross(ahead),
+                economy.income(ahead).reshape(economy.means, 2, 4),
+                economy.transition,
+                economy.beta,
+                economy.gamma,
+                self._policy,
+                self.tol,
+                progress=None
+                if report is None
+                else lambda n, change: report(f"household: iteration {n:,}, {change:.2g}"),
+            )
+        except FloatingPointError as error:
+            raise NotSolved(f"The household is not solved: {error}.") from None
+        except ValueError as error:
+            raise ProblemError(f"{error}") from error
         self.work += found.iterations
         if not found.converged:
             raise NotSolved(
@@ -147,7 +161,7 @@ class TableHousehold:
         if isinstance(self._session, str):
             value, policy = self._by_reference(problem, report)
         else:
-            result = self._session.solve(problem, self.tol, start="last", progress=report or False, verify=False)
+            result = self._session.solve(problem, self.tol, start="last", progress=_named(report), verify=False)
             self.work += result.sweeps
             if not result.success:
                 raise NotSolved(f"The household is not solved: {result.message}")
@@ -159,7 +173,7 @@ class TableHousehold:
         """Solve once more, and see an exact search confirm it; the reference solvers do that always."""
         if not isinstance(self._session, str):
             problem = self.economy.problem(law, self.grid)
-            result = self._session.solve(problem, self.tol, start="last", progress=report or False)
+            result = self._session.solve(problem, self.tol, start="last", progress=_named(report))
             self.work += result.sweeps
             if not result.success:
                 raise NotSolved(f"The household is not solved: {result.message}")
@@ -180,6 +194,10 @@ class TableHousehold:
             raise NotSolved(f"The household's V still moved by {found.residual:.3g}, not below {self.tol:g}.")
         self._value = found.value
         return found.value, found.policy
+
+
+def _named(report: Progress | None) -> Progress | Literal[False]:
+    return False if report is None else lambda text: report(f"household: {text}")
 
 
 def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
@@ -203,6 +221,23 @@ def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
     return np.where(inner, np.clip(top, low, high), x[policy])
 
 
+def regressed(aggregate: NDArray[np.int8], a: int) -> NDArray[np.bool_]:
+    """Periods in aggregate state ``a``.
+
+    Raises
+    ------
+    ProblemError
+        They are fewer than three, of which no law can be estimated.
+    """
+    here: NDArray[np.bool_] = aggregate == a
+    if here.sum() < 3:
+        raise ProblemError(
+            f"{aggregate.size:,} periods are too few: {here.sum()} of them are in the {AGGREGATES[a]} state, whose law "
+            f"needs 3"
+        )
+    return here
+
+
 def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Array]:
     """Estimate ``ln K' = b0 + b1 ln K`` for each aggregate state; return ``(2, 2)`` of them and the two R2.
 
@@ -211,15 +246,15 @@ def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Arra
     Raises
     ------
     ProblemError
-        A state is in fewer than three periods, or its ``K`` never moves.
+        A state is in fewer than three periods, or ``K`` never moves in it.
     """
     log = np.log(capital)
     law, r2 = np.empty((2, 2)), np.empty(2)
     for a in range(2):
-        here = aggregate == a
+        here = regressed(aggregate, a)
         x, y = log[:-1][here], log[1:][here]
-        if x.size < 3 or np.ptp(x) == 0:
-            raise ProblemError(f"the {AGGREGATES[a]} state has too few of the periods to estimate its law: {x.size}")
+        if np.ptp(x) == 0:
+            raise ProblemError(f"K never moves in the {AGGREGATES[a]} state, so that its law cannot be estimated")
         dx, dy = x - x.mean(), y - y.mean()
         slope = float(dx @ dy / (dx @ dx))
         law[a] = y.mean() - slope * x.mean(), slope
@@ -323,6 +358,11 @@ class Equilibrium:
         return 100 * np.abs(np.log(self.forecast / self.capital[self.discard :]))
 
     @property
+    def at_top(self) -> int:
+        """Agents who own the most that the grid of ``k`` allows, at the end: where there are some, it is too short."""
+        return int((self.wealth >= self.wealth.dtype.type(self.grid[-1])).sum())
+
+    @property
     def gini(self) -> float:
         """Of wealth, at the end."""
         return gini(self.wealth)
@@ -347,12 +387,13 @@ class Equilibrium:
         ]
         steps = "iterations" if self.household == "euler" else "sweeps"
         kept = self.capital[self.discard :]
+        short = f", where the grid of k ends too soon for {self.at_top:,} agents" if self.at_top else ""
         rows = [
             ("status", f"{self.status}: {self.message}"),
             *laws,
             ("forecast error", f"{errors.max():.4f} % at most, {errors.mean():.4f} % on average (Den Haan, dynamic)"),
             ("capital", f"mean {kept.mean():.4f}, from {kept.min():.4f} to {kept.max():.4f}"),
-            ("wealth", f"Gini {self.gini:.4f}, largest {self.wealth.max():.2f}"),
+            ("wealth", f"Gini {self.gini:.4f}, largest {self.wealth.max():.2f}{short}"),
             (
                 "held",
                 f"{self.below:,} times at the lower and {self.above:,} at the upper end of the grid of k, "
@@ -396,8 +437,9 @@ class Equilibrium:
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
         """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
 
-        ``"policy"``: surfaces of ``k'`` over ``k`` and ``K``. ``"law"``: ``K`` of the panel and by the law alone.
-        ``"wealth"``: distribution of wealth. ``"lorenz"``: Lorenz curve.
+        ``"policy"``: surfaces of saving over ``k`` and ``K``. ``"law"``: the two regressions, and their residuals.
+        ``"path"``: ``K`` of the panel and by the law alone. ``"wealth"``: distribution of wealth. ``"lorenz"``: Lorenz
+        curve.
 
         Raises
         ------
@@ -455,7 +497,7 @@ def _household(
     economy: Economy, kind: str, device: Any, tol: float | None, choices: Array, refine: bool, options: dict[str, Any]
 ) -> Iterator[Household]:
     if kind == "euler":
-        yield EulerHousehold(economy, 1e-8 if tol is None else tol)
+        yield EulerHousehold(economy, 1e-8 if tol is None else tol, device)
         return
     tol = 1e-7 if tol is None else tol
     if isinstance(device, str) and device in REFERENCES:
@@ -497,10 +539,10 @@ def krusell_smith(
     periods, discard
         Of the panel, and how many at the beginning are not looked at.
     household
-        ``"euler"``: Euler-equation iteration on this computer, the default on device ``"cpu"``. ``"table"``: value
-        function iteration, ``4 N_K`` exogenous states, the default on any other.
+        ``"euler"``: Euler-equation iteration, on devices ``"cpu"`` and ``"gpu"`` and the default there. ``"table"``:
+        value function iteration, ``4 N_K`` exogenous states, on every device, the default on any other.
     device
-        Where tables are solved: any device that :func:`host.solve.solve` knows, or an open
+        Where the household is solved: any device that :func:`host.solve.solve` knows, or an open
         :class:`~host.session.Session`, which is left open.
     interpolation
         Of the panel: one of ``gpu_ref.panel.INTERPOLATIONS``.
@@ -548,6 +590,11 @@ def krusell_smith(
         economy = Economy(**parameters)
     elif parameters:
         raise ProblemError(f"{min(parameters)!r} is given beside an economy, which has it already")
+    begins = economy.steady_capital
+    if not begins < economy.top:
+        raise ProblemError(
+            f"top must be above {begins:.4g}, the capital that the panel begins with, not {economy.top:g}"
+        )
     agents = whole("agents", agents, f"a whole number from 1 to {AGENTS_LIMIT}", lambda v: 1 <= v <= AGENTS_LIMIT)
     periods = whole(
         "periods", periods, f"a whole number from 10 to {PERIODS_LIMIT}", lambda v: 10 <= v <= PERIODS_LIMIT
@@ -560,16 +607,21 @@ def krusell_smith(
     if household_tol is not None:
         household_tol = real("household_tol", household_tol, "a number above 0", lambda v: 0 < v < math.inf)
     choices = whole("choices", choices, "a whole number from 16 to 65536", lambda v: 16 <= v <= 65_536)
-    kind = household or ("euler" if device == "cpu" else "table")
-    for name, value, known in (
+    here = isinstance(device, str) and device in REFERENCES
+    kind = household or ("euler" if here else "table")
+    for name, value, those in (
         ("household", kind, HOUSEHOLDS),
         ("panel", panel, PANELS),
         ("interpolation", interpolation, tuple(_INTERPOLATIONS)),
     ):
-        if value not in known:
-            raise ProblemError(f"{name} must be one of {', '.join(map(repr, known))}, not {shown(value)}")
-    if kind == "euler" and (device != "cpu" or options):
-        raise ProblemError("household 'euler' is solved on device 'cpu', and has no options")
+        if value not in those:
+            raise ProblemError(f"{name} must be one of {', '.join(map(repr, those))}, not {shown(value)}")
+    if isinstance(device, str):
+        known(device)
+    if kind == "euler" and not here:
+        raise ProblemError(f"household 'euler' is solved on device 'cpu' or 'gpu', not on {shown(device)}")
+    if kind == "euler" and options:
+        raise ProblemError(f"household 'euler' has no options, but {min(options)!r} is given")
     believed = np.array(table("law", law, 2))
     if believed.shape != (2, 2):
         raise ProblemError(f"law must be two pairs of b0 and b1, not of shape {believed.shape}")
@@ -578,6 +630,8 @@ def krusell_smith(
     except ValueError as error:
         raise ProblemError(str(error)) from None
     _check_panel(panel)
+    if here:
+        reference_module(str(device))
     grid = polynomial_grid(choices, economy.top, POWER)
     with (
         reporting(progress) as report,
@@ -606,6 +660,8 @@ def _iterate(
             drawn = shocks.draw_shocks(agents, periods, economy.transition, economy.unemployment, seed)
         except ValueError as error:
             raise ProblemError(str(error)) from None
+    for a in range(2):
+        regressed(drawn.aggregate[discard:], a)
     with timed(timing, "load"):
         simulate = _simulator(where, drawn)
     parts = {"household": 0.0, "panel": 0.0}
@@ -614,7 +670,7 @@ def _iterate(
     found: Equilibrium | None = None
     problem = None
     for done in range(1, max_iterations + 1):
-        so_far = "" if found is None else f"iteration {done}, law off by {found.change:.2g}; "
+        so_far = f"iteration {done}" + ("; " if found is None else f", law off by {found.change:.2g}; ")
         telling = None if report is None else lambda text, so_far=so_far: report(so_far + text)
         clock = time.perf_counter()
         try:
@@ -665,7 +721,8 @@ def _iterate(
             break
         held = held or change < SETTLED
         if not held:
-            start = run.wealth
+            # The end of the grid in single precision may lie beyond it.
+            start = np.clip(run.wealth.astype(np.float64), solver.grid[0], solver.grid[-1])
         believed = believed + relaxation * (law - believed)
     assert found is not None
     if found.success and isinstance(solver, TableHousehold):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from gpu_ref.methods import METHODS
 from gpu_ref.panel import INTERPOLATIONS
 from host.checks import ProblemError
 from host.devices import DEVICES, REFERENCES
@@ -33,6 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(model, "--discard", int, 100, "quarters at its beginning that are not looked at")
     option(model, "--grid", int, 100, "points of k of the Euler-equation iteration")
     option(model, "--choices", int, CHOICES, "points of k of a table")
+    option(model, "--top", float, 1000.0, "highest k of both")
     option(model, "--means", int, 4, "points of mean capital K; four of them are 16 exogenous states of a table")
     option(model, "--low", float, 30.0, "lowest K")
     option(model, "--high", float, 50.0, "highest K")
@@ -41,6 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(model, "--seed", int, 0, "of the shocks")
     run = parser.add_argument_group("solution")
     option(run, "--tol", float, 1e-7, "stop when the law believed and the law estimated differ by less")
+    run.add_argument(
+        "--household-tol",
+        type=float,
+        metavar="X",
+        help="stop a household when no k' changes by this much, or of a table no V (default 1e-08, 1e-07)",
+    )
     option(run, "--relaxation", float, 0.4, "how far a law goes towards the one estimated")
     option(run, "--max-iterations", int, 100, "stop after this many laws in any case")
     run.add_argument(
@@ -50,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of the household: {', '.join((*DEVICES, *REFERENCES))} (default %(default)s)",
     )
     run.add_argument(
-        "--household", metavar="NAME", help=f"{' or '.join(HOUSEHOLDS)} (default euler on cpu, table on others)"
+        "--household", metavar="NAME", help=f"{' or '.join(HOUSEHOLDS)} (default euler on cpu and gpu, table on others)"
     )
     run.add_argument(
         "--panel", default="cpu", metavar="NAME", help=f"{' or '.join(PANELS)}: where it is simulated (default cpu)"
@@ -60,6 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="bicubic",
         metavar="NAME",
         help=f"of the panel: {', '.join(INTERPOLATIONS)} (default %(default)s)",
+    )
+    run.add_argument(
+        "--method", metavar="NAME", help=f"of a table on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default mpi)"
     )
     run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the device or method")
     run.add_argument(
@@ -89,13 +100,13 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
     if given.plot is not None:
         check_plot(given.plot)
     same = "agents periods discard household device interpolation panel tol relaxation max_iterations choices seed"
-    same += " means low high beta gamma"
+    same += " household_tol top means low high beta gamma"
     try:
         result = krusell_smith(
             **{name: getattr(given, name) for name in same.split()},
             points=given.grid,
             progress=False if given.quiet else None,
-            options=options(given.option),
+            options=options(given.option) | ({} if given.method is None else {"method": given.method}),
         )
     except MemoryError as error:
         raise ProblemError(str(error)) from None

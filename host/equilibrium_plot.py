@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpu_ref.euler_iteration import spline_weights
 from host.checks import ProblemError, shown
 from host.files import check_target, replacing
 from host.krusell_smith import AGGREGATES, EMPLOYMENT
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     from host.equilibrium import Equilibrium
 
 LINES = 60
-"""Lines of a surface in either direction, at most."""
+"""Lines of a surface along ``k``."""
 
 BINS = 120
-"""Of the distribution of wealth."""
+"""Of the distribution of wealth, at most: a hundred agents are worth one."""
 
 TAIL = 0.999
 """Share of households that the distribution shows; what is beyond is said in the title."""
@@ -52,7 +53,7 @@ def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: 
     check_plot(path)
     from matplotlib.figure import Figure
 
-    size = (10, 8) if kind == "policy" else (10, 4.5)
+    size = {"policy": (10, 8), "lorenz": (6, 6)}.get(kind, (10, 4.5))
     if path is None:
         from matplotlib import pyplot
 
@@ -69,24 +70,53 @@ def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: 
 
 
 def _policy(result: Equilibrium, figure: Figure) -> None:
-    # As far as all but a few households are, and at a few points of a fine grid.
-    shown_k = np.flatnonzero(result.grid <= np.quantile(result.wealth, TAIL))
-    rows = np.unique(np.linspace(0, shown_k[-1], min(LINES, shown_k.size)).round().astype(int))
-    means = result.economy.mean_grid
-    columns = np.unique(np.linspace(0, means.size - 1, min(LINES, means.size)).round().astype(int))
-    k, mean = np.meshgrid(result.grid[rows], means[columns], indexing="ij")
+    from matplotlib.ticker import MaxNLocator
+
+    # As far as all but a few households are; closer at 0, where the policy bends. A spline in K, as the household has.
+    k = float(np.quantile(result.wealth, TAIL)) * np.linspace(0, 1, LINES) ** 2
+    means = np.linspace(result.economy.low, result.economy.high, LINES // 3)
+    weights = spline_weights(result.economy.mean_grid, means)
+    x, y = np.meshgrid(k, means, indexing="ij")
     for place in range(4):
         a, e = divmod(place, 2)
         axes = figure.add_subplot(2, 2, place + 1, projection="3d")
-        surface = result.policy[np.ix_(rows, columns)][:, :, a, e]
-        axes.plot_surface(k, mean, surface - k, cmap="viridis", linewidth=0)
-        axes.set_title(f"{AGGREGATES[a]}, {EMPLOYMENT[e]}")
+        columns = np.stack([np.interp(k, result.grid, column) for column in result.policy[:, :, a, e].T])
+        axes.plot_surface(
+            x, y, columns.T @ weights.T - x, cmap="viridis", rcount=LINES, ccount=LINES, edgecolor="0.3", linewidth=0.15
+        )
+        axes.set_title(f"{AGGREGATES[a]}, {EMPLOYMENT[e]}", y=0.98)
         axes.set_xlabel("capital k")
         axes.set_ylabel("mean capital K")
         axes.set_zlabel("saving, k' - k")
+        axes.set_box_aspect(None, zoom=0.88)
+        axes.tick_params(labelsize="small", pad=1)
+        for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+            axis.set_major_locator(MaxNLocator(5))
 
 
 def _law(result: Equilibrium, figure: Figure) -> None:
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    capital = result.capital[result.discard :]
+    now, growth = capital[:-1], 100 * np.diff(np.log(capital))
+    for a, (name, colour) in enumerate(zip(AGGREGATES, ("tab:red", "tab:blue"), strict=True)):
+        here = result.aggregate[result.discard :] == a
+        b0, b1 = result.law[a]
+        line = np.linspace(now[here].min(), now[here].max(), 50)
+        about = f"{name}: ln K' = {b0:.4f} + {b1:.4f} ln K, $R^2$ = {result.r2[a]:.7f}"
+        upper.plot(line, 100 * (b0 + (b1 - 1) * np.log(line)), color=colour, linewidth=1.2, label=about)
+        upper.scatter(now[here], growth[here], s=5, color=colour, alpha=0.4, linewidths=0)
+        left = growth[here] - 100 * (b0 + (b1 - 1) * np.log(now[here]))
+        lower.scatter(now[here], left, s=5, color=colour, alpha=0.6, linewidths=0)
+    upper.set_ylabel("growth of K, %")
+    upper.legend(fontsize="small")
+    lower.axhline(0, color="0.4", linewidth=0.8)
+    lower.set_ylabel("residual, %")
+    lower.set_xlabel("mean capital K")
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3)
+
+
+def _path(result: Equilibrium, figure: Figure) -> None:
     upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     periods = np.arange(result.discard, result.capital.size)
     upper.plot(periods, result.capital[result.discard :], linewidth=1.4, label="panel")
@@ -104,8 +134,9 @@ def _law(result: Equilibrium, figure: Figure) -> None:
 def _wealth(result: Equilibrium, figure: Figure) -> None:
     axes = figure.subplots()
     top = float(np.quantile(result.wealth, TAIL))
-    edges = np.linspace(0, top, BINS + 1)
-    base = np.zeros(BINS)
+    bins = min(BINS, 20 + result.wealth.size // 100)
+    edges = np.linspace(0, top, bins + 1)
+    base = np.zeros(bins)
     for e, label in enumerate(EMPLOYMENT):
         counts, _ = np.histogram(result.wealth[result.employed == e], edges)
         density = counts / result.wealth.size / np.diff(edges)
@@ -115,6 +146,7 @@ def _wealth(result: Equilibrium, figure: Figure) -> None:
     axes.axvline(mean, color="0.3", linewidth=0.8, linestyle="--", label=f"mean {mean:.2f}")
     axes.set_xlabel(f"capital k, the richest {100 * (1 - TAIL):.1f} % left out")
     axes.set_ylabel("density, per unit of the good")
+    axes.margins(x=0.01)
     axes.legend(fontsize="small")
     axes.grid(alpha=0.3)
 
@@ -134,6 +166,7 @@ def _lorenz(result: Equilibrium, figure: Figure) -> None:
 KINDS: dict[str, Callable[[Equilibrium, Figure], None]] = {
     "policy": _policy,
     "law": _law,
+    "path": _path,
     "wealth": _wealth,
     "lorenz": _lorenz,
 }

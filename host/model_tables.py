@@ -1,4 +1,4 @@
-"""The tables of the models' pages: ``python -m host.model_tables [life-cycle] [aiyagari]``, all of them by default."""
+"""The tables of the models' pages, by default all: ``python -m host.model_tables [life-cycle] [aiyagari] ...``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from gpu_ref import brute_force
+from host import krusell_smith_tables
 from host.aiyagari import Economy, aiyagari
 from host.life_cycle import life_cycle
 from host.reference import AGES
@@ -88,7 +89,11 @@ def aiyagari_tables(device: str, grid: int = 2000) -> None:
     print(f"\nAll of it took {time.perf_counter() - begin:.0f} s of this computer.\n")
 
 
-TABLES: dict[str, Callable[[str], None]] = {"life-cycle": life_cycle_tables, "aiyagari": aiyagari_tables}
+TABLES: dict[str, Callable[[str], None]] = {
+    "life-cycle": life_cycle_tables,
+    "aiyagari": aiyagari_tables,
+    "krusell-smith": krusell_smith_tables.tables,
+}
 """By name; each is called with a device."""
 
 

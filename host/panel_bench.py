@@ -4,7 +4,7 @@ Panels follow the policy of a household that believes ``LAW``; wealth begins as 
 economies end with, so that a short run costs an agent what a long one does. Times are those of whole calls without the
 shocks, divided by periods; nothing is compiled in them. The gap is the largest one from the path of ``K`` by
 Catmull-Rom interpolation in double precision on the processor, in per cent. Prints a table and, with ``--out``, writes
-it as JSON.
+it as JSON. Other programs slow all of it down: the load that was there before is told.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def machine(where: str) -> dict[str, str]:
         "processor": platform.processor() or platform.machine(),
         "cores": str(os.cpu_count()),
         "threads": str(numba.get_num_threads()),
+        "load": f"{os.getloadavg()[0]:.1f}",
         "numba": numba.__version__,
     }
     if where == "gpu":
@@ -97,12 +98,13 @@ def time_panels(where: str, sizes: Sequence[int], periods: int) -> list[Row]:
 
 
 def time_economy(where: str) -> Row:
-    """Time the whole economy of 10,000 agents and a grid of 100 x 4."""
-    krusell_smith(panel=where, max_iterations=1, progress=False)
-    runs = [krusell_smith(panel=where, progress=False) for _ in range(REPEATS)]
+    """Time the whole economy of 10,000 agents and a grid of 100 x 4, household and panel on ``where``."""
+    krusell_smith(panel=where, device=where, max_iterations=1, progress=False)
+    runs = [krusell_smith(panel=where, device=where, progress=False) for _ in range(REPEATS)]
     found = sorted(runs, key=lambda run: run.timing["all"])[REPEATS // 2]
     return {
         "iterations": found.iterations,
+        "household": f"{found.household} on {found.device}, {found.household_iterations} iterations",
         "converged": found.success,
         "law": found.law.tolist(),
         "r2": found.r2.tolist(),
@@ -122,7 +124,8 @@ def markdown(result: dict[str, Any]) -> str:
     ]
     economy = result["economy"]
     parts = ", ".join(f"{name} {spent:.2f} s" for name, spent in economy["seconds"].items())
-    return "\n".join([*lines, "", f"Whole economy of 10,000 agents: {economy['iterations']} iterations; {parts}", ""])
+    lines += ["", f"Whole economy of 10,000 agents: {economy['iterations']} iterations; {parts}"]
+    return "\n".join([*lines, f"Household: {economy['household']}", ""])
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

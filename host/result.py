@@ -356,7 +356,12 @@ def load(path: str | os.PathLike[str]) -> Any:
                 from host.aiyagari import read as read_economy
 
                 return read_economy(name, json.loads(str(file["economy"]))["aiyagari"], file)
-            return restored(name, str(file["about"]), file)
+            text = str(file["about"])
+            if "krusell_smith" not in json.loads(text):
+                return restored(name, text, file)
+        from host.equilibrium import load_equilibrium
+
+        return load_equilibrium(path)
     except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
         if isinstance(error, ProblemError):
             raise

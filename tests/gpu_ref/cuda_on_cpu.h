@@ -1,51 +1,64 @@
-// Enough of CUDA for a C++ compiler: the threads of a block are threads of the processor, the blocks of a launch follow
-// one another. The memory of a block is one array, which `extern __shared__` declarations name.
+// Enough of CUDA for a C++ compiler: all threads of all blocks of a launch are threads of the processor, as those of a
+// cooperative launch are on a device at once. A block has its own barrier, and its own memory, which begins as rubbish.
 #include <barrier>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 struct Dim { unsigned int x; };
-static thread_local Dim threadIdx;
-static Dim blockIdx;
-static std::barrier<> *block_barrier;
+struct Block {
+    std::barrier<> barrier;
+    alignas(16) unsigned char memory[1 << 18];
+    explicit Block(unsigned int threads) : barrier(threads) { std::memset(memory, 0xff, sizeof memory); }
+};
+static thread_local Dim threadIdx, blockIdx;
+static Dim gridDim;
+static thread_local Block *block;
 static std::mutex atomic_lock;
-alignas(16) unsigned char room[1 << 18];
 
+#define SHARED (block->memory)
+#define PAUSE() std::this_thread::yield()
 #define __global__
 #define __device__
-#define __shared__
 #define __forceinline__ inline
 #define __align__(n) __attribute__((aligned(n)))
-#define __launch_bounds__(n)
+#define __launch_bounds__(...)
 
-static void __syncthreads() { block_barrier->arrive_and_wait(); }
+static void __syncthreads() { block->barrier.arrive_and_wait(); }
+static void __threadfence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 static int __float_as_int(float x) { int bits; std::memcpy(&bits, &x, 4); return bits; }
 static long long __double_as_longlong(double x) { long long bits; std::memcpy(&bits, &x, 8); return bits; }
-static void atomicAdd(unsigned long long *at, unsigned long long value) {
+template <class Word>
+static void atomicAdd(Word *at, Word value) {
     std::lock_guard<std::mutex> guard(atomic_lock);
     *at += value;
 }
+template <class Word>
+static void atomicMax(Word *at, Word value) {
+    std::lock_guard<std::mutex> guard(atomic_lock);
+    if (value > *at) *at = value;
+}
+using std::fabs;
 using std::fmax;
 using std::fmin;
 
 template <class Kernel, class... Arguments>
 static void launch(unsigned int blocks, unsigned int threads, Kernel kernel, Arguments... arguments) {
-    for (blockIdx.x = 0; blockIdx.x < blocks; blockIdx.x++) {
-        // What a block leaves in its memory is no other's.
-        std::memset(room, 0xff, sizeof room);
-        std::barrier<> barrier(threads);
-        block_barrier = &barrier;
-        std::vector<std::thread> team;
-        for (unsigned int t = 0; t < threads; t++)
-            team.emplace_back([=, &barrier] {
-                threadIdx.x = t;
-                kernel(arguments...);
-                // Threads that return early are waited for no more.
-                barrier.arrive_and_drop();
-            });
-        for (auto &thread : team) thread.join();
-    }
+    gridDim.x = blocks;
+    std::vector<std::unique_ptr<Block>> all;
+    std::vector<std::thread> team;
+    for (unsigned int b = 0; b < blocks; b++) all.push_back(std::make_unique<Block>(threads));
+    for (unsigned int i = 0; i < blocks * threads; i++)
+        team.emplace_back([=, &all] {
+            blockIdx.x = i / threads;
+            threadIdx.x = i % threads;
+            block = all[blockIdx.x].get();
+            kernel(arguments...);
+            // Threads that return early are waited for no more.
+            block->barrier.arrive_and_drop();
+        });
+    for (auto &thread : team) thread.join();
 }

