@@ -16,6 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression
+from scipy.sparse import csr_matrix, identity
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
 
 from host.checks import ProblemError, real, whole
 from host.devices import REFERENCES, Device
@@ -41,6 +44,9 @@ MASS_MOVES = 1e-13
 
 PERIODS = 200_000
 """Periods after which a distribution that still moves is given up."""
+
+SOLVED_STATES = 20_000
+"""States of a distribution up to which its equations are solved; with more, mass is carried on until it rests."""
 
 RATE_TOLERANCE = 1e-6
 """How closely the interest rate is found: a hundredth of a basis point."""
@@ -74,6 +80,56 @@ def _carry(mass: Array, policy: NDArray[np.int32], chain: Array, tolerance: floa
         if distance <= tolerance:
             break
     return mass, distance
+
+
+def long_run(policy: NDArray[np.int32], chain: Array, mass: Array) -> tuple[Array, float, bool]:
+    """Return where households end up that follow ``policy`` (N_k, N_z) for ever.
+
+    States that reach each other and nothing else are a closed class. Where there is one, the long run is the same from
+    every start and zero outside it, and inside it the equations of a stationary distribution are solved by sparse
+    elimination, in the order of the grid: choices are near ``x``, so that little fills in. However slowly mass would
+    get there, this takes the same time. Otherwise, and with more than ``SOLVED_STATES``, ``mass`` is carried on.
+
+    Returns
+    -------
+    mass : (N_k, N_z) float64 array
+        Adds up to 1.
+    moves : float
+        Total variation that a period moves of it.
+    unique : bool
+        Whether there is one closed class.
+    """
+    points, states = policy.shape
+    size = points * states
+    ahead = policy.reshape(-1, 1).astype(np.int64) * states + np.arange(states)
+    shares = np.tile(chain, (points, 1)).ravel()
+    step = csr_matrix((shares, ahead.ravel(), np.arange(0, size * states + 1, states)), shape=(size, size))
+    step.eliminate_zeros()
+    count, classes = connected_components(step, directed=True, connection="strong")
+    closed = np.ones(count, dtype=bool)
+    # A state from which another class is reached is in none that is closed.
+    origin = np.repeat(np.arange(size), np.diff(step.indptr))
+    leaves = classes[origin] != classes[step.indices]
+    closed[classes[origin[leaves]]] = False
+    unique = int(closed.sum()) == 1
+    inside = np.flatnonzero(closed[classes])
+    if unique and inside.size <= SOLVED_STATES:
+        within = step[inside][:, inside]
+        # The first state's share is 1 until all are scaled; its own equation follows from the others.
+        shares = np.ones(inside.size)
+        if inside.size > 1:
+            equations = (identity(inside.size, format="csr") - within).T.tocsc()
+            factors = splu(
+                equations[1:, 1:], permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            )
+            shares[1:] = factors.solve(-equations[1:, 0].toarray().ravel())
+        shares = np.maximum(shares, 0.0)
+        shares /= shares.sum()
+        mass = np.zeros(size)
+        mass[inside] = shares
+        return mass.reshape(points, states), 0.5 * float(np.abs(shares @ within - shares).sum()), True
+    mass, moves = _carry(mass.copy(), policy, chain, MASS_MOVES, PERIODS)
+    return mass, moves, unique
 
 
 def concave(grid: Array, value: Array) -> Array:
@@ -212,6 +268,7 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
         self._model, self._tol, self._max_sweeps, self._verify = model, tol, max_sweeps, verify
         self._steps: list[Step] = []
         self._mass: Array | None = None
+        self._unique = True
         self._household: Result | None = None
         self._resources = contextlib.ExitStack()
         self._report = self._resources.enter_context(reporting(progress))
@@ -264,7 +321,7 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
             mass = np.zeros(household.value.shape)
             middle = min(int(np.searchsorted(problem.grid, model.capital(interest))), problem.points - 1)
             mass[middle] = chain_distribution(problem.transition)
-        mass, moves = _carry(mass.copy(), household.policy, problem.transition, MASS_MOVES, PERIODS)
+        mass, moves, self._unique = long_run(household.policy, problem.transition, mass)
         self._mass = mass
         if moves > MASS_MOVES:
             raise _Unsettled(moves)
@@ -332,6 +389,11 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
             raise ProblemError(problem[0].lower() + problem[1:].rstrip("."))
         assert mass is not None
         last = self._steps[-1]
+        if not problem and not self._unique:
+            problem = (
+                f"On this grid of {model.grid:,} points the long run depends on where households begin: "
+                f"some choices are never left again, so raise grid."
+            )
         if not problem and not household.success:
             problem = f"The household's problem is not solved: {household.message}"
         message = problem or (
