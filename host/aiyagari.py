@@ -45,7 +45,7 @@ MASS_MOVES = 1e-13
 PERIODS = 200_000
 """Periods after which a distribution that still moves is given up."""
 
-SOLVED_STATES = 20_000
+SOLVED_STATES = 40_000
 """States of a distribution up to which its equations are solved; with more, mass is carried on until it rests."""
 
 RATE_TOLERANCE = 1e-6
