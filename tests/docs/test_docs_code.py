@@ -5,7 +5,7 @@ just before a block says more of it:
 
 - ``<!-- not run: why -->``: it is not.
 - ``<!-- file: path -->``: its text is that of the file, less the file's first docstring.
-- ``<!-- output -->``, before a block of text: it is what the block of Python before it prints, run as a program, numbers
+- ``<!-- output -->``, before a block of text: it is what the block of Python before it prints as a program, numbers
   aside.
 """
 
