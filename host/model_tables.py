@@ -76,6 +76,11 @@ def life_cycle_tables(device: str, grid: int = 1500, states: int = 15, ages: int
     print()
 
 
+def highest(sigma: float, rho: float) -> float:
+    """Where the grid of assets may end: next to nobody gets there, and points that nobody needs are left out."""
+    return (40.0 if sigma < 0.3 else 60.0) if rho < 0.9 else 60.0 if sigma < 0.3 else 120.0
+
+
 def aiyagari_tables(device: str, grid: int = 2000, cells: Mapping[tuple[float, float], Cells] = TABLE_II) -> None:
     """Table II of Aiyagari (1994), published and here: all of it, or some ``cells`` of it."""
     print(f"{grid:,} grid points, 7 states, on device {device}\n")
@@ -86,7 +91,7 @@ def aiyagari_tables(device: str, grid: int = 2000, cells: Mapping[tuple[float, f
     with contextlib.closing(StatusLine()) as line:
         for (sigma, rho), published in cells.items():
             for eta, (rate, saving) in zip((1.0, 3.0, 5.0), published, strict=True):
-                model = aiyagari(grid=grid, eta=eta, rho=rho, sigma=sigma, high=60.0 if sigma < 0.3 else 150.0)
+                model = aiyagari(grid=grid, eta=eta, rho=rho, sigma=sigma, high=highest(sigma, rho))
                 done += 1
                 where = f"economy {done} of {size}"
                 economy = solve(

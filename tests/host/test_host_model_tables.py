@@ -55,7 +55,7 @@ def test_economies_stand_beside_the_published_ones(capsys: pytest.CaptureFixture
         ["0.4", "0.6", "5", "1.8070", "29.37"],
     ]
     economy = bl.solve(
-        bl.aiyagari(grid=400, eta=3.0, rho=0.6, sigma=0.4, high=150.0), tol=1e-7, device="cpu", progress=False
+        bl.aiyagari(grid=400, eta=3.0, rho=0.6, sigma=0.4, high=60.0), tol=1e-7, device="cpu", progress=False
     )
     assert found[1][4] == f"{100 * economy.interest:.4f}"
     assert found[1][6:] == [f"{100 * economy.saving_rate:.2f}", f"{economy.gini:.3f}", f"{economy.at_top:.0e}"]
