@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -76,6 +77,21 @@ def test_published_saving_rates_are_what_the_published_returns_imply() -> None:
     for cells in TABLE_II.values():
         for rate, saving in cells:
             assert saving == pytest.approx(100 * 0.36 * 0.08 / (rate / 100 + 0.08), abs=0.006)
+
+
+def test_the_page_has_the_published_figures_and_near_ones_of_ours() -> None:
+    page = (Path(bl.__file__).parent / "docs" / "aiyagari.md").read_text()
+    found = rows(page[page.index("| sigma | rho") :].split("\n\n")[0])
+    wanted = [
+        [f"{sigma}", f"{rho}", f"{eta}", f"{rate:.4f}", f"{saving:.2f}"]
+        for (sigma, rho), published in TABLE_II.items()
+        for eta, (rate, saving) in zip((1, 3, 5), published, strict=True)
+    ]
+    assert [[*row[:4], row[5].rstrip("*")] for row in found] == wanted
+    gaps = [abs(float(row[4]) - float(row[3])) for row in found]
+    # As the page says.
+    assert sum(gap <= 0.1 for gap in gaps) == 18
+    assert 0.26 <= max(gaps) < 0.27
 
 
 def test_tables_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
