@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_fakes import BruteDevice
+from host_fakes import BruteDevice, interrupt_main_after
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.sparse import csr_matrix, identity, kron
@@ -84,6 +84,19 @@ def test_devices_agree(economy: Economy) -> None:
     assert "Q" in machine.steps[0].moved
     assert all(set(step.moved) <= {"W", "UTILITY_A", "UTILITY_B"} for step in machine.steps[1:])
     assert machine.steps[-1].sweeps < machine.steps[0].sweeps
+
+
+@pytest.mark.gateware
+def test_the_gateware_finds_the_economy_of_its_model() -> None:
+    model = bl.aiyagari(grid=16, states=2, sigma=0.4, high=12.0)
+    wanted = bl.solve(model, tol=1e-2, device="model", progress=False)
+    found = bl.solve(model, tol=1e-2, device="rtl", progress=False)
+    assert len(found.steps) > 3
+    assert [(step.interest, step.supply, step.sweeps, step.clocks) for step in found.steps] == [
+        (step.interest, step.supply, step.sweeps, step.clocks) for step in wanted.steps
+    ]
+    assert (found.household.value == wanted.household.value).all()
+    assert (found.distribution == wanted.distribution).all()
 
 
 def test_an_open_session_is_used_and_left_open() -> None:
@@ -338,6 +351,26 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     ):
         assert main([*words, *more]) == 2
         assert capsys.readouterr().err.startswith(f"beltline solve: {sentence}")
+
+
+@pytest.mark.parametrize("device", ["model", "cpu"])
+def test_interrupted_it_leaves_no_file(device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    timer = interrupt_main_after(1.5)
+    words = ["--grid", "3000", "--tol", "1e-9", "--device", device, "--out", str(tmp_path / "a.npz")]
+    assert main(["solve", "aiyagari", *words, "--plot", str(tmp_path / "a.png")]) == 130
+    timer.join()
+    assert capsys.readouterr() == ("", "beltline solve: interrupted\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("device", ["model", "cpu"])
+def test_progress_says_which_step_it_is(device: str) -> None:
+    told: list[str] = []
+    found = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100}), tol=1e-4, device=device, progress=told.append)
+    steps = [line for line in told if re.match(r"step \d+: r = -?[\d.]+%, households hold [\d.]+, firms rent", line)]
+    assert len(steps) == len(found.steps)
+    assert steps[-1].startswith(f"step {len(steps)}: r = {found.interest:.4%}")
+    assert any(re.match(rf"step {len(steps)}, r = [\d.]+%: verifying", line) for line in told)
 
 
 def test_a_concave_majorant_is_the_least() -> None:
