@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import re
 import shlex
 import shutil
@@ -107,7 +108,7 @@ def test_python(page: Path) -> None:
     names |= {"X": problem.grid, "W": problem.wealth, "Q": problem.transition, "V0": problem.start}
     printed = ""
     found = blocks(page)
-    for block, following in zip(found, [*found[1:], None], strict=True):
+    for block, following in itertools.zip_longest(found, found[1:]):
         if block.note == "output":
             assert plain(printed) == plain(block.text), f"{page.name}:{block.line} is not what is printed"
         if block.language != "python" or block.note.startswith("not run: "):
