@@ -6,7 +6,7 @@
 """
 
 from host import __version__
-from host.aiyagari import aiyagari
+from host.aiyagari import Economy, aiyagari
 from host.checks import ProblemError
 from host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
 from host.equilibrium import Equilibrium, krusell_smith, load_equilibrium, panel_errors
@@ -29,6 +29,7 @@ __all__ = [
     "DeviceInUseError",
     "DeviceLostError",
     "DeviceTimeoutError",
+    "Economy",
     "Equilibrium",
     "Model",
     "Problem",

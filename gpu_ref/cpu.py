@@ -27,9 +27,6 @@ from gpu_ref.threads import threads, threads_for
 from gpu_ref.utility import crra_utility
 from gpu_ref.vfi import sup_norm
 
-AGES_WORTH = 65_536
-"""States of an age below which more threads do not pay: its sweep takes a fifth of a millisecond for 22,500."""
-
 
 def solve(
     X: ArrayLike,
@@ -117,7 +114,7 @@ def solve_ages(
         f"method {method!r} on {ages:,} ages of {grid:,} x {states} states",
     )
     climbing = method in ("monotone", "warm")
-    count = threads_for(given.W.size) if given.W.size >= AGES_WORTH else 1
+    count = threads_for(given.W.size)
     if climbing:
         _compile_ages(count > 1)
     else:

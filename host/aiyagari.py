@@ -16,6 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import brentq, isotonic_regression
+from scipy.sparse import csr_matrix, identity
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
 
 from host.checks import ProblemError, real, whole
 from host.devices import REFERENCES, Device
@@ -26,7 +29,7 @@ from host.markov import CHAIN_LIMIT, tauchen
 from host.model import Model
 from host.problem import Problem
 from host.progress import check_progress, reporting
-from host.result import Result, about, restored, tables
+from host.result import Outcome, Result, about, restored, tables
 from host.session import Session, no_option
 from host.simulation import chain_distribution
 from hw.utility import ETA_LIMIT
@@ -41,6 +44,15 @@ MASS_MOVES = 1e-13
 
 PERIODS = 200_000
 """Periods after which a distribution that still moves is given up."""
+
+SOLVED_STATES = 40_000
+"""States of a distribution up to which its equations are solved; with more, mass is carried on until it rests."""
+
+CROWDED = 1e-5
+"""Share of households that choose the highest grid point from which the report says that the grid ends too early."""
+
+SHOWN = 0.995
+"""Share of households, the poorest, that the figure of wealth has room for."""
 
 RATE_TOLERANCE = 1e-6
 """How closely the interest rate is found: a hundredth of a basis point."""
@@ -74,6 +86,56 @@ def _carry(mass: Array, policy: NDArray[np.int32], chain: Array, tolerance: floa
         if distance <= tolerance:
             break
     return mass, distance
+
+
+def long_run(policy: NDArray[np.int32], chain: Array, mass: Array) -> tuple[Array, float, bool]:
+    """Return where households end up that follow ``policy`` (N_k, N_z) for ever.
+
+    States that reach each other and nothing else are a closed class. Where there is one, the long run is the same from
+    every start and zero outside it, and inside it the equations of a stationary distribution are solved by sparse
+    elimination, in the order of the grid: choices are near ``x``, so that little fills in. However slowly mass would
+    get there, this takes the same time. Otherwise, and with more than ``SOLVED_STATES``, ``mass`` is carried on.
+
+    Returns
+    -------
+    mass : (N_k, N_z) float64 array
+        Adds up to 1.
+    moves : float
+        Total variation that a period moves of it.
+    unique : bool
+        Whether there is one closed class.
+    """
+    points, states = policy.shape
+    size = points * states
+    ahead = policy.reshape(-1, 1).astype(np.int64) * states + np.arange(states)
+    shares = np.tile(chain, (points, 1)).ravel()
+    step = csr_matrix((shares, ahead.ravel(), np.arange(0, size * states + 1, states)), shape=(size, size))
+    step.eliminate_zeros()
+    count, classes = connected_components(step, directed=True, connection="strong")
+    closed = np.ones(count, dtype=bool)
+    # A state from which another class is reached is in none that is closed.
+    origin = np.repeat(np.arange(size), np.diff(step.indptr))
+    leaves = classes[origin] != classes[step.indices]
+    closed[classes[origin[leaves]]] = False
+    unique = int(closed.sum()) == 1
+    inside = np.flatnonzero(closed[classes])
+    if unique and inside.size <= SOLVED_STATES:
+        within = step[inside][:, inside]
+        # The first state's share is 1 until all are scaled; its own equation follows from the others.
+        shares = np.ones(inside.size)
+        if inside.size > 1:
+            equations = (identity(inside.size, format="csr") - within).T.tocsc()
+            factors = splu(
+                equations[1:, 1:], permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            )
+            shares[1:] = factors.solve(-equations[1:, 0].toarray().ravel())
+        shares = np.maximum(shares, 0.0)
+        shares /= shares.sum()
+        mass = np.zeros(size)
+        mass[inside] = shares
+        return mass.reshape(points, states), 0.5 * float(np.abs(shares @ within - shares).sum()), True
+    mass, moves = _carry(mass.copy(), policy, chain, MASS_MOVES, PERIODS)
+    return mass, moves, unique
 
 
 def concave(grid: Array, value: Array) -> Array:
@@ -186,7 +248,8 @@ class Aiyagari(Model):
         Raises
         ------
         ProblemError, DeviceError, KeyboardInterrupt
-            As :func:`host.solve.solve`; or no interest rate clears the market within the grid.
+            As :func:`host.solve.solve`. A market that does not clear, or a household that is not solved, is no error:
+            ``success`` is false and ``message`` says why.
         """
         check_progress(progress)
         for name in ("checkpoint", "checkpoint_every"):
@@ -212,6 +275,7 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
         self._model, self._tol, self._max_sweeps, self._verify = model, tol, max_sweeps, verify
         self._steps: list[Step] = []
         self._mass: Array | None = None
+        self._unique = True
         self._household: Result | None = None
         self._resources = contextlib.ExitStack()
         self._report = self._resources.enter_context(reporting(progress))
@@ -238,16 +302,18 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
     def _solve(self, interest: float, verify: bool) -> Result:
         from host.solve import solve
 
-        last = self._household
+        last, tell = self._household, self._report
+        where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
+        progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")
         if self._session is not None:
             return self._session.solve(
                 self._model.problem(interest), self._tol, self._max_sweeps, start="problem" if last is None else "last",
-                progress=self._report or False, verify=verify, **self._more,
+                progress=progress, verify=verify, **self._more,
             )  # fmt: skip
         start = None if last is None else concave(last.problem.grid, last.value)
         return solve(
             self._model.problem(interest, start), self._tol, self._max_sweeps, device=self._device,
-            progress=self._report or False, verify=verify, **self._more,
+            progress=progress, verify=verify, **self._more,
         )  # fmt: skip
 
     def _step(self, interest: float, verify: bool = False) -> float:
@@ -256,18 +322,17 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
         household = self._solve(interest, verify)
         solved = time.perf_counter()
         self._household = household
-        if household.sweeps == 0 or (household.policy < 0).any() or household.status == "sweep limit reached":
-            raise _Unsolved
         problem = household.problem
         mass = self._mass
         if mass is None:
             mass = np.zeros(household.value.shape)
             middle = min(int(np.searchsorted(problem.grid, model.capital(interest))), problem.points - 1)
             mass[middle] = chain_distribution(problem.transition)
-        mass, moves = _carry(mass.copy(), household.policy, problem.transition, MASS_MOVES, PERIODS)
+        usable = household.sweeps > 0 and not (household.policy < 0).any()
+        moves = 0.0
+        if usable:
+            mass, moves, self._unique = long_run(household.policy, problem.transition, mass)
         self._mass = mass
-        if moves > MASS_MOVES:
-            raise _Unsettled(moves)
         supply = float(problem.grid @ mass.sum(axis=1))
         self._steps.append(
             Step(
@@ -275,6 +340,10 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
                 time.perf_counter() - solved, self._session.moved if self._session is not None else (),
             )
         )  # fmt: skip
+        if not usable or household.status in _UNSOLVED:
+            raise _Unsolved
+        if moves > MASS_MOVES:
+            raise _Unsettled(moves)
         if self._report is not None:
             self._report(f"step {len(self._steps)}: r = {interest:.4%}, households hold {supply:.4f}, "
                          f"firms rent {model.capital(interest):.4f}")  # fmt: skip
@@ -328,10 +397,13 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
             problem = f"A distribution did not settle: a period still moved {moved.args[0]:.3g} of it."
         household, mass = self._household, self._mass
         assert household is not None
-        if not self._steps:
-            raise ProblemError(problem[0].lower() + problem[1:].rstrip("."))
         assert mass is not None
         last = self._steps[-1]
+        if not problem and not self._unique:
+            problem = (
+                f"On this grid of {model.grid:,} points the long run depends on where households begin: "
+                f"some choices are never left again, so raise grid."
+            )
         if not problem and not household.success:
             problem = f"The household's problem is not solved: {household.message}"
         message = problem or (
@@ -343,8 +415,12 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
         )  # fmt: skip
 
 
+_UNSOLVED = tuple(outcome.value for outcome in (Outcome.LIMIT, Outcome.SATURATED, Outcome.INFEASIBLE, Outcome.STOPPED))
+"""States of a household's problem with which the search for the rate ends."""
+
+
 class _Unsolved(Exception):
-    """A household's problem ended without a policy that can be followed."""
+    """A household's problem is not solved."""
 
 
 class _Unsettled(Exception):
@@ -425,12 +501,20 @@ class Economy:
     @property
     def saving_rate(self) -> float:
         """``delta K / Y``: what replaces capital, as a share of output."""
-        return self.model.delta * self.capital / self.output
+        return self.model.delta * self.capital ** (1 - self.model.alpha)
 
     @property
     def excess(self) -> float:
         """By how much households hold more than firms rent, as a share: what the steps of the grid leave."""
         return self.steps[-1].supply / self.steps[-1].demand - 1
+
+    @property
+    def moves(self) -> float:
+        """Total variation that a period still moves of the distribution."""
+        ahead = np.zeros_like(self.distribution)
+        policy = np.maximum(self.household.policy, 0)
+        np.add.at(ahead, (policy, np.arange(policy.shape[1])), self.distribution)
+        return 0.5 * float(np.abs(ahead @ self.household.problem.transition - self.distribution).sum())
 
     @property
     def at_limit(self) -> float:
@@ -448,8 +532,8 @@ class Economy:
 
     @property
     def gini(self) -> float:
-        """The Gini coefficient of wealth."""
-        return gini(self.household.problem.grid, self.distribution.sum(axis=1))
+        """The Gini coefficient of wealth; nan where nobody holds any."""
+        return math.nan if self.capital == 0 else gini(self.household.problem.grid, self.distribution.sum(axis=1))
 
     def __str__(self) -> str:
         household, steps = self.household, self.steps
@@ -459,8 +543,9 @@ class Economy:
             ("interest", f"{self.interest:.4%} a period, 1/beta - 1 = {1 / self.model.beta - 1:.4%}"),
             ("capital", f"{self.capital:.5f} a head, wage {self.wage:.5f}, output {self.output:.5f}"),
             ("saving rate", f"{self.saving_rate:.2%} of output"),
-            ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} choose none, {self.at_top:.2g} the top of the grid"),
-            ("mass", f"1 {self.distribution.sum() - 1:+.1e}; a period moves less than {MASS_MOVES:g} of it"),
+            ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} of households choose none"),
+            ("top of grid", f"chosen by {self.at_top:.2g} of them" + (": raise high" if self.at_top > CROWDED else "")),
+            ("mass", f"1 {self.distribution.sum() - 1:+.1e}; a period moves {self.moves:.1e} of it"),
             ("market", f"households hold {self.excess:+.2e} of what firms rent (steps of the grid)"),
             ("household", f"{household.status}: max |V - V*| <= {household.error_bound:.3g}"),
             ("sweeps", f"{sum(step.sweeps for step in steps):,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "
@@ -539,7 +624,7 @@ class Economy:
         axes = figure.subplots()
         steps = sorted(self.steps, key=lambda step: step.interest)
         rates = np.linspace(min(steps[0].interest, 0.0), 1 / self.model.beta - 1, 200)
-        near = 3 * self.capital
+        near = 3 * max(self.capital, self.steps[-1].demand)
         axes.plot([self.model.capital(rate) for rate in rates], 100 * rates, label="firms rent", linewidth=1.6)
         shown = [step for step in steps if step.supply < near]
         axes.plot([step.supply for step in shown], [100 * step.interest for step in shown], "o-",
@@ -554,17 +639,29 @@ class Economy:
         figure.suptitle(self._title("The market for capital"))
 
     def _spread(self, figure: Figure) -> None:
+        from host.plot import INTERVALS, colours, legend_labels
+
         axes = figure.subplots()
-        grid, mass = self.household.problem.grid, self.distribution.sum(axis=1)
-        cumulative = np.cumsum(mass)
-        top = float(grid[min(int(np.searchsorted(cumulative, 0.9999)), grid.size - 1)])
-        edges = np.linspace(0.0, max(top, float(grid[1])), 81)
-        density, _ = np.histogram(grid, bins=edges, weights=mass)
-        axes.stairs(density / np.diff(edges), edges, fill=True, color="0.8")
+        problem, mass = self.household.problem, self.distribution
+        grid, held = problem.grid, mass.sum(axis=1)
+        top = float(grid[min(int(np.searchsorted(np.cumsum(held), SHOWN)), grid.size - 1)])
+        # Each point has the ground half way to its neighbours, and neighbours are gathered: mass of single ones jumps.
+        ground = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
+        first = np.unique(np.searchsorted(ground[:-1], np.linspace(0.0, max(top, float(grid[1])), INTERVALS)))
+        first = first[first < grid.size]
+        edges = ground[np.append(first, grid.size)]
+        parts = np.add.reduceat(mass, first, axis=0)
+        density = parts / np.diff(edges)[:, None]
+        axes.stairs(density.sum(axis=1), edges, fill=True, color="0.8", label="all states")
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
+            axes.stairs(density[:, s], edges, color=colour, label=label, linewidth=1.2)
         axes.axvline(self.capital, color="0.3", linewidth=1.0, linestyle="--", label=f"mean {self.capital:.3f}")
-        axes.set_xlabel("assets, units of the good")
+        axes.set_xlim(0.0, max(top, float(grid[1])))
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel(f"assets, units of the good (the poorest {SHOWN:.1%} of households)")
         axes.set_ylabel("density, per unit of the good")
-        axes.legend()
+        axes.grid(alpha=0.3)
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside right center", fontsize="small")
         figure.suptitle(self._title("Wealth"))
 
     def _curve(self, figure: Figure) -> None:

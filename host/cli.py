@@ -25,6 +25,7 @@ from host.files import check_target
 from host.inventory import inventory, table
 from host.model import Model
 from host.plot import KINDS, SUFFIXES, check_kind, check_plot
+from host.problem import Problem
 from host.result import SUFFIXES as FILES
 from host.result import check_out, load
 from host.solve import solve
@@ -274,11 +275,15 @@ def _solve(given: argparse.Namespace) -> int:
     if given.plot is not None:
         check_plot(given.plot)
     asked = {name: getattr(given, name) for name in parameters()}
+    if given.model not in MODELS:
+        known = (*MODELS, equilibrium_cli.NAME)
+        raise ProblemError(f"model must be one of {', '.join(map(repr, known))}, not {given.model!r}")
     problem = made(given.model, {name: value for name, value in asked.items() if value is not None})
     if given.out is not None and isinstance(problem, Model):
         check_target("out", given.out, problem.suffixes)
     if given.kind is not None:
-        check_kind(given.kind, (isinstance(problem, Model) and problem.kinds) or tuple(KINDS))
+        own = isinstance(problem, Model) and problem.kinds
+        check_kind(given.kind, own or tuple(KINDS), problem if isinstance(problem, Problem) else None)
     result = solve(
         problem,
         tol=given.tol,

@@ -30,6 +30,12 @@ SUFFIXES = (".png", ".pdf", ".svg")
 LEGEND_ROWS = 8
 """States a legend names before it only names some of them."""
 
+ENDLESS = ("distribution", "irf")
+"""Kinds that need an infinite horizon."""
+
+OF_AGES = ("ages", "life")
+"""Kinds that need a finite one."""
+
 INTERVALS = 120
 """Intervals of the density of the stationary distribution."""
 
@@ -111,8 +117,15 @@ def drawn(draw: Draw, path: str | os.PathLike[str] | None) -> Figure:
     return figure
 
 
-def check_kind(kind: str, kinds: Sequence[str] = ()) -> None:
+def check_kind(kind: str, kinds: Sequence[str] = (), problem: Problem | None = None) -> None:
     """Check that there are plots of this kind: one of ``kinds``, or of those of a result where none are given.
+
+    Parameters
+    ----------
+    kind
+    kinds
+    problem
+        Whose result is to be drawn; its horizon says more.
 
     Raises
     ------
@@ -122,19 +135,28 @@ def check_kind(kind: str, kinds: Sequence[str] = ()) -> None:
     known = kinds or tuple(KINDS)
     if not isinstance(kind, str) or kind not in known:
         raise ProblemError(f"kind must be one of {', '.join(map(repr, known))}, not {shown(kind)}")
+    if problem is None:
+        return
+    if problem.horizon is None and kind in OF_AGES:
+        raise ProblemError(f"kind {kind!r} needs ages, and the horizon of this problem is infinite")
+    if problem.horizon is not None and kind in ENDLESS:
+        raise ProblemError(f"kind {kind!r} needs an infinite horizon, and this problem has {problem.horizon} ages")
+    if problem.horizon == 1 and kind == "euler":
+        raise ProblemError("kind 'euler' needs two ages, and this problem has one")
 
 
 def _unit(problem: Problem) -> str:
     return "" if problem.asset == "x" else ", units of the good"
 
 
-def _colours(count: int) -> list[Colour]:
+def colours(count: int) -> list[Colour]:
+    """One colour a state, dark to bright."""
     from matplotlib import colormaps
 
     return [tuple(colour) for colour in colormaps["viridis"](np.linspace(0.0, 0.88, count)).tolist()]
 
 
-def _labels(problem: Problem) -> list[str | None]:
+def legend_labels(problem: Problem) -> list[str | None]:
     """What the legend calls each state; None for those that it leaves out."""
     named = set(np.linspace(0, problem.states - 1, min(problem.states, LEGEND_ROWS)).round().astype(int).tolist())
     labels = problem.labels or [f"state {s}" for s in range(problem.states)]
@@ -166,7 +188,7 @@ def _policy(result: Result) -> Draw:
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        for s, (colour, label) in enumerate(zip(_colours(problem.states), _labels(problem), strict=True)):
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
             left.plot(problem.grid, value[:, s], color=colour, label=label, linewidth=1.4)
             right.plot(problem.grid, saving[:, s], color=colour, label=label, linewidth=1.4)
         right.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
@@ -192,7 +214,7 @@ def _euler(result: Result) -> Draw:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         size = 1.2 if problem.points * problem.states > 8000 else 3
-        for s, (colour, label) in enumerate(zip(_colours(problem.states), _labels(problem), strict=True)):
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
             # As pixels in files of vectors, or there would be one object for each of many thousand states.
             axes.plot(problem.grid, errors[:, s], ".", color=colour, markersize=size, rasterized=True)
             axes.plot([], [], "o", color=colour, markersize=5, label=label)
@@ -219,7 +241,7 @@ def _distribution(result: Result) -> Draw:
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         axes.stairs(density.sum(axis=1), edges, color="0.8", fill=True, label="all states")
-        for s, (colour, label) in enumerate(zip(_colours(problem.states), _labels(problem), strict=True)):
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
             axes.stairs(density[:, s], edges, color=colour, label=label, linewidth=1.4)
         mean = float(problem.grid @ mass.sum(axis=1))
         axes.axvline(mean, color="0.4", linewidth=0.8, linestyle="--", label=f"mean {mean:.4g}")
@@ -256,7 +278,7 @@ def _ages(result: Result) -> Draw:
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
-        for colour, age in zip(_colours(len(drawn)), drawn, strict=True):
+        for colour, age in zip(colours(len(drawn)), drawn, strict=True):
             left.plot(problem.grid, result.value[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4)
             right.plot(
                 problem.grid, result.policy_values[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4
@@ -290,7 +312,7 @@ def _life(result: Result) -> Draw:
             axes.set_title(name.capitalize())
             axes.set_xlabel("age")
             axes.set_ylabel(f"{name}{_unit(result.problem)}")
-        _finish(figure, panels, panels[-1], f"{lives.title}: {lives.points.shape[0]:,} of them")
+        _finish(figure, panels, panels[-1], f"{lives.title}, {lives.points.shape[0]:,} people")
 
     return draw
 

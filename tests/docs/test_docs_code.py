@@ -5,13 +5,15 @@ just before a block says more of it:
 
 - ``<!-- not run: why -->``: it is not.
 - ``<!-- file: path -->``: its text is that of the file, less the file's first docstring.
-- ``<!-- output -->``, before a block of text: it is what the block of Python before it prints, numbers aside.
+- ``<!-- output -->``, before a block of text: it is what the block of Python before it prints as a program, numbers
+  aside.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import re
 import shlex
 import shutil
@@ -102,10 +104,11 @@ def plain(text: str) -> list[str]:
 def test_python(page: Path) -> None:
     # What pages take for granted.
     problem = bl.rbc(grid=256)
-    names: dict[str, object] = {"__name__": "page", "bl": bl, "problem": problem}
+    names: dict[str, object] = {"bl": bl, "problem": problem}
     names |= {"X": problem.grid, "W": problem.wealth, "Q": problem.transition, "V0": problem.start}
     printed = ""
-    for block in blocks(page):
+    found = blocks(page)
+    for block, following in itertools.zip_longest(found, found[1:]):
         if block.note == "output":
             assert plain(printed) == plain(block.text), f"{page.name}:{block.line} is not what is printed"
         if block.language != "python" or block.note.startswith("not run: "):
@@ -113,8 +116,9 @@ def test_python(page: Path) -> None:
         if block.note.startswith("file: "):
             code = (ROOT / block.note.removeprefix("file: ")).read_text()
             assert re.sub(r'\A""".*?"""\n+', "", code, flags=re.S) == block.text, f"{page.name}:{block.line}"
-        # Errors are told with the page's own line.
-        source = compile("\n" * (block.line - 1) + shorter(block.text), str(page), "exec")
+        # Errors are told with the page's own line. A page has none of this file's future imports.
+        source = compile("\n" * (block.line - 1) + shorter(block.text), str(page), "exec", dont_inherit=True)
+        names["__name__"] = "__main__" if following is not None and following.note == "output" else "page"
         with contextlib.redirect_stdout(io.StringIO()) as out:
             exec(source, names)
         printed = out.getvalue()

@@ -69,7 +69,6 @@ def test_a_grid_in_single_precision_makes_second_differences_positive_and_no_cho
 def test_ages_have_the_bits_of_brute_force(seed, threads, monkeypatch):
     given = random_problem(np.random.default_rng(seed), grid=600 if seed % 3 else None)
     eta = 2.0 if seed % 2 else given.eta
-    monkeypatch.setattr(cpu, "AGES_WORTH", 0)
     monkeypatch.setattr(cpu, "threads_for", lambda states: threads)
     arguments = (given.X, given.W, given.Q, given.V0, given.beta, eta)
     value, policy, _ = cpu.solve_ages(*arguments, 4, "monotone")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
+from gpu_ref import brute_force
 from gpu_ref.published_life_cycle import tables
 from host.cli import main
 
@@ -44,6 +45,20 @@ def test_devices_agree(life: bl.Result) -> None:
     assert (machine.policy == life.policy).all()
     assert np.abs(machine.value - life.value).max() < 1e-13
     assert machine.sweeps == 5
+
+
+@pytest.mark.parametrize("device", ["model", "cpu"])
+def test_every_choice_of_every_age_is_that_of_full_search(device: str) -> None:
+    problem = bl.life_cycle(grid=200, states=5)
+    result = bl.solve(problem, device=device, progress=False)
+    following = problem.start
+    for age in range(9, -1, -1):
+        value, policy = brute_force.sweep(
+            problem.grid, problem.wealth, problem.transition, following, problem.beta, problem.eta
+        )
+        assert (result.policy[age] == policy).all()
+        assert np.abs(result.value[age] - value).max() < 1e-13
+        following = value
 
 
 @pytest.mark.gateware
@@ -95,7 +110,11 @@ def test_figures(life: bl.Result, tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["ages", "life"])
-def test_figures_of_ages_need_ages(tmp_path: Path, kind: str) -> None:
+def test_figures_of_ages_need_ages(tmp_path: Path, kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    # On the command line before any work.
+    assert main(["solve", "rbc", "--grid", "1048576", "--plot", str(tmp_path / "a.png"), "--kind", kind]) == 2
+    sentence = f"kind {kind!r} needs ages, and the horizon of this problem is infinite"
+    assert capsys.readouterr().err == f"beltline solve: {sentence}\n"
     endless = bl.solve(bl.rbc(grid=64), tol=1e-3, device="cpu", progress=False)
     with pytest.raises(bl.ProblemError, match="^(there are no ages to draw|lives have a last age)"):
         endless.plot(tmp_path / "a.png", kind)
@@ -115,6 +134,13 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.startswith(sentence)
     assert main([*words, "--plot", str(plot), "--kind", "fan"]) == 2
     assert capsys.readouterr().err.startswith("beltline solve: kind must be one of 'policy', ")
+    for kind, ages, needs in (
+        ("irf", "3", "kind 'irf' needs an infinite horizon, and this problem has 3 ages"),
+        ("distribution", "3", "kind 'distribution' needs an infinite horizon, and this problem has 3 ages"),
+        ("euler", "1", "kind 'euler' needs two ages, and this problem has one"),
+    ):
+        assert main([*words, "--ages", ages, "--plot", str(plot), "--kind", kind]) == 2
+        assert capsys.readouterr() == ("", f"beltline solve: {needs}\n")
 
 
 @pytest.mark.parametrize(
