@@ -37,9 +37,9 @@ class GatherParameters:
     """``EV(i - 1, s)``, ``EV(i, s)`` and ``EV(i + 1, s)`` for a sequence of states ``(s, i)``, in their order.
 
     Of each exogenous state the lane holds a window of ``WINDOW_ROWS`` rows that follow each other. A state whose three
-    words lie in the window, or in the row behind it, costs one clock; rows are asked for up to ``AHEAD_STATES`` states
-    before they are needed. Any other index, in a row before that of the last state or far behind, is served too: the
-    window begins anew there, once all states before it have left.
+    words lie in the window, or in the row behind it, costs one clock (two, where there is one exogenous state only);
+    rows are asked for up to ``AHEAD_STATES`` states before they are needed. Any other index, in a row before that of
+    the last state or far behind, is served too: the window begins anew there, once all states before it have left.
 
     With the policy of an assembly line's lane, that is ``i`` non-decreasing in steps of one or so for each ``s``, a
     lane that has its turn on a bus every ``slots`` clocks gets ``ROW_WORDS / slots`` words a clock, and needs one.
@@ -94,30 +94,37 @@ def _clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # t
     queued_rows = 0
     row_head = False
     accepted = 0
-    held = False
+    entered = compared = False
+    begins = inside = next_row = known_here = False
     queued = 0
     state_head = False
     put = done = 0
     t = begin
     while done < count:
-        # What the registers show in this clock decides all that happens in it.
-        s = i = 0
-        push = ask = follows = False
-        a = b = 0
-        if held:
-            s, i = states[accepted - 1], indexes[accepted - 1]
-            a = max(i - 1, 0) // 8
-            b = min(i + 1, grid - 1) // 8
-            begins = known[s] and a >= newest[s] and a <= last[s]
-            inside = begins and b <= last[s]
-            next_row = not inside and (begins or (known[s] and a == last[s] + 1))
+        # What the registers show in this clock decides all that happens in it. The states in the two registers before
+        # the queue are the last ones that were accepted.
+        push = ask = follows = complete = False
+        s = a = b = 0
+        if compared:
+            k = accepted - 1 - int(entered)
+            s = states[k]
+            a, b = max(indexes[k] - 1, 0) // 8, min(indexes[k] + 1, grid - 1) // 8
             follows = next_row and last[s] + 1 - base[s] < 8
-            jumps = not inside and not next_row and (not known[s] or put == done)
+            jumps = not inside and not next_row and (not known_here or put == done)
             complete = inside or (follows and (begins or a == b)) or (jumps and a == b)
             row_ready = queued_rows < 8
             state_ready = queued < 32
             ask = (follows or jumps) and row_ready and (state_ready or not complete)
             push = complete and state_ready and (inside or row_ready)
+        compare = entered and (not compared or (push and states[accepted - 1] != s))
+        new_begins = new_inside = new_next = new_known = False
+        if compare:
+            e = states[accepted - 1]
+            low, high = max(indexes[accepted - 1] - 1, 0) // 8, min(indexes[accepted - 1] + 1, grid - 1) // 8
+            new_known = known[e]
+            new_begins = new_known and low >= newest[e] and low <= last[e]
+            new_inside = new_begins and high <= last[e]
+            new_next = (new_begins and not new_inside) or (new_known and low == last[e] + 1)
         pop = state_head and needs[done] <= arrived
         taken = waiting == 0
         # Clock edge.
@@ -149,11 +156,16 @@ def _clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # t
         queued += int(push) - int(moved)
         while arrived < sent and arrival[arrived] == t:
             arrived += 1
-        if (not held or push) and accepted < count:
-            held = True
-            accepted += 1
+        if compare:
+            compared = True
+            begins, inside, next_row, known_here = new_begins, new_inside, new_next, new_known
         elif push:
-            held = False
+            compared = False
+        elif ask:
+            begins = next_row = True
+        accept = (not entered or compare) and accepted < count
+        entered = accept or (entered and not compare)
+        accepted += int(accept)
         t += 1
     return left
 
@@ -203,23 +215,27 @@ class Gather(wiring.Component):
         requests = Queue(build.state_bits + row_bits, AHEAD_ROWS)
         m.submodules.places, m.submodules.requests = places, requests
 
-        # The state that looks for its rows: a is that of the word below, b that of the word above.
-        held = Signal()
-        s = Signal(build.state_bits)
-        place = Signal(_SLOT_BITS + ROW_SHIFT)
-        a, b = Signal(row_bits), Signal(row_bits)
+        # A state enters with the rows of the word below, a, and of the word above, b; then it is compared with the
+        # window of its exogenous state; then it asks for rows. The window must be settled when it is compared.
+        entered, compared = Signal(), Signal()
+        entered_s, s = Signal(build.state_bits), Signal(build.state_bits)
+        entered_place, place = Signal(_SLOT_BITS + ROW_SHIFT), Signal(_SLOT_BITS + ROW_SHIFT)
+        entered_a, entered_b, a = Signal(row_bits), Signal(row_bits), Signal(row_bits)
         a_low = Signal(_BASE_BITS)
-        push = Signal()
-        m.d.comb += self.ready.eq(~held | push)
-        m.d.comb += a_low.eq(a)
+        push, compare = Signal(), Signal()
+        m.d.comb += [
+            a_low.eq(a),
+            compare.eq(entered & (~compared | (push & (entered_s != s)))),
+            self.ready.eq(~entered | compare),
+        ]
         row = self.index[ROW_SHIFT:]
         with m.If(self.ready):
             m.d.sync += [
-                held.eq(self.valid),
-                s.eq(self.state),
-                place.eq(self.index),
-                a.eq(row - (~self.index[:ROW_SHIFT].any() & self.index.any())),
-                b.eq(row + (self.index[:ROW_SHIFT].all() & ~self.index.all())),
+                entered.eq(self.valid),
+                entered_s.eq(self.state),
+                entered_place.eq(self.index),
+                entered_a.eq(row - (~self.index[:ROW_SHIFT].any() & self.index.any())),
+                entered_b.eq(row + (self.index[:ROW_SHIFT].all() & ~self.index.all())),
             ]
 
         # The window of each exogenous state ends with row `last`. Rows from that of the newest state on can be asked
@@ -228,25 +244,44 @@ class Gather(wiring.Component):
         newest = Array(Signal(row_bits, name=f"newest{k}") for k in range(states))
         last = Array(Signal(row_bits, name=f"last{k}") for k in range(states))
         base = Array(Signal(_BASE_BITS, name=f"base{k}") for k in range(states))
+        in_window, behind, known_there, ends_in_window = (Signal() for _ in range(4))
+        m.d.comb += [
+            known_there.eq(known.bit_select(entered_s, 1)),
+            in_window.eq(known_there & (entered_a >= newest[entered_s]) & (entered_a <= last[entered_s])),
+            ends_in_window.eq(entered_b <= last[entered_s]),
+            behind.eq(known_there & (entered_a == last[entered_s] + 1)),
+        ]
+        begins, inside, next_row, known_here, one_row = (Signal() for _ in range(5))
+        with m.If(compare):
+            m.d.sync += [
+                compared.eq(1),
+                s.eq(entered_s),
+                place.eq(entered_place),
+                a.eq(entered_a),
+                known_here.eq(known_there),
+                one_row.eq(entered_a == entered_b),
+                begins.eq(in_window),
+                inside.eq(in_window & ends_in_window),
+                next_row.eq((in_window & ~ends_in_window) | behind),
+            ]
+        with m.Elif(push):
+            m.d.sync += compared.eq(0)
         following = Signal(row_bits)
-        known_here, begins, inside, next_row, room = (Signal() for _ in range(5))
+        room, follows, jumps, ask, complete = (Signal() for _ in range(5))
         waiting = Signal(range(AHEAD_STATES + 2))
+        nothing_waits = Signal()
         m.d.comb += [
-            known_here.eq(known.bit_select(s, 1)),
             following.eq(last[s] + 1),
-            begins.eq(known_here & (a >= newest[s]) & (a <= last[s])),
-            inside.eq(begins & (b <= last[s])),
-            next_row.eq(~inside & (begins | (known_here & (a == following) & ~last[s].all()))),
-            room.eq((following - base[s])[:_BASE_BITS] < WINDOW_ROWS),
-        ]
-        follows, jumps, ask, complete = (Signal() for _ in range(4))
-        m.d.comb += [
+            room.eq((following[:_BASE_BITS] - base[s])[:_BASE_BITS] < WINDOW_ROWS),
             follows.eq(next_row & room),
-            jumps.eq(~inside & ~next_row & (~known_here | (waiting == 0))),
-            complete.eq(inside | (follows & (begins | (a == b))) | (jumps & (a == b))),
-            ask.eq(held & (follows | jumps) & requests.ready & (places.ready | ~complete)),
-            push.eq(held & complete & places.ready & (inside | requests.ready)),
+            jumps.eq(~inside & ~next_row & (~known_here | nothing_waits)),
+            complete.eq(inside | (follows & (begins | one_row)) | (jumps & one_row)),
+            ask.eq(compared & (follows | jumps) & requests.ready & (places.ready | ~complete)),
+            push.eq(compared & complete & places.ready & (inside | requests.ready)),
         ]
+        with m.If(ask & ~push):
+            # The row of the word below is there now, and that of the word above is the next.
+            m.d.sync += [begins.eq(1), next_row.eq(1)]
         asked, arrived = Signal(_COUNT_BITS), Signal(_COUNT_BITS)
         m.d.sync += asked.eq(asked + ask)
         with m.If(ask & follows):
@@ -282,6 +317,7 @@ class Gather(wiring.Component):
         with m.If(pop):
             m.d.sync += base[out_state].eq(out_row)
         m.d.sync += waiting.eq(waiting + push - pop)
+        m.d.comb += nothing_waits.eq(waiting == 0)
         with m.If(self.clear):
             m.d.sync += known.eq(0)
 
