@@ -1,0 +1,71 @@
+"""Bench of the pass that walks to new choices.
+
+Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one a clock,
+``constants``, ports that keep their value, and ``walks``, each a list of marks ``(point, state, mark)`` in table
+order), ``results`` (path to write: for each walk the clocks from start to end, and a list of outputs), and ``outputs``:
+the ports to sample where ``valid`` is high.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import cocotb
+from cocotb.clock import Clock
+from cocotb.triggers import FallingEdge
+
+from sim.bench import bench_parameters
+
+STUCK = 200_000
+"""Clocks after which a walk has failed."""
+
+
+async def walk(dut: Any, marks: list[tuple[int, int, int]], outputs: list[Any]) -> tuple[int, list[list[int]]]:
+    for point, state, mark in marks:
+        dut.mark_valid.value = 1
+        dut.mark_point.value, dut.mark_state.value, dut.mark.value = point, state, mark
+        await FallingEdge(dut.clk)
+    dut.mark_valid.value = 0
+    await FallingEdge(dut.clk)
+    dut.start.value = 1
+    await FallingEdge(dut.clk)
+    dut.start.value = 0
+    found: list[list[int]] = []
+    clocks = 0
+    while int(dut.busy.value):
+        if int(dut.valid.value):
+            found.append([int(port.value) for port in outputs])
+        clocks += 1
+        assert clocks < STUCK, f"still busy after {clocks} clocks and {len(found)} states"
+        await FallingEdge(dut.clk)
+    for _ in range(200):
+        assert not int(dut.valid.value), "a state after the end"
+        await FallingEdge(dut.clk)
+    return clocks, found
+
+
+@cocotb.test()
+async def walks(dut: Any) -> None:
+    parameters = bench_parameters()
+    stimulus = json.loads(Path(parameters["stimulus"]).read_text())
+    outputs = [getattr(dut, name) for name in parameters["outputs"]]
+    ports = {name for row in stimulus["writes"] for name in row}
+    for name in ("start", "mark_valid", *ports):
+        getattr(dut, name).value = 0
+    for name, value in stimulus["constants"].items():
+        getattr(dut, name).value = value
+    dut.rst.value = 1
+    Clock(dut.clk, 10, unit="ns").start()
+    await FallingEdge(dut.clk)
+    await FallingEdge(dut.clk)
+    dut.rst.value = 0
+    for row in stimulus["writes"]:
+        for name in ports:
+            getattr(dut, name).value = row.get(name, 0)
+        await FallingEdge(dut.clk)
+    for name in ports:
+        getattr(dut, name).value = 0
+    found = [await walk(dut, [tuple(mark) for mark in marks], outputs) for marks in stimulus["walks"]]
+    Path(parameters["results"]).write_text(json.dumps(found))
