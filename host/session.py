@@ -337,10 +337,17 @@ def _from_last(image: Image, last: Image, run: Run) -> Image:
         raise ProblemError(
             f"start = 'last' needs a problem of the last one's shape {run.value.shape}, not {image.start.shape}"
         )
-    return replace(image, start=_rescaled(run.value, image.value_bits - last.value_bits))
+    return replace(image, start=rescaled(run.value, image.value_bits - last.value_bits))
 
 
-def _rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    """``value`` with ``shift`` more fraction bits, fewer if that is negative, rounded to the nearest.
+
+    Raises
+    ------
+    ProblemError
+        It leaves the range.
+    """
     if shift == 0:
         return value
     if shift < 0:
