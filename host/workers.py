@@ -114,7 +114,7 @@ class Workers(Executor):
             return call.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes when all is done, or with ``cancel_futures`` now: boards are then reset by the next user."""
+        """End the processes when all is done, or with ``cancel_futures`` now; the next user of a board resets it."""
         with self._lock:
             self._closed = True
             self._ended = cancel_futures
