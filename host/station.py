@@ -47,8 +47,10 @@ class Settings:
         Name of it.
     options
         Of the device or method. For a device, a list is of alternatives: the first that is not in use is opened.
-    tol, max_sweeps, verify, value_bits, money_bits, timeout, method
+    tol, max_sweeps, verify, value_bits, money_bits, timeout
         As of :func:`host.solve.solve`.
+    method
+        Of a solver in double precision; empty for machines, which have one.
     warm
         Whether to start from the nearest solved neighbour.
     """
@@ -61,7 +63,7 @@ class Settings:
     value_bits: int | None
     money_bits: int | None
     timeout: float | None
-    method: str | None
+    method: str
     warm: bool
 
 
@@ -244,7 +246,7 @@ class Station:
             settings.tol,
             settings.max_sweeps,
             settings.device,
-            settings.method or "warm",
+            settings.method,
             dict(settings.options),
             None,
             settings.verify,
@@ -264,7 +266,7 @@ class Station:
                             group,
                             settings.tol,
                             settings.max_sweeps,
-                            settings.method or BATCH_METHOD,
+                            settings.method,
                             dict(settings.options),
                             settings.verify,
                         )
@@ -275,13 +277,8 @@ class Station:
                     each = (time.perf_counter() - begin) / len(group)
                     answers += [answer(result, each) for result in results]
                     continue
-            single = replace(settings, method=settings.method or BATCH_METHOD)
-            answers += [self.solve(single, problem) for problem in group]
+            answers += [self.solve(settings, problem) for problem in group]
         return answers
-
-
-BATCH_METHOD = "shift"
-"""By default on a graphics card: the fastest whose error bound is proven."""
 
 
 class NotOpen(Exception):
