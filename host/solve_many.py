@@ -31,9 +31,6 @@ CHUNK_LIMIT = 65_536
 GPU_CHUNK = 256
 """Problems of a launch on a graphics card, where nothing else is said."""
 
-METHOD = {"cpu": "warm", "gpu": "shift"}
-"""By default: on the card that which is fastest in a batch."""
-
 IN_FLIGHT_LIMIT = 1_000_000
 """Most chunks that are with an executor at a time."""
 
@@ -113,7 +110,7 @@ def solve_many(
         parameters out of range are the failure of that problem and not of the batch.
     tol, max_sweeps, progress, verify, value_bits, money_bits, timeout, method
         As of :func:`host.solve.solve`, the same for all; ``timeout`` is that of each run. On ``"gpu"`` the method is by
-        default ``"shift"``.
+        default ``"shift"`` where the horizon is infinite.
     device
         Name of a device, or an open :class:`~host.session.Session`, which is left open.
     order
@@ -232,7 +229,7 @@ def _settings(
         value_bits=value_bits,
         money_bits=money_bits,
         timeout=seconds_limit(timeout),
-        method=method or METHOD.get(name, ""),
+        method=method or "",
         warm=bool(warm),
     )
 

@@ -50,7 +50,7 @@ class Settings:
     tol, max_sweeps, verify, value_bits, money_bits, timeout
         As of :func:`host.solve.solve`.
     method
-        Of a solver in double precision; empty for machines, which have one.
+        Of a solver in double precision; empty for its default, and for machines, which have but one.
     warm
         Whether to start from the nearest solved neighbour.
     """
@@ -108,6 +108,10 @@ class Turns:
         """``(before, own)``: wait for the one, and set the other when the device is free again."""
         before, self._last = self._last, threading.Event()
         return before, self._last
+
+
+BATCH_METHOD = "shift"
+"""By default on a graphics card, where the horizon is infinite: there the fastest in a batch."""
 
 
 @contextlib.contextmanager
@@ -246,7 +250,7 @@ class Station:
             settings.tol,
             settings.max_sweeps,
             settings.device,
-            settings.method,
+            settings.method or (BATCH_METHOD if settings.device == "gpu" and problem.horizon is None else "warm"),
             dict(settings.options),
             None,
             settings.verify,
@@ -266,7 +270,7 @@ class Station:
                             group,
                             settings.tol,
                             settings.max_sweeps,
-                            settings.method,
+                            settings.method or BATCH_METHOD,
                             dict(settings.options),
                             settings.verify,
                         )
