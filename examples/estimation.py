@@ -173,6 +173,20 @@ def report(found: dict[str, Any], data: Array, true: Any, solved: int) -> bool:
     return good and converged and inside
 
 
+def repeat(economy: Economy, true: Any, seeds: range) -> bool:
+    """Estimate from one sample after the other, and print how far from the truth; whether all runs converged."""
+    found = [estimate(economy, moments(economy.sample(true, seed))) for seed in seeds]
+    off = np.array([(each["point"] - true) / each["errors"] for each in found])
+    for seed, row in zip(seeds, off, strict=True):
+        print(f"  seed {seed:<4}" + "".join(f"  {name} {value:+.2f}" for name, value in zip(NAMES, row, strict=True)))
+    near = np.abs(off) <= 2
+    print(f"  within two standard errors of the truth: {near.sum()} of {near.size}, all three {near.all(axis=1).sum()}")
+    print(
+        "  spread, in standard errors:", ", ".join(f"{n} {v:.2f}" for n, v in zip(NAMES, off.std(axis=0), strict=True))
+    )
+    return all(each["first"].success and each["second"].success for each in found)
+
+
 def plot(economy: Economy, data: Array, found: dict[str, Any], true: Any, path: Path) -> None:
     """The objective along each parameter, the others at their estimates."""
     from matplotlib.figure import Figure
@@ -205,6 +219,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--data", type=Path, metavar="FILE.csv", help="output, consumption and capital instead")
     parser.add_argument("--periods", type=int, default=2000, help="of own data (default %(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of own data (default %(default)s)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="estimate from so many samples, to see what errors say")
     parser.add_argument("--grid", type=int, default=512, help="grid points of capital (default %(default)s)")
     parser.add_argument("--states", type=int, default=9, help="productivity states (default %(default)s)")
     parser.add_argument("--samples", type=int, default=100, help="simulated samples (default %(default)s)")
@@ -230,6 +245,8 @@ def main(words: list[str] | None = None) -> int:
             where["device"] = stack.enter_context(bl.open("model"))
         if given.data is None:
             economy = Economy(given, given.periods, **where)
+            if given.seeds:
+                return 0 if repeat(economy, given.true, range(given.seed, given.seed + given.seeds)) else 1
             series, true = economy.sample(given.true, given.seed), given.true
         else:
             table = np.genfromtxt(given.data, delimiter=",", names=True)

@@ -26,9 +26,11 @@ def test_example(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", [str(example), *SMALLER.get(example.stem, [])])
+    code: object = None
     try:
         runpy.run_path(str(example), run_name="__main__")
     except SystemExit as stop:
-        assert not stop.code
+        code = stop.code
+    assert not code
     assert "converged" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
