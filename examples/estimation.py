@@ -229,6 +229,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--store", type=Path, metavar="DIRECTORY", help="keep results there, and go on from them")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective around the estimate")
     given = parser.parse_args(words)
+    if given.samples <= 2 * len(MOMENTS):
+        parser.error(f"--samples must be above {2 * len(MOMENTS)} for a covariance of moments, not {given.samples}")
     with contextlib.ExitStack() as stack:
         where: dict[str, Any] = {"device": given.device, "store": given.store}
         if given.workers or given.scheduler:
