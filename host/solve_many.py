@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from host.progress import check_progress, reporting
 from host.reference import reference_module
 from host.result import Result
 from host.session import Session, no_option, seconds_limit, sweep_limit
-from host.station import Answer, Settings, Station, Turns, alternatives, kept, work
+from host.station import Answer, Settings, Station, Turns, alternatives, kept, pair, work
 from host.store import Store, key
 from host.workers import WorkerLostError, Workers
 
@@ -36,6 +37,10 @@ IN_FLIGHT_LIMIT = 1_000_000
 
 IN_FLIGHT = 32
 """Chunks that are with an executor of whose size nothing is known."""
+
+
+ASK_SECONDS = 5.0
+"""Between two looks at how large a cluster is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +228,7 @@ def _settings(
     return Settings(
         device=name,
         options=options,
-        tol=real("tol", tol, "a number above 0", lambda v: 0 < v < float("inf")),
+        tol=real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf),
         max_sweeps=sweep_limit(max_sweeps),
         verify=bool(verify),
         value_bits=value_bits,
@@ -269,7 +274,7 @@ class _Threads(_Hands):
     """Two threads at one device: one is at it, and the other converts or verifies."""
 
     def __init__(self, station: Station, settings: Settings) -> None:
-        super().__init__(ThreadPoolExecutor(2), settings, lambda: 1, True)
+        super().__init__(pair(), settings, lambda: 1, True)
         self._station = station
         self._turns = Turns()
 
@@ -300,10 +305,7 @@ def _hands(device: str | Session, settings: Settings, executor: Any, workers: in
         return lambda: _Hands(executor, settings, lambda: IN_FLIGHT // 4, False)
     # A Client of Dask, which is no dependency: its executor is one of the standard kind.
     if callable(getattr(executor, "get_executor", None)) and callable(getattr(executor, "nthreads", None)):
-        client = executor
-        return lambda: _Hands(
-            client.get_executor(pure=False), settings, lambda: max(2, sum(client.nthreads().values())), False
-        )
+        return lambda: _Hands(executor.get_executor(pure=False), settings, _threads_of(executor), False)
     raise ProblemError(
         f"executor must be an executor of concurrent.futures or a Client of distributed, not {shown(executor)}"
     )
@@ -311,6 +313,19 @@ def _hands(device: str | Session, settings: Settings, executor: Any, workers: in
 
 _Waiting = tuple[int, str, Problem]
 """Index, key, and what is to be solved."""
+
+
+def _threads_of(client: Any) -> Callable[[], int]:
+    """How many threads the workers of a cluster have, at least two; asked for now and then, as workers come and go."""
+    known, when = 0, -math.inf
+
+    def count() -> int:
+        nonlocal known, when
+        if time.monotonic() - when >= ASK_SECONDS:
+            known, when = sum(client.nthreads().values()), time.monotonic()
+        return max(2, known)
+
+    return count
 
 
 @dataclass(eq=False)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numba import get_num_threads, set_num_threads
 from numpy.typing import NDArray
 
 from host.checks import ProblemError
@@ -114,6 +115,11 @@ BATCH_METHOD = "shift"
 """By default on a graphics card, where the horizon is infinite: there the fastest in a batch."""
 
 
+def pair() -> ThreadPoolExecutor:
+    """Two threads for a station, with as many of Numba's as the thread that makes them may use."""
+    return ThreadPoolExecutor(2, initializer=set_num_threads, initargs=(get_num_threads(),))
+
+
 @contextlib.contextmanager
 def _taking(turn: tuple[threading.Event, threading.Event] | None) -> Iterator[Callable[[], object]]:
     """Give what waits for the turn; when the block ends, however it does, the next one may go."""
@@ -199,7 +205,7 @@ class Station:
         if len(problems) == 1 or settings.device in REFERENCES:
             return [self.solve(settings, problem) for problem in problems]
         turns = Turns()
-        with ThreadPoolExecutor(2) as threads:
+        with pair() as threads:
             waiting = [threads.submit(self.solve, settings, problem, turns.next()) for problem in problems]
             return [one.result() for one in waiting]
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from host_batches import TOL, many, tiny
@@ -460,3 +461,18 @@ def test_progress_tells_how_far_it_is(tmp_path: Path) -> None:
     solved([*many(3), 4], store=tmp_path / "runs", progress=lines.append)
     assert len(lines) == 4
     assert re.fullmatch(r"4 problems done \(2 from the store, 1 not solved\), [\d.,e+]+ a second", lines[-1])
+
+
+def test_threads_are_as_many_as_the_caller_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    # conftest.py leaves one.
+    seen: set[int] = set()
+    measure = station.Completed.result
+
+    def watched(self: Any, *arguments: Any) -> Any:
+        seen.add(numba.get_num_threads())
+        return measure(self, *arguments)
+
+    monkeypatch.setattr(station.Completed, "result", watched)
+    solved(many(4))
+    solved(many(4), chunk=2)
+    assert seen == {1}
