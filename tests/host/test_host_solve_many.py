@@ -10,7 +10,8 @@ import threading
 import time
 import tracemalloc
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -476,3 +477,34 @@ def test_threads_are_as_many_as_the_caller_may_use(monkeypatch: pytest.MonkeyPat
     solved(many(4))
     solved(many(4), chunk=2)
     assert seen == {1}
+
+
+def test_any_executor_will_do_whose_threads_share_a_device() -> None:
+    with ThreadPoolExecutor(3) as pool:
+        assert bits(solved(many(12), executor=pool)) == bits(solved(many(12)))
+        assert bits(solved(many(12), executor=pool, chunk=5)) == bits(solved(many(12)))
+        assert pool.submit(int, 3).result() == 3, "it is left running"
+
+
+class Broken(Executor):
+    """One whose calls all end with an error of its own."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def submit(self, fn: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        return future
+
+
+def test_an_executor_that_is_broken_ends_the_batch() -> None:
+    with pytest.raises(BrokenProcessPool, match=r"^a process died$"):
+        solved(many(3), executor=Broken(BrokenProcessPool("a process died")))
+    with pytest.raises(DeviceError, match=r"^no board here$"):
+        solved(many(3), executor=Broken(DeviceError("no board here")))
+
+
+def test_what_an_executor_gave_up_is_the_failure_of_its_problems() -> None:
+    attempts = solved(many(3), executor=Broken(ValueError("killed three times")))
+    assert [str(attempt.error) for attempt in attempts] == ["ValueError: killed three times"] * 3
