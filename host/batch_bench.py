@@ -93,8 +93,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--sweeps", type=int, default=20, help="of a small one (default %(default)s)")
     parser.add_argument("--speedup", action="store_true", help="compare two workers with one instead")
     parser.add_argument("--grid", type=int, default=1024, help="of a large problem (default %(default)s)")
-    parser.add_argument("--large", type=int, default=24, help="large problems (default %(default)s)")
-    parser.add_argument("--repeats", type=int, default=3, help="of the comparison (default %(default)s)")
+    parser.add_argument("--large", type=int, default=48, help="large problems (default %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="of the comparison (default %(default)s)")
     given = parser.parse_args(words)
     good = (
         speedup(given.grid, given.large, given.repeats)
