@@ -60,7 +60,8 @@ class Attempt:
     error : Exception or None
         Why there is no result: a ``ProblemError``, a ``DeviceError``, or what else was raised.
     seconds : float
-        From the conversion of the tables to the verification of the result, on the computer that solved it.
+        From the conversion of the tables to the verification of the result, on the computer that solved it; less what
+        it waited for others to leave the device.
     stored : bool
         Whether the result was in the store before.
     """

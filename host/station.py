@@ -171,8 +171,8 @@ class Station:
         try:
             with _taking(turn) as wait:
                 if settings.device in REFERENCES:
-                    wait()
-                    with self._running:
+                    with self._alone(wait) as waited:
+                        begin += waited
                         result = self._reference(settings, problem)
                 else:
                     work = self._opened().prepare(
@@ -184,8 +184,9 @@ class Station:
                         money_bits=settings.money_bits,
                         timeout=settings.timeout,
                     )
-                    wait()
-                    with self._running:
+                    with self._alone(wait) as waited:
+                        # Others had the device: that is no time of this problem.
+                        begin += waited
                         completed = self._run(work, settings.warm)
             if settings.device not in REFERENCES:
                 if turn is not None:
@@ -209,6 +210,14 @@ class Station:
             waiting = [threads.submit(self.solve, settings, problem, turns.next()) for problem in problems]
             return [one.result() for one in waiting]
 
+    @contextlib.contextmanager
+    def _alone(self, wait: Callable[[], object]) -> Iterator[float]:
+        """Have the device; gives the seconds that it took to get it."""
+        asked = time.perf_counter()
+        wait()
+        with self._running:
+            yield time.perf_counter() - asked
+
     def cancel(self) -> None:
         """End the run in progress within a fraction of a second, and begin no other."""
         self._cancelled.set()
@@ -221,8 +230,10 @@ class Station:
     def _drop(self) -> None:
         with self._opening:
             if self._session is not None and self._session is not self._device:
-                self._session.close()
-                self._session = None
+                session, self._session = self._session, None
+                # A device that is gone may say so once more.
+                with contextlib.suppress(DeviceError, OSError):
+                    session.close()
 
     def _opened(self) -> Session:
         with self._opening:

@@ -372,6 +372,9 @@ def test_a_device_that_was_lost_is_opened_anew_for_the_next_problem(monkeypatch:
     count = itertools.count()
 
     class Fragile(Slow):
+        def close(self) -> None:
+            raise bl.DeviceLostError("nobody answers")
+
         def wait(self, seconds: float) -> bool:
             if next(count) == 1:
                 raise bl.DeviceLostError("the cable was pulled")
@@ -508,3 +511,19 @@ def test_an_executor_that_is_broken_ends_the_batch() -> None:
 def test_what_an_executor_gave_up_is_the_failure_of_its_problems() -> None:
     attempts = solved(many(3), executor=Broken(ValueError("killed three times")))
     assert [str(attempt.error) for attempt in attempts] == ["ValueError: killed three times"] * 3
+
+
+def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
+    settings = station.Settings("model", {}, TOL, 10_000, True, None, None, None, "", False)
+    stand = station.Station("model", {})
+    stand.solve(settings, tiny(0))
+    before, own = threading.Event(), threading.Event()
+    timer = threading.Timer(2.0, before.set)
+    timer.start()
+    begin = time.perf_counter()
+    answer = stand.solve(settings, tiny(1), (before, own))
+    assert time.perf_counter() - begin >= 1.9
+    assert own.is_set()
+    assert answer.error is None
+    assert answer.seconds < 1.0
+    stand.close()
