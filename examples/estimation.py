@@ -36,6 +36,9 @@ MOMENTS = (
 )
 TOL = 1e-6
 
+WEAK = 0.01
+"""Singular value of the sensitivities below which the parameters are not told apart."""
+
 
 def moments(series: dict[str, Array]) -> Array:
     """The moments of one sample, in the order of ``MOMENTS``."""
@@ -145,9 +148,9 @@ def estimate(economy: Economy, data: Array) -> dict[str, Any]:
 def report(found: dict[str, Any], data: Array, true: Any, solved: int) -> bool:
     """Print everything; whether it converged, near the truth where that is known."""
     good = True
-    print("             " + ("    true" if true else "") + "  estimate  std. error")
+    print("             " + ("     true" if true else "") + "  estimate  std. error")
     for j, name in enumerate(NAMES):
-        line = f"  {name:<11}{f'{true[j]:8.4f}' if true else ''}{found['point'][j]:10.4f}{found['errors'][j]:12.4f}"
+        line = f"  {name:<11}{f'{true[j]:9.5f}' if true else ''}{found['point'][j]:10.5f}{found['errors'][j]:12.5f}"
         if true:
             off = (found["point"][j] - true[j]) / found["errors"][j]
             good = good and bool(abs(off) <= 2)
@@ -160,7 +163,9 @@ def report(found: dict[str, Any], data: Array, true: Any, solved: int) -> bool:
         print(f"  {name:<27}{numbers}" + "".join(f"{value:10.2f}" for value in moved[i]))
     free = len(MOMENTS) - len(NAMES)
     values = ", ".join(f"{value:.3g}" for value in found["values"])
-    print(f"\n  identification: singular values {values}, each above 0: no direction leaves all moments as they are")
+    identified = bool(min(found["values"]) > WEAK)
+    word = "no direction leaves" if identified else "some direction nearly leaves"
+    print(f"\n  identification: singular values {values}: {word} all moments as they are")
     chance = chi2.sf(found["distance"], free)
     print(f"  distance {found['distance']:.2f}, chi-squared of {free} degrees of freedom: p = {chance:.2f}")
     runs = found["first"], found["second"]
@@ -170,7 +175,7 @@ def report(found: dict[str, Any], data: Array, true: Any, solved: int) -> bool:
     inside = bool(((found["point"] > LOW + 1e-9) & (found["point"] < HIGH - 1e-9)).all())
     if not inside:
         print("  an estimate is at its bound")
-    return good and converged and inside
+    return good and converged and inside and identified
 
 
 def repeat(economy: Economy, true: Any, seeds: range) -> bool:

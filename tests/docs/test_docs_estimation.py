@@ -40,6 +40,7 @@ def found(**changes: Any) -> dict[str, Any]:
         ({"second": SimpleNamespace(success=False, nfev=50)}, (0.984, 2.0, 0.95), False),
         ({"first": SimpleNamespace(success=False, nfev=50)}, None, False),
         ({"point": np.array([0.995, 2.0, 0.95])}, None, False),
+        ({"values": np.array([2.0, 1.0, 0.001])}, None, False),
     ],
 )
 def test_what_did_not_converge_or_is_far_from_the_truth_is_no_success(
