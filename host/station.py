@@ -23,7 +23,7 @@ from numba import get_num_threads, set_num_threads
 from numpy.typing import NDArray
 
 from host.checks import ProblemError
-from host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError
+from host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError, DeviceTimeoutError
 from host.formats import RANGE, Image
 from host.problem import Problem, convex_at
 from host.reference import solve_batch, solve_reference
@@ -248,6 +248,9 @@ class Station:
             work = replace(work, image=replace(work.image, start=near))
         try:
             completed = self._opened().run(work, self._look)
+        except DeviceTimeoutError:
+            # It was stopped; and one that could not be is reset before the next run.
+            raise
         except DeviceError:
             # Whatever state it is in, the next problem begins with one that is opened anew.
             self._drop()

@@ -527,3 +527,18 @@ def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
     assert answer.error is None
     assert answer.seconds < 1.0
     stand.close()
+
+
+def test_a_run_that_takes_too_long_is_stopped_and_the_device_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        opened.append(BACKEND.open(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setitem(DEVICES, "model", replace(BACKEND, open=watched))
+    endless = bl.rbc(16, 2, beta=0.9999)
+    attempts = solved([tiny(0), endless, tiny(1)], tol=1e-10, max_sweeps=10**9, timeout=0.5, verify=False)
+    assert [attempt.success for attempt in attempts] == [True, False, True]
+    assert isinstance(attempts[1].error, bl.DeviceTimeoutError)
+    assert len(opened) == 1
