@@ -23,8 +23,12 @@ from host.session import Session
 from host.session import open_session as open
 from host.simulation import impulse_response, moments, simulate, stationary_distribution
 from host.solve import solve
+from host.solve_many import Attempt, solve_many
+from host.store import Store
+from host.workers import Workers
 
 __all__ = [
+    "Attempt",
     "DeviceError",
     "DeviceInUseError",
     "DeviceLostError",
@@ -36,6 +40,8 @@ __all__ = [
     "ProblemError",
     "Result",
     "Session",
+    "Store",
+    "Workers",
     "__version__",
     "aiyagari",
     "euler_errors",
@@ -58,6 +64,7 @@ __all__ = [
     "rouwenhorst",
     "simulate",
     "solve",
+    "solve_many",
     "stationary_distribution",
     "tauchen",
 ]

@@ -33,6 +33,8 @@ from host.devices import DeviceError
 from host.models import rbc
 from host.problem import Problem
 from host.result import CLOCK_HZ
+from host.throughput import GRID, TOL, as_dicts, rates
+from host.throughput import table as rate_table
 
 GRIDS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144)
 """The papers' and one beyond."""
@@ -392,7 +394,7 @@ def bench(
     grids: Sequence[int] = GRIDS,
     report: Report = lambda line: None,
 ) -> dict[str, Any]:
-    """Run everything that this computer has, and return ``{"about", "rows", "notes"}``, written to ``out`` if given.
+    """Run everything that this computer has; return ``{"about", "rows", "throughput", "notes"}``, also in ``out``.
 
     Parameters
     ----------
@@ -436,6 +438,9 @@ def bench(
                 run.rows.append(_batch(run, cuda, grid))
             except MemoryError as error:
                 run.notes.append(f"gpu batch of {BATCH:,}: {error}")
+    throughput = as_dicts(rates(grid=min(GRID, max(grids)), gpu=cuda is not None))
+    for row in throughput:
+        report(f"{row['device']} {row['note']}: {row['per_second']:.3g} problems a second")
     devices = ([("gpu", cuda)] if cuda is not None else []) + [("cpu", cpu)]
     for device, module in devices:
         for method, options in sorted(VARIANTS, key=lambda variant: GROWTH.get(variant[0], 1.0)):
@@ -449,7 +454,8 @@ def bench(
                 10 * budget if method == PUBLISHED else budget,
             )
     run.rows.sort(key=lambda row: ORDER.index(row.device))
-    result = {"about": about, "rows": [asdict(row) for row in _with_ratios(run.rows)], "notes": run.notes}
+    rows = [asdict(row) for row in _with_ratios(run.rows)]
+    result = {"about": about, "rows": rows, "throughput": throughput, "notes": run.notes}
     if out is not None:
         _write(result, out)
     return result
@@ -551,6 +557,10 @@ def markdown(result: dict[str, Any]) -> str:
         times = {row.grid: row.total for row in rows if (row.device, row.method, row.kind) == (device, method, kind)}
         cells = " | ".join(_seconds(times[grid]) if grid in times else "" for grid in grids)
         parts.append(f"| {device}{' (modelled)' if kind == 'modelled' else ''} | {method} | {cells} |")
+    # Files of before it was measured lack it.
+    if result.get("throughput"):
+        parts += ["", "## Problems a second", "", f"Batches of calibrations, epsilon {TOL:g}, end to end.", ""]
+        parts.append(rate_table(result["throughput"]))
     if result["notes"]:
         parts += ["", "## Left out", "", *(f"- {note}" for note in result["notes"])]
     return "\n".join(parts) + "\n"

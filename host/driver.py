@@ -86,6 +86,11 @@ class Run:
     timing: dict[str, float]
     moved: tuple[str, ...]
 
+    @property
+    def converged(self) -> bool:
+        """Whether it ended because the last change was small enough."""
+        return Status.CONVERGED in self.status
+
 
 @contextlib.contextmanager
 def timed(timing: dict[str, float], name: str) -> Iterator[None]:

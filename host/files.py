@@ -33,14 +33,21 @@ def check_target(name: str, path: str | os.PathLike[str], suffixes: tuple[str, .
 
 
 @contextlib.contextmanager
-def replacing(target: Path) -> Iterator[Path]:
+def replacing(target: Path, *, lasting: bool = False) -> Iterator[Path]:
     """Give the path of a temporary neighbour with the same suffix, which becomes ``target`` when the block ends well.
 
-    When it does not, the neighbour is removed and ``target`` is as it was.
+    When it does not, the neighbour is removed and ``target`` is as it was. ``lasting``: what it holds reaches the disk
+    before its name does, so that a power cut, too, leaves all of it or nothing.
     """
     neighbour = target.with_name(f".{target.stem}.{os.getpid()}.part{target.suffix}")
     try:
         yield neighbour
+        if lasting:
+            file = os.open(neighbour, os.O_RDONLY)
+            try:
+                os.fsync(file)
+            finally:
+                os.close(file)
         os.replace(neighbour, target)
     except BaseException:
         neighbour.unlink(missing_ok=True)

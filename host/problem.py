@@ -244,18 +244,36 @@ class Problem:
             )
 
     def _check_concavity(self) -> None:
-        if self.points < 3:
-            return
-        with np.errstate(over="ignore", invalid="ignore"):
-            rise = slope_rise(self.grid, self.start)
-            size = np.abs(self.start)
-            largest = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:])
-            noise = START_ROUNDING * largest * slope_noise(self.grid, 1.0)[:, None]
-            fall = slope_fall(self.grid, float(self.wealth.max()), self.eta)[:, None]
-            convex = (rise > noise) & (self.beta * rise > fall)
-        if convex.any():
-            j, s = first(convex)
+        convex = convex_at(self.grid, self.start, self.wealth, self.beta, self.eta)
+        if convex is not None:
+            j, s, rise = convex
             raise ProblemError(
-                f"start must be concave in x, but it is not at grid point {j + 1}, state {s}: "
-                f"its slope rises by {rise[j, s]:.3g}, more than the curvature of utility makes up for"
+                f"start must be concave in x, but it is not at grid point {j}, state {s}: "
+                f"its slope rises by {rise:.3g}, more than the curvature of utility makes up for"
             )
+
+
+def convex_at(
+    grid: NDArray[np.float64],
+    start: NDArray[np.float64],
+    wealth: NDArray[np.float64],
+    beta: float,
+    eta: float,
+) -> tuple[int, int, float] | None:
+    """Where ``start`` is too convex in ``x`` to search from: first grid point, state, and the rise of its slope.
+
+    None where utility's curvature makes up for any rise, so that the objectives of a first sweep have a single peak.
+    """
+    if grid.size < 3:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = slope_rise(grid, start)
+        size = np.abs(start)
+        largest = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:])
+        noise = START_ROUNDING * largest * slope_noise(grid, 1.0)[:, None]
+        fall = slope_fall(grid, float(wealth.max()), eta)[:, None]
+        convex = (rise > noise) & (beta * rise > fall)
+    if not convex.any():
+        return None
+    j, s = first(convex)
+    return j + 1, s, float(rise[j, s])

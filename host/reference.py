@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -86,6 +87,79 @@ def solve_reference(
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     timing |= seconds
+    bound = found.error_bound if problem.horizon is None else 0.0
+    return _result(
+        problem,
+        tol,
+        max_sweeps,
+        device,
+        method,
+        value,
+        policy,
+        sweeps,
+        h,
+        converged,
+        exact,
+        bound,
+        verify,
+        timing,
+        report,
+    )
+
+
+def solve_batch(
+    problems: Sequence[Problem], tol: float, max_sweeps: int, method: str, options: dict[str, Any], verify: bool
+) -> list[Result]:
+    """Solve problems of one shape, of an infinite horizon, on the graphics cards of this computer, in one launch each.
+
+    Arguments as of :func:`solve_reference`; ``method`` is one of ``gpu_ref.cuda.BATCHED``.
+
+    Raises
+    ------
+    ProblemError, DeviceError
+        As :func:`solve_reference`, of any of the problems, or of all together.
+    """
+    from gpu_ref.methods import METHODS
+
+    tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
+    module = reference_module("gpu")
+    if method not in module.BATCHED:
+        raise ProblemError(
+            f"method must be one of {', '.join(map(repr, module.BATCHED))} for a batch, not {shown(method)}"
+        )
+    tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
+    try:
+        solutions = module.solve_batch(tables, tol, max_sweeps, method, **options)
+    except (ValueError, MemoryError) as error:
+        raise ProblemError(f"{error}") from error
+    exact = METHODS[method].rule != "own"
+    return [
+        _result(
+            problem, tol, max_sweeps, "gpu", method, found.value, found.policy, found.sweeps, found.residual,
+            found.converged, exact, found.error_bound, verify, dict(found.seconds), None,
+        )
+        for problem, found in zip(problems, solutions, strict=True)
+    ]  # fmt: skip
+
+
+def _result(
+    problem: Problem,
+    tol: float,
+    max_sweeps: int,
+    device: str,
+    method: str,
+    value: NDArray[np.float64],
+    policy: NDArray[np.int32],
+    sweeps: int,
+    h: float,
+    converged: bool,
+    exact: bool,
+    bound: float,
+    verify: bool,
+    timing: dict[str, float],
+    report: Progress | None,
+) -> Result:
+    """What a solver found, measured: ``h`` by its stopping rule, which promises something where it is ``exact``."""
     if (policy < 0).any():
         quality = Verification(math.inf, math.inf, False)
     elif verify:
@@ -94,7 +168,6 @@ def solve_reference(
         with timed(timing, "verify"):
             quality = _measure(problem, value, policy, h if exact else math.inf)
     else:
-        bound = found.error_bound if problem.horizon is None else 0.0
         quality = Verification(modulus(problem) * h if exact else math.inf, bound, False)
     outcome, message = _outcome(problem, tol, max_sweeps, sweeps, h, converged, method, quality, policy)
     return Result(

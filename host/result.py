@@ -243,7 +243,7 @@ class Result:
         return plot(self, path, kind)
 
 
-_PLAIN = (
+PLAIN = (
     "success",
     "status",
     "message",
@@ -261,6 +261,8 @@ _PLAIN = (
     "value_bits",
     "build_hash",
 )
+"""What a result has besides its arrays, its problem and its method."""
+
 _PLAIN_PROBLEM = ("beta", "eta", "horizon", "name", "asset", "labels")
 # Files of before these were known lack them.
 _LATER_PROBLEM = ("shock", "parameters")
@@ -290,7 +292,7 @@ def about(result: Result) -> str:
     return json.dumps(
         {
             "format": FILE_FORMAT,
-            "result": {name: getattr(result, name) for name in (*_PLAIN, "method")},
+            "result": {name: getattr(result, name) for name in (*PLAIN, "method")},
             "problem": {name: getattr(problem, name) for name in (*_PLAIN_PROBLEM, *_LATER_PROBLEM)},
         }
     )
@@ -322,7 +324,7 @@ def restored(path: str, about: str, arrays: Mapping[str, Any]) -> Result:
         **{name: known[name] for name in _PLAIN_PROBLEM},
         **{name: known[name] for name in _LATER_PROBLEM if name in known},
     )
-    plain = {name: facts["result"][name] for name in _PLAIN}
+    plain = {name: facts["result"][name] for name in PLAIN}
     # Files of before there were methods lack it.
     method = facts["result"].get("method", "")
     return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, method=method, **plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +32,45 @@ from host.result import Outcome, Result
 from host.verify import Verification, measure, trust
 from hw.parameters import MachineParameters
 from hw.registers import Status
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A problem as it goes to a device: what :meth:`Session.prepare` returns, and :meth:`Session.run` takes.
+
+    Parameters
+    ----------
+    problem
+    image
+        Its tables in fixed point.
+    build
+        Sizes of the machine to make, None where it is made already.
+    tol, max_sweeps, verify, timeout
+        As of :meth:`Session.solve`.
+    """
+
+    problem: Problem
+    image: Image
+    build: MachineParameters | None
+    tol: float
+    max_sweeps: int
+    verify: bool
+    timeout: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """A run that has ended, and what reports say of its device."""
+
+    work: Prepared
+    run: Run
+    timing: dict[str, float]
+    device: str
+    clocks_source: str
+
+    def result(self, report: Progress | None = None) -> Result:
+        """Return the result, verified if that was asked for: the host's work after a run, without the device."""
+        return _result(self, report)
 
 
 class Session:
@@ -155,40 +194,77 @@ class Session:
         ProblemError, DeviceError, KeyboardInterrupt
             As :func:`host.solve.solve`; and ``DeviceInUseError`` where another thread is solving on this session.
         """
+        if start not in ("problem", "last"):
+            raise ProblemError(f"start must be 'problem' or 'last', not {shown(start)}")
+        check_progress(progress)
+        if checkpoint is None and checkpoint_every is not None:
+            raise ProblemError("checkpoint_every needs a checkpoint, the file to save to")
+        every = {} if checkpoint_every is None else {"every": checkpoint_every}
+        saving = None if checkpoint is None else Checkpoint(checkpoint, **every)
+        if saving is not None and isinstance(problem, Problem) and problem.horizon is not None:
+            raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
+        work = self.prepare(
+            problem,
+            tol,
+            max_sweeps,
+            verify=verify,
+            value_bits=value_bits,
+            money_bits=money_bits,
+            timeout=timeout,
+        )
+        if start == "last" and self._last is not None:
+            last, run = self._last
+            work = replace(work, image=_from_last(work.image, last, run))
+        with reporting(self._progress if progress is None else progress) as report:
+            return self.run(work, report, saving).result(report)
+
+    def prepare(
+        self,
+        problem: Problem,
+        tol: float = 1e-10,
+        max_sweeps: int = 10_000,
+        *,
+        verify: bool = True,
+        value_bits: int | None = None,
+        money_bits: int | None = None,
+        timeout: float | None = None,
+    ) -> Prepared:
+        """Check the arguments, and convert the tables to fixed point: the host's work before a run.
+
+        It does not touch the device, which may be in a run meanwhile.
+
+        Raises
+        ------
+        ProblemError
+            As of :meth:`solve`.
+        """
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
         max_sweeps = sweep_limit(max_sweeps)
         if not isinstance(verify, bool | np.bool_):
             raise ProblemError(f"verify must be True or False, not {shown(verify)}")
-        if start not in ("problem", "last"):
-            raise ProblemError(f"start must be 'problem' or 'last', not {shown(start)}")
-        check_progress(progress)
-        if timeout is not None:
-            timeout = real("timeout", timeout, "a number of seconds above 0, or None", lambda v: 0 < v < math.inf)
-        if checkpoint is None and checkpoint_every is not None:
-            raise ProblemError("checkpoint_every needs a checkpoint, the file to save to")
-        every = {} if checkpoint_every is None else {"every": checkpoint_every}
-        saving = None if checkpoint is None else Checkpoint(checkpoint, **every)
-        if saving is not None and problem.horizon is not None:
-            raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
+        timeout = seconds_limit(timeout)
         if self._closed:
             raise DeviceError("the session is closed")
         build = smallest_build(problem) if self._name is not None and DEVICES[self._name].elastic else None
         image = fixed_point(problem, tol, value_bits, money_bits)
-        if start == "last" and self._last is not None:
-            image = _from_last(image, *self._last)
+        return Prepared(problem, image, build, float(tol), max_sweeps, bool(verify), timeout)
+
+    def run(self, work: Prepared, report: Progress | None = None, saving: Checkpoint | None = None) -> Completed:
+        """Run what was prepared on the device; errors as of :meth:`solve`."""
+        if self._closed:
+            raise DeviceError("the session is closed")
         if not self._in_use.acquire(blocking=False):
             raise DeviceInUseError("another thread is solving on this session")
         try:
-            with reporting(self._progress if progress is None else progress) as report:
-                driver = self._opened(build, report)
-                timing, self._opening = self._opening, {}
-                run = driver.run(image, max_sweeps, problem.horizon, report, timeout, saving)
-                self._moved = run.moved
-                usable = problem.horizon is None and run.sweeps and not run.status & _SPOILED
-                self._last = (image, run) if usable else None
-                timing |= run.timing
-                return _result(driver.device, problem, image, float(tol), max_sweeps, report, bool(verify), timing, run)
+            problem = work.problem
+            driver = self._opened(work.build, report)
+            timing, self._opening = self._opening, {}
+            run = driver.run(work.image, work.max_sweeps, problem.horizon, report, work.timeout, saving)
+            self._moved = run.moved
+            usable = problem.horizon is None and run.sweeps and not run.status & _SPOILED
+            self._last = (work.image, run) if usable else None
+            return Completed(work, run, timing | run.timing, driver.device.name, driver.device.clocks_source)
         finally:
             self._in_use.release()
 
@@ -242,16 +318,36 @@ def sweep_limit(max_sweeps: object) -> int:
     return whole("max_sweeps", max_sweeps, wanted, lambda v: 1 <= v <= SWEEP_LIMIT_MAX)
 
 
+def seconds_limit(timeout: object) -> float | None:
+    """Return ``timeout`` if it is None or a number of seconds above 0.
+
+    Raises
+    ------
+    ProblemError
+        It is not.
+    """
+    if timeout is None:
+        return None
+    return real("timeout", timeout, "a number of seconds above 0, or None", lambda v: 0 < v < math.inf)
+
+
 def _from_last(image: Image, last: Image, run: Run) -> Image:
     """``image`` with the last value as its start, in its own units."""
     if run.value.shape != image.start.shape:
         raise ProblemError(
             f"start = 'last' needs a problem of the last one's shape {run.value.shape}, not {image.start.shape}"
         )
-    return replace(image, start=_rescaled(run.value, image.value_bits - last.value_bits))
+    return replace(image, start=rescaled(run.value, image.value_bits - last.value_bits))
 
 
-def _rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
+    """``value`` with ``shift`` more fraction bits, fewer if that is negative, rounded to the nearest.
+
+    Raises
+    ------
+    ProblemError
+        It leaves the range.
+    """
     if shift == 0:
         return value
     if shift < 0:
@@ -264,17 +360,9 @@ def _rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
     return value << np.int64(shift)
 
 
-def _result(
-    device: Device,
-    problem: Problem,
-    image: Image,
-    tol: float,
-    max_sweeps: int,
-    report: Progress | None,
-    verifying: bool,
-    timing: dict[str, float],
-    done: Run,
-) -> Result:
+def _result(completed: Completed, report: Progress | None) -> Result:
+    work, done, timing = completed.work, completed.run, completed.timing
+    problem, image, tol, max_sweeps = work.problem, work.image, work.tol, work.max_sweeps
     value = np.ldexp(done.value.astype(np.float64), -image.value_bits)
     policy = done.policy.astype(np.int32)
     if problem.horizon is not None:
@@ -283,7 +371,7 @@ def _result(
     change = math.ldexp(done.norm, -image.value_bits)
     if done.status & _SPOILED:
         quality = Verification(math.inf, math.inf, False)
-    elif verifying:
+    elif work.verify:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
@@ -304,9 +392,9 @@ def _result(
         verified=quality.independent,
         tol=tol,
         clocks=done.clocks,
-        clocks_source=device.clocks_source,
+        clocks_source=completed.clocks_source,
         timing=timing,
-        device=device.name,
+        device=completed.device,
         money_bits=image.money_bits,
         value_bits=image.value_bits,
         build_hash=done.build_hash,

@@ -43,6 +43,16 @@ class RtlDevice(BusDevice):
         speed = self._board.clocks_simulated / max(self._board.seconds_simulating, 1e-9)
         return f"counted by the gateware in simulation, at {speed:,.0f} clocks a second"
 
+    @property
+    def clocks_simulated(self) -> int:
+        """Clocks since the device was opened, those of register and table accesses included."""
+        return self._board.clocks_simulated
+
+    @property
+    def seconds_simulating(self) -> float:
+        """Seconds of this computer that they took."""
+        return self._board.seconds_simulating
+
     def _read_word(self, offset: int) -> int:
         with _device_errors():
             return self._board.read_register(offset)

@@ -25,6 +25,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host.bench, "REPEATS", 1)
         patch.setattr(host.bench, "ENOUGH", 0.0)
+        patch.setattr("host.throughput.SECONDS", 0.1)
         patch.setattr("host.solve.solve", _without_gateware)
         patch.setattr("gpu_ref.cuda.available", lambda: "CUDA finds no device on this computer.")
         return bench(out, budget=1e3, seconds=1e4, grids=(16, 64)), out
@@ -54,6 +55,27 @@ def test_rows(small: Any) -> None:
     exact = [row for row in rows if row.method in ("warm", "monotone", "grid") and row.grid == 64]
     assert len(exact) == 3
     assert {(row.sweeps, row.policy_differences, row.value_difference) for row in exact} == {(1353, 0, 0.0)}
+
+
+def test_problems_a_second(small: Any) -> None:
+    rows = {(row["device"], row["note"].split(",")[0]): row for row in small[0]["throughput"]}
+    assert {("model", "one process"), ("cpu", "one process")} <= set(rows)
+    (fpga,) = [row for (device, _), row in rows.items() if device == "fpga"]
+    assert fpga["kind"] == "modelled"
+    model = rows["model", "one process"]
+    assert model["kind"] == "measured"
+    assert fpga["problems"] == model["problems"] >= 4
+    for row in small[0]["throughput"]:
+        assert row["grid"] == 64
+        assert row["per_second"] == pytest.approx(row["problems"] / row["seconds"])
+    # X, Q, W, start, value and policy, a word a clock.
+    words = model["problems"] * (64 + 16 + 4 * 64 * 4)
+    clocks = int(fpga["note"].split()[0].replace(",", ""))
+    assert f"{words:,} of transfers, at 250 MHz" in fpga["note"]
+    assert fpga["seconds"] == pytest.approx((clocks + words) / 250e6)
+    text = markdown(small[0])
+    assert "## Problems a second" in text
+    assert f"| fpga | line | 64 | {fpga['problems']} |" in text
 
 
 def test_what_does_not_run_says_why(small: Any) -> None:

@@ -1,0 +1,108 @@
+"""Measures of batches that take longer than a test: ``python -m host.batch_bench``.
+
+Many small problems on ``model``: whether memory stays flat, the order right, and what each costs besides its sweeps.
+With ``--speedup``, CPU-bound problems on one worker and on two.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from host.models import rbc
+from host.problem import Problem
+from host.session import Session
+from host.solve_many import solve_many
+from host.workers import Workers
+
+OVERHEAD = 2e-3
+"""Seconds that a problem may cost besides its sweeps."""
+
+SPEEDUP = 1.8
+"""Least that a second worker is to bring."""
+
+GROWTH = 4.0
+"""MiB by which memory may grow over the second half."""
+
+
+def resident() -> float:
+    """MiB of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def small(count: int) -> Iterator[Problem]:
+    """Small problems, each with tables of its own."""
+    for i in range(count):
+        yield rbc(grid=16, states=2, beta=0.9 + 0.08 * i / count, eta=1.5 + i / count)
+
+
+def many(count: int, sweeps: int) -> bool:
+    """Solve and report; whether order, memory and overhead are as they should be."""
+    solve_seconds, memory, order = 0.0, [], True
+    with Session("model") as session:
+        list(solve_many(small(2), max_sweeps=sweeps, device=session, progress=False))
+        begin = time.perf_counter()
+        for i, attempt in enumerate(solve_many(small(count), max_sweeps=sweeps, device=session, progress=False)):
+            assert attempt.result is not None, attempt.error
+            order &= attempt.index == i and attempt.problem is not None and attempt.problem.eta == 1.5 + i / count
+            solve_seconds += attempt.result.timing["solve"]
+            if i % (count // 10) == count // 10 - 1:
+                memory.append(resident())
+        spent = time.perf_counter() - begin
+    overhead = (spent - solve_seconds) / count
+    growth = memory[-1] - memory[len(memory) // 2 - 1]
+    print(f"{count:,} problems of 16 x 2 points, {sweeps} sweeps each, on model: {spent:.1f} s; order {order}")
+    print(f"memory at each tenth, MiB: {' '.join(f'{one:.1f}' for one in memory)}; second half {growth:+.1f}")
+    print(
+        f"a problem: {spent / count * 1e3:.2f} ms, of which {solve_seconds / count * 1e3:.2f} in its sweeps and "
+        f"{overhead * 1e3:.2f} for all else: its tables, their conversion, transfers, verification, delivery"
+    )
+    return order and growth < GROWTH and overhead < OVERHEAD
+
+
+def speedup(grid: int, count: int, repeats: int) -> bool:
+    """Time one worker and two by turns; whether two are as much faster as they should be."""
+    problems = [partial(rbc, grid=grid, eta=1.5 + i / count) for i in range(count)]
+
+    def timed(workers: Workers) -> float:
+        begin = time.perf_counter()
+        assert all(attempt.success for attempt in solve_many(problems, 1e-6, executor=workers, progress=False))
+        return time.perf_counter() - begin
+
+    with Workers(1) as one, Workers(2) as two:
+        for workers in (one, two):
+            list(solve_many(problems[: 2 * workers.count], 1.0, executor=workers, progress=False))
+        load = os.getloadavg()[0]
+        times = [(timed(one), timed(two)) for _ in range(repeats)]
+    alone, both = (statistics.median(column) for column in zip(*times, strict=True))
+    print(f"{count} problems of {grid:,} x 4 points: {alone:.2f} s on one worker, {both:.2f} s on two (medians)")
+    print(f"two are {alone / both:.2f} times one (at least {SPEEDUP} wanted); load before {load:.2f}")
+    return alone / both >= SPEEDUP
+
+
+def main(words: list[str] | None = None) -> int:
+    """Measure and print; 0 where all is as it should be."""
+    parser = argparse.ArgumentParser(prog="python -m host.batch_bench", description=__doc__)
+    parser.add_argument("--problems", type=int, default=10_000, help="small ones (default %(default)s)")
+    parser.add_argument("--sweeps", type=int, default=20, help="of a small one (default %(default)s)")
+    parser.add_argument("--speedup", action="store_true", help="compare two workers with one instead")
+    parser.add_argument("--grid", type=int, default=1024, help="of a large problem (default %(default)s)")
+    parser.add_argument("--large", type=int, default=48, help="large problems (default %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="of the comparison (default %(default)s)")
+    given = parser.parse_args(words)
+    good = (
+        speedup(given.grid, given.large, given.repeats)
+        if given.speedup
+        else many(max(given.problems, 10), given.sweeps)
+    )
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
