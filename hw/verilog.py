@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import os
 import re
@@ -50,12 +51,20 @@ def generate(parameters: MachineParameters) -> dict[str, str]:
     The build hash, which the registers report, is the SHA-256 of all other files without their comments, cut to 64
     bits. (Yosys writes into a comment how it was itself built.)
     """
-    return _build(axi_machine.AxiMachine(parameters), axi_machine.MODULE, parameters)
+    return dict(_generated(parameters))
 
 
 def generate_serial(parameters: SerialParameters) -> dict[str, str]:
     """As :func:`generate`, of the machine behind a serial line; the top module is ``beltline_serial``."""
-    return _build(serial_machine.SerialMachine(parameters), serial_machine.MODULE, parameters.machine)
+    return dict(_generated(parameters))
+
+
+@functools.lru_cache(maxsize=32)
+def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, str]:
+    """It takes seconds, and sessions of one build follow each other."""
+    if isinstance(parameters, SerialParameters):
+        return _build(serial_machine.SerialMachine(parameters), serial_machine.MODULE, parameters.machine)
+    return _build(axi_machine.AxiMachine(parameters), axi_machine.MODULE, parameters)
 
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:

@@ -278,8 +278,8 @@ def test_irf_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("value", "kind must be one of 'policy', 'euler', 'distribution', 'irf', not 'value'"),
-        (3, "kind must be one of 'policy', 'euler', 'distribution', 'irf', not 3"),
+        ("value", "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 'value'"),
+        (3, "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 3"),
     ],
 )
 def test_bad_kinds(result: bl.Result, tmp_path: Path, kind: str, sentence: str) -> None:

@@ -207,7 +207,10 @@ def words(rng: random.Random, shape: Shape, count: int) -> list[int]:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("multiplier", Multiplier)
+@pytest.mark.parametrize(
+    "multiplier",
+    [pytest.param(m, marks=pytest.mark.slow if m is Multiplier.DSP48E1 else ()) for m in Multiplier],
+)
 def test_paths_against_integers(stream: Stream, multiplier: Multiplier) -> None:
     rng = random.Random(4)
     probe = Probe(paths(rng), multiplier)
