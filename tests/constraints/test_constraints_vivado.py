@@ -566,6 +566,7 @@ def test_command_without_yosys_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("YOSYS", str(tmp_path / "nowhere"))
+    verilog._generated.cache_clear()
     monkeypatch.setitem(BOARDS, "pynq-z2", SMALL)
     with pytest.raises(SystemExit) as stop:
         vivado.main(["pynq-z2", "--out", str(tmp_path / "build")])

@@ -204,6 +204,7 @@ def test_command_without_yosys(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("YOSYS", str(tmp_path / "nowhere"))
+    verilog._generated.cache_clear()
     with pytest.raises(SystemExit) as stop:
         verilog.main([*BUILD, "--out", str(tmp_path / "build")])
     assert stop.value.code == 1
