@@ -1,12 +1,13 @@
 """Measures of batches that take longer than a test: ``python -m host.batch_bench``.
 
 Many small problems on ``model``: whether memory stays flat, the order right, and what each costs besides its sweeps.
-With ``--speedup``, CPU-bound problems on one worker and on two.
+With ``--speedup``, CPU-bound problems on one worker and on two; with ``--dask`` on workers of Dask.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import statistics
 import sys
@@ -14,6 +15,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from host.models import rbc
 from host.problem import Problem
@@ -66,22 +68,42 @@ def many(count: int, sweeps: int) -> bool:
     return order and growth < GROWTH and overhead < OVERHEAD
 
 
-def speedup(grid: int, count: int, repeats: int) -> bool:
+@contextlib.contextmanager
+def workers_of(count: int, dask: bool) -> Iterator[Any]:
+    """An executor of so many processes of one thread each."""
+    if not dask:
+        with Workers(count) as workers:
+            yield workers
+        return
+    from dask import config
+    from distributed import Client, LocalCluster
+
+    config.set({"distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": 1})
+    with (
+        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
     """Time one worker and two by turns; whether two are as much faster as they should be."""
     problems = [partial(rbc, grid=grid, eta=1.5 + i / count) for i in range(count)]
 
-    def timed(workers: Workers) -> float:
+    def timed(workers: Any) -> float:
         begin = time.perf_counter()
         assert all(attempt.success for attempt in solve_many(problems, 1e-6, executor=workers, progress=False))
         return time.perf_counter() - begin
 
-    with Workers(1) as one, Workers(2) as two:
+    with workers_of(1, dask) as one, workers_of(2, dask) as two:
         for workers in (one, two):
-            list(solve_many(problems[: 2 * workers.count], 1.0, executor=workers, progress=False))
+            list(solve_many(problems[:8], 1.0, executor=workers, progress=False))
         load = os.getloadavg()[0]
         times = [(timed(one), timed(two)) for _ in range(repeats)]
     alone, both = (statistics.median(column) for column in zip(*times, strict=True))
-    print(f"{count} problems of {grid:,} x 4 points: {alone:.2f} s on one worker, {both:.2f} s on two (medians)")
+    print(
+        f"{'Dask: ' if dask else ''}{count} problems of {grid:,} x 4 points: {alone:.2f} s on one worker, {both:.2f} s on two (medians)"
+    )
     print(f"two are {alone / both:.2f} times one (at least {SPEEDUP} wanted); load before {load:.2f}")
     return alone / both >= SPEEDUP
 
@@ -92,12 +114,13 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--problems", type=int, default=10_000, help="small ones (default %(default)s)")
     parser.add_argument("--sweeps", type=int, default=20, help="of a small one (default %(default)s)")
     parser.add_argument("--speedup", action="store_true", help="compare two workers with one instead")
+    parser.add_argument("--dask", action="store_true", help="with --speedup: workers of Dask, not processes of ours")
     parser.add_argument("--grid", type=int, default=1024, help="of a large problem (default %(default)s)")
     parser.add_argument("--large", type=int, default=48, help="large problems (default %(default)s)")
     parser.add_argument("--repeats", type=int, default=5, help="of the comparison (default %(default)s)")
     given = parser.parse_args(words)
     good = (
-        speedup(given.grid, given.large, given.repeats)
+        speedup(given.grid, given.large, given.repeats, given.dask)
         if given.speedup
         else many(max(given.problems, 10), given.sweeps)
     )
