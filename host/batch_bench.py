@@ -101,9 +101,8 @@ def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
         load = os.getloadavg()[0]
         times = [(timed(one), timed(two)) for _ in range(repeats)]
     alone, both = (statistics.median(column) for column in zip(*times, strict=True))
-    print(
-        f"{'Dask: ' if dask else ''}{count} problems of {grid:,} x 4 points: {alone:.2f} s on one worker, {both:.2f} s on two (medians)"
-    )
+    kind = "Dask worker" if dask else "worker"
+    print(f"{count} problems of {grid:,} x 4 points: {alone:.2f} s on one {kind}, {both:.2f} s on two (medians)")
     print(f"two are {alone / both:.2f} times one (at least {SPEEDUP} wanted); load before {load:.2f}")
     return alone / both >= SPEEDUP
 

@@ -21,9 +21,13 @@ def test_many_small_problems(capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert main(["--problems", "10", "--sweeps", "5"]) == 1
 
 
-def test_one_worker_and_two(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("options", "kind"), [([], "worker"), (["--dask"], "Dask worker")])
+def test_one_worker_and_two(
+    options: list[str], kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["--speedup", "--grid", "16", "--large", "4", "--repeats", "1", *options]
     monkeypatch.setattr(batch_bench, "SPEEDUP", 0.0)
-    assert main(["--speedup", "--grid", "16", "--large", "4", "--repeats", "1"]) == 0
-    assert "on one worker" in capsys.readouterr().out
+    assert main(arguments) == 0
+    assert f"s on one {kind}, " in capsys.readouterr().out
     monkeypatch.setattr(batch_bench, "SPEEDUP", 99.0)
-    assert main(["--speedup", "--grid", "16", "--large", "4", "--repeats", "1"]) == 1
+    assert main(arguments) == 1
