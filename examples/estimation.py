@@ -239,13 +239,12 @@ def main(words: list[str] | None = None) -> int:
     with contextlib.ExitStack() as stack:
         where: dict[str, Any] = {"device": given.device, "store": given.store}
         if given.workers or given.scheduler:
-            import dask
             from distributed import Client, LocalCluster
 
             # A core for each, and none for its libraries' threads.
-            dask.config.set({"distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": 1})
+            one = {"NUMBA_NUM_THREADS": "1"}
             cluster = given.scheduler or stack.enter_context(
-                LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None)
+                LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None, env=one)
             )
             where["executor"] = stack.enter_context(Client(cluster))
         elif given.device == "model":

@@ -75,12 +75,11 @@ def workers_of(count: int, dask: bool) -> Iterator[Any]:
         with Workers(count) as workers:
             yield workers
         return
-    from dask import config
     from distributed import Client, LocalCluster
 
-    config.set({"distributed.nanny.pre-spawn-environ.NUMBA_NUM_THREADS": 1})
+    one = {"NUMBA_NUM_THREADS": "1"}
     with (
-        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, env=one) as cluster,
         Client(cluster) as client,
     ):
         yield client

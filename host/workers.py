@@ -13,7 +13,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -63,8 +63,7 @@ class _Process:
         if self._pool is None:
             # Not forked: threads of libraries do not survive that.
             self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
-            with _pinned():
-                self._number = self._pool.submit(os.getpid)
+            self._number = self._pool.submit(os.getpid)
         inner = self._pool.submit(_called, *call.arguments)
         self.calls.append(call)
         return inner
@@ -184,7 +183,11 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to who started this process, because a terminal sends it to all, and do not outlive it."""
+    """Leave Ctrl-C to who started this process, because a terminal sends it to all, and do not outlive it.
+
+    Threads are few before Numba is imported. (Set in the parent, a thread of its own might launch them meanwhile.)
+    """
+    os.environ.update(dict.fromkeys(PINNED, "1"))
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with, args=(multiprocessing.parent_process(),), daemon=True).start()
 
@@ -192,18 +195,3 @@ def _begin() -> None:
 def _die_with(parent: Any) -> None:
     parent.join()
     os._exit(1)
-
-
-@contextlib.contextmanager
-def _pinned() -> Iterator[None]:
-    """Let processes that are started inside have one thread."""
-    before = {name: os.environ.get(name) for name in PINNED}
-    os.environ.update(dict.fromkeys(PINNED, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
