@@ -118,7 +118,7 @@ CHIPS = {
 """By how the part's name begins. From the vendors' data sheets, in thousands of LUTs."""
 
 
-def _sized(multiplier: Multiplier, **others: int) -> MachineParameters:
+def _sized(multiplier: Multiplier, **others: Any) -> MachineParameters:
     return MachineParameters(grid=SIZE.grid, states=SIZE.states, multiplier=multiplier, **others)
 
 

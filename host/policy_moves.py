@@ -18,10 +18,10 @@ from host.formats import fixed_point
 from host.models import rbc
 from hw.model import SoftwareMachine
 from hw.numbers import MAXIMUM
-from hw.parameters import MachineParameters
+from hw.parameters import ROW_WORDS, MachineParameters
 from hw.registers import Mode, Status
 from hw.sweep.gather import GatherParameters
-from hw.sweep.parameters import ROW_WORDS, SweepParameters
+from hw.sweep.parameters import SweepParameters
 
 SHOWN = (2, 3, 5, 10, 20, 50, 100, 140, 200, 300, 400, 600, 1000)
 

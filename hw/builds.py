@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .parameters import MachineParameters, Multiplier
+from .registers import Engine
 
 FILE = "build.json"
 """Name of such a file beside the Verilog of its one build."""
@@ -57,7 +58,8 @@ def to_json(builds: Iterable[Build]) -> str:
             "board": build.board,
             "top": build.top,
             "hash": build.digits,
-            "parameters": asdict(build.parameters) | {"multiplier": build.parameters.multiplier.name},
+            "parameters": asdict(build.parameters)
+            | {"multiplier": build.parameters.multiplier.name, "engine": build.parameters.engine.name},
             "baud": build.baud,
         }
         for build in builds
@@ -102,7 +104,8 @@ def _build(entry: Any) -> Build:
         raise ValueError(f"hash of a build must be 16 hexadecimal digits, not {_brief(entry['hash'])}")
     sizes = dict(entry["parameters"])
     try:
-        parameters = MachineParameters(**sizes | {"multiplier": Multiplier[sizes["multiplier"]]})
+        named = {"multiplier": Multiplier[sizes["multiplier"]], "engine": Engine[sizes["engine"]]}
+        parameters = MachineParameters(**sizes | named)
     except (KeyError, TypeError):
         raise ValueError(f"parameters of a build must be those of a machine, not {_brief(sizes)}") from None
     return Build(entry["top"], int(entry["hash"], 16), parameters, entry["baud"], entry["board"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from .registers import Engine
+
 GRID_LIMIT = 65_536
 """Largest grid of any build."""
 
@@ -22,6 +24,12 @@ FOLD_LIMIT = 15
 
 EVALUATORS = (1, 2, 4)
 """Evaluators of a physical stage."""
+
+LANES_LIMIT = 64
+"""Most lanes of a sweep engine."""
+
+ROW_WORDS = 8
+"""Words of a row, the unit in which lanes fetch tables of each other: neighbouring grid points of one state."""
 
 
 class Multiplier(enum.Enum):
@@ -42,7 +50,7 @@ class Multiplier(enum.Enum):
 
 @dataclass(frozen=True)
 class MachineParameters:
-    """Sizes of a build of the assembly line.
+    """Sizes of a build.
 
     Parameters
     ----------
@@ -65,6 +73,11 @@ class MachineParameters:
         With 4, a physical stage that does not serve the last stage has only the three that it needs.
     multiplier
         What the chip multiplies with.
+    engine
+        The assembly line (the default), or the sweep engine: ``states`` is then 1, 2, 4, 8 or 16, ``results`` is
+        ``grid * states``, and ``fold`` and ``evaluators`` are the defaults.
+    lanes
+        Of a sweep engine: a power of two from 1 to 64, with at least ``ROW_WORDS`` points of the grid each.
 
     Raises
     ------
@@ -80,6 +93,8 @@ class MachineParameters:
     fold: int = 1
     evaluators: int = 4
     multiplier: Multiplier = Multiplier.DSP48E2
+    engine: Engine = Engine.ASSEMBLY_LINE
+    lanes: int = 1
 
     def __post_init__(self) -> None:
         if self.grid & (self.grid - 1) or not 4 <= self.grid <= GRID_LIMIT:
@@ -104,6 +119,32 @@ class MachineParameters:
             raise ValueError(f"evaluators of a build must be 1, 2 or 4, not {self.evaluators}")
         if not isinstance(self.multiplier, Multiplier):
             raise ValueError(f"multiplier of a build must be a Multiplier, not {self.multiplier!r}")
+        if not isinstance(self.engine, Engine):
+            raise ValueError(f"engine of a build must be an Engine, not {self.engine!r}")
+        if self.engine is Engine.SWEEP:
+            self._check_sweep()
+        elif self.lanes != 1:
+            raise ValueError(f"lanes of a build of the assembly line must be 1, not {self.lanes}")
+
+    def _check_sweep(self) -> None:
+        if self.lanes & (self.lanes - 1) or not 1 <= self.lanes <= LANES_LIMIT:
+            raise ValueError(f"lanes of a build must be a power of two from 1 to {LANES_LIMIT}, not {self.lanes}")
+        least = ROW_WORDS * self.lanes
+        if self.grid < least:
+            raise ValueError(f"grid of a build with {self.lanes} lanes must be at least {least}, not {self.grid}")
+        if self.states & (self.states - 1):
+            raise ValueError(f"states of a build of the sweep engine must be a power of two, not {self.states}")
+        if self.results != self.grid * self.states:
+            raise ValueError(
+                f"results of a build of the sweep engine must be grid * states = {self.grid * self.states}, "
+                f"not {self.results}"
+            )
+        for name in ("fold", "evaluators"):
+            if getattr(self, name) != getattr(type(self), name):
+                raise ValueError(
+                    f"{name} of a build of the sweep engine must be {getattr(type(self), name)}, "
+                    f"not {getattr(self, name)}"
+                )
 
     @property
     def index_bits(self) -> int:

@@ -73,6 +73,7 @@ class Engine(enum.IntEnum):
     """Values of register ``ENGINE``."""
 
     ASSEMBLY_LINE = 1
+    SWEEP = 2
 
 
 class Command(enum.IntFlag):
@@ -168,7 +169,7 @@ def _layout() -> dict[str, Register]:
         ("IDENTITY", 32, Access.READ, False, "0x424C5431, ASCII BLT1"),
         ("VERSION", 32, Access.READ, False, "version of the register map"),
         ("BUILD_HASH", 64, Access.READ, False, "content hash of the build"),
-        ("ENGINE", 32, Access.READ, False, "1: assembly line"),
+        ("ENGINE", 32, Access.READ, False, "1: assembly line, 2: sweep engine"),
         ("LANES", 32, Access.READ, False, "states that the engine can take in one clock"),
         ("FOLD", 32, Access.READ, False, "stages of the line that one physical stage serves; 1 if not folded"),
         ("EVALUATORS", 32, Access.READ, False, "evaluators of a physical stage: 4 (3 where it needs no more), 2 or 1"),

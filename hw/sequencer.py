@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .numbers import WIDTH
 from .parameters import MachineParameters, Multiplier
 from .pipeline import Pipeline
-from .registers import Status
+from .registers import Engine, Status
 
 DRAIN = 16
 """Clocks between the last expectation of a sweep and the decision: it is then in every stage's memory, and the norm,
@@ -40,6 +40,11 @@ class SequencerParameters:
     @property
     def turnaround(self) -> int:
         return DRAIN + 3
+
+    @property
+    def retired_bits(self) -> int:
+        """Bits of the number of states that retire in a clock."""
+        return self.machine.lanes.bit_length()
 
 
 @functools.cache
@@ -74,7 +79,7 @@ class Sequencer(wiring.Component):
                 "norm": In(WIDTH),
                 "saturated": In(1),
                 "infeasible": In(1),
-                "retired": In(1),
+                "retired": In(parameters.retired_bits),
                 "pass_done": In(1),
                 "take": In(1),
                 "begin": Out(1),
@@ -102,7 +107,7 @@ class Sequencer(wiring.Component):
 
         total = p.total(p.products(p.input(self.grid[:17]), p.input(self.states[:5])), _TOTAL_BITS)
         slots = p.total(p.products(total, p.input(self.sweep_limit)), _SLOT_BITS)
-        fits = p.compute(lambda value: value <= machine.results, slots).value
+        fits: Value = p.compute(lambda value: value <= machine.results, slots).value
         in_range = p.compute(
             lambda grid, states, limit: (
                 (grid >= 2) & (grid <= machine.grid) & (states >= 1) & (states <= machine.states) & (limit != 0)
@@ -112,6 +117,8 @@ class Sequencer(wiring.Component):
             p.input(self.sweep_limit),
         ).value
         good = Signal()
+        if machine.engine is Engine.SWEEP:
+            fits = self.sweep_limit == 1
         m.d.sync += good.eq(in_range & (fits | ~self.horizon))
         last_position = Signal.like(self.position)
         last_state = Signal.like(self.state)

@@ -39,11 +39,6 @@ class CheckParameters:
     build: SweepParameters
 
     @property
-    def position_bits(self) -> int:
-        """Bits of the number of a state in its lane."""
-        return (self.build.grid // self.build.lanes * self.build.states - 1).bit_length()
-
-    @property
     def begin(self) -> int:
         """Clocks from ``start`` to the first choice at the unit that gathers expected values."""
         return 1 + READ_LATENCY + 2
@@ -88,7 +83,8 @@ class Check(wiring.Component):
 
     def __init__(self, parameters: CheckParameters) -> None:
         self.parameters = parameters
-        build, bits = parameters.build, parameters.position_bits
+        build = parameters.build
+        bits = build.position_bits
         super().__init__(
             {
                 "start": In(1),
@@ -114,7 +110,8 @@ class Check(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        build, bits = self.parameters.build, self.parameters.position_bits
+        build = self.parameters.build
+        bits = build.position_bits
         m.submodules.gather = gather = Gather(GatherParameters(build))
         m.submodules.peak = peak = Peak(PeakParameters())
         m.submodules.choices = choices = Queue(build.index_bits, _AHEAD)

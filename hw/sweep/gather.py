@@ -12,10 +12,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hw.numbers import WIDTH
+from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline, Timed
 from hw.queue import Queue
 from hw.ram import READ_LATENCY, Ram
-from hw.sweep.parameters import ROW_SHIFT, ROW_WORDS, SweepParameters
+from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
 
 WINDOW_ROWS = 8

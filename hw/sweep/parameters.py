@@ -5,20 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hw.numbers import WIDTH
-from hw.parameters import GRID_LIMIT, STATES_LIMIT, Multiplier
-
-ROW_WORDS = 8
-"""Words of a row, the unit in which lanes fetch tables of each other: neighbouring grid points of one state."""
+from hw.parameters import GRID_LIMIT, LANES_LIMIT, ROW_WORDS, STATES_LIMIT, MachineParameters, Multiplier
+from hw.ram import address_bits
 
 ROW_SHIFT = ROW_WORDS.bit_length() - 1
 
 ROW_BITS = ROW_WORDS * WIDTH
 
-LANES_LIMIT = 64
-"""Most lanes of any build."""
-
 SLOTS = (4, 8)
 """Clocks between two turns of a lane on its bus. A lane knows after 3 clocks whether its request was taken."""
+
+FEW_LANES = 16
+"""Up to so many lanes a machine has a bus for every four of them."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,12 @@ class SweepParameters:
         if self.slots not in SLOTS:
             raise ValueError(f"slots of a build must be 4 or 8, not {self.slots}")
 
+    @classmethod
+    def of(cls, machine: MachineParameters) -> SweepParameters:
+        """The sweep engine of a machine."""
+        slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
+        return cls(machine.grid, machine.states, machine.lanes, slots, machine.multiplier)
+
     @property
     def index_bits(self) -> int:
         """Bits of a grid index."""
@@ -88,6 +92,16 @@ class SweepParameters:
     def state_bits(self) -> int:
         """Bits of an exogenous index, at least one."""
         return max(1, (self.states - 1).bit_length())
+
+    @property
+    def point_bits(self) -> int:
+        """Bits of the number of a point in its lane."""
+        return self.local_bits + ROW_SHIFT
+
+    @property
+    def position_bits(self) -> int:
+        """Bits of the number of a state in its lane, the point times the problem's ``N_z`` and the state."""
+        return address_bits(self.grid // self.lanes * self.states)
 
     @property
     def buses(self) -> int:

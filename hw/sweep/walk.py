@@ -12,11 +12,12 @@ from amaranth.lib.wiring import In, Out
 from hw.decision import ORDER_CLOCKS, Order, clamped
 from hw.evaluator import OBJECTIVE_BITS, EvaluatorInstance, EvaluatorParameters
 from hw.numbers import MINIMUM, WIDTH
+from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline, Term, Timed
 from hw.queue import Queue
 from hw.ram import READ_LATENCY, Ram
 from hw.sweep.check import KEPT_BITS
-from hw.sweep.parameters import ROW_SHIFT, ROW_WORDS, SweepParameters
+from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
 from hw.utility import CONSTANTS, UtilityPorts
 
@@ -74,16 +75,6 @@ class WalkParameters:
     def part_bits(self) -> int:
         """Bits of the number of a part of the points."""
         return self.context_bits - self.build.state_bits
-
-    @property
-    def point_bits(self) -> int:
-        """Bits of the number of a point in its lane."""
-        return self.build.local_bits + ROW_SHIFT
-
-    @property
-    def position_bits(self) -> int:
-        """Bits of the number of a state in its lane."""
-        return (self.build.grid // self.build.lanes * self.build.states - 1).bit_length()
 
     @property
     def decided(self) -> int:
@@ -149,9 +140,10 @@ class Walk(wiring.Component):
         The utility's constants.
     mark_valid, mark_point, mark_state, mark
         Before a walk: whether a state is to be walked, in table order, for all states of the lane.
-    start, points, last_state, part_shift
+    start, points, last_state, last_index, part_shift
         ``start`` begins a walk over ``points`` points (at least 1) of ``last_state + 1`` exogenous states;
-        ``2**part_shift`` points are a part. All but ``start`` must stand from the first mark to the end.
+        ``last_index`` is the last candidate, and ``2**part_shift`` points are a part. All but ``start`` must stand from
+        the first mark to the end.
     busy
         From ``start`` to the end of the walk.
     item_address, wealth_data, choice_data, old_data
@@ -164,18 +156,20 @@ class Walk(wiring.Component):
 
     def __init__(self, parameters: WalkParameters) -> None:
         self.parameters = parameters
-        build, bits = parameters.build, parameters.position_bits
+        build = parameters.build
+        bits = build.position_bits
         super().__init__(
             {
                 **CONSTANTS,
                 "mark_valid": In(1),
-                "mark_point": In(parameters.point_bits),
+                "mark_point": In(build.point_bits),
                 "mark_state": In(build.state_bits),
                 "mark": In(1),
                 "start": In(1),
-                "points": In(parameters.point_bits + 1),
+                "points": In(build.point_bits + 1),
                 "last_state": In(build.state_bits),
-                "part_shift": In(range(parameters.point_bits + 1)),
+                "last_index": In(build.index_bits),
+                "part_shift": In(range(build.point_bits + 1)),
                 "busy": Out(1),
                 "item_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),
@@ -199,7 +193,7 @@ class Walk(wiring.Component):
         p = Pipeline(m, self.parameters.build.multiplier)
         parameters, build = self.parameters, self.parameters.build
         state_bits, context_bits, ring = build.state_bits, parameters.context_bits, parameters.clocks
-        top = (1 << build.index_bits) - 1
+        top = self.last_index
 
         # Whose turn it is: the walkers, then nobody.
         turn = Signal(range(ring))
@@ -287,7 +281,7 @@ class Walk(wiring.Component):
         x, ev = (p.register(Array(rams)[word], _READ) for rams in words)
 
         # The next state that is marked, and what is known of it.
-        m.submodules.marks = marks = Ram(MARKS, -(-(1 << parameters.point_bits) // MARKS) << state_bits)
+        m.submodules.marks = marks = Ram(MARKS, -(-(1 << build.point_bits) // MARKS) << state_bits)
         self._mark(m, marks)
         m.d.sync += marks.read_address.eq(Cat(s, now.point[_MARK_BITS:]))
         looked = 1 + READ_LATENCY
@@ -309,11 +303,9 @@ class Walk(wiring.Component):
             looked,
         )
         going = p.register(searching & ~(any_mark & ~inside), looked)
-        at_point = p.register(at[: parameters.point_bits], looked)
-        product = p.total(p.products(at_point, p.input(self.last_state + 1, looked + 1)), parameters.position_bits)
-        position = p.compute(
-            lambda a, b: (a + b)[: parameters.position_bits], product, p.delay(p.input(s), product.time)
-        )
+        at_point = p.register(at[: build.point_bits], looked)
+        product = p.total(p.products(at_point, p.input(self.last_state + 1, looked + 1)), build.position_bits)
+        position = p.compute(lambda a, b: (a + b)[: build.position_bits], product, p.delay(p.input(s), product.time))
         m.d.comb += self.item_address.eq(position.value)
         loaded = position.time + READ_LATENCY
         item = Signal(_ITEM)

@@ -14,9 +14,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.numbers import WIDTH
+from hw.parameters import ROW_WORDS
 from hw.ram import Ram
 from hw.sweep.check import KEPT_BITS, Check, CheckParameters
-from hw.sweep.parameters import ROW_WORDS, SweepParameters
+from hw.sweep.parameters import SweepParameters
 from hw.sweep.peak import NEIGHBOURS, PeakParameters
 from hw.sweep.row_buses import RowBuses, RowBusesParameters
 from sim.bench import run_bench
@@ -34,7 +35,7 @@ class Probe(wiring.Component):
         self.buses = RowBusesParameters(build, build.state_bits)
         members = dict(self.check.signature.members.items())
         outer = {k: v for k, v in members.items() if k == "fetch" or k.endswith(("_address", "_data"))}
-        bits = self.check.parameters.position_bits
+        bits = build.position_bits
         super().__init__(
             {
                 **{name: member for name, member in members.items() if name not in outer},

@@ -14,9 +14,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.numbers import WIDTH
+from hw.parameters import ROW_WORDS
 from hw.ram import Ram
 from hw.sweep.gather import Gather, GatherParameters
-from hw.sweep.parameters import ROW_WORDS, SweepParameters
+from hw.sweep.parameters import SweepParameters
 from hw.sweep.row_buses import RowBuses, RowBusesParameters
 from sim.bench import run_bench
 

@@ -12,8 +12,9 @@ from amaranth.lib.wiring import In, Out
 from hw_streams import Segment, Stream
 
 from hw.numbers import WIDTH
+from hw.parameters import ROW_WORDS
 from hw.ram import Ram
-from hw.sweep.parameters import ROW_WORDS, SweepParameters
+from hw.sweep.parameters import SweepParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBuses, RowBusesParameters
 
 BUILDS = [

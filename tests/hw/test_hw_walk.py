@@ -16,9 +16,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.numbers import MINIMUM, WIDTH
+from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline
 from hw.ram import READ_LATENCY, Ram
-from hw.sweep.parameters import ROW_WORDS, SweepParameters
+from hw.sweep.parameters import SweepParameters
 from hw.sweep.row_buses import RowBuses, RowBusesParameters
 from hw.sweep.walk import Walk, WalkParameters
 from hw.utility import UtilityConstants, UtilityParameters
@@ -46,7 +47,7 @@ class Probe(wiring.Component):
                 "write_lane": In(max(1, self.build.lane_bits)),
                 "write_address": In(self.buses.address_bits),
                 "write_row": In(ROW_WORDS * WIDTH),
-                "state_address": In(parameters.position_bits),
+                "state_address": In(self.build.position_bits),
                 "state_wealth": In(WIDTH),
                 "state_choice": In(self.build.index_bits),
                 "state_old": In(WIDTH),
@@ -187,6 +188,7 @@ def test_finds_what_full_search_finds(
     settings = {
         "points": points,
         "last_state": states - 1,
+        "last_index": build.grid - 1,
         "part_shift": part,
         "a": constants.a % 2**64,
         "b": constants.b % 2**72,
