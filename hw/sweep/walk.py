@@ -140,6 +140,8 @@ class Walk(wiring.Component):
         The utility's constants.
     mark_valid, mark_point, mark_state, mark
         Before a walk: whether a state is to be walked, in table order, for all states of the lane.
+    restart
+        The clock behind it is the first of a turn of the ring. It must not come while ``busy``.
     start, points, last_state, last_index, part_shift
         ``start`` begins a walk over ``points`` points (at least 1) of ``last_state + 1`` exogenous states;
         ``last_index`` is the last candidate, and ``2**part_shift`` points are a part. All but ``start`` must stand from
@@ -165,6 +167,7 @@ class Walk(wiring.Component):
                 "mark_point": In(build.point_bits),
                 "mark_state": In(build.state_bits),
                 "mark": In(1),
+                "restart": In(1),
                 "start": In(1),
                 "points": In(build.point_bits + 1),
                 "last_state": In(build.state_bits),
@@ -197,7 +200,7 @@ class Walk(wiring.Component):
 
         # Whose turn it is: the walkers, then nobody.
         turn = Signal(range(ring))
-        m.d.sync += turn.eq(Mux(turn == ring - 1, 0, turn + 1))
+        m.d.sync += turn.eq(Mux((turn == ring - 1) | self.restart, 0, turn + 1))
         context = turn[:context_bits]
         mine = Signal()
         m.d.comb += mine.eq(turn < parameters.contexts)
