@@ -156,8 +156,12 @@ class Machine(wiring.Component):
         core = ResetInserter(reset)
         m.submodules.sequencer = core(sequencer)
         m.submodules.norm = core(norm)
-        kind = SweepDatapath if sweep else _Datapath
-        m.submodules.data = core(kind(parameters, host, sequencer, norm, settings, self.busy))
+        if isinstance(norm, LargestNorm):
+            data = SweepDatapath(parameters, host, sequencer, norm, settings)
+            m.submodules.data = core(data)
+            m.d.comb += data.reset.eq(reset)
+        else:
+            m.submodules.data = core(_Datapath(parameters, host, sequencer, norm, settings, self.busy))
         m.d.comb += self.tables.read_data.eq(host.read_data)
         return m
 

@@ -21,8 +21,11 @@ from amaranth.lib import wiring
 
 from . import axi_machine, builds, evaluator, machine, ram, serial_machine
 from .parameters import BUS_WIDTHS, EVALUATORS, FOLD_LIMIT, GRID_LIMIT, STATES_LIMIT, MachineParameters, Multiplier
+from .registers import Engine
 from .serial_frames import BAUD
 from .serial_machine import SerialParameters
+from .sweep import lane
+from .sweep.parameters import SweepParameters
 
 
 def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
@@ -69,6 +72,8 @@ def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, st
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     files = shared_modules(parameters.multiplier)
+    if parameters.engine is Engine.SWEEP:
+        files[f"{lane.MODULE}.v"] = convert(lane.Lane(lane.LaneParameters(SweepParameters.of(parameters))), lane.MODULE)
     files[f"{module}.v"] = convert(component, module)
     files[f"{machine.BUILD_MODULE}.v"] = (
         f"module {machine.BUILD_MODULE}(output [63:0] hash);\n"

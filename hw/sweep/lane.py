@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import (
+    Cat,
+    ClockSignal,
+    Const,
+    Elaboratable,
+    Instance,
+    Module,
+    Mux,
+    ResetSignal,
+    Signal,
+    Value,
+    signed,
+)
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,6 +34,8 @@ from hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
 from hw.sweep.walk import Walk, WalkParameters
 from hw.utility import CONSTANTS
 from hw.windows import WORD_BYTES
+
+MODULE = "beltline_lane"
 
 CONTEXTS = 64
 """Walkers of a lane: as many as an evaluation and what is decided from it take clocks, nearly."""
@@ -49,6 +64,47 @@ class LaneParameters:
     @property
     def expectation(self) -> ExpectationParameters:
         return ExpectationParameters(self.build.states, self.build.multiplier)
+
+    @property
+    def buses(self) -> RowBusesParameters:
+        return RowBusesParameters(self.build, self.build.state_bits + 1)
+
+    @property
+    def ports(self) -> dict[str, wiring.Member]:
+        """Of :class:`Lane`."""
+        build = self.build
+        return {
+            **CONSTANTS,
+            "points": In(build.point_bits + 1),
+            "count": In(build.position_bits + 1),
+            "states": In(5),
+            "last_index": In(build.index_bits),
+            "part_shift": In(range(build.point_bits + 1)),
+            "weight_write": In(WORD_BYTES),
+            "weight_row": In(build.state_bits),
+            "weight_column": In(build.state_bits),
+            "weight_data": In(FRACTION),
+            "x_write": In(WORD_BYTES),
+            "wealth_write": In(WORD_BYTES),
+            "value_write": In(WORD_BYTES),
+            "write_address": In(build.position_bits),
+            "data": In(WIDTH),
+            "read_address": In(build.position_bits),
+            "read_wealth": In(1),
+            "read_policy": In(1),
+            "word": Out(WIDTH),
+            "go": In(1),
+            "prologue": In(1),
+            "cold": In(1),
+            "half": In(1),
+            "done": Out(1, init=1),
+            "norm": Out(WIDTH),
+            "retired": Out(1),
+            "saturated": Out(1),
+            "infeasible": Out(1),
+            "fetch": Out(RowPort(build.row_bits, self.buses.inner_bits)),
+            "bank": In(BankPort(self.buses.address_bits)),
+        }
 
     @property
     def settle(self) -> int:
@@ -96,42 +152,7 @@ class Lane(wiring.Component):
 
     def __init__(self, parameters: LaneParameters) -> None:
         self.parameters = parameters
-        build = parameters.build
-        self.buses = RowBusesParameters(build, build.state_bits + 1)
-        super().__init__(
-            {
-                **CONSTANTS,
-                "points": In(build.point_bits + 1),
-                "count": In(build.position_bits + 1),
-                "states": In(5),
-                "last_index": In(build.index_bits),
-                "part_shift": In(range(build.point_bits + 1)),
-                "weight_write": In(WORD_BYTES),
-                "weight_row": In(build.state_bits),
-                "weight_column": In(build.state_bits),
-                "weight_data": In(FRACTION),
-                "x_write": In(WORD_BYTES),
-                "wealth_write": In(WORD_BYTES),
-                "value_write": In(WORD_BYTES),
-                "write_address": In(build.position_bits),
-                "data": In(WIDTH),
-                "read_address": In(build.position_bits),
-                "read_wealth": In(1),
-                "read_policy": In(1),
-                "word": Out(WIDTH),
-                "go": In(1),
-                "prologue": In(1),
-                "cold": In(1),
-                "half": In(1),
-                "done": Out(1, init=1),
-                "norm": Out(WIDTH),
-                "retired": Out(1),
-                "saturated": Out(1),
-                "infeasible": Out(1),
-                "fetch": Out(RowPort(build.row_bits, self.buses.inner_bits)),
-                "bank": In(BankPort(self.buses.address_bits)),
-            }
-        )
+        super().__init__(parameters.ports)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -384,3 +405,20 @@ class Lane(wiring.Component):
                 unit.fetch.valid.eq(self.fetch.valid & active),
                 unit.fetch.data.eq(self.fetch.data),
             ]
+
+
+class LaneInstance(wiring.Component):
+    """An instance of the Verilog module of :class:`Lane`, with the same ports and ``reset``.
+
+    A machine has up to 64 lanes; as instances they are generated once, and a simulator compiles them once.
+    """
+
+    def __init__(self, parameters: LaneParameters) -> None:
+        super().__init__({**parameters.ports, "reset": In(1)})
+
+    def elaborate(self, platform: object) -> Instance:
+        ports: dict[str, Any] = {}
+        for path, member, value in self.signature.flatten(self):
+            if path != ("reset",):
+                ports[f"{'o' if member.flow is Out else 'i'}_{'_'.join(map(str, path))}"] = value
+        return Instance(MODULE, i_clk=ClockSignal(), i_rst=ResetSignal() | self.reset, **ports)

@@ -13,7 +13,7 @@ from hw.pipeline import Pipeline
 from hw.ram import READ_LATENCY
 from hw.registers import Table
 from hw.sequencer import Sequencer
-from hw.sweep.lane import Lane, LaneParameters
+from hw.sweep.lane import LaneInstance, LaneParameters
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.row_buses import RowBuses, RowBusesParameters
 from hw.utility import CONSTANTS
@@ -81,7 +81,8 @@ class LargestNorm(wiring.Component):
 class SweepDatapath(wiring.Component):
     """Lanes and buses of :class:`hw.machine.Machine`.
 
-    A table window is the lanes' memories, one after the other: ``docs/registers.md``.
+    A table window is the lanes' memories, one after the other: ``docs/registers.md``. ``reset`` is the machine's, for
+    the lanes, which are modules of their own.
     """
 
     def __init__(
@@ -91,15 +92,13 @@ class SweepDatapath(wiring.Component):
         sequencer: Sequencer,
         norm: LargestNorm,
         settings: dict[str, Signal],
-        busy: Signal,
     ) -> None:
         self._build = SweepParameters.of(parameters)
         self._host = host
         self._sequencer = sequencer
         self._norm = norm
         self._settings = settings
-        self._busy = busy
-        super().__init__({})
+        super().__init__({"reset": In(1)})
 
     @staticmethod
     def read_clocks(parameters: MachineParameters) -> int:
@@ -110,7 +109,7 @@ class SweepDatapath(wiring.Component):
         m = Module()
         p = Pipeline(m)
         build, sequencer = self._build, self._sequencer
-        lanes = [Lane(LaneParameters(build)) for _ in range(build.lanes)]
+        lanes = [LaneInstance(LaneParameters(build)) for _ in range(build.lanes)]
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
         m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.state_bits + 1))
@@ -132,6 +131,7 @@ class SweepDatapath(wiring.Component):
             wiring.connect(m, lane.fetch, buses.lanes[number])
             wiring.connect(m, buses.banks[number], lane.bank)
             m.d.comb += [
+                lane.reset.eq(self.reset),
                 lane.go.eq(begin),
                 lane.prologue.eq(prologue),
                 lane.cold.eq(cold),
@@ -170,7 +170,7 @@ class SweepDatapath(wiring.Component):
         ]
         return m
 
-    def _problem(self, m: Module, lanes: list[Lane], buses: RowBuses) -> None:
+    def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
         """What every lane must know of the problem. It stands long before a run begins."""
         build, settings = self._build, self._settings
         grid, states = settings["GRID"][: build.index_bits + 1], settings["STATES"][:5]
@@ -217,7 +217,7 @@ class SweepDatapath(wiring.Component):
                 *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
             ]
 
-    def _accesses(self, m: Module, p: Pipeline, lanes: list[Lane]) -> None:
+    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance]) -> None:
         """The host's writes go to all lanes, a register for each; words come back through a tree."""
         build, host = self._build, self._host
         state_bits = (build.states - 1).bit_length()

@@ -203,8 +203,8 @@ class Walk(wiring.Component):
         m.d.sync += turn.eq(Mux((turn == ring - 1) | self.restart, 0, turn + 1))
         context = turn[:context_bits]
         mine = Signal()
-        m.d.comb += mine.eq(turn < parameters.contexts)
         s = context[:state_bits]
+        m.d.comb += mine.eq((turn < parameters.contexts) & (s <= self.last_state))
         left = Signal(range(ring + 1))
         quiet = Signal(range(ring + 1))
         beginning = Signal()
