@@ -1,4 +1,4 @@
-"""The clocks of a sweep of the sweep engine, exactly, from what its lanes do: :class:`hw.sweep.model.SweepLog`.
+"""The clocks of a sweep of the sweep engine, exactly, from what its lanes do: :class:`SweepLog`.
 
 Registers, queues and turns of all lanes, clock by clock. Lanes meet only on the buses, and there only those that have
 their turns in the same clock: they go on together, from turn to turn, and the others apart from them.
@@ -12,13 +12,23 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from hw.parameters import ROW_WORDS, MachineParameters
+from hw.ram import READ_LATENCY
+from hw.sequencer import DRAIN, SequencerParameters
 from hw.sweep import gather
 from hw.sweep.check import CheckParameters
 from hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
-from hw.sweep.model import OFF_GRID, SweepLog
+from hw.sweep.lane import LaneParameters
 from hw.sweep.parameters import ROW_SHIFT
+from hw.sweep.patch import NOTES, PatchParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
-from hw.sweep.walk import AHEAD_ROWS, MARKS
+from hw.sweep.walk import AHEAD_ROWS, MARKS, WalkParameters
+
+OFF_GRID = -1
+"""In a log: the row of a probe that is not on the grid."""
+
+NEVER = -1
+"""In the clocks of results: a state that was not walked."""
 
 _CHECK_ROWS = gather.AHEAD_ROWS
 
@@ -71,6 +81,63 @@ _CHECKS, _WALKS, _RESTS = range(3)
 
 # Registers of a walker; rows by the parity of their number.
 (_ACTIVE, _WAITING, _POINT, _COUNT, _ROW0, _ROW1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _FIELDS) = range(11)
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """How the states of a problem are dealt to lanes and walkers.
+
+    Parameters
+    ----------
+    walk
+        Of the build.
+    grid, states
+        ``N_k`` and ``N_z`` of the problem.
+    """
+
+    walk: WalkParameters
+    grid: int
+    states: int
+
+    @property
+    def lane_shift(self) -> int:
+        """``c``: lane ``l`` has the points from ``l 2**c`` on."""
+        return (ROW_WORDS * self.walk.build.local_rows(self.grid)).bit_length() - 1
+
+    @property
+    def part_shift(self) -> int:
+        """A walker has ``2**part_shift`` points of its lane."""
+        return max(0, self.lane_shift - self.walk.part_bits)
+
+    def points(self, lane: int) -> int:
+        """Points of a lane, 0 where the problem ends before it."""
+        return min(max(self.grid - (lane << self.lane_shift), 0), 1 << self.lane_shift)
+
+
+@dataclass(frozen=True, eq=False)
+class SweepLog:
+    """What the clocks of a sweep follow from.
+
+    Parameters
+    ----------
+    dealt
+        States to lanes and walkers.
+    choices
+        int64, ``(N_k, N_z)``: those before the sweep, which the check reads; 0 in the first sweep of a run.
+    walked
+        bool, ``(N_k, N_z)``: the states that were walked.
+    counts
+        int64, ``(lanes, contexts)``: the probes of each walker.
+    probes
+        int16, ``(lanes * contexts, at least the largest count)``: of each probe ``2 row + last``, ``row`` that of its
+        point or ``OFF_GRID``, ``last`` 1 in the last probe of a state.
+    """
+
+    dealt: Dealt
+    choices: NDArray[np.int64]
+    walked: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+    probes: NDArray[np.int16]
 
 
 @njit(cache=True)
@@ -293,7 +360,6 @@ def _group(  # type: ignore[no-untyped-def]
         own = min(max(points - (lane << lane_shift), 0), 1 << lane_shift)
         if own == 0:
             r[k, _PHASE] = _RESTS
-            ends[lane] = begins[lane]
             resting += 1
         elif checked.size:
             r[k, _PHASE] = _CHECKS
@@ -328,11 +394,15 @@ def _group(  # type: ignore[no-untyped-def]
                 t = _check_run(r[k], windows[k], places[k], rows[k], arrivals[k], own_choices, top, t, end, taken_at)
                 if r[k, _DONE] == own_choices.size:
                     checked[lane] = t - 1 + check_behind
-                    r[k, _PHASE] = _WALKS
-                    r[k, _BEGIN] = checked[lane] + after
-                    _walk_begin(r[k], walkers[k], last - first, part_shift, bits, states, ring)
-                    r[k, _LAST] = r[k, _BEGIN] + ring + decided
-                    t = max(t, r[k, _BEGIN])
+                    if walked[first:last].any():
+                        r[k, _PHASE] = _WALKS
+                        r[k, _BEGIN] = checked[lane] + after
+                        _walk_begin(r[k], walkers[k], last - first, part_shift, bits, states, ring)
+                        r[k, _LAST] = r[k, _BEGIN] + ring + decided
+                        t = max(t, r[k, _BEGIN])
+                    else:
+                        r[k, _PHASE] = _RESTS
+                        resting += 1
             if r[k, _PHASE] == _WALKS and t < end:
                 _walk_run(
                     r[k],
@@ -382,16 +452,38 @@ def _groups(  # type: ignore[no-untyped-def]
         )
 
 
+@njit(cache=True)
+def _patches(notes, lane_shift, states, busy, last):  # type: ignore[no-untyped-def]
+    """Clocks of the words of each lane's patch, and of them those up to the last state that is read."""
+    for lane in range(busy.size):
+        first = lane << lane_shift
+        end = min(first + (1 << lane_shift), notes.size)
+        clocks = 0
+        while first < end:
+            word_end = min(first + NOTES, end)
+            behind = word_end
+            while behind > first and not notes[behind - 1]:
+                behind -= 1
+            for point in range(first, behind):
+                clocks += states if notes[point] else 1
+            if behind > first:
+                last[lane] = clocks
+            clocks += 1
+            first = word_end
+        busy[lane] = clocks
+
+
 @dataclass(frozen=True, eq=False)
 class LaneClocks:
-    """Clocks of a sweep, from the end of the last reset.
+    """Clocks of a sweep.
 
     Parameters
     ----------
     checked
-        int64, ``(lanes,)``: the last result of each lane's check; of size 0 where there was none.
+        int64, ``(lanes,)``: the last result of each lane's check, ``NEVER`` where it has no point; of size 0 where
+        there was no check.
     ends
-        int64, ``(lanes,)``: where each lane's ``busy`` of the walk is low again, its begin where it has no points.
+        int64, ``(lanes,)``: where ``busy`` of each lane's walk is low again, ``NEVER`` where it does not walk.
     found
         int64, ``(N_k, N_z)``: the result of each state that was walked, ``NEVER`` of the others; of size 0 where it
         was not asked for.
@@ -402,11 +494,9 @@ class LaneClocks:
     found: NDArray[np.int64]
 
 
-NEVER = -1
-"""In the clocks of results: a state that was not walked."""
-
-
-def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, results: bool = False) -> LaneClocks:
+def lane_clocks(
+    log: SweepLog, begins: NDArray[np.int64], after: int = 0, check: bool = True, results: bool = False
+) -> LaneClocks:
     """The clocks of check and walk of all lanes.
 
     Parameters
@@ -415,22 +505,24 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
         Of the sweep.
     begins
         int64, ``(lanes,)``: the clock of ``start`` of each lane's check, or of its walk where there is no check.
-        Clocks count from the end of the last reset, as turns do.
+        Clocks count from the first one of a round of turns, both on the buses and in the walkers' rings.
     after
         Clocks from the last result of a lane's check to ``start`` of its walk.
+    check
+        Whether there is a check. A lane that has no state to walk does not walk then.
     results
         Whether the clock of each result of the walks is wanted.
     """
     dealt = log.dealt
     walk, build = dealt.walk, dealt.walk.build
-    check = CheckParameters(build)
+    of_check = CheckParameters(build)
     fetch = RowBusesParameters(build, build.state_bits + 1).latency
-    checked = np.zeros(build.lanes if log.checked else 0, np.int64)
-    ends = np.zeros(build.lanes, np.int64)
+    checked = np.full(build.lanes if check else 0, NEVER, np.int64)
+    ends = np.full(build.lanes, NEVER, np.int64)
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)
     _groups(
         build.slots,
-        np.asarray(begins, np.int64) + (check.begin if log.checked else 0),
+        np.asarray(begins, np.int64) + (of_check.begin if check else 0),
         after,
         log.choices,
         log.walked,
@@ -442,7 +534,56 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
         build.lane_bits,
         (dealt.lane_shift, dealt.part_shift),
         build.state_bits,
-        (fetch, GatherParameters(build).latency + check.behind, walk.clocks, walk.decided),
+        (fetch, GatherParameters(build).latency + of_check.behind, walk.clocks, walk.decided),
         build.grid - 1,
     )
     return LaneClocks(checked, ends, found)
+
+
+_GO = -1
+"""The clock of a pass in which the lanes begin; their turns begin behind it."""
+
+_JUDGED = 2
+"""Clocks from the last result of a lane's check to ``start`` of its walk."""
+
+_TO_EXPECTATION = READ_LATENCY + 1
+"""Clocks from a state that is read in a patch to its value at the expectation unit."""
+
+
+def pass_clocks(parameters: MachineParameters, dealt: Dealt, log: SweepLog | None = None) -> int:
+    """Clocks of a sweep, or without a log of the prologue, from its ``begin`` to that of the next pass.
+
+    Parameters
+    ----------
+    parameters
+        Of the machine.
+    dealt
+        Of the problem.
+    log
+        Of the sweep.
+    """
+    build = dealt.walk.build
+    settle = LaneParameters(build).settle
+    ends = np.full(build.lanes, _GO)
+    ready = 0
+    if log is not None:
+        lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+        ends = lanes.ends
+        # The last value goes to the expectation unit behind the register in which it is judged.
+        ready = int(lanes.checked.max()) + 2 + settle + 2
+    notes = np.ones(dealt.grid, np.bool_) if log is None else log.walked.any(axis=1)
+    busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
+    _patches(notes, dealt.lane_shift, dealt.states, busy, last)
+    begin = PatchParameters(build).begin
+    for lane in range(build.lanes):
+        if last[lane]:
+            start = int(ends[lane]) + begin
+            settled = start + int(last[lane]) - 1 + _TO_EXPECTATION + settle + 1
+            ready = max(ready, max(settled, start + int(busy[lane]) + 1) + 1)
+    # Registers from `begin` to the lanes, two back; their norms, :class:`hw.sweep.machine.LargestNorm`; the sequencer.
+    return 3 + ready + 2 + (2 * build.lane_bits + 1) + DRAIN + 2
+
+
+def run_clocks(parameters: MachineParameters, dealt: Dealt) -> int:
+    """Clocks of a run up to its first sweep: the check of the configuration and the prologue."""
+    return SequencerParameters(parameters).check + pass_clocks(parameters, dealt)

@@ -9,7 +9,6 @@ from amaranth.hdl import (
     Cat,
     ClockSignal,
     Const,
-    Elaboratable,
     Instance,
     Module,
     Mux,
