@@ -241,7 +241,6 @@ class SweepDatapath(wiring.Component):
                 lane.write_address.eq(address),
                 lane.read_address.eq(p.register(host.read_address, 0).value),
                 lane.data.eq(p.register(host.write_data, 0).value),
-                lane.weight_data.eq(lane.data),
             ]
         # A word is that of the table and the lane that were asked for with its address.
         asked = p.delay(p.input(host.read_table), 1 + READ_LATENCY)
