@@ -31,7 +31,7 @@ from host.progress import check_progress, reporting
 from host.result import Outcome, Result
 from host.verify import Verification, measure, trust
 from hw.parameters import MachineParameters
-from hw.registers import Status
+from hw.registers import Engine, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,8 @@ class Session:
         timeout = seconds_limit(timeout)
         if self._closed:
             raise DeviceError("the session is closed")
-        build = smallest_build(problem) if self._name is not None and DEVICES[self._name].elastic else None
+        elastic = self._name is not None and DEVICES[self._name].elastic
+        build = smallest_build(problem, self._options.get("lanes")) if elastic else None
         image = fixed_point(problem, tol, value_bits, money_bits)
         return Prepared(problem, image, build, float(tol), max_sweeps, bool(verify), timeout)
 
@@ -272,7 +273,9 @@ class Session:
         sizes = self._sizes
         if build is not None and sizes is not None:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
-            build = MachineParameters(grid, states, max(build.results, sizes.results, grid * states))
+            horizons = build.engine is Engine.ASSEMBLY_LINE
+            results = max(build.results, sizes.results, grid * states) if horizons else 0
+            build = replace(build, grid=grid, states=states, results=results)
         if self._driver is None or (build is not None and build != sizes):
             if self._driver is not None:
                 self._driver.device.close()
