@@ -11,7 +11,6 @@ from hw_machines import problem_of
 
 from host.formats import Image, fixed_point
 from host.models import rbc
-from host.problem import Problem
 from hw.model import INFEASIBLE, SoftwareMachine
 from hw.numbers import MAXIMUM, MINIMUM
 from hw.parameters import MachineParameters
