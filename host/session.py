@@ -29,7 +29,7 @@ from host.formats import RANGE, Image, fixed_point, modulus
 from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.result import Outcome, Result
-from host.verify import Verification, measure, trust
+from host.verify import Verification, measure, peaked, trust
 from hw.parameters import MachineParameters
 from hw.registers import Engine, Status
 
@@ -372,9 +372,12 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         # Sweep t solves the age that t others follow.
         value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
     change = math.ldexp(done.norm, -image.value_bits)
+    unproven = False
+    if done.engine is Engine.SWEEP and not work.verify and not done.status & _SPOILED:
+        unproven = not peaked(problem, image, done.value)
     if done.status & _SPOILED:
         quality = Verification(math.inf, math.inf, False)
-    elif work.verify:
+    elif work.verify or unproven:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
@@ -382,6 +385,11 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     else:
         quality = trust(problem, image, value, policy, change)
     outcome, message = _outcome(problem, image, tol, max_sweeps, done, change, quality)
+    if unproven:
+        message += (
+            " The objective is not proven single-peaked, where a sweep engine may settle on any of its peaks, so the "
+            "result was verified all the same."
+        )
     return Result(
         value=value,
         policy=policy,

@@ -103,12 +103,13 @@ def _build(entry: Any) -> Build:
     if not re.fullmatch("[0-9a-f]{16}", entry["hash"]):
         raise ValueError(f"hash of a build must be 16 hexadecimal digits, not {_brief(entry['hash'])}")
     # A file in which no engine is named is of builds of the assembly line.
-    sizes = {"engine": Engine.ASSEMBLY_LINE.name} | entry["parameters"]
+    given = entry["parameters"]
+    sizes = {"engine": Engine.ASSEMBLY_LINE.name} | given
     try:
         named = {"multiplier": Multiplier[sizes["multiplier"]], "engine": Engine[sizes["engine"]]}
         parameters = MachineParameters(**sizes | named)
     except (KeyError, TypeError):
-        raise ValueError(f"parameters of a build must be those of a machine, not {_brief(entry['parameters'])}") from None
+        raise ValueError(f"parameters of a build must be those of a machine, not {_brief(given)}") from None
     return Build(entry["top"], int(entry["hash"], 16), parameters, entry["baud"], entry["board"])
 
 

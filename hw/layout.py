@@ -28,10 +28,10 @@ class Words:
 class Layout:
     """Where the tables of a problem lie in the windows of a build.
 
-    In table order word ``x * N_z + s`` is state ``(x, s)``, and word ``x`` of ``X`` is point ``x``. The assembly line has
-    its tables in that order, and ``X`` filled up to its whole grid. The windows of a sweep engine, but for ``Q``, are
-    ``L`` equal blocks, one for each lane. Lane ``l`` has the points from ``l * lane_points`` on, of which block ``l``
-    holds the words in table order, from its beginning. Where the problem is as large as the build, that is table order.
+    In table order state ``(x, s)`` is word ``x * N_z + s``, and point ``x`` is word ``x`` of ``X``. The assembly line
+    has its tables in that order, and ``X`` filled up to its whole grid. The windows of a sweep engine, but for ``Q``,
+    are ``L`` equal blocks, one for each lane. Lane ``l`` has the points from ``l * lane_points`` on, of which block
+    ``l`` holds the words in table order, from its beginning. A problem as large as the build lies in table order.
 
     Parameters
     ----------
