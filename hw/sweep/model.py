@@ -1,0 +1,411 @@
+"""The sweep engine in software, to the bit: the check and the walk of every lane, for any objective.
+
+A walk that starts elsewhere may end on another peak, so the walkers, their guesses and their steps are those of
+:class:`hw.sweep.walk.Walk`. Where the objective is single-peaked the results are also those of the assembly line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from hw.model import (
+    _INFEASIBLE,
+    _SATURATED,
+    INFEASIBLE,
+    SoftwareMachine,
+    _above,
+    _candidate,
+    _clamped,
+    _objective,
+    _status,
+)
+from hw.numbers import MINIMUM
+from hw.parameters import MachineParameters
+from hw.registers import Mode, Status
+from hw.sweep.parameters import ROW_SHIFT, ROW_WORDS, SweepParameters
+from hw.sweep.walk import WalkParameters
+from hw.utility import UtilityConstants
+
+_EXPONENT_LIMIT = 15
+"""Largest exponent of a walker's step."""
+
+OFF_GRID = -1
+"""In a log: the row of a probe that is not on the grid."""
+
+_FIRST_CAPACITY = 64
+"""Probes of a walker for which a log has room at first."""
+
+
+@njit(cache=True, parallel=True)
+def _check(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-def]
+    """The first pass: ``value`` of the states that stay, ``walked`` where they do not."""
+    for i in prange(choices.shape[0]):
+        flag = 0
+        for s in range(choices.shape[1]):
+            j = choices[i, s]
+            below, here, above = kept[i, s, 0], kept[i, s, 1], kept[i, s, 2]
+            best = _objective(here, ev[j, s])
+            stays = here != INFEASIBLE
+            if below != INFEASIBLE:
+                stays = stays and _above(best, _objective(below, ev[j - 1, s]))
+            if above != INFEASIBLE:
+                stays = stays and not _above(_objective(above, ev[j + 1, s]), best)
+            walked[i, s] = not stays
+            if stays:
+                value[i, s], saturated = _clamped(best)
+                flag |= _SATURATED if saturated else 0
+        flags[i] = flag
+
+
+@njit(cache=True)
+def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untyped-def]
+    """``(index, u(index - 1), u(index), u(index + 1), over, count, off)`` of the peak that is found from ``guess``.
+
+    ``count`` goes on from probe to probe, ``off`` of them are not on the grid; those that have room in ``log`` leave
+    ``2 row + whether it is the last``.
+    """
+    top = ev.shape[0] - 1
+    index = guess
+    u, feasible, over = _candidate(wealth, x[index], words)
+    any_over = over
+    here = u if feasible else np.int64(INFEASIBLE)
+    best = _objective(u, ev[index, s])
+    if count < log.size:
+        log[count] = (index >> ROW_SHIFT) << 1
+    count += 1
+    below = above = np.int64(INFEASIBLE)
+    below_known = above_known = down = streak = False
+    exponent = off = 0
+    while True:
+        step = 1 << exponent
+        j = index - step if down else index + step
+        on_grid = 0 <= j <= top
+        of_j = np.int64(INFEASIBLE)
+        objective = best
+        better = False
+        if on_grid:
+            u, feasible, over = _candidate(wealth, x[j], words)
+            any_over = any_over or over
+            of_j = u if feasible else np.int64(INFEASIBLE)
+            objective = _objective(u, ev[j, s])
+            if down:
+                better = here == INFEASIBLE or (feasible and not _above(best, objective))
+            else:
+                better = feasible and (here == INFEASIBLE or _above(objective, best))
+        done = False
+        if better:
+            if down:
+                above = here
+            else:
+                below = here
+            below_known, above_known = not down and exponent == 0, down and exponent == 0
+            index, best, here = j, objective, of_j
+            if streak and exponent < _EXPONENT_LIMIT:
+                exponent += 1
+            streak = True
+        else:
+            if exponent == 0:
+                if down:
+                    below, below_known, done = of_j, True, above_known
+                else:
+                    above, above_known, done = of_j, True, below_known
+                down = not down
+            streak, exponent = False, 0
+        if count < log.size:
+            log[count] = ((j >> ROW_SHIFT if on_grid else OFF_GRID) << 1) | done
+        count += 1
+        off += 0 if on_grid else 1
+        if done:
+            return index, below, here, above, any_over, count, off
+
+
+@njit(cache=True, parallel=True)
+def _walks(  # type: ignore[no-untyped-def]
+    x,
+    w,
+    ev,
+    words,
+    walked,
+    shifts,
+    state_bits,
+    last,
+    choices,
+    kept,
+    value,
+    flags,
+    counts,
+    evaluations,
+    log,
+):
+    """The second pass, from choices ``last`` to ``choices``; ``shifts`` of lane and part."""
+    rows, states = w.shape
+    lane_shift, part_shift = shifts
+    walkers, parts = counts.shape[1], flags.shape[1]
+    for task in prange(flags.size):
+        lane, part = task // parts, task % parts
+        begin = (lane << lane_shift) + (part << part_shift)
+        end = min(begin + (1 << part_shift), (lane + 1) << lane_shift, rows)
+        flag = 0
+        for s in range(states):
+            walker = part << state_bits | s
+            shift = count = off_grid = 0
+            own = log[lane * walkers + walker]
+            for i in range(begin, end):
+                if not walked[i, s]:
+                    continue
+                guess = min(max(last[i, s] + shift, 0), rows - 1)
+                index, below, here, above, over, count, off = _walk(w[i, s], x, ev, s, words, guess, own, count)
+                off_grid += off
+                shift = index - last[i, s]
+                choices[i, s] = index
+                kept[i, s, 0], kept[i, s, 1], kept[i, s, 2] = below, here, above
+                flag |= _SATURATED if over else 0
+                if here == INFEASIBLE:
+                    value[i, s] = MINIMUM
+                    flag |= _INFEASIBLE
+                else:
+                    value[i, s], saturated = _clamped(_objective(here, ev[index, s]))
+                    flag |= _SATURATED if saturated else 0
+            counts[lane, walker] = count
+            evaluations[lane, part] += count - off_grid
+        flags[lane, part] = flag
+
+
+@dataclass(frozen=True)
+class Dealt:
+    """How the states of a problem are dealt to lanes and walkers.
+
+    Parameters
+    ----------
+    walk
+        Of the build.
+    grid, states
+        ``N_k`` and ``N_z`` of the problem.
+    """
+
+    walk: WalkParameters
+    grid: int
+    states: int
+
+    @property
+    def lane_shift(self) -> int:
+        """``c``: lane ``l`` has the points from ``l 2**c`` on."""
+        return (ROW_WORDS * self.walk.build.local_rows(self.grid)).bit_length() - 1
+
+    @property
+    def part_shift(self) -> int:
+        """A walker has ``2**part_shift`` points of its lane."""
+        return max(0, self.lane_shift - self.walk.part_bits)
+
+    def points(self, lane: int) -> int:
+        """Points of a lane, 0 where the problem ends before it."""
+        return min(max(self.grid - (lane << self.lane_shift), 0), 1 << self.lane_shift)
+
+
+@dataclass(frozen=True, eq=False)
+class Walked:
+    """What :func:`walk_all` tells besides the results.
+
+    Parameters
+    ----------
+    status
+        ``SATURATED`` and ``INFEASIBLE`` where a state raised them.
+    counts
+        int64, ``(lanes, contexts)``: the probes of each walker.
+    evaluations
+        Probes of all walkers that were on the grid.
+    probes
+        As in :class:`SweepLog`, of each walker the first ones that there was room for.
+    """
+
+    status: Status
+    counts: NDArray[np.int64]
+    evaluations: int
+    probes: NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class SweepLog:
+    """What the clocks of a sweep follow from.
+
+    Parameters
+    ----------
+    dealt
+        States to lanes and walkers.
+    choices
+        int64, ``(N_k, N_z)``: those before the sweep, which the check reads.
+    checked
+        Whether there was a check; the first sweep of a run has none.
+    walked
+        bool, ``(N_k, N_z)``: the states that were walked.
+    counts
+        int64, ``(lanes, contexts)``: the probes of each walker.
+    probes
+        int16, ``(lanes * contexts, at least the largest count)``: of each probe ``2 row + last``, ``row`` that of its
+        point or ``OFF_GRID``, ``last`` 1 in the last probe of a state.
+    """
+
+    dealt: Dealt
+    choices: NDArray[np.int64]
+    checked: bool
+    walked: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+    probes: NDArray[np.int16]
+
+
+class SweepSoftwareMachine(SoftwareMachine):
+    """The sweep engine's tables, run and counters, without its clock.
+
+    Parameters
+    ----------
+    build
+        Of the engine.
+    contexts
+        Walkers of a lane.
+    logged
+        Keep what the clocks of the last sweep follow from in ``log``.
+
+    Attributes
+    ----------
+    kept
+        int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
+        one is not on the grid or has no utility.
+    walked, evaluations
+        For each sweep of the run, how many states were walked, and utilities evaluated.
+    log
+        :class:`SweepLog` of the last sweep where it is ``logged``.
+    """
+
+    def __init__(self, build: SweepParameters, contexts: int = 64, logged: bool = False) -> None:
+        self.build = build
+        self.walk = WalkParameters(build, contexts)
+        self.log: SweepLog | None = None
+        self._logged = logged
+        self._capacity = _FIRST_CAPACITY
+        super().__init__(MachineParameters(build.grid, build.states, multiplier=build.multiplier))
+
+    def reset(self) -> None:
+        """End a run at once; counters are 0 then, and the tables stay."""
+        super().reset()
+        self.walked: list[int] = []
+        self.evaluations: list[int] = []
+        self.log = None
+
+    @property
+    def clocks(self) -> int:
+        """0: not counted here."""
+        return 0
+
+    def start(
+        self, grid: int, states: int, mode: Mode, sweep_limit: int, epsilon: int, constants: UtilityConstants
+    ) -> None:
+        """Check the configuration and do the prologue; the run has ended already where ``status`` is not ``BUSY``."""
+        self.reset()
+        self._grid, self._states = grid, states
+        self._horizon = Mode.HORIZON in mode
+        if (
+            not 2 <= grid <= self.build.grid
+            or not 1 <= states <= self.build.states
+            or sweep_limit < 1
+            or (self._horizon and sweep_limit > 1)
+        ):
+            self.status = Status.DONE | Status.BAD_CONFIGURATION
+            return
+        self._limit, self._epsilon, self._constants = sweep_limit, epsilon, constants
+        self._slot = 0
+        work = grid * states
+        self._wealth = self.w[:work].reshape(grid, states)
+        self._weights = np.ascontiguousarray(self.q.reshape(self.build.states, -1)[:states, :states])
+        self._dealt = Dealt(self.walk, grid, states)
+        self._found = np.zeros((grid, states), np.int64)
+        self.kept = np.full((grid, states, 3), INFEASIBLE, np.int64)
+        self.status = Status.BUSY
+        if self._expect(self.v[:work].reshape(grid, states)):
+            self.status = Status.DONE | Status.SATURATED
+
+    def _sweep(self, value: NDArray[np.int64]) -> Status:
+        checked = self.sweeps > 0
+        last, self._found = self._found, self._found.copy()
+        tables = (self.x, self._wealth, self._ev, self._constants)
+        checked = self.sweeps > 0
+        walked = np.ones(last.shape, np.bool_)
+        raised = Status(0)
+        if checked:
+            flags = np.zeros(self._grid, np.uint8)
+            _check(last, self.kept, self._ev, value, walked, flags)
+            raised = _status(flags)
+        room = self._capacity if self._logged else 0
+        while True:
+            done = walk_all(self._dealt, *tables, walked, last, self._found, self.kept, value, room)
+            if not self._logged or done.counts.max() <= room:
+                break
+            # The same walks once more, with room for all their probes.
+            room = self._capacity = int(done.counts.max()) * 5 // 4
+        self.walked.append(int(walked.sum()))
+        self.evaluations.append(done.evaluations)
+        if self._logged:
+            self.log = SweepLog(self._dealt, last, checked, walked, done.counts, done.probes)
+        return raised | done.status
+
+
+def walk_all(
+    dealt: Dealt,
+    x: NDArray[np.int64],
+    w: NDArray[np.int64],
+    ev: NDArray[np.int64],
+    constants: UtilityConstants,
+    walked: NDArray[np.bool_],
+    last: NDArray[np.int64],
+    choices: NDArray[np.int64],
+    kept: NDArray[np.int64],
+    value: NDArray[np.int64],
+    room: int = 0,
+) -> Walked:
+    """The second pass of a sweep, of all lanes.
+
+    Parameters
+    ----------
+    dealt
+        States to lanes and walkers.
+    x, w, ev
+        int64, ``(N_k,)`` or longer, ``(N_k, N_z)``, ``(N_k, N_z)``.
+    constants
+        Of the utility unit.
+    walked
+        bool, ``(N_k, N_z)``: the states to walk.
+    last
+        int64, ``(N_k, N_z)``: the choices before.
+    choices, kept, value
+        int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: written where a state is walked.
+    room
+        Probes of a walker that are logged; what has no room is counted only.
+    """
+    walk = dealt.walk
+    lanes = walk.build.lanes
+    counts = np.zeros((lanes, walk.contexts), np.int64)
+    probes = np.empty((lanes * walk.contexts, room), np.int16)
+    flags = np.zeros((lanes, 1 << walk.part_bits), np.uint8)
+    evaluations = np.zeros(flags.shape, np.int64)
+    if walked.any():
+        _walks(
+            x,
+            w,
+            ev,
+            constants.words,
+            walked,
+            (dealt.lane_shift, dealt.part_shift),
+            walk.build.state_bits,
+            last,
+            choices,
+            kept,
+            value,
+            flags,
+            counts,
+            evaluations,
+            probes,
+        )
+    return Walked(_status(flags.reshape(-1)), counts, int(evaluations.sum()), probes)
