@@ -21,9 +21,6 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from . import axi_machine, builds, evaluator, machine, ram, serial_machine
-<<<<<<< HEAD
-from .parameters import BUS_WIDTHS, EVALUATORS, FOLD_LIMIT, GRID_LIMIT, STATES_LIMIT, MachineParameters, Multiplier
-=======
 from .parameters import (
     BUS_WIDTHS,
     EVALUATORS,
@@ -34,7 +31,6 @@ from .parameters import (
     MachineParameters,
     Multiplier,
 )
->>>>>>> 9f5569d69d8e1866b502f3c163820211658e1182
 from .registers import Engine
 from .serial_frames import BAUD
 from .serial_machine import SerialParameters

@@ -26,7 +26,8 @@ from hw.model import (
 from hw.numbers import MINIMUM
 from hw.parameters import MachineParameters
 from hw.registers import Mode, Status
-from hw.sweep.parameters import ROW_SHIFT, ROW_WORDS, SweepParameters
+from hw.parameters import ROW_WORDS
+from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.walk import WalkParameters
 from hw.utility import UtilityConstants
 
