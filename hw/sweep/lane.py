@@ -104,7 +104,7 @@ class LaneParameters:
             "norm": Out(WIDTH),
             "shift_after": In(build.states * WIDTH),
             "shift_before": In(build.states * WIDTH),
-            "reference": In(build.position_bits),
+            "sample_place": In(build.position_bits),
             "refers": In(1),
             "sample_valid": Out(1),
             "sample_state": Out(build.state_bits),
@@ -154,7 +154,7 @@ class Lane(wiring.Component):
     shift_after, shift_before
         Signed 64 bits for each exogenous state, which also stand: what is added to the new values, and to the old ones
         that they are compared with.
-    reference, refers, sample_valid, sample_state, sample
+    sample_place, refers, sample_valid, sample_state, sample
         The number of state 0 of the reference point, and whether it is this lane's. The changes of value of its states
         come as ``sample``, signed 64 bits, before ``done``.
     done, norm
@@ -339,7 +339,7 @@ class Lane(wiring.Component):
         change = p.total(
             [Term(Timed(norm.after, of_point.time)), Term(Timed(norm.before, of_point.time), negative=True)], WIDTH
         )
-        at_reference = p.register(of_point.value == self.reference, of_point.time)
+        at_reference = p.register(of_point.value == self.sample_place, of_point.time)
         assert change.time == at_reference.time + 1
         m.d.sync += [
             self.sample_valid.eq(

@@ -285,7 +285,7 @@ class SweepDatapath(wiring.Component):
             m.d.comb += [
                 lane.states.eq(states),
                 lane.last_index.eq(last_index),
-                lane.reference.eq(reference),
+                lane.sample_place.eq(reference),
                 lane.part_shift.eq(part_shift),
                 *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
             ]
