@@ -8,7 +8,7 @@ import math
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from types import FrameType
 
@@ -23,11 +23,14 @@ from host.devices.base import (
     DeviceLostError,
     DeviceTimeoutError,
     Progress,
+    built_sizes,
     check_fits,
     check_identity,
 )
 from host.formats import PADDING, Image
-from hw.registers import Command, Mode, Status, Table
+from hw.layout import Layout, Words
+from hw.parameters import MachineParameters
+from hw.registers import Command, Engine, Mode, Status, Table
 
 BLOCK_WORDS = 2**18
 """Words of a transfer (2 MiB): large enough for the speed of the link, small enough to be interrupted between two."""
@@ -69,6 +72,8 @@ class Run:
         Largest change of ``V`` in the last sweep, in units of value.
     build_hash
         Content hash of the build.
+    engine
+        What swept.
     timing
         Seconds of ``load``, ``solve`` and ``read``.
     moved
@@ -83,6 +88,7 @@ class Run:
     clocks: int
     norm: int
     build_hash: int
+    engine: Engine
     timing: dict[str, float]
     moved: tuple[str, ...]
 
@@ -102,19 +108,22 @@ def timed(timing: dict[str, float], name: str) -> Iterator[None]:
         timing[name] = timing.get(name, 0.0) + time.perf_counter() - begin
 
 
-def check_device(device: Device, image: Image, horizon: int | None) -> None:
-    """Check that ``device`` is one of ours, and that the problem fits it.
+def check_device(device: Device, image: Image, horizon: int | None) -> MachineParameters:
+    """Check that ``device`` is one of ours, and that the problem fits it; return what it is.
 
     Raises
     ------
     DeviceError
-        It answers with another identity or with another version of the register map.
+        It answers with another identity or with another version of the register map, or its engine is unknown.
     ProblemError
         The problem is larger than the build.
     """
     check_identity(device)
+    build = built_sizes(device)
     points, states = image.start.shape
-    check_fits(device, points, states, (horizon or 1) * points * states)
+    ages = horizon if horizon is not None and build.engine is Engine.ASSEMBLY_LINE else 1
+    check_fits(device, points, states, ages * points * states)
+    return build
 
 
 class Driver:
@@ -130,9 +139,10 @@ class Driver:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._tables: dict[Table, NDArray[np.int64]] = {}
+        self._tables: dict[Table, tuple[NDArray[np.int64], tuple[Words, ...]]] = {}
         self._settings: dict[str, int] = {}
         self._moved: list[str] = []
+        self._build = MachineParameters()
 
     def run(
         self,
@@ -173,13 +183,15 @@ class Driver:
         if horizon is not None and checkpoint is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
         self._moved = []
-        check_device(self.device, image, horizon)
+        self._build = check_device(self.device, image, horizon)
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
             return self._from_checkpoint(before, image, checkpoint)
         deadline = math.inf if timeout is None else time.monotonic() + timeout
         timing: dict[str, float] = {}
         self._make_idle()
+        if horizon is not None and self._build.engine is Engine.SWEEP:
+            return self._run_ages(image, horizon, progress, timeout, deadline, timing)
         while True:
             start = image if before is None else replace(image, start=before.value)
             done = 0 if before is None else before.sweeps
@@ -207,10 +219,46 @@ class Driver:
             if end is _Ended.ITSELF or Status.STOPPED not in run.status:
                 return run
             if time.monotonic() >= deadline:
-                raise DeviceTimeoutError(
-                    f"the run on device {self.device.name!r} took more than {timeout:g} seconds and was stopped "
-                    f"after {run.sweeps:,} sweeps (status {run.status!r})"
-                )
+                raise self._late(timeout, run)
+
+    def _late(self, timeout: float | None, run: Run) -> DeviceTimeoutError:
+        return DeviceTimeoutError(
+            f"the run on device {self.device.name!r} took more than {timeout:g} seconds and was stopped "
+            f"after {run.sweeps:,} sweeps (status {run.status!r})"
+        )
+
+    def _run_ages(
+        self,
+        image: Image,
+        horizon: int,
+        progress: Progress | None,
+        timeout: float | None,
+        deadline: float,
+        timing: dict[str, float],
+    ) -> Run:
+        """A horizon on an engine that keeps one age: a run for each, which begins with the value of the one before."""
+        ages: list[Run] = []
+        start = image
+        while True:
+            with timed(timing, "load"):
+                self._load(start, 1, True)
+            with timed(timing, "solve"):
+                end = self._solve(image, len(ages), horizon - len(ages), progress, deadline, math.inf)
+            run = self._results(image, None, timing)
+            if end is _Ended.INTERRUPTED:
+                raise KeyboardInterrupt
+            if run.sweeps or not ages:
+                ages.append(run)
+            failed = run.status & (Status.SATURATED | Status.INFEASIBLE)
+            if failed or (run.sweeps and len(ages) == horizon):
+                return _of_ages(ages)
+            if end is _Ended.STOPPED or time.monotonic() >= deadline:
+                raise self._late(timeout, _of_ages(ages))
+            if Status.STOPPED in run.status:
+                if not ages[0].sweeps:
+                    raise DeviceError(f"device {self.device.name!r} was stopped before its first sweep")
+                return _of_ages(ages)
+            start = replace(image, start=run.value)
 
     def _from_checkpoint(self, saved: Saved, image: Image, checkpoint: Checkpoint | None) -> Run:
         converged = saved.norm < image.epsilon
@@ -225,6 +273,7 @@ class Driver:
             clocks=saved.clocks,
             norm=saved.norm,
             build_hash=self.device.read_register("BUILD_HASH"),
+            engine=self._build.engine,
             timing={},
             moved=(),
         )
@@ -242,17 +291,20 @@ class Driver:
             raise DeviceTimeoutError(f"device {device.name!r} is busy and a reset does not end it (status {status!r})")
 
     def _load(self, image: Image, sweep_limit: int, horizon: bool) -> None:
-        device = self.device
+        device, build = self.device, self._build
         points, states = image.start.shape
-        stride = device.read_register("STATES_MAX")
-        grid = np.full(device.read_register("GRID_MAX"), PADDING, dtype=np.int64)
-        grid[:points] = image.grid
+        stride = build.states
+        grid = image.grid
+        if build.engine is Engine.ASSEMBLY_LINE:
+            grid = np.full(build.grid, PADDING, dtype=np.int64)
+            grid[:points] = image.grid
+        layout = Layout(build, points, states)
         transition = np.zeros((states, stride), dtype=np.int64)
         transition[:, :states] = image.transition.view(np.int64)
-        self._write_table(Table.X, grid)
-        self._write_table(Table.W, image.wealth.reshape(-1))
-        self._write_table(Table.Q, transition.reshape(-1))
-        self._write_table(Table.V, image.start.reshape(-1))
+        self._write_table(Table.X, grid, layout)
+        self._write_table(Table.W, image.wealth.reshape(-1), layout)
+        self._write_table(Table.Q, transition.reshape(-1), layout)
+        self._write_table(Table.V, image.start.reshape(-1), layout)
         constants = image.constants
         for name, value in (
             ("MODE", int(Mode.HORIZON) if horizon else 0),
@@ -270,13 +322,14 @@ class Driver:
                 self._settings[name] = value
                 self._moved.append(name)
 
-    def _write_table(self, table: Table, words: NDArray[np.int64]) -> None:
+    def _write_table(self, table: Table, words: NDArray[np.int64], layout: Layout) -> None:
+        blocks = layout.blocks(table)
         held = self._tables.get(table)
-        if held is not None and np.array_equal(held, words):
+        if held is not None and held[1] == blocks and np.array_equal(held[0], words):
             return
         self._tables.pop(table, None)
-        write_table(self.device, table, words)
-        self._tables[table] = words
+        write_table(self.device, table, words, blocks)
+        self._tables[table] = words, blocks
         self._moved.append(table.name)
 
     def _solve(
@@ -321,10 +374,13 @@ class Driver:
         sweeps = device.read_register("SWEEPS")
         points, states = image.start.shape
         kept = 1 if horizon is None else max(1, min(sweeps, horizon))
+        count = kept * points * states
+        # Only the assembly line keeps several ages.
+        blocks = Layout(self._build, points, states).blocks(Table.V) if horizon is None else (Words(0, 0, count),)
         with timed(timing, "read"):
-            value = read_table(device, Table.V, kept * points * states)
+            value = read_table(device, Table.V, count, blocks)
             # Before the first sweep the policy memory holds another problem's.
-            policy = read_table(device, Table.POLICY, value.size) if sweeps else np.zeros_like(value)
+            policy = read_table(device, Table.POLICY, count, blocks) if sweeps else np.zeros_like(value)
         foreign = (policy < 0) | (policy >= points)
         if foreign.any() and not status & (Status.SATURATED | Status.INFEASIBLE):
             raise DeviceError(
@@ -332,7 +388,7 @@ class Driver:
                 f"which is no index of {points} grid points"
             )
         if horizon is None:
-            self._tables[Table.V] = value
+            self._tables[Table.V] = value, blocks
         shape = (points, states) if horizon is None else (kept, points, states)
         return Run(
             status=status,
@@ -343,6 +399,7 @@ class Driver:
             clocks=device.read_register("CLOCKS"),
             norm=device.read_register("NORM"),
             build_hash=device.read_register("BUILD_HASH"),
+            engine=self._build.engine,
             timing=timing,
             moved=tuple(dict.fromkeys(self._moved)),
         )
@@ -359,6 +416,18 @@ def run(
 ) -> Run:
     """Run one image on a device of which nothing is known: ``Driver(device).run(...)``."""
     return Driver(device).run(image, sweep_limit, horizon, progress, timeout, checkpoint)
+
+
+def _of_ages(ages: list[Run]) -> Run:
+    """The runs of all ages so far, which followed each other, as one."""
+    return replace(
+        ages[-1],
+        value=np.stack([run.value for run in ages]),
+        policy=np.stack([run.policy for run in ages]),
+        sweeps=sum(run.sweeps for run in ages),
+        states_done=sum(run.states_done for run in ages),
+        clocks=sum(run.clocks for run in ages),
+    )
 
 
 def _continued(before: Saved, after: Run) -> Run:
@@ -456,16 +525,23 @@ def _stop(device: Device) -> None:
             )
 
 
-def write_table(device: Device, table: Table, words: NDArray[np.int64]) -> None:
-    """Write ``words``, a vector of int64, to the beginning of a table, in blocks."""
-    for first in range(0, words.size, BLOCK_WORDS):
-        device.write_block(table, first, words[first : first + BLOCK_WORDS])
+def write_table(device: Device, table: Table, words: NDArray[np.int64], blocks: Sequence[Words] | None = None) -> None:
+    """Write ``words``, a vector of int64, to where they lie in the window of a table, by default its beginning."""
+    for part in _transfers(blocks or (Words(0, 0, words.size),)):
+        device.write_block(table, part.window, words[part.table : part.table + part.count])
 
 
-def read_table(device: Device, table: Table, count: int) -> NDArray[np.int64]:
-    """Return the first ``count`` words of a table, at least one, read in blocks."""
-    blocks = [
-        device.read_block(table, first, min(BLOCK_WORDS, count - first)) for first in range(0, count, BLOCK_WORDS)
-    ]
+def read_table(device: Device, table: Table, count: int, blocks: Sequence[Words] | None = None) -> NDArray[np.int64]:
+    """Return ``count`` words of a table, at least one, from where they lie in its window, by default its beginning."""
+    parts = _transfers(blocks or (Words(0, 0, count),))
+    found = [device.read_block(table, part.window, part.count) for part in parts]
     # One block, as the tables of the largest problem are, is not copied again.
-    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks)
+    return found[0] if len(found) == 1 else np.concatenate(found)
+
+
+def _transfers(blocks: Sequence[Words]) -> Iterator[Words]:
+    """``blocks`` in parts of at most ``BLOCK_WORDS``."""
+    for block in blocks:
+        for first in range(0, block.count, BLOCK_WORDS):
+            count = min(BLOCK_WORDS, block.count - first)
+            yield Words(block.window + first, block.table + first, count)

@@ -29,9 +29,9 @@ from host.formats import RANGE, Image, fixed_point, modulus
 from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.result import Outcome, Result
-from host.verify import Verification, measure, trust
+from host.verify import Verification, measure, peaked, trust
 from hw.parameters import MachineParameters
-from hw.registers import Status
+from hw.registers import Engine, Status
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,7 +246,8 @@ class Session:
         timeout = seconds_limit(timeout)
         if self._closed:
             raise DeviceError("the session is closed")
-        build = smallest_build(problem) if self._name is not None and DEVICES[self._name].elastic else None
+        elastic = self._name is not None and DEVICES[self._name].elastic
+        build = smallest_build(problem, self._options.get("lanes")) if elastic else None
         image = fixed_point(problem, tol, value_bits, money_bits)
         return Prepared(problem, image, build, float(tol), max_sweeps, bool(verify), timeout)
 
@@ -272,7 +273,9 @@ class Session:
         sizes = self._sizes
         if build is not None and sizes is not None:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
-            build = MachineParameters(grid, states, max(build.results, sizes.results, grid * states))
+            horizons = build.engine is Engine.ASSEMBLY_LINE
+            results = max(build.results, sizes.results, grid * states) if horizons else 0
+            build = replace(build, grid=grid, states=states, results=results)
         if self._driver is None or (build is not None and build != sizes):
             if self._driver is not None:
                 self._driver.device.close()
@@ -369,9 +372,12 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         # Sweep t solves the age that t others follow.
         value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
     change = math.ldexp(done.norm, -image.value_bits)
+    unproven = False
+    if done.engine is Engine.SWEEP and not work.verify and not done.status & _SPOILED:
+        unproven = not peaked(problem, image, done.value)
     if done.status & _SPOILED:
         quality = Verification(math.inf, math.inf, False)
-    elif work.verify:
+    elif work.verify or unproven:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
@@ -379,6 +385,11 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     else:
         quality = trust(problem, image, value, policy, change)
     outcome, message = _outcome(problem, image, tol, max_sweeps, done, change, quality)
+    if unproven:
+        message += (
+            " The objective is not proven single-peaked, where a sweep engine may settle on any of its peaks, so the "
+            "result was verified all the same."
+        )
     return Result(
         value=value,
         policy=policy,

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import Device
+from host.devices.base import Device, capabilities
 from host.devices.mapped import MappedDevice
 from host.driver import read_table, write_table
 from hw.parameters import MachineParameters
@@ -46,8 +46,7 @@ class MappedFile(MappedDevice):
     def __init__(self, path: Path, parameters: MachineParameters) -> None:
         words = (1 << WindowParameters(parameters).address_bits) // 8
         self._tables = np.memmap(path, dtype=np.int64, mode="w+", shape=(words,))
-        sizes = {"GRID_MAX": parameters.grid, "STATES_MAX": parameters.states, "RESULTS_MAX": parameters.results}
-        constants = {"IDENTITY": IDENTITY, "VERSION": VERSION} | sizes
+        constants = {"IDENTITY": IDENTITY, "VERSION": VERSION} | capabilities(parameters)
         self._registers = {REGISTERS[name].offset: value for name, value in constants.items()}
 
     def _read_word(self, offset: int) -> int:

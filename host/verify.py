@@ -83,8 +83,8 @@ def _one_sweep(
     value: NDArray[np.float64],
     policy: NDArray[np.int32],
     slack: float,
-) -> tuple[float, float, tuple[int, int, float] | None]:
-    """Return the residual of ``value`` against ``T before``, the rounding in it, and the first miss (x, s, gap).
+) -> tuple[float, float, tuple[int, int, float, int] | None]:
+    """Return the residual of ``value`` against ``T before``, its rounding, and the first miss (x, s, gap, of how many).
 
     ``slack`` is what ``T before`` may differ from the sweep that the device did: ``beta`` times its last change.
     """
@@ -109,12 +109,15 @@ def _one_sweep(
     if not missed.any():
         return float(gap.max()), error, None
     x, s = (int(i) for i in np.unravel_index(int(np.argmax(missed)), missed.shape))
-    return float(gap.max()), error, (x, s, float(max(gap[x, s], loss[x, s])))
+    return float(gap.max()), error, (x, s, float(max(gap[x, s], loss[x, s])), int(missed.sum()))
 
 
-def _missed(miss: tuple[int, int, float], age: str = "") -> str:
-    x, s, gap = miss
-    return f"an exact double-precision sweep finds the maximum missed by {gap:.3g} at grid point {x}, state {s}{age}"
+def _missed(miss: tuple[int, int, float, int], age: str = "") -> str:
+    x, s, gap, count = miss
+    more = "" if count == 1 else f", the first of {count:,} states"
+    return (
+        f"an exact double-precision sweep finds the maximum missed by {gap:.3g} at grid point {x}, state {s}{age}{more}"
+    )
 
 
 def measure(
@@ -148,6 +151,27 @@ def measure(
             missed = _missed(miss, f", age {problem.horizon - value.shape[0] + age + 1}")
         following = value[age]
     return Verification(worst, bound, True, missed)
+
+
+def peaked(problem: Problem, image: Image, value: NDArray[np.int64]) -> bool:
+    """Whether every objective of the sweep that follows from ``value`` is proven single-peaked, so that any climb ends
+    at its maximum; with a horizon, of the sweep of every age.
+
+    Parameters
+    ----------
+    problem
+    image
+    value : (N_k, N_z) int64 array, or (T, N_k, N_z) in the order of the sweeps
+        In the image's units.
+    """
+    # Here, because it compiles.
+    from hw.expectation import ExpectationParameters
+    from hw.model import curvature_room, single_peaked
+
+    room = curvature_room(image.grid, image.wealth, image.constants)
+    unit = ExpectationParameters(problem.states)
+    befores = [value] if problem.horizon is None else [image.start, *value[:-1]]
+    return all(single_peaked(unit.model(before, image.transition)[0], image.grid, room) for before in befores)
 
 
 def trust(

@@ -102,12 +102,14 @@ def _build(entry: Any) -> Build:
         raise ValueError(f"a build must have {', '.join(_FIELDS)}, which {_brief(entry)} is not")
     if not re.fullmatch("[0-9a-f]{16}", entry["hash"]):
         raise ValueError(f"hash of a build must be 16 hexadecimal digits, not {_brief(entry['hash'])}")
-    sizes = dict(entry["parameters"])
+    # A file in which no engine is named is of builds of the assembly line.
+    given = entry["parameters"]
+    sizes = {"engine": Engine.ASSEMBLY_LINE.name} | given
     try:
         named = {"multiplier": Multiplier[sizes["multiplier"]], "engine": Engine[sizes["engine"]]}
         parameters = MachineParameters(**sizes | named)
     except (KeyError, TypeError):
-        raise ValueError(f"parameters of a build must be those of a machine, not {_brief(sizes)}") from None
+        raise ValueError(f"parameters of a build must be those of a machine, not {_brief(given)}") from None
     return Build(entry["top"], int(entry["hash"], 16), parameters, entry["baud"], entry["board"])
 
 

@@ -88,6 +88,11 @@ class Mode(enum.IntFlag):
     """Bits of register ``MODE``."""
 
     HORIZON = 1
+    SHIFT = 2
+
+
+HELD = slice(8, 16)
+"""Bits of register ``MODE``: how many sweeps with held choices follow each that maximises."""
 
 
 class Interrupt(enum.IntFlag):
@@ -132,7 +137,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Status.SATURATED: "a utility, an expectation or a chosen value left the 64 bits",
         Status.INFEASIBLE: "a state had no choice that it could afford",
         Status.BAD_CONFIGURATION: "nothing was run: `GRID` (at least 2), `STATES` (at least 1) or `SWEEP_LIMIT` (at "
-        "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`",
+        "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`, or its sweeps on a sweep "
+        "engine more than one",
     },
     Refused: {
         Refused.REGISTER: "a register was written while busy",
@@ -141,7 +147,10 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Interrupt: {Interrupt.ENABLE: "the interrupt line is high while this bit and `DONE` of `STATUS` are"},
     Mode: {
         Mode.HORIZON: "finite horizon: every sweep keeps value and policy in its own slot, and none is tested for "
-        "convergence",
+        "convergence. A sweep engine has one slot, so `SWEEP_LIMIT` must be 1, and the next age is the next run",
+        Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights behind `Q`. Bits 8 to 15 say how "
+        "many sweeps with held choices follow each that maximises. Only a sweep that does neither ends a run as "
+        "converged, and the one before the limit is such a one",
     },
 }
 """What every flag of a register means."""
@@ -170,9 +179,21 @@ def _layout() -> dict[str, Register]:
         ("VERSION", 32, Access.READ, False, "version of the register map"),
         ("BUILD_HASH", 64, Access.READ, False, "content hash of the build"),
         ("ENGINE", 32, Access.READ, False, "1: assembly line, 2: sweep engine"),
-        ("LANES", 32, Access.READ, False, "states that the engine can take in one clock"),
-        ("FOLD", 32, Access.READ, False, "stages of the line that one physical stage serves; 1 if not folded"),
-        ("EVALUATORS", 32, Access.READ, False, "evaluators of a physical stage: 4 (3 where it needs no more), 2 or 1"),
+        ("LANES", 32, Access.READ, False, "1, or lanes of a sweep engine, each of which checks a state a clock"),
+        (
+            "FOLD",
+            32,
+            Access.READ,
+            False,
+            "stages of the line that one physical stage serves; 1 if not folded",
+        ),
+        (
+            "EVALUATORS",
+            32,
+            Access.READ,
+            False,
+            "evaluators of a physical stage: 4 (3 where it needs no more), 2 or 1; of a lane: 1",
+        ),
         ("CLOCK_HZ", 32, Access.READ, False, "clock the build was made for, in Hz; 0 if none"),
         ("GRID_MAX", 32, Access.READ, False, "largest N_k, a power of two"),
         ("STATES_MAX", 32, Access.READ, False, "largest N_z"),
@@ -181,7 +202,13 @@ def _layout() -> dict[str, Register]:
         ("STATUS", 32, Access.READ, False, "bits of Status"),
         ("REFUSED", 32, Access.READ, False, "writes refused while busy: bit 0 a register's, bit 1 a table's"),
         ("INTERRUPT", 32, Access.READ_WRITE, False, "bit 0: the interrupt line is high while STATUS says done"),
-        ("MODE", 32, Access.READ_WRITE, False, "bit 0: finite horizon, every sweep kept in its own slot"),
+        (
+            "MODE",
+            32,
+            Access.READ_WRITE,
+            False,
+            "bit 0: finite horizon, every sweep kept in its own slot; bit 1: shifts; bits 8 to 15: held sweeps",
+        ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),
         ("SWEEP_LIMIT", 32, Access.READ_WRITE, False, "sweeps after which the run ends, at least 1"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import enum
 import functools
 import hashlib
 import os
@@ -11,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,16 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from . import axi_machine, builds, evaluator, machine, ram, serial_machine
-from .parameters import BUS_WIDTHS, EVALUATORS, FOLD_LIMIT, GRID_LIMIT, STATES_LIMIT, MachineParameters, Multiplier
+from .parameters import (
+    BUS_WIDTHS,
+    EVALUATORS,
+    FOLD_LIMIT,
+    GRID_LIMIT,
+    LANES_LIMIT,
+    STATES_LIMIT,
+    MachineParameters,
+    Multiplier,
+)
 from .registers import Engine
 from .serial_frames import BAUD
 from .serial_machine import SerialParameters
@@ -150,7 +160,7 @@ def _parser() -> argparse.ArgumentParser:
 
     def option(name: str, what: str, kind: type = int) -> None:
         value = getattr(default, name)
-        shown = value.name if isinstance(value, Multiplier) else "grid * states" if name == "results" else value
+        shown = value.name if isinstance(value, enum.Enum) else "grid * states" if name == "results" else value
         parser.add_argument(
             f"--{name.replace('_', '-')}",
             type=kind,
@@ -169,6 +179,8 @@ def _parser() -> argparse.ArgumentParser:
     option("fold", f"stages of the line that a physical stage serves in turn, 1 to {FOLD_LIMIT}")
     option("evaluators", f"evaluators of a physical stage: {', '.join(map(str, EVALUATORS))}")
     option("multiplier", f"what the chip multiplies with: {', '.join(Multiplier.__members__)}", str)
+    option("engine", f"what searches: {', '.join(Engine.__members__)}", str)
+    option("lanes", f"lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}")
     parser.add_argument(
         "--baud",
         type=int,
@@ -199,13 +211,14 @@ def _parameters(given: argparse.Namespace) -> MachineParameters | SerialParamete
         base = BOARDS[given.board].machine
         if BOARDS[given.board].flow is Flow.ECP5 and baud is None:
             baud = BAUD
-    names = ("grid", "states", "results", "bus_bits", "clock_hz", "fold", "evaluators", "multiplier")
+    names = [field.name for field in fields(MachineParameters)]
     changed: dict[str, Any] = {name: value for name in names if (value := getattr(given, name)) is not None}
-    if "multiplier" in changed:
-        name = changed["multiplier"]
-        if name not in Multiplier.__members__:
-            raise ValueError(f"multiplier of a build must be one of {', '.join(Multiplier.__members__)}, not '{name}'")
-        changed["multiplier"] = Multiplier[name]
+    kinds: dict[str, type[enum.Enum]] = {"multiplier": Multiplier, "engine": Engine}
+    for name in sorted(kinds.keys() & changed.keys()):
+        members = kinds[name].__members__
+        if changed[name] not in members:
+            raise ValueError(f"{name} of a build must be one of {', '.join(members)}, not '{changed[name]}'")
+        changed[name] = members[changed[name]]
     if not changed.keys().isdisjoint(("grid", "states")):
         changed.setdefault("results", 0)
     parameters = replace(base, **changed)

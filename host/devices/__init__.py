@@ -16,6 +16,7 @@ from host.devices.base import (
     DeviceTimeoutError,
     Progress,
 )
+from host.devices.made import sweep_build
 from hw.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def known(name: object) -> str:
     raise ProblemError(f"device must be one of {', '.join(map(repr, (*DEVICES, *REFERENCES)))}, not {shown(name)}")
 
 
-def smallest_build(problem: Problem) -> MachineParameters:
-    """Return the sizes of the smallest machine that ``problem`` fits.
+def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParameters:
+    """Return the sizes of the smallest assembly line that ``problem`` fits, or sweep engine of so many lanes.
 
     Raises
     ------
@@ -81,6 +82,9 @@ def smallest_build(problem: Problem) -> MachineParameters:
             f"transition has {problem.states} states, more than the {STATES_LIMIT} that the largest build can hold"
         )
     grid = max(4, 1 << (problem.points - 1).bit_length())
+    if lanes is not None:
+        # A horizon's values are read after each of its ages.
+        return sweep_build(MachineParameters(grid, problem.states), lanes)
     results = (problem.horizon or 1) * problem.points * problem.states
     if results > RESULTS_LIMIT:
         raise ProblemError(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from host.checks import ProblemError
 from hw.parameters import MachineParameters
-from hw.registers import IDENTITY, READABLE, REGISTERS, VERSION, WRITABLE, Access, Register, Status, Table
+from hw.registers import IDENTITY, READABLE, REGISTERS, VERSION, WRITABLE, Access, Engine, Register, Status, Table
 from hw.windows import WindowParameters
 
 Progress = Callable[[str], None]
@@ -194,19 +194,37 @@ def check_identity(device: Device) -> None:
         )
 
 
+def capabilities(build: MachineParameters) -> dict[str, int]:
+    """What the registers of a build read that tell what it is, by their names."""
+    return {
+        "ENGINE": int(build.engine),
+        "LANES": build.lanes,
+        "FOLD": build.fold,
+        "EVALUATORS": 1 if build.engine is Engine.SWEEP else build.evaluators,
+        "CLOCK_HZ": build.clock_hz,
+        "GRID_MAX": build.grid,
+        "STATES_MAX": build.states,
+        "RESULTS_MAX": build.results,
+    }
+
+
 def built_sizes(device: Device) -> MachineParameters:
-    """Sizes of the build, from its registers.
+    """Engine, lanes and sizes of the build, from its registers.
 
     Raises
     ------
     DeviceError
-        They are those of no build.
+        They are those of no build, or this host does not know the engine.
     """
+    number = device.read_register("ENGINE")
+    if number not in set(Engine):
+        names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
+        raise DeviceError(f"device {device.name!r} has engine {number}, this host knows {names}")
     sizes: dict[str, Any] = {
         what: device.read_register(f"{what.upper()}_MAX") for what in ("grid", "states", "results")
     }
     try:
-        return MachineParameters(**sizes)
+        return MachineParameters(**sizes, engine=Engine(number), lanes=device.read_register("LANES"))
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes of no build: {error}") from None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from constraints import builds
 from constraints.boards import BOARDS, Flow
 from host.checks import ProblemError, shown
-from host.devices.base import Device, DeviceError
+from host.devices.base import Device, DeviceError, capabilities
 from hw.builds import Build, read
 
 OPTION = "build.json of a build of your own, as `python -m hw.verilog` writes it"
@@ -17,8 +17,6 @@ OPTION = "build.json of a build of your own, as `python -m hw.verilog` writes it
 
 _FLOWS = {"pynq": (Flow.ZYNQ, Flow.MPSOC), "f2": (Flow.F2,), "serial": (Flow.ECP5,)}
 """How the bitstreams of the boards are made that a device reaches."""
-
-_SIZES = ("GRID_MAX", "STATES_MAX", "RESULTS_MAX", "FOLD", "EVALUATORS", "CLOCK_HZ")
 
 
 def recorded(path: object) -> tuple[Build, ...]:
@@ -54,8 +52,8 @@ def check_build(device: Device, known: Sequence[Build] = ()) -> None:
     if any(build.build_hash == built for build in (*kept.values(), *known)):
         return
     mine = [name for name in kept if BOARDS[name].flow in _FLOWS[device.name]]
-    sizes = tuple(device.read_register(name) for name in _SIZES)
-    meant = [name for name in mine if _sizes(kept[name]) == sizes]
+    sizes = [capabilities(kept[name].parameters) for name in mine]
+    meant = [name for name, has in zip(mine, sizes, strict=True) if all(device.read_register(r) == has[r] for r in has)]
     hashes: dict[str, list[str]] = {}
     for name in meant or mine:
         hashes.setdefault(kept[name].digits, []).append(name)
@@ -66,8 +64,3 @@ def check_build(device: Device, known: Sequence[Build] = ()) -> None:
         f"{', though its sizes are those of one' if meant else ''}: it makes {expected}; rebuild with {commands}, or "
         f"name the build.json of your own build with option builds"
     )
-
-
-def _sizes(build: Build) -> tuple[int, ...]:
-    machine = build.parameters
-    return (machine.grid, machine.states, machine.results, machine.fold, machine.evaluators, machine.clock_hz)

@@ -1,19 +1,21 @@
-"""Options of the devices that are made to measure: how their assembly line is folded."""
+"""Options of the devices that are made to measure: which engine they have."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from host.checks import whole
-from hw.parameters import EVALUATORS, FOLD_LIMIT, MachineParameters
+from host.checks import ProblemError, whole
+from hw.parameters import EVALUATORS, FOLD_LIMIT, LANES_LIMIT, ROW_WORDS, MachineParameters
+from hw.registers import Engine
 
 OPTIONS = {
     "fold": f"stages of the line that a physical stage serves in turn, 1 to {FOLD_LIMIT} (default 1)",
     "evaluators": f"evaluators of a physical stage, {', '.join(map(str, EVALUATORS))} (default 4)",
+    "lanes": f"a sweep engine with so many lanes, a power of two from 1 to {LANES_LIMIT} (default the assembly line)",
 }
 
 
-def check_options(*, fold: object = 1, evaluators: object = 4) -> None:
+def check_options(**options: object) -> None:
     """Check the options, of those that are given.
 
     Raises
@@ -21,14 +23,39 @@ def check_options(*, fold: object = 1, evaluators: object = 4) -> None:
     ProblemError
         One is wrong.
     """
-    whole("fold", fold, f"a whole number from 1 to {FOLD_LIMIT}", lambda v: 1 <= v <= FOLD_LIMIT)
-    *some, last = EVALUATORS
-    wanted = f"{', '.join(map(str, sorted(some)))} or {last}"
-    whole("evaluators", evaluators, wanted, lambda v: v in EVALUATORS)
+    if "fold" in options:
+        wanted = f"a whole number from 1 to {FOLD_LIMIT}"
+        whole("fold", options["fold"], wanted, lambda v: 1 <= v <= FOLD_LIMIT)
+    if "evaluators" in options:
+        *some, last = EVALUATORS
+        wanted = f"{', '.join(map(str, sorted(some)))} or {last}"
+        whole("evaluators", options["evaluators"], wanted, lambda v: v in EVALUATORS)
+    if "lanes" in options:
+        wanted = f"a power of two from 1 to {LANES_LIMIT}"
+        lanes = whole("lanes", options["lanes"], wanted, lambda v: 1 <= v <= LANES_LIMIT and not v & (v - 1))
+        for name in ("fold", "evaluators"):
+            if name in options:
+                raise ProblemError(f"option {name!r} is for an assembly line, and lanes = {lanes} asks for no such")
 
 
-def folded(parameters: MachineParameters, fold: int | None, evaluators: int | None) -> MachineParameters:
-    """A machine of these sizes whose line is folded so; None is as it is in ``parameters``."""
+def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
+    """The least sweep engine of so many lanes that holds what ``build`` does, but for the values of a horizon."""
+    return replace(
+        build,
+        grid=max(build.grid, ROW_WORDS * lanes),
+        states=1 << (build.states - 1).bit_length(),
+        results=0,
+        engine=Engine.SWEEP,
+        lanes=lanes,
+    )
+
+
+def made(
+    parameters: MachineParameters, fold: int | None, evaluators: int | None, lanes: int | None
+) -> MachineParameters:
+    """A machine of these sizes, or little larger, with these options; None is as it is in ``parameters``."""
+    if lanes is not None:
+        return sweep_build(parameters, lanes)
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

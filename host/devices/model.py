@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import Backend, DeviceError, Progress, check_block, check_words, encoded, register_named
-from host.devices.made import OPTIONS, check_options, folded
+from host.devices.base import (
+    Backend,
+    DeviceError,
+    Progress,
+    capabilities,
+    check_block,
+    check_words,
+    encoded,
+    register_named,
+)
+from host.devices.made import OPTIONS, check_options, made
+from hw.layout import Layout
 from hw.parameters import MachineParameters
 from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Refused, Status, Table
 from hw.windows import WindowParameters
@@ -22,28 +32,35 @@ class ModelDevice:
     """A :class:`~host.devices.base.Device` that answers as the gateware would.
 
     Commands act at once; a run goes on inside :meth:`wait`, one whole sweep at a time.
+
+    Parameters
+    ----------
+    machine
+        The tables of the assembly line's are the windows. Those of a sweep engine are in table order; they are filled
+        from the windows when a run begins, and its results are put into the windows when it has ended.
+    build
+        What it is the machine of, by default ``machine.parameters``.
     """
 
     name = "model"
     clocks_source = "modelled by formula"
 
-    def __init__(self, machine: SoftwareMachine) -> None:
+    def __init__(self, machine: SoftwareMachine, build: MachineParameters | None = None) -> None:
         self._machine = machine
-        parameters = machine.parameters
-        self._constants = {
-            "IDENTITY": IDENTITY,
-            "VERSION": VERSION,
-            "BUILD_HASH": 0,
-            "ENGINE": int(Engine.ASSEMBLY_LINE),
-            "LANES": 1,
-            "FOLD": parameters.fold,
-            "EVALUATORS": parameters.evaluators,
-            "CLOCK_HZ": parameters.clock_hz,
-            "GRID_MAX": parameters.grid,
-            "STATES_MAX": parameters.states,
-            "RESULTS_MAX": parameters.results,
+        self._build = build or machine.parameters
+        self._constants = {"IDENTITY": IDENTITY, "VERSION": VERSION, "BUILD_HASH": 0} | capabilities(self._build)
+        self._windows = WindowParameters(self._build)
+        self._tables: dict[Table, NDArray[Any]] = {
+            Table.X: machine.x,
+            Table.W: machine.w,
+            Table.Q: machine.q,
+            Table.V: machine.v,
+            Table.POLICY: machine.policy,
         }
-        self._windows = WindowParameters(parameters)
+        self._in_lanes = self._build.engine is Engine.SWEEP
+        if self._in_lanes:
+            self._tables = {table: words.copy() for table, words in self._tables.items()}
+        self._layout: Layout | None = None
         self._refused = Refused(0)
         self._closed = False
         self._settings = {name: 0 for name, register in REGISTERS.items() if register.access is Access.READ_WRITE}
@@ -95,6 +112,7 @@ class ModelDevice:
         end = time.monotonic() + seconds
         while self._busy and not self._machine.step() and time.monotonic() < end:
             pass
+        self._publish()
         return not self._busy
 
     def close(self) -> None:
@@ -115,20 +133,37 @@ class ModelDevice:
             raise DeviceError(f"device {self.name!r} is busy and keeps {what} to itself")
 
     def _window(self, table: Table) -> NDArray[Any]:
+        return self._tables[table]
+
+    def _fill(self) -> None:
+        """Bring the problem in the windows into table order."""
+        machine, build = self._machine, self._build
+        grid, states = self._settings["GRID"], self._settings["STATES"]
+        if not self._in_lanes or not (2 <= grid <= build.grid and 1 <= states <= build.states):
+            return
+        self._layout = Layout(build, grid, states)
+        machine.q[:] = self._tables[Table.Q]
+        for table, words in ((Table.X, machine.x), (Table.W, machine.w), (Table.V, machine.v)):
+            for part in self._layout.blocks(table):
+                words[part.table : part.table + part.count] = part.of(self._tables[table])
+
+    def _publish(self) -> None:
+        """Put the results of a run that has ended into the windows."""
+        if self._layout is None or self._busy:
+            return
         machine = self._machine
-        windows = {
-            Table.X: machine.x,
-            Table.W: machine.w,
-            Table.Q: machine.q,
-            Table.V: machine.v,
-            Table.POLICY: machine.policy,
-        }
-        return windows[table].reshape(-1)
+        for table, words in ((Table.V, machine.v), (Table.POLICY, machine.policy)):
+            # Before the first sweep the policy is another problem's.
+            if table is Table.V or machine.sweeps:
+                for part in self._layout.blocks(table):
+                    part.of(self._tables[table])[:] = words[part.table : part.table + part.count]
+        self._layout = None
 
     def _command(self, command: Command) -> None:
         if Command.RESET in command:
             self._machine.reset()
             self._refused = Refused(0)
+            self._layout = None
             return
         if Command.STOP in command and self._busy:
             self._machine.stop()
@@ -138,6 +173,7 @@ class ModelDevice:
 
             settings = self._settings
             form = settings["UTILITY_FORM"]
+            self._fill()
             self._machine.start(
                 grid=settings["GRID"],
                 states=settings["STATES"],
@@ -152,6 +188,7 @@ class ModelDevice:
                     shift=form >> 8 & 63,
                 ),
             )
+            self._publish()
 
 
 def open_model(
@@ -160,13 +197,20 @@ def open_model(
     *,
     fold: int | None = None,
     evaluators: int | None = None,
+    lanes: int | None = None,
 ) -> ModelDevice:
     """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
-    from hw.model import SoftwareMachine
-
     if progress:
         progress("preparing the software model (compiled once, then kept)")
-    return ModelDevice(SoftwareMachine(folded(parameters or MachineParameters(), fold, evaluators)))
+    build = made(parameters or MachineParameters(), fold, evaluators, lanes)
+    if build.engine is Engine.SWEEP:
+        from hw.sweep.model import SweepSoftwareMachine
+        from hw.sweep.parameters import SweepParameters
+
+        return ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
+    from hw.model import SoftwareMachine
+
+    return ModelDevice(SoftwareMachine(build))
 
 
 BACKEND = Backend(

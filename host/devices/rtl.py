@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from host.devices.base import Backend, BusDevice, DeviceError, Progress
-from host.devices.made import OPTIONS, check_options, folded
+from host.devices.made import OPTIONS, check_options, made
 from hw.parameters import MachineParameters
 from hw.registers import Interrupt, Status
 from sim.cache import SimulationError
@@ -101,6 +101,7 @@ def open_rtl(
     *,
     fold: int | None = None,
     evaluators: int | None = None,
+    lanes: int | None = None,
 ) -> RtlDevice:
     """Generate and compile a machine of these sizes (256 x 4 by default) or take it from the cache, and simulate it.
 
@@ -122,7 +123,7 @@ def open_rtl(
         if progress:
             progress("writing the gateware as Verilog")
         try:
-            files = generate(folded(parameters or MachineParameters(grid=256), fold, evaluators))
+            files = generate(made(parameters or MachineParameters(grid=256), fold, evaluators, lanes))
         except YosysError as error:
             raise DeviceError(f"Yosys did not turn the gateware into Verilog: {error}") from error
         return RtlDevice(SimulatedBoard(files, progress=progress))

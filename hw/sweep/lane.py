@@ -20,11 +20,12 @@ from amaranth.hdl import (
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.expectation import FRACTION, Expectation, ExpectationParameters
+from hw.decision import clamped
+from hw.expectation import Expectation, ExpectationParameters
 from hw.norm import Norm, NormParameters
 from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS
-from hw.pipeline import Pipeline
+from hw.pipeline import Pipeline, Term, Timed
 from hw.ram import READ_LATENCY, Ram
 from hw.sweep.check import KEPT_BITS, Check, CheckParameters
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
@@ -35,6 +36,9 @@ from hw.utility import CONSTANTS
 from hw.windows import WORD_BYTES
 
 MODULE = "beltline_lane"
+
+SHIFT_CLOCKS = 3
+"""Clocks that the shifts take between a result and its value."""
 
 CONTEXTS = 64
 """Walkers of a lane: as many as an evaluation and what is decided from it take clocks, nearly."""
@@ -82,7 +86,6 @@ class LaneParameters:
             "weight_write": In(WORD_BYTES),
             "weight_row": In(build.state_bits),
             "weight_column": In(build.state_bits),
-            "weight_data": In(FRACTION),
             "x_write": In(WORD_BYTES),
             "wealth_write": In(WORD_BYTES),
             "value_write": In(WORD_BYTES),
@@ -95,9 +98,17 @@ class LaneParameters:
             "go": In(1),
             "prologue": In(1),
             "cold": In(1),
+            "fixed": In(1),
             "half": In(1),
             "done": Out(1, init=1),
             "norm": Out(WIDTH),
+            "shift_after": In(build.states * WIDTH),
+            "shift_before": In(build.states * WIDTH),
+            "sample_place": In(build.position_bits),
+            "refers": In(1),
+            "sample_valid": Out(1),
+            "sample_state": Out(build.state_bits),
+            "sample": Out(signed(WIDTH)),
             "retired": Out(1),
             "saturated": Out(1),
             "infeasible": Out(1),
@@ -109,9 +120,9 @@ class LaneParameters:
     def settle(self) -> int:
         """Clocks after which a state's value has come to the expectation unit and its point's expectations to rest.
 
-        They count from the value's last register before the expectation unit, or from the state's read in a patch.
+        They count from the check's result, or from the state's read in a patch.
         """
-        return READ_LATENCY + 1 + self.expectation.latency + self.build.states + 2
+        return max(READ_LATENCY, SHIFT_CLOCKS) + 1 + self.expectation.latency + self.build.states + 2
 
     @property
     def rows(self) -> int:
@@ -129,17 +140,23 @@ class Lane(wiring.Component):
     points, count, states, last_index, part_shift
         Of the problem: the lane's points and states, ``N_z``, the last candidate, :class:`hw.sweep.walk.Walk`'s parts.
         They stand during a run, as do the constants.
-    weight_write, weight_row, weight_column, weight_data
-        See :class:`hw.expectation.Expectation`.
+    weight_write, weight_row, weight_column
+        See :class:`hw.expectation.Expectation`; the weight is ``data``.
     x_write, wealth_write, value_write, write_address, data
         The host's writes, with a bit for each byte; the address is the point, or the number of the state in the lane.
         None may come during a run.
     read_address, read_wealth, read_policy, word
         The host's reads: ``word`` comes ``READ_LATENCY + 1`` clocks behind its address, from the wealth, the choices or
         else the values, as the two flags say ``READ_LATENCY`` clocks behind the address.
-    go, prologue, cold, half
-        ``go`` begins a pass: a prologue or a sweep, in which ``cold`` has every state walked. ``half`` is the one that
-        is read. All but ``go`` must stand until ``done``.
+    go, prologue, cold, fixed, half
+        ``go`` begins a pass: a prologue or a sweep, in which ``cold`` has every state walked and ``fixed`` none.
+        ``half`` is the one that is read. All but ``go`` must stand until ``done``.
+    shift_after, shift_before
+        Signed 64 bits for each exogenous state, which also stand: what is added to the new values, and to the old ones
+        that they are compared with.
+    sample_place, refers, sample_valid, sample_state, sample
+        The number of state 0 of the reference point, and whether it is this lane's. The changes of value of its states
+        come as ``sample``, signed 64 bits, before ``done``.
     done, norm
         ``done`` falls in the clock behind ``go``, unless the lane has no point, and rises when everything has been
         written; ``norm`` is final then.
@@ -155,6 +172,7 @@ class Lane(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
+        p = Pipeline(m)
         parameters, build = self.parameters, self.parameters.build
         cells = build.grid // build.lanes * build.states
         m.submodules.wealth = wealth = Ram(WIDTH, cells, WORD_BYTES)
@@ -185,15 +203,15 @@ class Lane(wiring.Component):
         # The check's results, with their point and state.
         valid, stays, outside = Signal(), Signal(), Signal()
         position = Signal(build.position_bits)
-        fresh, before = Signal(signed(WIDTH), reset_less=True), Signal(signed(WIDTH), reset_less=True)
+        checked, before = Signal(signed(WIDTH), reset_less=True), Signal(signed(WIDTH), reset_less=True)
         point, state = Signal(build.point_bits), Signal(build.state_bits)
         point_ends = Signal()
         m.d.sync += [
             valid.eq(check.valid),
-            stays.eq(check.stays & ~self.cold),
+            stays.eq((check.stays | self.fixed) & ~self.cold),
             outside.eq(check.outside),
             position.eq(check.position),
-            fresh.eq(check.value),
+            checked.eq(check.value),
             before.eq(check.old),
         ]
         m.d.comb += point_ends.eq(state == last_state)
@@ -201,8 +219,8 @@ class Lane(wiring.Component):
             m.d.sync += state.eq(Mux(point_ends, 0, state + 1))
             with m.If(point_ends):
                 m.d.sync += point.eq(point + 1)
-        noted, any_mark = Signal(), Signal()
-        note = noted | ~stays
+        noted, any_mark, note = Signal(), Signal(), Signal()
+        m.d.comb += note.eq(noted | ~stays)
         with m.If(valid):
             m.d.sync += [noted.eq(note & ~point_ends), any_mark.eq(any_mark | ~stays)]
         with m.If(self.go):
@@ -220,10 +238,10 @@ class Lane(wiring.Component):
         # One pass after the other.
         checking, walking, patching = Signal(), Signal(), Signal()
         settling = Signal(range(parameters.settle + 1))
-        with m.If(settling != 0):
-            m.d.sync += settling.eq(settling - 1)
-        with m.If(expectation.value_valid | patch.valid):
+        with m.If(valid | patch.valid):
             m.d.sync += settling.eq(parameters.settle)
+        with m.Elif(settling != 0):
+            m.d.sync += settling.eq(settling - 1)
         with m.FSM():
             with m.State("IDLE"), m.If(self.go & (self.points != 0)):
                 m.d.sync += self.done.eq(0)
@@ -252,30 +270,45 @@ class Lane(wiring.Component):
             with m.State("PATCH"), m.If(~patch.busy):
                 m.d.sync += patching.eq(0)
                 m.next = "SETTLE"
-            with m.State("SETTLE"), m.If((settling == 0) & ~expectation.value_valid):
+            with m.State("SETTLE"), m.If(settling == 0):
                 m.d.sync += self.done.eq(1)
                 m.next = "IDLE"
 
+        # Every state's value comes once, from the check or from the walk. The shifts of its exogenous state are added.
+        found = Signal()
+        m.d.comb += found.eq(walk.valid | (valid & stays))
+        of_state = Signal(build.state_bits)
+        m.d.comb += of_state.eq(Mux(walk.valid, walk.state, state))
+        shift_after, shift_before = (
+            p.register(flat.word_select(of_state, WIDTH).as_signed(), 0)
+            for flat in (self.shift_after, self.shift_before)
+        )
+        raw = p.register(Mux(walk.valid, walk.value, checked), 0)
+        raw_before = p.register(Mux(walk.valid, walk.old, before), 0)
+        after = p.total([Term(raw), Term(shift_after)], WIDTH + 1, signed=True)
+        old = p.total([Term(raw_before), Term(shift_before)], WIDTH + 1, signed=True)
+        assert after.time == SHIFT_CLOCKS
+        new, beyond = clamped(after.value)
+        old_word, old_beyond = clamped(old.value)
+        place = p.delay(p.input(Mux(walk.valid, walk.position, position)), after.time).value
+        written = Signal()
+        m.d.comb += written.eq(p.valid(p.input(found), after.time))
+
         # Tables of the lane's own states.
         choice_data = Mux(self.cold, 0, choice.read_data)
+        item = walk.item_address
         m.d.comb += [
             wealth.write.eq(self.wealth_write),
             wealth.write_address.eq(self.write_address),
             wealth.write_data.eq(self.data),
-            wealth.read_address.eq(Mux(walking, walk.item_address, self.read_address)),
+            wealth.read_address.eq(Mux(walking, item, self.read_address)),
             walk.wealth_data.eq(wealth.read_data),
             value.read_address.eq(
-                Mux(
-                    checking,
-                    check.old_address,
-                    Mux(walking, walk.item_address, Mux(patching, patch.position, self.read_address)),
-                )
+                Mux(checking, check.old_address, Mux(walking, item, Mux(patching, patch.position, self.read_address)))
             ),
             check.old_data.eq(value.read_data),
             walk.old_data.eq(value.read_data),
-            choice.read_address.eq(
-                Mux(checking, check.choice_address, Mux(walking, walk.item_address, self.read_address))
-            ),
+            choice.read_address.eq(Mux(checking, check.choice_address, Mux(walking, item, self.read_address))),
             check.choice_data.eq(choice_data),
             walk.choice_data.eq(choice_data),
             kept.read_address.eq(check.kept_address),
@@ -286,35 +319,46 @@ class Lane(wiring.Component):
             kept.write.eq(walk.valid),
             kept.write_address.eq(walk.position),
             kept.write_data.eq(walk.kept),
+            value.write.eq(Mux(written, (1 << WORD_BYTES) - 1, self.value_write)),
+            value.write_address.eq(Mux(written, place, self.write_address)),
+            value.write_data.eq(Mux(written, new, self.data)),
+            norm.clear.eq(self.go),
+            self.norm.eq(norm.norm),
         ]
-        settled = valid & stays
-        with m.If(walk.valid | settled):
-            m.d.comb += [
-                value.write.eq((1 << WORD_BYTES) - 1),
-                value.write_address.eq(Mux(walk.valid, walk.position, position)),
-                value.write_data.eq(Mux(walk.valid, walk.value, fresh)),
-            ]
-        with m.Else():
-            m.d.comb += [
-                value.write.eq(self.value_write),
-                value.write_address.eq(self.write_address),
-                value.write_data.eq(self.data),
-            ]
+        read = Mux(self.read_wealth, wealth.read_data, Mux(self.read_policy, choice.read_data, value.read_data))
         m.d.sync += [
-            self.word.eq(
-                Mux(self.read_wealth, wealth.read_data, Mux(self.read_policy, choice.read_data, value.read_data))
-            ),
-            norm.after.eq(Mux(walk.valid, walk.value, fresh)),
-            norm.before.eq(Mux(walk.valid, walk.old, before)),
-            norm.valid.eq(walk.valid | settled),
-            self.retired.eq(walk.valid | settled),
+            self.word.eq(read),
+            norm.after.eq(new),
+            norm.before.eq(old_word),
+            norm.valid.eq(written),
+            self.retired.eq(written),
         ]
-        m.d.comb += [norm.clear.eq(self.go), self.norm.eq(norm.norm)]
 
-        self._expect(m, check, patch, expectation, value.read_data, (valid, point, note, point_ends, fresh))
+        # The change at the reference point.
+        of_point = p.register(place - p.delay(p.input(of_state), after.time).value, after.time)
+        change = p.total(
+            [Term(Timed(norm.after, of_point.time)), Term(Timed(norm.before, of_point.time), negative=True)], WIDTH
+        )
+        at_reference = p.register(of_point.value == self.sample_place, of_point.time)
+        assert change.time == at_reference.time + 1
+        m.d.sync += [
+            self.sample_valid.eq(
+                p.valid(Timed(norm.valid, of_point.time), at_reference.time) & at_reference.value & self.refers
+            ),
+            self.sample_state.eq(p.delay(p.input(of_state), at_reference.time).value),
+        ]
+        m.d.comb += self.sample.eq(change.value)
+
+        lost = self._expect(m, patch, expectation, value.read_data, (valid, point, note), new)
         m.d.sync += [
             self.infeasible.eq(walk.valid & walk.infeasible),
-            self.saturated.eq((settled & outside) | (walk.valid & walk.outside) | walk.over | self._lost),
+            self.saturated.eq(
+                (valid & stays & outside)
+                | (walk.valid & walk.outside)
+                | walk.over
+                | (written & (beyond | old_beyond))
+                | lost
+            ),
         ]
         self._connect(m, check, walk, walking)
         return m
@@ -322,25 +366,30 @@ class Lane(wiring.Component):
     def _expect(
         self,
         m: Module,
-        check: Check,
         patch: Patch,
         expectation: Expectation,
         read: Value,
-        checked: tuple[Value, Value, Value, Value, Value],
-    ) -> None:
-        """Values to the expectation unit, and its expectations to the rows of the other half."""
+        checked: tuple[Value, Value, Value],
+        new: Value,
+    ) -> Value:
+        """Values to the expectation unit, and its expectations to the rows of the other half.
+
+        ``checked`` are the check's results, ``new`` their values ``SHIFT_CLOCKS`` later. Returns whether an expectation
+        saturated.
+        """
         p = Pipeline(m)
         parameters, build = self.parameters, self.parameters.build
-        valid, point, note, _, fresh = checked
+        valid, point, note = checked
         # Of a patch, as its value comes out of the memory.
         patched = p.valid(p.input(patch.valid), READ_LATENCY)
         patched_point = p.delay(p.input(patch.point[: build.point_bits]), READ_LATENCY).value
-        point_in, note_in = Signal(build.point_bits), Signal()
+        late_valid = p.valid(p.input(valid), SHIFT_CLOCKS)
+        late_point = p.delay(p.input(Cat(point, note)), SHIFT_CLOCKS).value
+        point_in = Signal(build.point_bits + 1)
         m.d.sync += [
-            expectation.value.eq(Mux(patched, read, fresh)),
-            expectation.value_valid.eq(patched | valid),
-            point_in.eq(Mux(patched, patched_point, point)),
-            note_in.eq(~patched & note),
+            expectation.value.eq(Mux(patched, read, new)),
+            expectation.value_valid.eq(patched | late_valid),
+            point_in.eq(Mux(patched, patched_point, late_point)),
         ]
         m.d.comb += [
             expectation.count.eq(self.states),
@@ -348,24 +397,23 @@ class Lane(wiring.Component):
             expectation.weight_write.eq(self.weight_write),
             expectation.weight_row.eq(self.weight_row),
             expectation.weight_column.eq(self.weight_column),
-            expectation.weight_data.eq(self.weight_data),
+            expectation.weight_data.eq(self.data),
         ]
         # The point comes with its first expectation and stays for the others. What was made of a value that is yet to
         # be found is made anew, and means nothing.
-        late = p.delay(p.input(Cat(point_in, note_in)), parameters.expectation.latency).value
+        late = p.delay(p.input(point_in), parameters.expectation.latency).value
         kept, of_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
         m.d.comb += of_point.eq(Mux(expectation.ev_state == 0, late, kept))
         m.d.sync += kept.eq(of_point)
         row_bits = build.local_bits
-        ev_write, ev_word = Signal(), Signal(ROW_SHIFT)
+        ev_write, ev_word, lost = Signal(), Signal(ROW_SHIFT), Signal()
         ev_row, ev_data = Signal(range(parameters.rows), reset_less=True), Signal(WIDTH, reset_less=True)
-        self._lost = Signal()
         m.d.sync += [
             ev_write.eq(expectation.ev_valid),
             ev_word.eq(of_point),
             ev_row.eq(Cat(of_point[ROW_SHIFT:][:row_bits], expectation.ev_state, ~self.half)),
             ev_data.eq(expectation.ev),
-            self._lost.eq(expectation.ev_valid & expectation.saturated & ~of_point[-1]),
+            lost.eq(expectation.ev_valid & expectation.saturated & ~of_point[-1]),
         ]
 
         inner = self.bank.address[row_bits:]
@@ -389,6 +437,7 @@ class Lane(wiring.Component):
                 ram.read_address.eq(row),
                 self.bank.data.word_select(bank, WIDTH).eq(ram.read_data),
             ]
+        return lost
 
     def _connect(self, m: Module, check: Check, walk: Walk, walking: Value) -> None:
         """The check and the walk share the lane's port to the buses."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import operator
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -11,16 +14,20 @@ from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS, MachineParameters
 from hw.pipeline import Pipeline
 from hw.ram import READ_LATENCY
-from hw.registers import Table
+from hw.registers import HELD, Mode, Table
 from hw.sequencer import Sequencer
 from hw.sweep.lane import LaneInstance, LaneParameters
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.row_buses import RowBuses, RowBusesParameters
+from hw.sweep.shift import Shift, ShiftParameters
 from hw.utility import CONSTANTS
 from hw.windows import WORD_BYTES
 
 GUARD = 8
 """Clocks from ``begin`` until it is known which lanes are done: more than the registers on the way there and back."""
+
+DECIDED = 3
+"""Clocks from the norm until it is known whether it is below epsilon."""
 
 _FAN = 8
 """Lanes whose flags are joined in one clock."""
@@ -113,9 +120,11 @@ class SweepDatapath(wiring.Component):
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
         m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.state_bits + 1))
+        m.submodules.shift = shift = Shift(ShiftParameters(build))
+        self._held, self._plain_after = Signal(), Signal(init=1)
         self._problem(m, lanes, buses)
-        self._accesses(m, p, lanes)
-
+        self._accesses(m, p, lanes, shift)
+        self._samples(m, p, lanes, shift)
         go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
         m.d.sync += [
             go.eq(sequencer.begin),
@@ -136,24 +145,27 @@ class SweepDatapath(wiring.Component):
                 lane.prologue.eq(prologue),
                 lane.cold.eq(cold),
                 lane.half.eq(half),
+                lane.fixed.eq(self._held),
+                lane.shift_before.eq(shift.before),
+                lane.shift_after.eq(shift.after),
                 self._norm.norms[number].eq(lane.norm),
             ]
 
-        # A pass is done when all lanes are, and their norms and flags have come together.
+        # A pass is done when all lanes are, their norms and flags have come together, and the next is known.
         done = _joined(p, [lane.done for lane in lanes], every=True)
-        wait = Signal(range(GUARD + self._norm.clocks + 1))
-        under_way = Signal()
-        m.d.comb += sequencer.pass_done.eq(under_way & done & (wait == 0))
+        gathered = self._norm.clocks + DECIDED
+        wait = Signal(range(GUARD + gathered + 1))
+        ended = Signal()
+        m.d.comb += ended.eq(done & (wait == 0))
         with m.If(sequencer.begin):
-            m.d.sync += [under_way.eq(1), wait.eq(GUARD + self._norm.clocks)]
-        with m.Elif(wait > self._norm.clocks):
+            m.d.sync += wait.eq(GUARD + gathered)
+        with m.Elif(wait > gathered):
             m.d.sync += wait.eq(wait - 1)
         with m.Elif(~done):
-            m.d.sync += wait.eq(self._norm.clocks)
+            m.d.sync += wait.eq(gathered)
         with m.Elif(wait != 0):
             m.d.sync += wait.eq(wait - 1)
-        with m.Else():
-            m.d.sync += under_way.eq(0)
+        self._kinds(m, shift, ended)
 
         retired = [lane.retired for lane in lanes]
         while len(retired) > 1:
@@ -169,6 +181,60 @@ class SweepDatapath(wiring.Component):
             sequencer.saturated.eq(_joined(p, [lane.saturated for lane in lanes], every=False)),
         ]
         return m
+
+    def _kinds(self, m: Module, shift: Shift, ended: Value) -> None:
+        """What kind of sweep comes next, and its shifts.
+
+        Plain sweeps come first, before the limit, and behind another kind whose norm is below epsilon.
+        """
+        sequencer, settings = self._sequencer, self._settings
+        mode = settings["MODE"]
+        wanted = mode[HELD]
+        shifts = mode[int(Mode.SHIFT).bit_length() - 1]
+        held, plain, left = self._held, Signal(init=1), Signal(8)
+        last = Signal()
+        m.d.sync += last.eq(sequencer.sweeps + 2 == settings["SWEEP_LIMIT"])
+        next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
+        m.d.comb += [
+            sequencer.plain.eq(plain),
+            next_plain.eq(sequencer.prologue | (sequencer.below & ~plain) | last),
+            next_left.eq(Mux(held, left - 1, wanted)),
+            next_held.eq(~next_plain & (next_left != 0)),
+            shift.states.eq(settings["STATES"]),
+        ]
+        with m.FSM():
+            with m.State("IDLE"), m.If(sequencer.begin):
+                m.next = "PASS"
+            with m.State("PASS"), m.If(ended):
+                m.d.sync += [held.eq(next_held), left.eq(next_left)]
+                # It counts for the sweep that ends, until the sequencer has decided.
+                kind_after = next_plain | ~(next_held | shifts)
+                m.d.sync += self._plain_after.eq(kind_after)
+                with m.If(next_plain | ~shifts):
+                    m.d.comb += shift.clear.eq(1)
+                    m.next = "END"
+                with m.Else():
+                    m.d.comb += shift.start.eq(1)
+                    m.next = "SHIFT"
+            with m.State("SHIFT"), m.If(~shift.busy):
+                m.next = "END"
+            with m.State("END"):
+                m.d.comb += sequencer.pass_done.eq(1)
+                m.next = "IDLE"
+        with m.If(sequencer.begin):
+            m.d.sync += plain.eq(self._plain_after)
+
+    def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
+        """The changes at the reference point come from one lane."""
+        width = len(shift.sample) + len(shift.sample_state) + 1
+        words = [
+            Cat(lane.sample_valid, lane.sample_state, lane.sample) & lane.sample_valid.replicate(width)
+            for lane in lanes
+        ]
+        for _ in range(2):
+            groups = [words[k : k + _FAN] for k in range(0, len(words), _FAN)]
+            words = [p.register(functools.reduce(operator.or_, group), 0).value for group in groups]
+        m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(words[0])
 
     def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
         """What every lane must know of the problem. It stands long before a run begins."""
@@ -192,6 +258,11 @@ class SweepDatapath(wiring.Component):
         ]
         full_count, rest_count = Signal(build.position_bits + 1), Signal(build.position_bits + 1)
         m.d.sync += [full_count.eq(full * states), rest_count.eq(rest * states)]
+        # The reference point of the shifts is the middle one.
+        middle, reference = Signal(build.point_bits), Signal(build.position_bits)
+        of_middle = Signal(build.lane_bits + 1)
+        half = grid >> 1
+        m.d.sync += [middle.eq(half & (full - 1)), of_middle.eq(half >> point_shift), reference.eq(middle * states)]
         last_index = Signal(build.index_bits)
         m.d.sync += last_index.eq(grid - 1)
         m.d.comb += buses.shift.eq(shift)
@@ -209,19 +280,32 @@ class SweepDatapath(wiring.Component):
             m.d.sync += [
                 lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
                 lane.count.eq(Mux(is_full, full_count, Mux(has_rest, rest_count, 0))),
+                lane.refers.eq(of_middle == number),
             ]
             m.d.comb += [
                 lane.states.eq(states),
                 lane.last_index.eq(last_index),
+                lane.sample_place.eq(reference),
                 lane.part_shift.eq(part_shift),
                 *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
             ]
 
-    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance]) -> None:
+    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
         """The host's writes go to all lanes, a register for each; words come back through a tree."""
         build, host = self._build, self._host
         state_bits = (build.states - 1).bit_length()
-        # Without a reset: a write that was taken is done.
+        # Without a reset: a write that was taken is done. The weights of shifts are behind Q.
+        q_hit, of_shift = host.writes(m, Table.Q), host.write_address[2 * state_bits]
+        q_write = p.register(q_hit & (~of_shift).replicate(WORD_BYTES), 0)
+        shift_write = p.register(q_hit & of_shift.replicate(WORD_BYTES), 0)
+        q_address = p.register(host.write_address, 0).value
+        m.d.comb += [
+            shift.q_write.eq(q_write.value),
+            shift.weight_write.eq(shift_write.value),
+            shift.column.eq(q_address[:state_bits]),
+            shift.row.eq(q_address[state_bits : 2 * state_bits]),
+            shift.data.eq(p.register(host.write_data, 0).value),
+        ]
         own = {
             Table.X: ("x_write", build.point_bits),
             Table.W: ("wealth_write", build.position_bits),
@@ -232,16 +316,14 @@ class SweepDatapath(wiring.Component):
                 hit = host.write_address[bits : bits + build.lane_bits] == number
                 strobes = host.writes(m, table) & hit.replicate(WORD_BYTES)
                 m.d.comb += getattr(lane, name).eq(p.register(strobes, 0).value)
-            weight = p.register(host.writes(m, Table.Q), 0).value
             address = p.register(host.write_address, 0).value
             m.d.comb += [
-                lane.weight_write.eq(weight),
+                lane.weight_write.eq(q_write.value),
                 lane.weight_column.eq(address[:state_bits]),
                 lane.weight_row.eq(address[state_bits : 2 * state_bits]),
                 lane.write_address.eq(address),
                 lane.read_address.eq(p.register(host.read_address, 0).value),
                 lane.data.eq(p.register(host.write_data, 0).value),
-                lane.weight_data.eq(lane.data),
             ]
         # A word is that of the table and the lane that were asked for with its address.
         asked = p.delay(p.input(host.read_table), 1 + READ_LATENCY)

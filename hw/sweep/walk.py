@@ -152,8 +152,8 @@ class Walk(wiring.Component):
         Read port of the lane's wealth, choices and values, of ``READ_LATENCY``.
     fetch
         To the buses; ``inner`` is the exogenous state and, above it, whether ``X`` is wanted and not ``EV``.
-    valid, position, choice, kept, value, old, infeasible, outside, over
-        A state that has been walked. ``over`` may come without ``valid``.
+    valid, position, state, choice, kept, value, old, infeasible, outside, over
+        A state that has been walked; ``state`` is the exogenous one. ``over`` may come without ``valid``.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -181,6 +181,7 @@ class Walk(wiring.Component):
                 "fetch": Out(RowPort(build.row_bits, build.state_bits + 1)),
                 "valid": Out(1),
                 "position": Out(bits),
+                "state": Out(build.state_bits),
                 "choice": Out(build.index_bits),
                 "kept": Out(KEPT_BITS),
                 "value": Out(signed(WIDTH)),
@@ -434,6 +435,7 @@ class Walk(wiring.Component):
         m.d.sync += [
             self.valid.eq(done & self.busy),
             self.position.eq(old.item.position),
+            self.state.eq(p.delay(p.input(s), decided).value),
             self.choice.eq(old.index),
             self.kept.eq(Cat(below.u, old.here.u, above.u, below.feasible, old.here.feasible, above.feasible)),
             self.value.eq(Mux(old.here.feasible, value, MINIMUM)),

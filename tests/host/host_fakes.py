@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import beltline as bl
 from host.devices import Backend, Device
 from hw.parameters import MachineParameters
-from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Mode, Status, Table
+from hw.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Status, Table
 from hw.utility import UtilityConstants, UtilityParameters
 
 LOSES = np.iinfo(np.int64).min
@@ -46,6 +46,7 @@ class BruteDevice:
         self.registers = dict.fromkeys(REGISTERS, 0)
         self.registers |= {"IDENTITY": identity, "VERSION": version, "GRID_MAX": grid}
         self.registers |= {"STATES_MAX": states, "RESULTS_MAX": words, "BUILD_HASH": 0xABC}
+        self.registers |= {"ENGINE": Engine.ASSEMBLY_LINE, "LANES": 1}
         self.utility: list[tuple[NDArray[np.int64], NDArray[np.bool_]]] = []
         self.fault = fault
         self.status = Status(0)

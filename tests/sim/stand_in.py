@@ -14,7 +14,7 @@ from hw import verilog
 from hw.axi_machine import MODULE, AxiMachine
 from hw.parameters import MachineParameters
 from hw.ports import machine_ports
-from hw.registers import IDENTITY, REGISTERS, VERSION, Status, Table
+from hw.registers import IDENTITY, REGISTERS, VERSION, Engine, Status, Table
 from sim.yosys import use_yosys
 
 WORD = 2**64
@@ -86,6 +86,8 @@ def machine(
     constants = {
         "IDENTITY": IDENTITY,
         "VERSION": VERSION,
+        "ENGINE": int(Engine.ASSEMBLY_LINE),
+        "LANES": 1,
         "GRID_MAX": parameters.grid,
         "STATES_MAX": parameters.states,
         "RESULTS_MAX": parameters.results,
