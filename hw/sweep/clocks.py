@@ -12,16 +12,17 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from hw.parameters import ROW_WORDS, MachineParameters
-from hw.ram import READ_LATENCY
-from hw.sequencer import DRAIN, SequencerParameters
+from hw.parameters import ROW_WORDS
+from hw.sequencer import DRAIN
 from hw.sweep import gather
 from hw.sweep.check import CheckParameters
 from hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
 from hw.sweep.lane import LaneParameters
+from hw.sweep.machine import DECIDED
 from hw.sweep.parameters import ROW_SHIFT
 from hw.sweep.patch import NOTES, PatchParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
+from hw.sweep.shift import ShiftParameters
 from hw.sweep.walk import AHEAD_ROWS, MARKS, WalkParameters
 
 OFF_GRID = -1
@@ -546,44 +547,38 @@ _GO = -1
 _JUDGED = 2
 """Clocks from the last result of a lane's check to ``start`` of its walk."""
 
-_TO_EXPECTATION = READ_LATENCY + 1
-"""Clocks from a state that is read in a patch to its value at the expectation unit."""
+_DECIDE = DRAIN + 2
+"""Clocks from the end of a pass to ``begin`` of the next."""
 
 
-def pass_clocks(parameters: MachineParameters, dealt: Dealt, log: SweepLog | None = None) -> int:
+def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False) -> int:
     """Clocks of a sweep, or without a log of the prologue, from its ``begin`` to that of the next pass.
 
     Parameters
     ----------
-    parameters
-        Of the machine.
     dealt
         Of the problem.
     log
         Of the sweep.
+    shifts
+        Whether shifts are made behind it.
     """
     build = dealt.walk.build
     settle = LaneParameters(build).settle
     ends = np.full(build.lanes, _GO)
-    ready = 0
+    done = 0
     if log is not None:
         lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
         ends = lanes.ends
-        # The last value goes to the expectation unit behind the register in which it is judged.
-        ready = int(lanes.checked.max()) + 2 + settle + 2
+        # A register, in which the last state is judged; then everything settles.
+        done = int(lanes.checked.max()) + 1 + settle + 2
     notes = np.ones(dealt.grid, np.bool_) if log is None else log.walked.any(axis=1)
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
     _patches(notes, dealt.lane_shift, dealt.states, busy, last)
-    begin = PatchParameters(build).begin
     for lane in range(build.lanes):
         if last[lane]:
-            start = int(ends[lane]) + begin
-            settled = start + int(last[lane]) - 1 + _TO_EXPECTATION + settle + 1
-            ready = max(ready, max(settled, start + int(busy[lane]) + 1) + 1)
-    # Registers from `begin` to the lanes, two back; their norms, :class:`hw.sweep.machine.LargestNorm`; the sequencer.
-    return 3 + ready + 2 + (2 * build.lane_bits + 1) + DRAIN + 2
-
-
-def run_clocks(parameters: MachineParameters, dealt: Dealt) -> int:
-    """Clocks of a run up to its first sweep: the check of the configuration and the prologue."""
-    return SequencerParameters(parameters).check + pass_clocks(parameters, dealt)
+            first = int(ends[lane]) + PatchParameters(build).begin
+            done = max(done, first + int(last[lane]) - 1 + settle + 2, first + int(busy[lane]) + 2)
+    of_shift = ShiftParameters(build).clocks(dealt.states) + 1 if shifts else 0
+    # Registers from `begin` to the lanes, and two back; then what the machine knows of them comes together.
+    return 3 + done + 2 + (2 * build.lane_bits + 1) + DECIDED + 1 + of_shift + _DECIDE

@@ -28,10 +28,10 @@ from hw.numbers import MAXIMUM, MINIMUM
 from hw.parameters import MachineParameters
 from hw.registers import HELD, Mode, Status
 from hw.sequencer import SequencerParameters
-from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks, run_clocks
-from hw.sweep.lane import LaneParameters
+from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.shift import ShiftParameters
+from hw.sweep.walk import WalkParameters
 from hw.utility import UtilityConstants
 
 _EXPONENT_LIMIT = 15
@@ -231,10 +231,13 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     Parameters
     ----------
-    parameters
-        The build, of the sweep engine.
-    clocked
-        Count the clocks of the gateware, which takes as long as the sweeps; ``clocks`` is else 0.
+    build
+        Of the engine.
+    contexts
+        Walkers of a lane.
+    logged
+        Count the clocks of the gateware, which takes about as long as the sweeps do, and keep in ``log`` what those of
+        the last sweep follow from. Without, ``clocks`` is 0.
 
     Attributes
     ----------
@@ -244,18 +247,19 @@ class SweepSoftwareMachine(SoftwareMachine):
         int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
         one is not on the grid or has no utility.
     walked, evaluations, sweep_clocks
-        For each sweep of the run, how many states were walked, utilities evaluated, and clocks taken, the last empty
-        where they are not counted.
+        For each sweep of the run, how many states were walked, utilities evaluated, and clocks taken where they are
+        counted.
     log
-        What the clocks of the last sweep follow from, where they are counted.
+        :class:`hw.sweep.clocks.SweepLog` of the last sweep.
     """
 
-    def __init__(self, parameters: MachineParameters, clocked: bool = True) -> None:
-        self.walk = LaneParameters(SweepParameters.of(parameters)).walk
-        self._clocked = clocked
+    def __init__(self, build: SweepParameters, contexts: int = 64, logged: bool = False) -> None:
+        self.build = build
+        self.walk = WalkParameters(build, contexts)
+        self._logged = logged
         self._capacity = _FIRST_CAPACITY
-        self.shift_weights = np.zeros(parameters.states * parameters.states, np.uint64)
-        super().__init__(parameters)
+        self.shift_weights = np.zeros(build.states * build.states, np.uint64)
+        super().__init__(MachineParameters(build.grid, build.states, multiplier=build.multiplier))
 
     def reset(self) -> None:
         """End a run at once; counters are 0 then, and the tables stay."""
@@ -284,7 +288,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             or (self._horizon and sweep_limit > 1)
         ):
             self.status = Status.DONE | Status.BAD_CONFIGURATION
-            self._clocks = SequencerParameters(self.parameters).check if self._clocked else 0
+            self._clocks = SequencerParameters(self.parameters).check if self._logged else 0
             return
         self._limit, self._epsilon, self._constants = sweep_limit, epsilon, constants
         self._slot = 0
@@ -300,7 +304,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._before = self._after = np.zeros(states, np.int64)
         self._found = np.zeros((grid, states), np.int64)
         self.kept = np.full((grid, states, 3), INFEASIBLE, np.int64)
-        self._clocks = run_clocks(self.parameters, self._dealt) if self._clocked else 0
+        self._clocks = SequencerParameters(self.parameters).check + pass_clocks(self._dealt) if self._logged else 0
         self.status = Status.BUSY
         if self._expect(self.v[:work].reshape(grid, states)):
             self.status = Status.DONE | Status.SATURATED
@@ -346,18 +350,16 @@ class SweepSoftwareMachine(SoftwareMachine):
         shifts = self._shifts and not plain
         self._plain = plain or not (self._held or shifts)
         self._before = self._after = np.zeros(self._states, np.int64)
-        of_shift = ShiftParameters(SweepParameters.of(self.parameters))
+        of_shift = ShiftParameters(self.build)
         if shifts:
             middle = self._grid // 2
             self._before, self._after = of_shift.model(
                 value[middle] - before[middle], self._shift_weights, self._weights
             )
-        if self._clocked:
+        if self._logged:
             assert self.log is not None
-            clocks = pass_clocks(self.parameters, self._dealt, self.log)
-            clocks += of_shift.clocks(self._states) + 1 if shifts else 0
-            self.sweep_clocks.append(clocks)
-            self._clocks += clocks
+            self.sweep_clocks.append(pass_clocks(self._dealt, self.log, shifts))
+            self._clocks += self.sweep_clocks[-1]
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
         last, self._found = self._found, self._found.copy()
@@ -369,16 +371,16 @@ class SweepSoftwareMachine(SoftwareMachine):
             pass_over = _hold if self._held else _check
             pass_over(last, self.kept, self._ev, value, walked, flags)
             raised = _status(flags)
-        room = self._capacity if self._clocked else 0
+        room = self._capacity if self._logged else 0
         while True:
             done = walk_all(self._dealt, *tables, walked, last, self._found, self.kept, value, room)
-            if not self._clocked or done.counts.max() <= room:
+            if not self._logged or done.counts.max() <= room:
                 break
             # The same walks once more, with room for all their probes.
             room = self._capacity = int(done.counts.max()) * 5 // 4
         self.walked.append(int(walked.sum()))
         self.evaluations.append(done.evaluations)
-        if self._clocked:
+        if self._logged:
             self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes)
         return raised | done.status
 

@@ -16,6 +16,7 @@ from hw.layout import Layout
 from hw.parameters import MachineParameters
 from hw.registers import HELD, Command, Engine, Mode, Status, Table
 from hw.sweep.model import SweepSoftwareMachine
+from hw.sweep.parameters import SweepParameters
 from hw.sweep.shift import SCALE
 
 pytestmark = pytest.mark.gateware
@@ -52,7 +53,7 @@ class Pair:
         grid, states = image.start.shape
         layout = Layout(build, grid, states)
         work = grid * states
-        software = SweepSoftwareMachine(build)
+        software = SweepSoftwareMachine(SweepParameters.of(build), logged=True)
         software.x[:grid] = image.grid
         software.w[:work] = image.wealth.ravel()
         software.v[:work] = image.start.ravel()
