@@ -26,7 +26,7 @@ from hw.norm import Norm, NormParameters
 from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline, Term, Timed
-from hw.ram import READ_LATENCY, Ram
+from hw.ram import BLOCK_DEPTH, READ_LATENCY, Ram
 from hw.sweep.check import KEPT_BITS, Check, CheckParameters
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.patch import Patch, PatchParameters
@@ -175,7 +175,7 @@ class Lane(wiring.Component):
         p = Pipeline(m)
         parameters, build = self.parameters, self.parameters.build
         cells = build.grid // build.lanes * build.states
-        m.submodules.wealth = wealth = Ram(WIDTH, cells, WORD_BYTES)
+        m.submodules.wealth = wealth = Ram(WIDTH, cells, WORD_BYTES, "block" if cells >= BLOCK_DEPTH else "")
         m.submodules.value = value = Ram(WIDTH, cells, WORD_BYTES)
         m.submodules.choice = choice = Ram(build.index_bits, cells)
         m.submodules.kept = kept = Ram(KEPT_BITS, cells)
@@ -426,7 +426,7 @@ class Lane(wiring.Component):
         )
         hosts_row = Cat(self.write_address[ROW_SHIFT : build.point_bits], Const(0, build.state_bits + 1), Const(1, 1))
         for bank in range(ROW_WORDS):
-            ram = Ram(WIDTH, parameters.rows, WORD_BYTES)
+            ram = Ram(WIDTH, parameters.rows, WORD_BYTES, "ultra" if parameters.rows > BLOCK_DEPTH else "")
             m.submodules[f"rows{bank}"] = ram
             hosts = Signal(WORD_BYTES, name=f"hosts{bank}")
             m.d.comb += [
