@@ -15,7 +15,6 @@ import argparse
 import itertools
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,10 +61,10 @@ def start_value(problem: Problem, start: str, tol: float) -> NDArray[np.float64]
     """Where a way starts, ``(N_k, N_z)``."""
     if start == "flat":
         return problem.start
-    tables: Any = (problem.grid, problem.wealth)
+    X, W = problem.grid, problem.wealth
     if start == "stay":
-        return stay_start(*tables, problem.beta, problem.eta)
-    return coarse_start(*tables, problem.transition, problem.beta, problem.eta, tol)
+        return stay_start(X, W, problem.beta, problem.eta)
+    return coarse_start(X, W, problem.transition, problem.beta, problem.eta, tol)
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,8 @@
 
 Where a sweep changes the value of exogenous state ``s`` by ``d_s`` at every point, all sweeps after it change it by
 ``c = (beta Q + (beta Q)^2 + ...) d = M1 d`` more, with ``M1 = beta Q (I - beta Q)^-1``. So the next sweep may begin
-from ``V + c``. No choice depends on ``c``, and the expectation of ``V + c`` is that of ``V`` and ``e = beta Q c = M2 d``
-more. So the next sweep is as it would be, ``e`` is added to its values, and its norm is taken against ``V + c``.
+from ``V + c``. No choice depends on ``c``, and it adds ``e = beta Q c = M2 d`` to the expectation. So the next sweep is
+as it would be, ``e`` is added to its values, and its norm is taken against ``V + c``.
 (Bertsekas and Castanon 1989, "Adaptive aggregation methods for infinite horizon dynamic programming", IEEE Transactions
 on Automatic Control 34.)
 """
