@@ -1,7 +1,7 @@
 """Prints what shifts, start and held sweeps save the sweep engine: ``python -m host.sweep_acceleration``.
 
 The RBC of :func:`host.models.rbc`, swept by the model of the engine in its own numbers
-(:class:`hw.sweep.shift.AcceleratedMachine`) until a plain maximising sweep changes no value by the tolerance. For every
+(:class:`hw.sweep.accelerated.AcceleratedMachine`) until a plain maximising sweep changes no value by the tolerance. For every
 way: sweeps in all, and those of them that maximise; how many states were walked, and the utilities that were evaluated
 for it; clocks of checks (a state of a lane a clock, and ``--latency`` more a sweep), and of walks (a turn of the ring
 of walkers for each evaluation of the walker that has most; this and no more, so a lower bound); and of the result,
@@ -28,7 +28,7 @@ from host.problem import Problem
 from hw.numbers import Fixed
 from hw.registers import Mode, Status
 from hw.sweep.parameters import SweepParameters
-from hw.sweep.shift import AcceleratedMachine, Reference
+from hw.sweep.accelerated import AcceleratedMachine, Reference
 
 STARTS = ("flat", "stay", "coarse")
 """The problem's own; staying put for ever; a coarse grid's solution, drawn over all points."""

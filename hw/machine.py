@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
 
 from amaranth.hdl import Array, Cat, Const, Instance, Module, Mux, ResetInserter, Signal, Value
 from amaranth.lib import wiring
 
 from .expectation import Expectation, ExpectationParameters
 from .fold import FoldedLine, FoldedLineParameters
+from .host_access import HostAccess
 from .line import Line, LineParameters
 from .norm import Norm, NormParameters
 from .numbers import WIDTH
@@ -21,6 +21,8 @@ from .ram import READ_LATENCY, Ram
 from .register_file import RegisterFile, horizon
 from .registers import IDENTITY, VERSION, Command, Engine, Interrupt, Refused, Status, Table
 from .sequencer import Sequencer, SequencerParameters
+from .sweep.machine import LargestNorm, SweepDatapath
+from .sweep.parameters import SweepParameters
 from .utility import CONSTANTS
 from .windows import WORD_BYTES
 
@@ -89,7 +91,8 @@ class Machine(wiring.Component):
         parameters = self.parameters
         reset = Signal()
         sequencer = Sequencer(SequencerParameters(parameters))
-        norm = Norm(NormParameters())
+        sweep = parameters.engine is Engine.SWEEP
+        norm = LargestNorm(SweepParameters.of(parameters)) if sweep else Norm(NormParameters())
         build_hash = Signal(64)
         status = Signal(32)
         refused = Signal(len(Refused))
@@ -99,10 +102,10 @@ class Machine(wiring.Component):
                 "IDENTITY": Const(IDENTITY, 32),
                 "VERSION": Const(VERSION, 32),
                 "BUILD_HASH": build_hash,
-                "ENGINE": Const(Engine.ASSEMBLY_LINE, 32),
-                "LANES": Const(1, 32),
+                "ENGINE": Const(parameters.engine, 32),
+                "LANES": Const(parameters.lanes, 32),
                 "FOLD": Const(parameters.fold, 32),
-                "EVALUATORS": Const(parameters.evaluators, 32),
+                "EVALUATORS": Const(1 if sweep else parameters.evaluators, 32),
                 "CLOCK_HZ": Const(parameters.clock_hz, 32),
                 "GRID_MAX": Const(parameters.grid, 32),
                 "STATES_MAX": Const(parameters.states, 32),
@@ -148,42 +151,19 @@ class Machine(wiring.Component):
 
         # The host's accesses, one register behind the ports. A reset of the machine is none of them: a write that was
         # taken is done, and a word that was asked for comes.
-        host = _HostAccess(m, self.tables, self.busy)
+        read_clocks = SweepDatapath.read_clocks(parameters) if sweep else TABLE_READ_CLOCKS
+        host = HostAccess(m, self.tables, self.busy, read_clocks)
         core = ResetInserter(reset)
         m.submodules.sequencer = core(sequencer)
         m.submodules.norm = core(norm)
-        m.submodules.data = core(_Datapath(parameters, host, sequencer, norm, settings, self.busy))
+        if isinstance(norm, LargestNorm):
+            data = SweepDatapath(parameters, host, sequencer, norm, settings)
+            m.submodules.data = core(data)
+            m.d.comb += data.reset.eq(reset)
+        else:
+            m.submodules.data = core(_Datapath(parameters, host, sequencer, norm, settings, self.busy))
         m.d.comb += self.tables.read_data.eq(host.read_data)
         return m
-
-
-class _HostAccess:
-    """What the host asks of the tables, a clock later. ``read_data`` is driven by the tables."""
-
-    def __init__(self, m: Module, port: Any, busy: Value) -> None:
-        self.write = Signal(WORD_BYTES)
-        self.write_table = Signal.like(port.write_table, reset_less=True)
-        self.write_address = Signal.like(port.write_address, reset_less=True)
-        self.write_data = Signal.like(port.write_data, reset_less=True)
-        self.read_table = Signal.like(port.read_table, reset_less=True)
-        self.read_address = Signal.like(port.read_address, reset_less=True)
-        self.read_data = Signal(WIDTH)
-        m.d.sync += [
-            self.write.eq(port.write & (~busy).replicate(WORD_BYTES)),
-            self.write_table.eq(port.write_table),
-            self.write_address.eq(port.write_address),
-            self.write_data.eq(port.write_data),
-            self.read_table.eq(port.read_table),
-            self.read_address.eq(port.read_address),
-        ]
-        p = Pipeline(m)
-        m.d.comb += port.read_valid.eq(p.valid(p.input(port.read), TABLE_READ_CLOCKS))
-
-    def writes(self, m: Module, table: Table) -> Signal:
-        """Byte strobes of a write of ``table``."""
-        hit = Signal(WORD_BYTES, name=f"write_{table.name.lower()}")
-        m.d.comb += hit.eq(self.write & (self.write_table == table).replicate(WORD_BYTES))
-        return hit
 
 
 class _Datapath(wiring.Component):
@@ -192,7 +172,7 @@ class _Datapath(wiring.Component):
     def __init__(
         self,
         parameters: MachineParameters,
-        host: _HostAccess,
+        host: HostAccess,
         sequencer: Sequencer,
         norm: Norm,
         settings: dict[str, Signal],

@@ -11,11 +11,13 @@ have no reset.
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from amaranth.hdl import Cat, Const, Module, Shape, Signal, Value, ValueLike
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, Value, ValueLike
 from amaranth.lib.memory import Memory
 
 from .parameters import Multiplier
@@ -216,6 +218,11 @@ class Pipeline:
             parts.append(part)
             carry = segment[-1] | (body.all() & carry)
         return Timed(Cat(*parts), time + 2)
+
+
+def either(choices: Iterable[tuple[Value, Value]]) -> Value:
+    """The word whose flag is set, 0 where none is; at most one is."""
+    return functools.reduce(operator.or_, (Mux(flag, word, 0) for flag, word in choices))
 
 
 def _cut(value: Value, width: int) -> list[tuple[int, Value]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Value
+from amaranth.hdl import Array, Cat, Const, Module, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from .pipeline import Pipeline, Timed
+from .pipeline import Pipeline, Timed, either
 from .ram import READ_LATENCY, Ram
 
 BANKS = {1: 1, 2: 3, 4: 5}
@@ -129,22 +128,13 @@ class PrimeBanks(wiring.Component):
             m.d.comb += [ram.write.eq(strobes.value), ram.write_data.eq(data.value)]
             m.d.sync += [
                 ram.write_address.eq(write_row.value),
-                ram.read_address.eq(_either(zip((hit[bank] for hit in hits), rows, strict=True))),
+                ram.read_address.eq(either(zip((hit[bank] for hit in hits), rows, strict=True))),
             ]
         for j, hit in enumerate(hits):
             late = p.delay(Timed(hit, clocks), 1 + READ_LATENCY).value
             words = ((late[bank], ram.read_data) for bank, ram in enumerate(rams))
-            m.d.sync += getattr(self, f"word{j}").eq(_either(words))
+            m.d.sync += getattr(self, f"word{j}").eq(either(words))
         return m
-
-
-def _either(choices: Iterable[tuple[Value, Value]]) -> Value:
-    """The word whose flag is set; at most one is."""
-    words = [Mux(flag, word, 0) for flag, word in choices]
-    result = words[0]
-    for word in words[1:]:
-        result = result | word
-    return result
 
 
 def _one_hot(p: Pipeline, place: Timed, banks: int, clocks: int) -> Value:

@@ -88,6 +88,11 @@ class Mode(enum.IntFlag):
     """Bits of register ``MODE``."""
 
     HORIZON = 1
+    SHIFT = 2
+
+
+HELD = slice(8, 16)
+"""Bits of register ``MODE``: how many sweeps with held choices follow each that maximises."""
 
 
 class Interrupt(enum.IntFlag):
@@ -143,6 +148,9 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Mode: {
         Mode.HORIZON: "finite horizon: every sweep keeps value and policy in its own slot, and none is tested for "
         "convergence. A sweep engine has one slot, so `SWEEP_LIMIT` must be 1, and the next age is the next run",
+        Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights behind `Q`. Bits 8 to 15 say how "
+        "many sweeps with held choices follow each that maximises. Only a sweep that does neither ends a run as "
+        "converged, and the one before the limit is such a one",
     },
 }
 """What every flag of a register means."""
@@ -194,7 +202,13 @@ def _layout() -> dict[str, Register]:
         ("STATUS", 32, Access.READ, False, "bits of Status"),
         ("REFUSED", 32, Access.READ, False, "writes refused while busy: bit 0 a register's, bit 1 a table's"),
         ("INTERRUPT", 32, Access.READ_WRITE, False, "bit 0: the interrupt line is high while STATUS says done"),
-        ("MODE", 32, Access.READ_WRITE, False, "bit 0: finite horizon, every sweep kept in its own slot"),
+        (
+            "MODE",
+            32,
+            Access.READ_WRITE,
+            False,
+            "bit 0: finite horizon, every sweep kept in its own slot; bit 1: shifts; bits 8 to 15: held sweeps",
+        ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),
         ("SWEEP_LIMIT", 32, Access.READ_WRITE, False, "sweeps after which the run ends, at least 1"),

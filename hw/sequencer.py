@@ -61,7 +61,8 @@ class Sequencer(wiring.Component):
     ``stream`` rises with the first state that is to be read and stays until the last; one is read in every clock with
     ``take`` (``position`` counts them, ``state`` is the exogenous index). ``prologue`` tells the two kinds of pass
     apart. ``pass_done`` must be high for one clock when the last expectation of a pass is there. ``begin`` is high for
-    one clock before every pass.
+    one clock before every pass. A sweep engine says whether a sweep was ``plain``, and so may end a run as converged,
+    and hears whether its norm is ``below`` epsilon.
     """
 
     def __init__(self, parameters: SequencerParameters) -> None:
@@ -82,6 +83,7 @@ class Sequencer(wiring.Component):
                 "retired": In(parameters.retired_bits),
                 "pass_done": In(1),
                 "take": In(1),
+                **({"plain": In(1), "below": Out(1)} if machine.engine is Engine.SWEEP else {}),
                 "begin": Out(1),
                 "first_sweep": Out(1),
                 "second_sweep": Out(1),
@@ -146,6 +148,11 @@ class Sequencer(wiring.Component):
             below_low.eq(self.norm[:half] < self.epsilon[:half]),
             converged.eq(below_high | (same_high & below_low)),
         ]
+        if machine.engine is Engine.SWEEP:
+            m.d.comb += self.below.eq(converged)
+            ends = converged & self.plain
+        else:
+            ends = converged
         at_limit = Signal()
         m.d.sync += at_limit.eq(self.sweeps == self.sweep_limit)
 
@@ -197,7 +204,7 @@ class Sequencer(wiring.Component):
                 with m.If(saturated | infeasible):
                     finish()
                     m.d.sync += [flags[Status.SATURATED].eq(saturated), flags[Status.INFEASIBLE].eq(infeasible)]
-                with m.Elif(~self.prologue & ~self.horizon & converged):
+                with m.Elif(~self.prologue & ~self.horizon & ends):
                     finish(Status.CONVERGED)
                 with m.Elif(~self.prologue & at_limit):
                     finish(Status.LIMIT)

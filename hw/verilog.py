@@ -34,6 +34,8 @@ from .parameters import (
 from .registers import Engine
 from .serial_frames import BAUD
 from .serial_machine import SerialParameters
+from .sweep import lane
+from .sweep.parameters import SweepParameters
 
 
 def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
@@ -80,6 +82,8 @@ def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, st
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     files = shared_modules(parameters.multiplier)
+    if parameters.engine is Engine.SWEEP:
+        files[f"{lane.MODULE}.v"] = convert(lane.Lane(lane.LaneParameters(SweepParameters.of(parameters))), lane.MODULE)
     files[f"{module}.v"] = convert(component, module)
     files[f"{machine.BUILD_MODULE}.v"] = (
         f"module {machine.BUILD_MODULE}(output [63:0] hash);\n"

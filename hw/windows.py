@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .parameters import MachineParameters
-from .registers import Table
+from .registers import Engine, Table
 
 WORD_BYTES = 8
 WORD_BITS = 3
@@ -42,7 +42,8 @@ class WindowParameters:
         return {
             Table.X: machine.grid,
             Table.W: machine.grid * machine.states,
-            Table.Q: machine.states * machine.states,
+            # A sweep engine has the weights of its shifts behind Q.
+            Table.Q: machine.states * machine.states * (2 if machine.engine is Engine.SWEEP else 1),
             Table.V: machine.results,
             Table.POLICY: machine.results,
         }[table]

@@ -18,8 +18,8 @@ from sim.cache import Progress, SimulationError, cached, digest
 TOP = "beltline"
 """The top module; its ports are those of :class:`hw.axi_machine.AxiMachine`."""
 
-BLOCK = "beltline_evaluator"
-"""A module that the machine instances many times, and that is compiled once."""
+BLOCKS = ("beltline_evaluator", "beltline_lane")
+"""Modules that a machine may instance many times, and that are then compiled once."""
 
 OPTIMISE = "-O2 -ffp-contract=off"
 """Flags of the C++ compiler. ``-O3`` compiles longer and runs no faster, and neither does ``-march=native``."""
@@ -153,7 +153,7 @@ def compile_board(
     *,
     top: str = TOP,
     shim: Path = SHIM,
-    hierarchical: bool | None = None,
+    hierarchical: bool = True,
     optimise: str = OPTIMISE,
     progress: Progress | None = None,
     cache_dir: Path | None = None,
@@ -161,23 +161,21 @@ def compile_board(
     """Compile ``files``, top module ``top``, and the C++ file ``shim`` around them into the shared library of a
     simulated board, once, and return its path.
 
-    ``hierarchical`` compiles module ``beltline_evaluator`` by itself; by default where it is instanced more than once.
+    ``hierarchical`` compiles a module of ``BLOCKS`` by itself where it is instanced more than once (the default).
 
     Raises
     ------
     SimulationError
         They do not compile.
     """
-    if hierarchical is None:
-        text = "\n".join(files.values())
-        hierarchical = len(re.findall(rf"^\s*{BLOCK}\s", text, re.MULTILINE)) > 1
+    text = "\n".join(files.values())
+    blocks = [block for block in BLOCKS if hierarchical and len(re.findall(rf"^\s*{block}\s", text, re.MULTILINE)) > 1]
     # Symbols of one library must not stand in for those of another: a process may open boards of several builds.
     flags = "-fPIC -fvisibility=hidden -fno-gnu-unique -DVL_USER_FATAL"
     arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", flags, "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
-    configuration = []
-    if hierarchical:
+    configuration = [f'hier_block -module "{block}"' for block in blocks]
+    if blocks:
         arguments.append("--hierarchical")
-        configuration.append(f'hier_block -module "{BLOCK}"')
     key = digest(
         json.dumps([sorted(files.items()), arguments, configuration, optimise]),
         shim.read_text(),

@@ -26,15 +26,14 @@ from hw.model import (
 from hw.numbers import MINIMUM
 from hw.parameters import MachineParameters
 from hw.registers import Mode, Status
-from hw.sweep.parameters import ROW_SHIFT, ROW_WORDS, SweepParameters
+from hw.sequencer import SequencerParameters
+from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks
+from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.walk import WalkParameters
 from hw.utility import UtilityConstants
 
 _EXPONENT_LIMIT = 15
 """Largest exponent of a walker's step."""
-
-OFF_GRID = -1
-"""In a log: the row of a probe that is not on the grid."""
 
 _FIRST_CAPACITY = 64
 """Probes of a walker for which a log has room at first."""
@@ -175,37 +174,6 @@ def _walks(  # type: ignore[no-untyped-def]
         flags[lane, part] = flag
 
 
-@dataclass(frozen=True)
-class Dealt:
-    """How the states of a problem are dealt to lanes and walkers.
-
-    Parameters
-    ----------
-    walk
-        Of the build.
-    grid, states
-        ``N_k`` and ``N_z`` of the problem.
-    """
-
-    walk: WalkParameters
-    grid: int
-    states: int
-
-    @property
-    def lane_shift(self) -> int:
-        """``c``: lane ``l`` has the points from ``l 2**c`` on."""
-        return (ROW_WORDS * self.walk.build.local_rows(self.grid)).bit_length() - 1
-
-    @property
-    def part_shift(self) -> int:
-        """A walker has ``2**part_shift`` points of its lane."""
-        return max(0, self.lane_shift - self.walk.part_bits)
-
-    def points(self, lane: int) -> int:
-        """Points of a lane, 0 where the problem ends before it."""
-        return min(max(self.grid - (lane << self.lane_shift), 0), 1 << self.lane_shift)
-
-
 @dataclass(frozen=True, eq=False)
 class Walked:
     """What :func:`walk_all` tells besides the results.
@@ -228,37 +196,8 @@ class Walked:
     probes: NDArray[np.int16]
 
 
-@dataclass(frozen=True, eq=False)
-class SweepLog:
-    """What the clocks of a sweep follow from.
-
-    Parameters
-    ----------
-    dealt
-        States to lanes and walkers.
-    choices
-        int64, ``(N_k, N_z)``: those before the sweep, which the check reads.
-    checked
-        Whether there was a check; the first sweep of a run has none.
-    walked
-        bool, ``(N_k, N_z)``: the states that were walked.
-    counts
-        int64, ``(lanes, contexts)``: the probes of each walker.
-    probes
-        int16, ``(lanes * contexts, at least the largest count)``: of each probe ``2 row + last``, ``row`` that of its
-        point or ``OFF_GRID``, ``last`` 1 in the last probe of a state.
-    """
-
-    dealt: Dealt
-    choices: NDArray[np.int64]
-    checked: bool
-    walked: NDArray[np.bool_]
-    counts: NDArray[np.int64]
-    probes: NDArray[np.int16]
-
-
 class SweepSoftwareMachine(SoftwareMachine):
-    """The sweep engine's tables, run and counters, without its clock.
+    """The sweep engine's tables, run and counters.
 
     Parameters
     ----------
@@ -267,23 +206,24 @@ class SweepSoftwareMachine(SoftwareMachine):
     contexts
         Walkers of a lane.
     logged
-        Keep what the clocks of the last sweep follow from in ``log``.
+        Count the clocks of the gateware, which takes about as long as the sweeps do, and keep in ``log`` what those of
+        the last sweep follow from. Without, ``clocks`` is 0.
 
     Attributes
     ----------
     kept
         int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
         one is not on the grid or has no utility.
-    walked, evaluations
-        For each sweep of the run, how many states were walked, and utilities evaluated.
+    walked, evaluations, sweep_clocks
+        For each sweep of the run, how many states were walked, utilities evaluated, and clocks taken where they are
+        counted.
     log
-        :class:`SweepLog` of the last sweep where it is ``logged``.
+        :class:`hw.sweep.clocks.SweepLog` of the last sweep.
     """
 
     def __init__(self, build: SweepParameters, contexts: int = 64, logged: bool = False) -> None:
         self.build = build
         self.walk = WalkParameters(build, contexts)
-        self.log: SweepLog | None = None
         self._logged = logged
         self._capacity = _FIRST_CAPACITY
         super().__init__(MachineParameters(build.grid, build.states, multiplier=build.multiplier))
@@ -293,12 +233,13 @@ class SweepSoftwareMachine(SoftwareMachine):
         super().reset()
         self.walked: list[int] = []
         self.evaluations: list[int] = []
-        self.log = None
+        self.sweep_clocks: list[int] = []
+        self.log: SweepLog | None = None
+        self._clocks = 0
 
     @property
     def clocks(self) -> int:
-        """0: not counted here."""
-        return 0
+        return self._clocks
 
     def start(
         self, grid: int, states: int, mode: Mode, sweep_limit: int, epsilon: int, constants: UtilityConstants
@@ -308,33 +249,33 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._grid, self._states = grid, states
         self._horizon = Mode.HORIZON in mode
         if (
-            not 2 <= grid <= self.build.grid
-            or not 1 <= states <= self.build.states
+            not 2 <= grid <= self.parameters.grid
+            or not 1 <= states <= self.parameters.states
             or sweep_limit < 1
             or (self._horizon and sweep_limit > 1)
         ):
             self.status = Status.DONE | Status.BAD_CONFIGURATION
+            self._clocks = SequencerParameters(self.parameters).check if self._logged else 0
             return
         self._limit, self._epsilon, self._constants = sweep_limit, epsilon, constants
         self._slot = 0
         work = grid * states
         self._wealth = self.w[:work].reshape(grid, states)
-        self._weights = np.ascontiguousarray(self.q.reshape(self.build.states, -1)[:states, :states])
+        self._weights = np.ascontiguousarray(self.q.reshape(self.parameters.states, -1)[:states, :states])
         self._dealt = Dealt(self.walk, grid, states)
         self._found = np.zeros((grid, states), np.int64)
         self.kept = np.full((grid, states, 3), INFEASIBLE, np.int64)
+        self._clocks = SequencerParameters(self.parameters).check + pass_clocks(self._dealt) if self._logged else 0
         self.status = Status.BUSY
         if self._expect(self.v[:work].reshape(grid, states)):
             self.status = Status.DONE | Status.SATURATED
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
-        checked = self.sweeps > 0
         last, self._found = self._found, self._found.copy()
         tables = (self.x, self._wealth, self._ev, self._constants)
-        checked = self.sweeps > 0
         walked = np.ones(last.shape, np.bool_)
         raised = Status(0)
-        if checked:
+        if self.sweeps > 0:
             flags = np.zeros(self._grid, np.uint8)
             _check(last, self.kept, self._ev, value, walked, flags)
             raised = _status(flags)
@@ -348,7 +289,9 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.walked.append(int(walked.sum()))
         self.evaluations.append(done.evaluations)
         if self._logged:
-            self.log = SweepLog(self._dealt, last, checked, walked, done.counts, done.probes)
+            self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes)
+            self.sweep_clocks.append(pass_clocks(self._dealt, self.log))
+            self._clocks += self.sweep_clocks[-1]
         return raised | done.status
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.pipeline import Pipeline, Timed
+from hw.pipeline import Pipeline, Timed, either
 from hw.ram import READ_LATENCY
 from hw.sweep.parameters import ROW_BITS, SweepParameters
 
@@ -54,9 +51,10 @@ class BankPort(wiring.Signature):
 class RowBusesParameters:
     """Buses that carry a row of ``ROW_WORDS`` words from any lane's memory to any lane.
 
-    Lane ``l`` has its turn on bus ``l // slots`` in the clocks ``t = l (mod slots)`` from the end of a reset: every
-    lane may fetch a row every ``slots`` clocks, whatever the others do, but for one conflict: of the lanes that have
-    their turns in the same clock and ask for rows of the same lane, the lowest is served and the others try again.
+    Lane ``l`` has its turn on bus ``l // slots`` in the clocks ``t = l (mod slots)`` from the end of a reset or behind
+    a ``restart``: every lane may fetch a row every ``slots`` clocks, whatever the others do, but for one conflict: of
+    the lanes that have their turns in the same clock and ask for rows of the same lane, the lowest is served and the
+    others try again.
     They are ``slots`` lanes apart, and a policy that sends so many lanes to the rows of one needs few rows.
 
     Parameters
@@ -91,6 +89,8 @@ class RowBuses(wiring.Component):
     shift
         A row is that of lane ``row >> shift``, and there the row of the ``shift`` bits below. It may change only when
         no request is under way.
+    restart
+        The clock behind it is the first of a round of turns. No request may be under way.
     lanes
         A :class:`RowPort` for each lane, seen from the other side.
     banks
@@ -103,6 +103,7 @@ class RowBuses(wiring.Component):
         super().__init__(
             {
                 "shift": In(range(build.local_bits + 1)),
+                "restart": In(1),
                 "lanes": In(RowPort(build.row_bits, parameters.inner_bits)).array(build.lanes),
                 "banks": Out(BankPort(parameters.address_bits)).array(build.lanes),
             }
@@ -115,6 +116,8 @@ class RowBuses(wiring.Component):
         slots = build.slots
         slot = Signal(range(slots))
         m.d.sync += slot.eq(slot + 1)
+        with m.If(self.restart):
+            m.d.sync += slot.eq(0)
         turns = [Signal(name=f"turn{k}") for k in range(slots)]
         m.d.comb += [turn.eq(slot == k) for k, turn in enumerate(turns)]
 
@@ -124,11 +127,11 @@ class RowBuses(wiring.Component):
         for bus in range(build.buses):
             # Whose turn it is, then the lane and the row in it that it wants, then whether a lower bus wants that lane.
             own = list(zip(turns, self.lanes[bus * slots : (bus + 1) * slots], strict=False))
-            asked = p.input(_either((turn, lane.request) for turn, lane in own))
-            request = p.register(_either((turn, Cat(lane.inner, lane.row)) for turn, lane in own), 0)
+            asked = p.input(either((turn, lane.request) for turn, lane in own))
+            request = p.register(either((turn, Cat(lane.inner, lane.row)) for turn, lane in own), 0)
             inner, row = request.value[:inner_bits], request.value[inner_bits:]
             places = ((self.shift == shift, _place(row, shift, build)) for shift in range(build.local_bits + 1))
-            place = p.register(_either(places), 1)
+            place = p.register(either(places), 1)
             flag = p.valid(asked, place.time)
             source = place.map(lambda value: value[build.local_bits :])
             address = p.delay(place.map(lambda value: value[: build.local_bits]), 1).value
@@ -148,7 +151,7 @@ class RowBuses(wiring.Component):
                     port.valid.eq(p.valid(Timed(port.taken, TAKEN_CLOCKS), latency)),
                 ]
         for bank, choices in zip(self.banks, wanted, strict=True):
-            m.d.sync += bank.address.eq(_either(choices))
+            m.d.sync += bank.address.eq(either(choices))
 
         for bus, source in enumerate(sources):
             words, time = [bank.data for bank in self.banks], _ADDRESS_CLOCKS + READ_LATENCY
@@ -160,11 +163,6 @@ class RowBuses(wiring.Component):
             assert data.time == latency
             m.d.comb += [lane.data.eq(data.value) for lane in self.lanes[bus * slots : (bus + 1) * slots]]
         return m
-
-
-def _either(choices: Iterable[tuple[Value, Value]]) -> Value:
-    """The word whose flag is set, 0 where none is; at most one is."""
-    return functools.reduce(operator.or_, (Mux(flag, word, 0) for flag, word in choices))
 
 
 def _place(row: Value, shift: int, build: SweepParameters) -> Value:

@@ -140,6 +140,8 @@ class Walk(wiring.Component):
         The utility's constants.
     mark_valid, mark_point, mark_state, mark
         Before a walk: whether a state is to be walked, in table order, for all states of the lane.
+    restart
+        The clock behind it is the first of a turn of the ring. It must not come while ``busy``.
     start, points, last_state, last_index, part_shift
         ``start`` begins a walk over ``points`` points (at least 1) of ``last_state + 1`` exogenous states;
         ``last_index`` is the last candidate, and ``2**part_shift`` points are a part. All but ``start`` must stand from
@@ -150,8 +152,8 @@ class Walk(wiring.Component):
         Read port of the lane's wealth, choices and values, of ``READ_LATENCY``.
     fetch
         To the buses; ``inner`` is the exogenous state and, above it, whether ``X`` is wanted and not ``EV``.
-    valid, position, choice, kept, value, old, infeasible, outside, over
-        A state that has been walked. ``over`` may come without ``valid``.
+    valid, position, state, choice, kept, value, old, infeasible, outside, over
+        A state that has been walked; ``state`` is the exogenous one. ``over`` may come without ``valid``.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -165,6 +167,7 @@ class Walk(wiring.Component):
                 "mark_point": In(build.point_bits),
                 "mark_state": In(build.state_bits),
                 "mark": In(1),
+                "restart": In(1),
                 "start": In(1),
                 "points": In(build.point_bits + 1),
                 "last_state": In(build.state_bits),
@@ -178,6 +181,7 @@ class Walk(wiring.Component):
                 "fetch": Out(RowPort(build.row_bits, build.state_bits + 1)),
                 "valid": Out(1),
                 "position": Out(bits),
+                "state": Out(build.state_bits),
                 "choice": Out(build.index_bits),
                 "kept": Out(KEPT_BITS),
                 "value": Out(signed(WIDTH)),
@@ -197,11 +201,11 @@ class Walk(wiring.Component):
 
         # Whose turn it is: the walkers, then nobody.
         turn = Signal(range(ring))
-        m.d.sync += turn.eq(Mux(turn == ring - 1, 0, turn + 1))
+        m.d.sync += turn.eq(Mux((turn == ring - 1) | self.restart, 0, turn + 1))
         context = turn[:context_bits]
         mine = Signal()
-        m.d.comb += mine.eq(turn < parameters.contexts)
         s = context[:state_bits]
+        m.d.comb += mine.eq((turn < parameters.contexts) & (s <= self.last_state))
         left = Signal(range(ring + 1))
         quiet = Signal(range(ring + 1))
         beginning = Signal()
@@ -431,6 +435,7 @@ class Walk(wiring.Component):
         m.d.sync += [
             self.valid.eq(done & self.busy),
             self.position.eq(old.item.position),
+            self.state.eq(p.delay(p.input(s), decided).value),
             self.choice.eq(old.index),
             self.kept.eq(Cat(below.u, old.here.u, above.u, below.feasible, old.here.feasible, above.feasible)),
             self.value.eq(Mux(old.here.feasible, value, MINIMUM)),

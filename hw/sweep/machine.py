@@ -1,0 +1,340 @@
+"""The sweep engine in the machine: its lanes, between the sequencer and the host's accesses of the tables."""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.host_access import HostAccess
+from hw.numbers import WIDTH
+from hw.parameters import ROW_WORDS, MachineParameters
+from hw.pipeline import Pipeline
+from hw.ram import READ_LATENCY
+from hw.registers import HELD, Mode, Table
+from hw.sequencer import Sequencer
+from hw.sweep.lane import LaneInstance, LaneParameters
+from hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from hw.sweep.row_buses import RowBuses, RowBusesParameters
+from hw.sweep.shift import Shift, ShiftParameters
+from hw.utility import CONSTANTS
+from hw.windows import WORD_BYTES
+
+GUARD = 8
+"""Clocks from ``begin`` until it is known which lanes are done: more than the registers on the way there and back."""
+
+DECIDED = 3
+"""Clocks from the norm until it is known whether it is below epsilon."""
+
+_FAN = 8
+"""Lanes whose flags are joined in one clock."""
+
+
+def _joined(p: Pipeline, flags: list[Value], every: bool) -> Value:
+    """All of the flags, or any, in registers of ``_FAN`` flags: two clocks."""
+    for _ in range(2):
+        groups = [Cat(*flags[k : k + _FAN]) for k in range(0, len(flags), _FAN)]
+        flags = [p.register(group.all() if every else group.any(), 0).value for group in groups]
+    return flags[0]
+
+
+class LargestNorm(wiring.Component):
+    """The largest of the lanes' norms, ``clocks`` behind the last change of any of them.
+
+    Attributes
+    ----------
+    norms
+        Unsigned 64 bits, of each lane.
+    norm
+        Unsigned 64 bits.
+    """
+
+    def __init__(self, build: SweepParameters) -> None:
+        self.build = build
+        super().__init__({"norms": In(WIDTH).array(build.lanes), "norm": Out(WIDTH)})
+
+    @property
+    def clocks(self) -> int:
+        return 2 * self.build.lane_bits + 1
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        half = WIDTH // 2
+        norms: list[Value] = []
+        for number, norm in enumerate(self.norms):
+            held = Signal(WIDTH, name=f"norm{number}")
+            m.d.sync += held.eq(norm)
+            norms.append(held)
+        while len(norms) > 1:
+            larger: list[Value] = []
+            for a, b in zip(norms[::2], norms[1::2], strict=True):
+                above, equal, low = Signal(), Signal(), Signal()
+                best = Signal(WIDTH)
+                m.d.sync += [
+                    above.eq(a[half:] > b[half:]),
+                    equal.eq(a[half:] == b[half:]),
+                    low.eq(a[:half] > b[:half]),
+                    best.eq(Mux(above | (equal & low), a, b)),
+                ]
+                larger.append(best)
+            norms = larger
+        m.d.comb += self.norm.eq(norms[0])
+        return m
+
+
+class SweepDatapath(wiring.Component):
+    """Lanes and buses of :class:`hw.machine.Machine`.
+
+    A table window is the lanes' memories, one after the other: ``docs/registers.md``. ``reset`` is the machine's, for
+    the lanes, which are modules of their own.
+    """
+
+    def __init__(
+        self,
+        parameters: MachineParameters,
+        host: HostAccess,
+        sequencer: Sequencer,
+        norm: LargestNorm,
+        settings: dict[str, Signal],
+    ) -> None:
+        self._build = SweepParameters.of(parameters)
+        self._host = host
+        self._sequencer = sequencer
+        self._norm = norm
+        self._settings = settings
+        super().__init__({"reset": In(1)})
+
+    @staticmethod
+    def read_clocks(parameters: MachineParameters) -> int:
+        """Clocks from a read at the machine's port to its word."""
+        return 2 + READ_LATENCY + 1 + -(-SweepParameters.of(parameters).lane_bits // 2)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        build, sequencer = self._build, self._sequencer
+        lanes = [LaneInstance(LaneParameters(build)) for _ in range(build.lanes)]
+        for number, lane in enumerate(lanes):
+            m.submodules[f"lane{number}"] = lane
+        m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.state_bits + 1))
+        m.submodules.shift = shift = Shift(ShiftParameters(build))
+        self._held, self._plain_after = Signal(), Signal(init=1)
+        self._problem(m, lanes, buses)
+        self._accesses(m, p, lanes, shift)
+        self._samples(m, p, lanes, shift)
+        go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
+        m.d.sync += [
+            go.eq(sequencer.begin),
+            prologue.eq(sequencer.prologue),
+            cold.eq(sequencer.first_sweep),
+            half.eq(sequencer.half),
+        ]
+        # The sequencer tells the kind of a pass in the clock behind `begin`.
+        begin = Signal()
+        m.d.sync += begin.eq(go)
+        m.d.comb += buses.restart.eq(begin)
+        for number, lane in enumerate(lanes):
+            wiring.connect(m, lane.fetch, buses.lanes[number])
+            wiring.connect(m, buses.banks[number], lane.bank)
+            m.d.comb += [
+                lane.reset.eq(self.reset),
+                lane.go.eq(begin),
+                lane.prologue.eq(prologue),
+                lane.cold.eq(cold),
+                lane.half.eq(half),
+                lane.fixed.eq(self._held),
+                lane.shift_before.eq(shift.before),
+                lane.shift_after.eq(shift.after),
+                self._norm.norms[number].eq(lane.norm),
+            ]
+
+        # A pass is done when all lanes are, their norms and flags have come together, and the next is known.
+        done = _joined(p, [lane.done for lane in lanes], every=True)
+        gathered = self._norm.clocks + DECIDED
+        wait = Signal(range(GUARD + gathered + 1))
+        ended = Signal()
+        m.d.comb += ended.eq(done & (wait == 0))
+        with m.If(sequencer.begin):
+            m.d.sync += wait.eq(GUARD + gathered)
+        with m.Elif(wait > gathered):
+            m.d.sync += wait.eq(wait - 1)
+        with m.Elif(~done):
+            m.d.sync += wait.eq(gathered)
+        with m.Elif(wait != 0):
+            m.d.sync += wait.eq(wait - 1)
+        self._kinds(m, shift, ended)
+
+        retired = [lane.retired for lane in lanes]
+        while len(retired) > 1:
+            retired = [
+                p.register(sum(retired[k : k + _FAN], start=Value.cast(0))[: build.lane_bits + 1], 0).value
+                for k in range(0, len(retired), _FAN)
+            ]
+        m.d.comb += [
+            sequencer.take.eq(1),
+            sequencer.norm.eq(self._norm.norm),
+            sequencer.retired.eq(retired[0]),
+            sequencer.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], every=False)),
+            sequencer.saturated.eq(_joined(p, [lane.saturated for lane in lanes], every=False)),
+        ]
+        return m
+
+    def _kinds(self, m: Module, shift: Shift, ended: Value) -> None:
+        """What kind of sweep comes next, and its shifts.
+
+        Plain sweeps come first, before the limit, and behind another kind whose norm is below epsilon.
+        """
+        sequencer, settings = self._sequencer, self._settings
+        mode = settings["MODE"]
+        wanted = mode[HELD]
+        shifts = mode[int(Mode.SHIFT).bit_length() - 1]
+        held, plain, left = self._held, Signal(init=1), Signal(8)
+        last = Signal()
+        m.d.sync += last.eq(sequencer.sweeps + 2 == settings["SWEEP_LIMIT"])
+        next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
+        m.d.comb += [
+            sequencer.plain.eq(plain),
+            next_plain.eq(sequencer.prologue | (sequencer.below & ~plain) | last),
+            next_left.eq(Mux(held, left - 1, wanted)),
+            next_held.eq(~next_plain & (next_left != 0)),
+            shift.states.eq(settings["STATES"]),
+        ]
+        with m.FSM():
+            with m.State("IDLE"), m.If(sequencer.begin):
+                m.next = "PASS"
+            with m.State("PASS"), m.If(ended):
+                m.d.sync += [held.eq(next_held), left.eq(next_left)]
+                # It counts for the sweep that ends, until the sequencer has decided.
+                kind_after = next_plain | ~(next_held | shifts)
+                m.d.sync += self._plain_after.eq(kind_after)
+                with m.If(next_plain | ~shifts):
+                    m.d.comb += shift.clear.eq(1)
+                    m.next = "END"
+                with m.Else():
+                    m.d.comb += shift.start.eq(1)
+                    m.next = "SHIFT"
+            with m.State("SHIFT"), m.If(~shift.busy):
+                m.next = "END"
+            with m.State("END"):
+                m.d.comb += sequencer.pass_done.eq(1)
+                m.next = "IDLE"
+        with m.If(sequencer.begin):
+            m.d.sync += plain.eq(self._plain_after)
+
+    def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
+        """The changes at the reference point come from one lane."""
+        width = len(shift.sample) + len(shift.sample_state) + 1
+        words = [
+            Cat(lane.sample_valid, lane.sample_state, lane.sample) & lane.sample_valid.replicate(width)
+            for lane in lanes
+        ]
+        for _ in range(2):
+            groups = [words[k : k + _FAN] for k in range(0, len(words), _FAN)]
+            words = [p.register(functools.reduce(operator.or_, group), 0).value for group in groups]
+        m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(words[0])
+
+    def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
+        """What every lane must know of the problem. It stands long before a run begins."""
+        build, settings = self._build, self._settings
+        grid, states = settings["GRID"][: build.index_bits + 1], settings["STATES"][:5]
+        # A lane has 2**shift rows.
+        shift = Signal(range(build.local_bits + 1))
+        least = ROW_WORDS * build.lanes
+        m.d.sync += shift.eq(sum((grid > least << k for k in range(build.local_bits)), start=Value.cast(0)))
+        point_shift = Signal(range(build.point_bits + 1))
+        part_shift = Signal(range(build.point_bits + 1))
+        part_bits = LaneParameters(build).walk.part_bits
+        whole, rest = Signal(build.lane_bits + 1), Signal(build.point_bits + 1)
+        full = Signal(build.point_bits + 1)
+        m.d.sync += [
+            point_shift.eq(shift + ROW_SHIFT),
+            part_shift.eq(Mux(point_shift > part_bits, point_shift - part_bits, 0)),
+            full.eq(1 << point_shift),
+            whole.eq(grid >> point_shift),
+            rest.eq(grid & (full - 1)),
+        ]
+        full_count, rest_count = Signal(build.position_bits + 1), Signal(build.position_bits + 1)
+        m.d.sync += [full_count.eq(full * states), rest_count.eq(rest * states)]
+        # The reference point of the shifts is the middle one.
+        middle, reference = Signal(build.point_bits), Signal(build.position_bits)
+        of_middle = Signal(build.lane_bits + 1)
+        half = grid >> 1
+        m.d.sync += [middle.eq(half & (full - 1)), of_middle.eq(half >> point_shift), reference.eq(middle * states)]
+        last_index = Signal(build.index_bits)
+        m.d.sync += last_index.eq(grid - 1)
+        m.d.comb += buses.shift.eq(shift)
+        form = settings["UTILITY_FORM"]
+        constants = {
+            "a": settings["UTILITY_A"],
+            "b": settings["UTILITY_B"],
+            "negative": form[0],
+            "log": form[1],
+            "shift": form[8:],
+        }
+        for number, lane in enumerate(lanes):
+            # Two multiplications for all lanes: a lane is full, has the rest, or nothing.
+            is_full, has_rest = number < whole, number == whole
+            m.d.sync += [
+                lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
+                lane.count.eq(Mux(is_full, full_count, Mux(has_rest, rest_count, 0))),
+                lane.refers.eq(of_middle == number),
+            ]
+            m.d.comb += [
+                lane.states.eq(states),
+                lane.last_index.eq(last_index),
+                lane.sample_place.eq(reference),
+                lane.part_shift.eq(part_shift),
+                *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
+            ]
+
+    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
+        """The host's writes go to all lanes, a register for each; words come back through a tree."""
+        build, host = self._build, self._host
+        state_bits = (build.states - 1).bit_length()
+        # Without a reset: a write that was taken is done. The weights of shifts are behind Q.
+        q_hit, of_shift = host.writes(m, Table.Q), host.write_address[2 * state_bits]
+        q_write = p.register(q_hit & (~of_shift).replicate(WORD_BYTES), 0)
+        shift_write = p.register(q_hit & of_shift.replicate(WORD_BYTES), 0)
+        q_address = p.register(host.write_address, 0).value
+        m.d.comb += [
+            shift.q_write.eq(q_write.value),
+            shift.weight_write.eq(shift_write.value),
+            shift.column.eq(q_address[:state_bits]),
+            shift.row.eq(q_address[state_bits : 2 * state_bits]),
+            shift.data.eq(p.register(host.write_data, 0).value),
+        ]
+        own = {
+            Table.X: ("x_write", build.point_bits),
+            Table.W: ("wealth_write", build.position_bits),
+            Table.V: ("value_write", build.position_bits),
+        }
+        for number, lane in enumerate(lanes):
+            for table, (name, bits) in own.items():
+                hit = host.write_address[bits : bits + build.lane_bits] == number
+                strobes = host.writes(m, table) & hit.replicate(WORD_BYTES)
+                m.d.comb += getattr(lane, name).eq(p.register(strobes, 0).value)
+            address = p.register(host.write_address, 0).value
+            m.d.comb += [
+                lane.weight_write.eq(q_write.value),
+                lane.weight_column.eq(address[:state_bits]),
+                lane.weight_row.eq(address[state_bits : 2 * state_bits]),
+                lane.write_address.eq(address),
+                lane.read_address.eq(p.register(host.read_address, 0).value),
+                lane.data.eq(p.register(host.write_data, 0).value),
+            ]
+        # A word is that of the table and the lane that were asked for with its address.
+        asked = p.delay(p.input(host.read_table), 1 + READ_LATENCY)
+        for lane in lanes:
+            m.d.comb += [lane.read_wealth.eq(asked.value == Table.W), lane.read_policy.eq(asked.value == Table.POLICY)]
+        number_read = p.input(host.read_address[build.position_bits :][: build.lane_bits])
+        words, time = [lane.word for lane in lanes], asked.time + 1
+        for low in range(0, build.lane_bits, 2):
+            digit = p.delay(number_read, time).value[low : low + 2]
+            words = [
+                p.register(Cat(*words[k : k + 4]).word_select(digit, WIDTH), 0).value for k in range(0, len(words), 4)
+            ]
+            time += 1
+        m.d.comb += host.read_data.eq(words[0])
