@@ -197,7 +197,7 @@ class SweepDatapath(wiring.Component):
         next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
         m.d.comb += [
             sequencer.plain.eq(plain),
-            next_plain.eq(sequencer.prologue | (sequencer.below & ~plain) | last),
+            next_plain.eq(sequencer.prologue | sequencer.below | last),
             next_left.eq(Mux(held, left - 1, wanted)),
             next_held.eq(~next_plain & (next_left != 0)),
             shift.states.eq(settings["STATES"]),

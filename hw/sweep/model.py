@@ -23,12 +23,14 @@ from hw.model import (
     _objective,
     _status,
 )
-from hw.numbers import MINIMUM
+from hw.norm import NormParameters
+from hw.numbers import MAXIMUM, MINIMUM
 from hw.parameters import MachineParameters
-from hw.registers import Mode, Status
+from hw.registers import HELD, Mode, Status
 from hw.sequencer import SequencerParameters
 from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from hw.sweep.shift import ShiftParameters
 from hw.sweep.walk import WalkParameters
 from hw.utility import UtilityConstants
 
@@ -57,6 +59,34 @@ def _check(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-
             if stays:
                 value[i, s], saturated = _clamped(best)
                 flag |= _SATURATED if saturated else 0
+        flags[i] = flag
+
+
+@njit(cache=True, parallel=True)
+def _hold(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-def]
+    """The first pass of a sweep that keeps all choices."""
+    for i in prange(choices.shape[0]):
+        flag = 0
+        for s in range(choices.shape[1]):
+            walked[i, s] = False
+            value[i, s], saturated = _clamped(_objective(kept[i, s, 1], ev[choices[i, s], s]))
+            flag |= _SATURATED if saturated else 0
+        flags[i] = flag
+
+
+@njit(cache=True, parallel=True)
+def _add(values, shift, flags):  # type: ignore[no-untyped-def]
+    """Add the shift of each state to its values, which stay in range."""
+    for i in prange(values.shape[0]):
+        flag = 0
+        for s in range(values.shape[1]):
+            v, c = values[i, s], shift[s]
+            if c > 0 and v > MAXIMUM - c:
+                values[i, s], flag = MAXIMUM, _SATURATED
+            elif c < 0 and v < MINIMUM - c:
+                values[i, s], flag = MINIMUM, _SATURATED
+            else:
+                values[i, s] = v + c
         flags[i] = flag
 
 
@@ -211,6 +241,8 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     Attributes
     ----------
+    shift_weights
+        uint64, ``(states * states,)``: those of :class:`hw.sweep.shift.ShiftParameters`, as ``q``.
     kept
         int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
         one is not on the grid or has no utility.
@@ -226,6 +258,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.walk = WalkParameters(build, contexts)
         self._logged = logged
         self._capacity = _FIRST_CAPACITY
+        self.shift_weights = np.zeros(build.states * build.states, np.uint64)
         super().__init__(MachineParameters(build.grid, build.states, multiplier=build.multiplier))
 
     def reset(self) -> None:
@@ -263,12 +296,70 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._wealth = self.w[:work].reshape(grid, states)
         self._weights = np.ascontiguousarray(self.q.reshape(self.parameters.states, -1)[:states, :states])
         self._dealt = Dealt(self.walk, grid, states)
+        weights = self.shift_weights.reshape(self.parameters.states, -1)[:states, :states]
+        self._shift_weights = np.ascontiguousarray(weights)
+        self._shifts = Mode.SHIFT in mode
+        self._held_wanted = int(mode) >> HELD.start & 255
+        self._plain, self._held, self._left = True, False, 0
+        self._before = self._after = np.zeros(states, np.int64)
         self._found = np.zeros((grid, states), np.int64)
         self.kept = np.full((grid, states, 3), INFEASIBLE, np.int64)
         self._clocks = SequencerParameters(self.parameters).check + pass_clocks(self._dealt) if self._logged else 0
         self.status = Status.BUSY
         if self._expect(self.v[:work].reshape(grid, states)):
             self.status = Status.DONE | Status.SATURATED
+
+    def _step(self) -> bool:
+        if Status.BUSY not in self.status:
+            return True
+        if self.sweeps == 0 and self._stopping:
+            self.status = Status.DONE | Status.STOPPED
+            return True
+        work = self._grid * self._states
+        before = self.v[:work].reshape(self._grid, self._states).copy()
+        value = np.empty_like(before)
+        raised = self._sweep(value)
+        for table, shift in ((value, self._after), (before, self._before)):
+            if shift.any():
+                flags = np.zeros(self._grid, np.uint8)
+                _add(table, shift, flags)
+                raised |= _status(flags)
+        self.norm = NormParameters().model(value, before)
+        self.v[:work] = value.reshape(-1)
+        self.policy[:work] = self._found.reshape(-1)
+        self.sweeps += 1
+        if self._expect(value):
+            raised |= Status.SATURATED
+        below = self.norm < self._epsilon
+        if raised:
+            self.status = Status.DONE | raised
+        elif below and self._plain and not self._horizon:
+            self.status = Status.DONE | Status.CONVERGED
+        elif self.sweeps == self._limit:
+            self.status = Status.DONE | Status.LIMIT
+        elif self._stopping:
+            self.status = Status.DONE | Status.STOPPED
+        self._prepare(below, value, before)
+        return Status.DONE in self.status
+
+    def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
+        """The kind of the next sweep, its shifts, and the clocks of the one that has ended."""
+        plain = below or self.sweeps + 1 == self._limit
+        self._left = self._left - 1 if self._held else self._held_wanted
+        self._held = not plain and self._left > 0
+        shifts = self._shifts and not plain
+        self._plain = plain or not (self._held or shifts)
+        self._before = self._after = np.zeros(self._states, np.int64)
+        of_shift = ShiftParameters(self.build)
+        if shifts:
+            middle = self._grid // 2
+            self._before, self._after = of_shift.model(
+                value[middle] - before[middle], self._shift_weights, self._weights
+            )
+        if self._logged:
+            assert self.log is not None
+            self.sweep_clocks.append(pass_clocks(self._dealt, self.log, shifts))
+            self._clocks += self.sweep_clocks[-1]
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
         last, self._found = self._found, self._found.copy()
@@ -277,7 +368,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         raised = Status(0)
         if self.sweeps > 0:
             flags = np.zeros(self._grid, np.uint8)
-            _check(last, self.kept, self._ev, value, walked, flags)
+            pass_over = _hold if self._held else _check
+            pass_over(last, self.kept, self._ev, value, walked, flags)
             raised = _status(flags)
         room = self._capacity if self._logged else 0
         while True:
@@ -290,8 +382,6 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.evaluations.append(done.evaluations)
         if self._logged:
             self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes)
-            self.sweep_clocks.append(pass_clocks(self._dealt, self.log))
-            self._clocks += self.sweep_clocks[-1]
         return raised | done.status
 
 

@@ -51,7 +51,7 @@ class ShiftParameters:
     def clocks(self, states: int) -> int:
         """Clocks in which it is busy."""
         unit = self.expectation
-        return 2 * (unit.latency + 1) + 2 * (states - 1) * unit.interval + 3
+        return 2 * unit.latency + 4 * (states - 1) * unit.interval + 6
 
     def model(
         self, change: NDArray[np.int64], weights: NDArray[np.uint64], q: NDArray[np.uint64]
@@ -66,7 +66,7 @@ class ShiftParameters:
             uint64, ``(N_z, N_z)``: ``M / 2**SCALE`` and ``beta Q``, 64 fraction bits.
         """
         c, _ = self.expectation.model(change[None, :], weights)
-        if (c != c << SCALE >> SCALE).any():
+        if (np.abs(c) >> (WIDTH - 1 - SCALE)).any():
             c = np.zeros_like(c)
         e, _ = self.expectation.model(c << SCALE, q)
         return (c << SCALE)[0], e[0]
