@@ -54,8 +54,3 @@ def test_a_problem_as_large_as_the_build_lies_in_table_order() -> None:
 def test_tables_of_the_assembly_line_lie_in_table_order() -> None:
     layout = Layout(MachineParameters(64, 4), 13, 3)
     assert [layout.blocks(table) for table in TABLES] == [(Words(0, 0, n),) for n in (64, 39, 39, 39)]
-
-
-@pytest.mark.parametrize("build", [MachineParameters(64, 4), sweep(64, 4, 4)])
-def test_transition_is_never_parted(build: MachineParameters) -> None:
-    assert Layout(build, 13, 3).blocks(Table.Q) == (Words(0, 0, 16),)
