@@ -323,7 +323,7 @@ class Driver:
                 self._moved.append(name)
 
     def _write_table(self, table: Table, words: NDArray[np.int64], layout: Layout) -> None:
-        blocks = layout.blocks(table)
+        blocks = (Words(0, 0, words.size),) if table is Table.Q else layout.blocks(table)
         held = self._tables.get(table)
         if held is not None and held[1] == blocks and np.array_equal(held[0], words):
             return

@@ -53,10 +53,8 @@ class Layout:
         return points
 
     def blocks(self, table: Table) -> tuple[Words, ...]:
-        """Where the words of ``table`` lie: as few blocks as there can be, in table order."""
+        """Where the words of ``table``, which is not ``Q``, lie: as few blocks as there can be, in table order."""
         build = self.build
-        if table is Table.Q:
-            return (Words(0, 0, build.states * build.states),)
         if table is Table.X and build.engine is Engine.ASSEMBLY_LINE:
             return (Words(0, 0, build.grid),)
         words, block = (1, build.grid) if table is Table.X else (self.states, build.grid * build.states)

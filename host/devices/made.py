@@ -35,7 +35,9 @@ def check_options(**options: object) -> None:
         lanes = whole("lanes", options["lanes"], wanted, lambda v: 1 <= v <= LANES_LIMIT and not v & (v - 1))
         for name in ("fold", "evaluators"):
             if name in options:
-                raise ProblemError(f"option {name!r} is for an assembly line, and lanes = {lanes} asks for no such")
+                raise ProblemError(
+                    f"option {name!r} is for an assembly line, and lanes = {lanes} asks for a sweep engine"
+                )
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:

@@ -59,7 +59,7 @@ class ModelDevice:
         }
         self._in_lanes = self._build.engine is Engine.SWEEP
         if self._in_lanes:
-            self._tables = {table: words.copy() for table, words in self._tables.items()}
+            self._tables = {t: np.zeros(self._windows.words(t), words.dtype) for t, words in self._tables.items()}
         self._layout: Layout | None = None
         self._refused = Refused(0)
         self._closed = False
@@ -137,12 +137,15 @@ class ModelDevice:
 
     def _fill(self) -> None:
         """Bring the problem in the windows into table order."""
+        from hw.sweep.model import SweepSoftwareMachine
+
         machine, build = self._machine, self._build
         grid, states = self._settings["GRID"], self._settings["STATES"]
         if not self._in_lanes or not (2 <= grid <= build.grid and 1 <= states <= build.states):
             return
         self._layout = Layout(build, grid, states)
-        machine.q[:] = self._tables[Table.Q]
+        assert isinstance(machine, SweepSoftwareMachine)
+        machine.q[:], machine.shift_weights[:] = self._tables[Table.Q].reshape(2, -1)
         for table, words in ((Table.X, machine.x), (Table.W, machine.w), (Table.V, machine.v)):
             for part in self._layout.blocks(table):
                 words[part.table : part.table + part.count] = part.of(self._tables[table])
@@ -207,7 +210,7 @@ def open_model(
         from hw.sweep.model import SweepSoftwareMachine
         from hw.sweep.parameters import SweepParameters
 
-        return ModelDevice(SweepSoftwareMachine(SweepParameters.of(build)), build)
+        return ModelDevice(SweepSoftwareMachine(SweepParameters.of(build), logged=True), build)
     from hw.model import SoftwareMachine
 
     return ModelDevice(SoftwareMachine(build))

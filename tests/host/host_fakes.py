@@ -34,7 +34,7 @@ class BruteDevice:
         version: int = VERSION,
         identity: int = IDENTITY,
     ) -> None:
-        self.size = grid, states, results or grid * states
+        self.size = grid, states, max(results, grid * states)
         words = self.size[2]
         self.tables = {
             Table.X: np.full(grid, -7, dtype=np.int64),

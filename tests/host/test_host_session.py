@@ -172,7 +172,9 @@ def test_devices_and_options_that_are_not_there() -> None:
             bl.open(name)  # type: ignore[arg-type]
     with pytest.raises(bl.ProblemError, match="^device must be one of .*, not 'cpu', which is no machine$"):
         bl.open("cpu")
-    with pytest.raises(bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators$"):
+    with pytest.raises(
+        bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes$"
+    ):
         bl.open("model", slot=1)
     with pytest.raises(bl.ProblemError, match="^option 'slot' is for a device that is opened, not for an open one$"):
         bl.Session(BruteDevice(), slot=1)
