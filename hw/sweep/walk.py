@@ -151,6 +151,9 @@ class Walk(wiring.Component):
         ``start`` begins a walk over ``points`` points (at least 1) of ``last_state + 1`` exogenous states;
         ``last_index`` is the last candidate, and ``2**part_shift`` points are a part. All but ``start`` must stand from
         the first mark to the end.
+    cold, first_point
+        Where ``cold``, which must stand too, no choices are kept: a point stands for that of each of its states, point
+        0 of the lane being ``first_point``.
     busy
         From ``start`` to the end of the walk.
     item_address, wealth_data, choice_data, old_data
@@ -178,6 +181,8 @@ class Walk(wiring.Component):
                 "last_state": In(build.state_bits),
                 "last_index": In(build.index_bits),
                 "part_shift": In(range(build.point_bits + 1)),
+                "cold": In(1),
+                "first_point": In(build.index_bits),
                 "busy": Out(1),
                 "item_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),
@@ -328,12 +333,14 @@ class Walk(wiring.Component):
         product = p.total(p.products(at_point, p.input(self.last_state + 1, looked + 1)), build.position_bits)
         position = p.compute(lambda a, b: (a + b)[: build.position_bits], product, p.delay(p.input(s), product.time))
         m.d.comb += self.item_address.eq(position.value)
+        own = p.register((self.first_point + at_point.value)[: build.index_bits], at_point.time)
         loaded = position.time + READ_LATENCY
         item = Signal(_ITEM)
+        own = p.delay(own, loaded - own.time)
         m.d.comb += [
             item.wealth.eq(self.wealth_data),
             item.old.eq(self.old_data),
-            item.choice.eq(self.choice_data),
+            item.choice.eq(Mux(self.cold, own.value, self.choice_data)),
             item.position.eq(p.delay(position, READ_LATENCY).value),
         ]
 
