@@ -228,6 +228,8 @@ class Walk(wiring.Component):
         part = context[state_bits:] if parameters.part_bits else Const(0, 1)
         m.d.comb += [fresh.eq(0), fresh.point.eq(part << self.part_shift)]
         m.d.comb += now.eq(Mux(beginning, fresh.as_value(), came.as_value()))
+        with m.If(~self.busy):
+            m.d.comb += now.active.eq(0)
         end = Signal(18)
         m.d.comb += end.eq((part + 1) << self.part_shift)
 

@@ -24,7 +24,7 @@ from host.models import rbc
 from hw.model import INFEASIBLE
 from hw.numbers import MAXIMUM, MINIMUM, WIDTH
 from hw.parameters import ROW_WORDS, MachineParameters
-from hw.registers import Engine, Status
+from hw.registers import Command, Engine, Status
 from hw.sweep.clocks import Dealt, SweepLog, lane_clocks
 from hw.sweep.model import SweepSoftwareMachine, walk_all
 from hw.sweep.parameters import SweepParameters
@@ -236,3 +236,16 @@ def test_every_walk_and_the_clock_of_every_result(
             assert not infeasible or value[at] == MINIMUM
             seen.add((bool(infeasible), bool(outside)))
     assert seen == {(False, False), (True, False)} | ({(False, True)} if eta <= 1 else set())
+
+
+def test_a_reset_in_the_middle_of_a_walk_leaves_nothing_behind(eight: RtlDevice) -> None:
+    image = fixed_point(rbc(grid=256), 1e-10)
+    for clocks in (3_500, 4_300):
+        run(eight, image, 1)
+        eight.write_register("SWEEP_LIMIT", 5)
+        begin = eight.clocks_simulated
+        eight.write_register("COMMAND", Command.RUN)
+        while eight.clocks_simulated < begin + clocks:
+            assert eight.read_register("STATUS") == Status.BUSY
+        eight.write_register("COMMAND", Command.RESET)
+        assert_agree(eight, EIGHT, image, [2])
