@@ -23,7 +23,7 @@ pytestmark = pytest.mark.gateware
 
 BUILDS = {
     lanes: MachineParameters(grid=grid, states=states, engine=Engine.SWEEP, lanes=lanes)
-    for lanes, grid, states in ((1, 32, 1), (4, 64, 4), (8, 256, 2))
+    for lanes, grid, states in ((1, 32, 1), (4, 64, 4))
 }
 
 
@@ -87,17 +87,14 @@ class Pair:
         seen = {name: device.read_register(name) for name in ("SWEEPS", "STATES_DONE", "NORM", "CLOCKS")}
         assert Status(device.read_register("STATUS")) == software.status
         assert (seen["SWEEPS"], seen["STATES_DONE"]) == (software.sweeps, software.states_done)
-        found = (
-            ()
-            if Status.BAD_CONFIGURATION in software.status
-            else ((Table.V, software.v), (Table.POLICY, software.policy))
-        )
-        for table, wanted in found:
+        assert seen["CLOCKS"] == software.clocks
+        if Status.BAD_CONFIGURATION in software.status:
+            return software
+        for table, wanted in ((Table.V, software.v), (Table.POLICY, software.policy)):
             for block in layout.blocks(table):
                 read = device.read_block(table, block.window, block.count)
                 assert np.array_equal(read, wanted[block.table : block.table + block.count]), table.name
         assert seen["NORM"] == software.norm
-        assert seen["CLOCKS"] == software.clocks
         return software
 
     def drawn(self, rng: np.random.Generator) -> Image:
