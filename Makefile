@@ -32,8 +32,8 @@ sim-full: $(READY) ## Run the long tests, then the gateware of the full-size mac
 	$(PYTEST) -m slow
 	$(RUN) -m sim.full_size
 
-test: $(READY) ## Run every test but the long ones
-	$(PYTEST) -m "not slow"
+test: $(READY) ## Run every test but the long ones, and list the slowest
+	$(PYTEST) --durations 25 -m "not slow"
 
 bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
 	@mkdir -p build/bench

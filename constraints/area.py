@@ -304,13 +304,6 @@ def _shared(multiplier: Multiplier) -> dict[str, str]:
     return verilog.shared_modules(multiplier)
 
 
-@functools.cache
-def _generated(build: MachineParameters, serial: bool) -> dict[str, str]:
-    if serial:
-        return verilog.generate_serial(serial_machine.SerialParameters(build))
-    return verilog.generate(build)
-
-
 def _sources(unit: wiring.Component, multiplier: Multiplier) -> dict[str, str]:
     """The Verilog of a unit and of the modules that it instances."""
     text = verilog.convert(unit, TOP)
@@ -391,7 +384,10 @@ class Job:
         """The Verilog."""
         use_yosys()
         if self.board:
-            return _generated(self.board.machine, self.board.flow is Flow.ECP5)
+            build = self.board.machine
+            if self.board.flow is Flow.ECP5:
+                return verilog.generate_serial(serial_machine.SerialParameters(build))
+            return verilog.generate(build)
         multiplier = FAMILIES[self.family].multiplier
         return _sources(UNITS[self.name](multiplier), multiplier)
 

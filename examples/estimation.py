@@ -241,10 +241,8 @@ def main(words: list[str] | None = None) -> int:
         if given.workers or given.scheduler:
             from distributed import Client, LocalCluster
 
-            # A core for each, and none for its libraries' threads.
-            one = {"NUMBA_NUM_THREADS": "1"}
             cluster = given.scheduler or stack.enter_context(
-                LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None, env=one)
+                LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None)
             )
             where["executor"] = stack.enter_context(Client(cluster))
         elif given.device == "model":

@@ -25,14 +25,14 @@ from host.devices import REFERENCES, Device
 from host.files import check_target, replacing
 from host.grids import GRID_SIZE_LIMIT, grid_polynomial
 from host.inequality import gini, lorenz
-from host.markov import CHAIN_LIMIT, tauchen
+from host.markov import tauchen
 from host.model import Model
+from host.parameters import chain_size, parameter
 from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.result import Outcome, Result, about, restored, tables
 from host.session import Session, no_option
 from host.simulation import chain_distribution
-from hw.utility import ETA_LIMIT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -747,14 +747,14 @@ def aiyagari(
     """
     model = Aiyagari(
         grid=whole("grid", grid, f"a whole number from 2 to {GRID_SIZE_LIMIT}", lambda v: 2 <= v <= GRID_SIZE_LIMIT),
-        states=whole("states", states, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT),
-        beta=real("beta", beta, "a number above 0 and below 1", lambda v: 0 < v < 1),
-        eta=real("eta", eta, f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT),
-        alpha=real("alpha", alpha, "a number above 0 and below 1", lambda v: 0 < v < 1),
+        states=chain_size("states", states),
+        beta=parameter("beta", beta),
+        eta=parameter("eta", eta),
+        alpha=parameter("alpha", alpha),
         delta=real("delta", delta, "a number above 0 and at most 1", lambda v: 0 < v <= 1),
-        rho=real("rho", rho, "a number above -1 and below 1", lambda v: -1 < v < 1),
-        sigma=real("sigma", sigma, "a number above 0", lambda v: 0 < v < math.inf),
-        width=real("width", width, "a number above 0", lambda v: 0 < v < math.inf),
+        rho=parameter("rho", rho),
+        sigma=parameter("sigma", sigma),
+        width=parameter("width", width),
         high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
         power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
     )

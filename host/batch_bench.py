@@ -77,9 +77,8 @@ def workers_of(count: int, dask: bool) -> Iterator[Any]:
         return
     from distributed import Client, LocalCluster
 
-    one = {"NUMBA_NUM_THREADS": "1"}
     with (
-        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None, env=one) as cluster,
+        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         yield client

@@ -96,14 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     output.add_argument(
         "--out", type=Path, metavar="FILE.npz", help=f"write value, policy and tables to this file ({', '.join(FILES)})"
     )
-    output.add_argument(
-        "--plot",
-        type=Path,
-        nargs="?",
-        const=Path("policy.png"),
-        metavar="FILE.png",
-        help=f"draw value and policy to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
-    )
+    equilibrium_cli.plot_option(output, "draw value and policy")
     output.add_argument("--kind", metavar="NAME", help="what --plot draws, as for `beltline plot`")
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
     drawing = commands.add_parser(

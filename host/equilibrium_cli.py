@@ -20,6 +20,18 @@ from host.plot import SUFFIXES, check_plot
 NAME = "krusell-smith"
 
 
+def plot_option(group: Any, draws: str) -> None:
+    """Add ``--plot``, which without a file's name is in ``policy.png``; ``draws`` begins the sentence of its help."""
+    group.add_argument(
+        "--plot",
+        type=Path,
+        nargs="?",
+        const=Path("policy.png"),
+        metavar="FILE.png",
+        help=f"{draws} to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
+    )
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``beltline solve krusell-smith``."""
 
@@ -78,14 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     output = parser.add_argument_group("output")
     output.add_argument("--out", type=Path, metavar="FILE.npz", help="write everything to this file (.npz)")
-    output.add_argument(
-        "--plot",
-        type=Path,
-        nargs="?",
-        const=Path("policy.png"),
-        metavar="FILE.png",
-        help=f"draw to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
-    )
+    plot_option(output, "draw")
     output.add_argument(
         "--kind", default="policy", metavar="NAME", help=f"of plot: {', '.join(KINDS)} (default %(default)s)"
     )

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from host.checks import ProblemError, real, shown, whole
 from host.grids import grid_uniform
-from host.markov import CHAIN_LIMIT, tauchen
+from host.markov import tauchen
+from host.parameters import chain_size, parameter
 from host.problem import HORIZON_LIMIT, Problem
 from host.result import Result
 from host.simulation import chain_distribution, heading, usable, variables
-from hw.utility import ETA_LIMIT
 
 Array = NDArray[np.float64]
 
@@ -78,10 +78,10 @@ def life_cycle(
     Fernandez-Villaverde and Zarruk Valencia (2018), "A practical guide to parallelization in economics", NBER working
     paper 24561. Oswald, "GPU computing with Julia" (a tutorial), whose numbers are the defaults.
     """
-    states = whole("states", states, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
+    states = chain_size("states", states)
     ages = whole("ages", ages, f"a whole number from 1 to {HORIZON_LIMIT}", lambda v: 1 <= v <= HORIZON_LIMIT)
-    beta = real("beta", beta, "a number above 0 and below 1", lambda v: 0 < v < 1)
-    eta = real("eta", eta, f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT)
+    beta = parameter("beta", beta)
+    eta = parameter("eta", eta)
     interest = real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf)
     wage = real("wage", wage, "a number above 0", lambda v: 0 < v < math.inf)
     assets = grid_uniform(low, high, grid)

@@ -7,10 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from host.checks import real, whole
-
-CHAIN_LIMIT = 1024
-"""Largest chain that is built, so that a mistyped size is refused and not allocated."""
+from host.checks import real
+from host.parameters import chain_size, parameter
 
 
 def tauchen(
@@ -49,11 +47,11 @@ def tauchen(
     Tauchen (1986), "Finite state Markov-chain approximations to univariate and vector autoregressions",
     Economics Letters 20, 177-181.
     """
-    n = whole("n", n, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
-    rho = real("rho", rho, "a number above -1 and below 1", lambda v: -1 < v < 1)
-    sigma = real("sigma", sigma, "a number above 0", lambda v: 0 < v < math.inf)
+    n = chain_size("n", n)
+    rho = parameter("rho", rho)
+    sigma = parameter("sigma", sigma)
     mean = real("mean", mean, "a finite number", math.isfinite)
-    width = real("width", width, "a number above 0", lambda v: 0 < v < math.inf)
+    width = parameter("width", width)
     if n == 1:
         return np.array([mean]), np.ones((1, 1))
     half = width * sigma / math.sqrt((1 - rho) * (1 + rho))
@@ -107,9 +105,9 @@ def rouwenhorst(n: int, rho: float, sigma: float, mean: float = 0.0) -> tuple[ND
     Business Cycle Research, 294-330. Kopecky and Suen (2010), "Finite state Markov-chain approximations to highly
     persistent processes", Review of Economic Dynamics 13(3), 701-714.
     """
-    n = whole("n", n, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
-    rho = real("rho", rho, "a number above -1 and below 1", lambda v: -1 < v < 1)
-    sigma = real("sigma", sigma, "a number above 0", lambda v: 0 < v < math.inf)
+    n = chain_size("n", n)
+    rho = parameter("rho", rho)
+    sigma = parameter("sigma", sigma)
     mean = real("mean", mean, "a finite number", math.isfinite)
     stay = (1 + rho) / 2
     transition = np.ones((1, 1))

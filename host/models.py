@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from host.checks import ProblemError, real, whole
-from host.markov import CHAIN_LIMIT, tauchen
+from host.markov import tauchen
+from host.parameters import chain_size, parameter
 from host.problem import Problem
 from host.utility import utility
-from hw.utility import ETA_LIMIT
 
 RBC_GRID_LIMIT = 2**20
 """Largest grid that is built, so that a mistyped size is refused and not allocated."""
@@ -67,14 +65,14 @@ def rbc(
     to value function iteration", University of Colorado Boulder working paper 19-01.
     """
     grid = whole("grid", grid, f"a whole number from 2 to {RBC_GRID_LIMIT}", lambda v: 2 <= v <= RBC_GRID_LIMIT)
-    states = whole("states", states, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
-    beta = real("beta", beta, "a number above 0 and below 1", lambda v: 0 < v < 1)
-    eta = real("eta", eta, f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT)
-    alpha = real("alpha", alpha, "a number above 0 and below 1", lambda v: 0 < v < 1)
+    states = chain_size("states", states)
+    beta = parameter("beta", beta)
+    eta = parameter("eta", eta)
+    alpha = parameter("alpha", alpha)
     delta = real("delta", delta, "a number from 0 to 1", lambda v: 0 <= v <= 1)
-    rho = real("rho", rho, "a number above -1 and below 1", lambda v: -1 < v < 1)
-    sigma = real("sigma", sigma, "a number above 0", lambda v: 0 < v < math.inf)
-    width = real("width", width, "a number above 0", lambda v: 0 < v < math.inf)
+    rho = parameter("rho", rho)
+    sigma = parameter("sigma", sigma)
+    width = parameter("width", width)
     log_z, transition = tauchen(states, rho, sigma, width=width)
     with np.errstate(all="ignore"):
         z = np.exp(log_z)

@@ -132,8 +132,9 @@ def solve_many(
         Processes of this computer to solve in, one thread each (:class:`~host.workers.Workers`).
     executor
         To solve in instead: a :class:`~host.workers.Workers`, any other executor of ``concurrent.futures``, or a
-        ``Client`` of Dask's ``distributed``. Each of its processes opens a device of its own and keeps it. It is left
-        running. Retries, and what becomes of the tasks of workers that are lost, are its business.
+        ``Client`` of Dask's ``distributed``. Each of its processes opens a device of its own and keeps it, and solves a
+        problem on one thread, or on as many as ``NUMBA_NUM_THREADS`` says there. It is left running. Retries, and what
+        becomes of the tasks of workers that are lost, are its business.
     chunk
         Problems that a worker is sent at a time, 1 by default: more is quicker where problems are small, and a lost
         worker loses more. With device ``"gpu"`` the problems of a launch, 256 by default.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import itertools
+import os
 import threading
 import time
 from collections import OrderedDict
@@ -22,6 +23,7 @@ import numpy as np
 from numba import get_num_threads, set_num_threads
 from numpy.typing import NDArray
 
+from gpu_ref.threads import threads
 from host.checks import ProblemError
 from host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError, DeviceTimeoutError
 from host.formats import RANGE, Image
@@ -206,8 +208,8 @@ class Station:
         if len(problems) == 1 or settings.device in REFERENCES:
             return [self.solve(settings, problem) for problem in problems]
         turns = Turns()
-        with pair() as threads:
-            waiting = [threads.submit(self.solve, settings, problem, turns.next()) for problem in problems]
+        with pair() as both:
+            waiting = [both.submit(self.solve, settings, problem, turns.next()) for problem in problems]
             return [one.result() for one in waiting]
 
     @contextlib.contextmanager
@@ -415,11 +417,22 @@ def station(settings: Settings) -> Station:
 
 
 def work(settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
-    """Solve ``problems`` at this process's station: what a worker is sent.
+    """Solve ``problems`` at this process's station, on :func:`threads_said` threads: what a worker is sent.
 
     Raises
     ------
     DeviceError
         The device cannot be opened.
     """
-    return station(settings).solve_all(settings, problems)
+    with threads(threads_said()):
+        return station(settings).solve_all(settings, problems)
+
+
+def threads_said() -> int:
+    """Numba's threads of a worker: as ``NUMBA_NUM_THREADS`` says, else one, for each core is to have a worker.
+
+    Numba itself does not ask again once it is imported: too early where a worker is told only when it runs, as by
+    ``LocalCluster(env=...)``, because a process that is spawned imports the user's script first.
+    """
+    said = os.environ.get("NUMBA_NUM_THREADS", "")
+    return max(1, int(said)) if said.isdecimal() else 1

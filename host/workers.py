@@ -19,6 +19,8 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
+from numba import set_num_threads
+
 from host.checks import whole
 from host.devices.base import DeviceError
 
@@ -31,8 +33,8 @@ HELD = 2
 TRIES = 3
 """Processes that may die of a call before it is given up."""
 
-PINNED = ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What tells libraries how many threads to start: one, where each core has a process of its own."""
+PINNED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""What tells libraries of linear algebra how many threads to start: one, where each core has a process of its own."""
 
 
 class WorkerLostError(DeviceError):
@@ -185,9 +187,11 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
 def _begin() -> None:
     """Leave Ctrl-C to who started this process, because a terminal sends it to all, and do not outlive it.
 
-    Threads are few before Numba is imported. (Set in the parent, a thread of its own might launch them meanwhile.)
+    One thread, in this process's environment and not in the parent's, where others may be starting theirs. Numba has
+    been imported if the user's script does so, takes a later ``NUMBA_NUM_THREADS`` for an error, and is told itself.
     """
     os.environ.update(dict.fromkeys(PINNED, "1"))
+    set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_die_with, args=(multiprocessing.parent_process(),), daemon=True).start()
 

@@ -81,7 +81,8 @@ def address_bits(depth: int) -> int:
 class Ram(Elaboratable):
     """``depth`` words of ``width`` bits, one write port and one read port of ``READ_LATENCY`` clocks.
 
-    ``lanes`` equal parts of a word, low bits first, can be written apart: 8 of a 64-bit word are its bytes.
+    ``lanes`` equal parts of a word, low bits first, can be written apart: 8 of a 64-bit word are its bytes. ``made_of``
+    is a kind of RAM where :func:`style` would find another.
 
     Attributes
     ----------
@@ -91,10 +92,11 @@ class Ram(Elaboratable):
         Read port.
     """
 
-    def __init__(self, width: int, depth: int, lanes: int = 1) -> None:
+    def __init__(self, width: int, depth: int, lanes: int = 1, made_of: str = "") -> None:
         self.width = width
         self.depth = depth
         self.lanes = lanes
+        self.style = made_of or style(width, depth)
         bits = address_bits(depth)
         self.write = Signal(lanes)
         self.write_address = Signal(bits)
@@ -109,7 +111,7 @@ class Ram(Elaboratable):
             p_LANES=self.lanes,
             p_DEPTH=self.depth,
             p_ADDRESS_BITS=address_bits(self.depth),
-            p_STYLE=style(self.width, self.depth),
+            p_STYLE=self.style,
             i_clk=ClockSignal(),
             i_write=self.write,
             i_write_address=self.write_address,

@@ -340,7 +340,7 @@ def _group(  # type: ignore[no-untyped-def]
 ):
     """All lanes that have their turns in the clocks ``phase (mod slots)``."""
     lane_shift, part_shift = shifts
-    fetch, check_behind, ring, decided = times
+    fetch, fetch_walk, check_behind, ring, decided = times
     lanes, contexts = counts.shape
     points, states = choices.shape
     width = lane_shift - ROW_SHIFT
@@ -380,7 +380,7 @@ def _group(  # type: ignore[no-untyped-def]
                 if wanted & one == 0:
                     r[k, _GRANTED] = 1
                     if r[k, _PHASE] == _CHECKS or r[k, _SECOND] != 0:
-                        arrivals[k, r[k, _SENT] % _RING] = now + fetch
+                        arrivals[k, r[k, _SENT] % _RING] = now + (fetch if r[k, _PHASE] == _CHECKS else fetch_walk)
                         r[k, _SENT] += 1
                 wanted |= one
         end = now + slots
@@ -535,7 +535,7 @@ def lane_clocks(
         build.lane_bits,
         (dealt.lane_shift, dealt.part_shift),
         build.state_bits,
-        (fetch, GatherParameters(build).latency + of_check.behind, walk.clocks, walk.decided),
+        (fetch, fetch + walk.unload, GatherParameters(build).latency + of_check.behind, walk.clocks, walk.decided),
         build.grid - 1,
     )
     return LaneClocks(checked, ends, found)

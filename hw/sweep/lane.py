@@ -26,7 +26,7 @@ from hw.norm import Norm, NormParameters
 from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline, Term, Timed
-from hw.ram import READ_LATENCY, Ram
+from hw.ram import BLOCK_DEPTH, READ_LATENCY, Ram
 from hw.sweep.check import KEPT_BITS, Check, CheckParameters
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.patch import Patch, PatchParameters
@@ -82,6 +82,7 @@ class LaneParameters:
             "count": In(build.position_bits + 1),
             "states": In(5),
             "last_index": In(build.index_bits),
+            "first_point": In(build.index_bits),
             "part_shift": In(range(build.point_bits + 1)),
             "weight_write": In(WORD_BYTES),
             "weight_row": In(build.state_bits),
@@ -137,8 +138,9 @@ class Lane(wiring.Component):
     ----------
     a, b, negative, log, shift
         The utility's constants.
-    points, count, states, last_index, part_shift
-        Of the problem: the lane's points and states, ``N_z``, the last candidate, :class:`hw.sweep.walk.Walk`'s parts.
+    points, count, states, last_index, first_point, part_shift
+        Of the problem: the lane's points and states, ``N_z``, the last candidate, the lane's first point,
+        :class:`hw.sweep.walk.Walk`'s parts.
         They stand during a run, as do the constants.
     weight_write, weight_row, weight_column
         See :class:`hw.expectation.Expectation`; the weight is ``data``.
@@ -175,7 +177,7 @@ class Lane(wiring.Component):
         p = Pipeline(m)
         parameters, build = self.parameters, self.parameters.build
         cells = build.grid // build.lanes * build.states
-        m.submodules.wealth = wealth = Ram(WIDTH, cells, WORD_BYTES)
+        m.submodules.wealth = wealth = Ram(WIDTH, cells, WORD_BYTES, "block" if cells >= BLOCK_DEPTH else "")
         m.submodules.value = value = Ram(WIDTH, cells, WORD_BYTES)
         m.submodules.choice = choice = Ram(build.index_bits, cells)
         m.submodules.kept = kept = Ram(KEPT_BITS, cells)
@@ -295,7 +297,6 @@ class Lane(wiring.Component):
         m.d.comb += written.eq(p.valid(p.input(found), after.time))
 
         # Tables of the lane's own states.
-        choice_data = Mux(self.cold, 0, choice.read_data)
         item = walk.item_address
         m.d.comb += [
             wealth.write.eq(self.wealth_write),
@@ -309,8 +310,10 @@ class Lane(wiring.Component):
             check.old_data.eq(value.read_data),
             walk.old_data.eq(value.read_data),
             choice.read_address.eq(Mux(checking, check.choice_address, Mux(walking, item, self.read_address))),
-            check.choice_data.eq(choice_data),
-            walk.choice_data.eq(choice_data),
+            check.choice_data.eq(Mux(self.cold, 0, choice.read_data)),
+            walk.choice_data.eq(choice.read_data),
+            walk.cold.eq(self.cold),
+            walk.first_point.eq(self.first_point),
             kept.read_address.eq(check.kept_address),
             check.kept_data.eq(kept.read_data),
             choice.write.eq(walk.valid),
@@ -426,7 +429,7 @@ class Lane(wiring.Component):
         )
         hosts_row = Cat(self.write_address[ROW_SHIFT : build.point_bits], Const(0, build.state_bits + 1), Const(1, 1))
         for bank in range(ROW_WORDS):
-            ram = Ram(WIDTH, parameters.rows, WORD_BYTES)
+            ram = Ram(WIDTH, parameters.rows, WORD_BYTES, "ultra" if parameters.rows > BLOCK_DEPTH else "")
             m.submodules[f"rows{bank}"] = ram
             hosts = Signal(WORD_BYTES, name=f"hosts{bank}")
             m.d.comb += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -281,6 +281,7 @@ class SweepDatapath(wiring.Component):
                 lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
                 lane.count.eq(Mux(is_full, full_count, Mux(has_rest, rest_count, 0))),
                 lane.refers.eq(of_middle == number),
+                lane.first_point.eq(Const(number, max(1, build.lane_bits)) << point_shift),
             ]
             m.d.comb += [
                 lane.states.eq(states),

@@ -366,14 +366,18 @@ class SweepSoftwareMachine(SoftwareMachine):
         tables = (self.x, self._wealth, self._ev, self._constants)
         walked = np.ones(last.shape, np.bool_)
         raised = Status(0)
-        if self.sweeps > 0:
+        guesses = last
+        if self.sweeps == 0:
+            # No choices are kept: a point stands for that of each of its states.
+            guesses = np.repeat(np.arange(self._grid, dtype=np.int64), self._states).reshape(last.shape)
+        else:
             flags = np.zeros(self._grid, np.uint8)
             pass_over = _hold if self._held else _check
             pass_over(last, self.kept, self._ev, value, walked, flags)
             raised = _status(flags)
         room = self._capacity if self._logged else 0
         while True:
-            done = walk_all(self._dealt, *tables, walked, last, self._found, self.kept, value, room)
+            done = walk_all(self._dealt, *tables, walked, guesses, self._found, self.kept, value, room)
             if not self._logged or done.counts.max() <= room:
                 break
             # The same walks once more, with room for all their probes.

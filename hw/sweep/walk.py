@@ -17,7 +17,7 @@ from hw.pipeline import Pipeline, Term, Timed
 from hw.queue import Queue
 from hw.ram import READ_LATENCY, Ram
 from hw.sweep.check import KEPT_BITS
-from hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from hw.sweep.parameters import ROW_BITS, ROW_SHIFT, SweepParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
 from hw.utility import CONSTANTS, UtilityPorts
 
@@ -75,6 +75,11 @@ class WalkParameters:
     def part_bits(self) -> int:
         """Bits of the number of a part of the points."""
         return self.context_bits - self.build.state_bits
+
+    @property
+    def unload(self) -> int:
+        """Clocks in which a row goes from the bus to the walkers' memory, as many as from one turn to the next."""
+        return self.build.slots
 
     @property
     def decided(self) -> int:
@@ -146,6 +151,9 @@ class Walk(wiring.Component):
         ``start`` begins a walk over ``points`` points (at least 1) of ``last_state + 1`` exogenous states;
         ``last_index`` is the last candidate, and ``2**part_shift`` points are a part. All but ``start`` must stand from
         the first mark to the end.
+    cold, first_point
+        Where ``cold``, which must stand too, no choices are kept: a point stands for that of each of its states, point
+        0 of the lane being ``first_point``.
     busy
         From ``start`` to the end of the walk.
     item_address, wealth_data, choice_data, old_data
@@ -173,6 +181,8 @@ class Walk(wiring.Component):
                 "last_state": In(build.state_bits),
                 "last_index": In(build.index_bits),
                 "part_shift": In(range(build.point_bits + 1)),
+                "cold": In(1),
+                "first_point": In(build.index_bits),
                 "busy": Out(1),
                 "item_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),
@@ -218,6 +228,8 @@ class Walk(wiring.Component):
         part = context[state_bits:] if parameters.part_bits else Const(0, 1)
         m.d.comb += [fresh.eq(0), fresh.point.eq(part << self.part_shift)]
         m.d.comb += now.eq(Mux(beginning, fresh.as_value(), came.as_value()))
+        with m.If(~self.busy):
+            m.d.comb += now.active.eq(0)
         end = Signal(18)
         m.d.comb += end.eq((part + 1) << self.part_shift)
 
@@ -268,21 +280,33 @@ class Walk(wiring.Component):
             m.d.sync += second.eq(~second)
         fetch_clocks = RowBusesParameters(build, state_bits + 1).latency - TAKEN_CLOCKS
         landing = p.delay(p.input(Cat(requests.head[0], of_context, second)), fetch_clocks).value
-        m.d.sync += arrived.eq(arrived + (self.fetch.valid & landing[-1]))
+        # A row is unloaded until the next one can come.
+        together, unload = ROW_WORDS // build.slots, parameters.unload
+        low_bits = together.bit_length() - 1
+        held_row, base = Signal(ROW_BITS, reset_less=True), Signal(len(landing))
+        unloading, last_words, part = Signal(), Signal(), Signal(range(unload))
+        m.d.comb += last_words.eq(unloading & (part == unload - 1))
+        with m.If(self.fetch.valid):
+            m.d.sync += [held_row.eq(self.fetch.data), base.eq(landing), unloading.eq(1), part.eq(0)]
+        with m.Else():
+            m.d.sync += [held_row.eq(held_row >> together * WIDTH), part.eq(part + 1)]
+            with m.If(last_words):
+                m.d.sync += unloading.eq(0)
+        m.d.sync += arrived.eq(arrived + (last_words & base[-1]))
         words: list[list[Value]] = [[], []]
         for table, rams in enumerate(words):
-            for bank in range(ROW_WORDS):
-                ram = Ram(WIDTH, 2 * parameters.contexts)
+            for bank in range(together):
+                ram = Ram(WIDTH, 2 * parameters.contexts * unload)
                 m.submodules[f"{('x', 'ev')[table]}{bank}"] = ram
                 m.d.comb += [
-                    ram.write.eq(self.fetch.valid & (landing[-1] == table)),
-                    ram.write_address.eq(landing[:-1]),
-                    ram.write_data.eq(self.fetch.data.word_select(bank, WIDTH)),
+                    ram.write.eq(unloading & (base[-1] == table)),
+                    ram.write_address.eq(Cat(part, base[:-1])),
+                    ram.write_data.eq(held_row.word_select(bank, WIDTH)),
                 ]
-                m.d.sync += ram.read_address.eq(Cat(row2[0], context2))
+                m.d.sync += ram.read_address.eq(Cat(probe.value[low_bits:ROW_SHIFT], row2[0], context2))
                 rams.append(ram.read_data)
-        word = p.delay(probe, _READ - probe.time).value[:ROW_SHIFT]
-        x, ev = (p.register(Array(rams)[word], _READ) for rams in words)
+        bank_read = p.delay(probe, _READ - probe.time).value[:low_bits]
+        x, ev = (p.register(Array(rams)[bank_read] if low_bits else rams[0], _READ) for rams in words)
 
         # The next state that is marked, and what is known of it.
         m.submodules.marks = marks = Ram(MARKS, -(-(1 << build.point_bits) // MARKS) << state_bits)
@@ -311,12 +335,14 @@ class Walk(wiring.Component):
         product = p.total(p.products(at_point, p.input(self.last_state + 1, looked + 1)), build.position_bits)
         position = p.compute(lambda a, b: (a + b)[: build.position_bits], product, p.delay(p.input(s), product.time))
         m.d.comb += self.item_address.eq(position.value)
+        own = p.register((self.first_point + at_point.value)[: build.index_bits], at_point.time)
         loaded = position.time + READ_LATENCY
         item = Signal(_ITEM)
+        own = p.delay(own, loaded - own.time)
         m.d.comb += [
             item.wealth.eq(self.wealth_data),
             item.old.eq(self.old_data),
-            item.choice.eq(self.choice_data),
+            item.choice.eq(Mux(self.cold, own.value, self.choice_data)),
             item.position.eq(p.delay(position, READ_LATENCY).value),
         ]
 

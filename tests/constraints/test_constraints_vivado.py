@@ -6,7 +6,6 @@ The machine in these directories is a small one but for its buses: what a block 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 import subprocess
 from collections.abc import Callable
@@ -465,7 +464,6 @@ def test_command_writes_a_directory_and_says_what_to_type(
 ) -> None:
     use_yosys()
     monkeypatch.setitem(BOARDS, "pynq-z2", SMALL)
-    monkeypatch.setattr(verilog, "generate", functools.cache(verilog.generate))
     assert command(tmp_path / "new", "pynq-z2") == 0
     out = tmp_path / "new" / "pynq-z2"
     generated = verilog.generate(SMALL.machine)

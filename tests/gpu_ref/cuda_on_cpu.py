@@ -3,6 +3,7 @@
 All threads of a launch run at the same time and meet at barriers, and memory begins as rubbish.
 """
 
+import contextlib
 import ctypes
 import shutil
 import subprocess
@@ -74,6 +75,17 @@ class Compiler:
             assert done.returncode == 0, done.stderr
             self.kept[key] = ctypes.CDLL(f"{path}.so")
         return self.kept[key].run
+
+
+@contextlib.contextmanager
+def in_small_blocks(monkeypatch, module, compile_kernel, kernel, every):
+    """As :func:`stand_in`, in blocks of 8 threads and launches of ``every`` steps, so that there are many."""
+    found = stand_in(monkeypatch, module, compile_kernel, kernel)
+    monkeypatch.setattr(module, "THREADS", 8)
+    monkeypatch.setattr(module, "EVERY", every)
+    module._kernel.cache_clear()
+    yield found
+    module._kernel.cache_clear()
 
 
 def stand_in(monkeypatch, module, compile_kernel, kernel):

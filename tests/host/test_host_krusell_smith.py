@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
@@ -16,8 +17,10 @@ import pytest
 import beltline as bl
 from gpu_ref.shocks import aggregate_chain
 from host.cli import main
+from host.devices import open_device
 from host.equilibrium import forecast, refined, regression
 from host.krusell_smith import TRANSITION, Economy
+from hw.parameters import MachineParameters
 
 NEAR = ((0.127, 0.9647), (0.1385, 0.963))
 """Laws near the solution, to begin with."""
@@ -503,9 +506,13 @@ def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
         "agents": 50, "periods": 60, "discard": 10, "choices": 16, "top": 100.0, "beta": 0.95, "law": NEAR,
         "tol": 1.0, "household_tol": 1e-2, "progress": False,
     }  # fmt: skip
-    model, rtl = (bl.krusell_smith(**small, device=device) for device in ("model", "rtl"))
+    # A build of tests/hw/test_hw_machine.py, which is compiled once for both.
+    build = MachineParameters(16, 16, results=1_536)
+    with contextlib.closing(open_device("rtl", build)) as device:
+        rtl = bl.krusell_smith(**small, device=device)
+    model = bl.krusell_smith(**small, device="model")
     assert rtl.success, rtl.message
-    assert (rtl.device, rtl.household) == ("rtl", "table")
+    assert (rtl.device, rtl.household) == ("an open device", "table")
     assert (rtl.policy == model.policy).all()
     assert (rtl.capital == model.capital).all()
     assert rtl.household_iterations == model.household_iterations > 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import beltline as bl
 from gpu_ref import brute_force
 from gpu_ref.published_life_cycle import tables
 from host.cli import main
+from host.devices import open_device
+from hw.parameters import MachineParameters
 
 
 @pytest.fixture(scope="module")
@@ -63,9 +66,13 @@ def test_every_choice_of_every_age_is_that_of_full_search(device: str) -> None:
 
 @pytest.mark.gateware
 def test_the_gateware_has_the_bits_of_its_model() -> None:
-    problem = bl.life_cycle(grid=60, states=3, ages=4)
-    model = bl.solve(problem, device="model", progress=False)
-    rtl = bl.solve(problem, device="rtl", progress=False)
+    problem = bl.life_cycle(grid=8, states=3, ages=4)
+    # The build of tests/host/test_host_conformance.py, which is compiled once for both.
+    build = MachineParameters(grid=16, states=3, results=96)
+    with contextlib.closing(open_device("rtl", build)) as device:
+        rtl = bl.solve(problem, device=device, progress=False)
+    with contextlib.closing(open_device("model", build)) as device:
+        model = bl.solve(problem, device=device, progress=False)
     assert model.success
     assert (rtl.value == model.value).all()
     assert (rtl.policy == model.policy).all()

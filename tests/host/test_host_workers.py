@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from functools import partial
@@ -12,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from host_batches import TOL, Logged, end, many, repeated, tiny
+from host_batches import TOL, Logged, end, many, repeated, threads_in, tiny
 
 import beltline as bl
 from host.workers import HELD, TRIES, WorkerLostError
 
 ROOT = Path(__file__).parents[2]
 
-# A solve of these takes tens of milliseconds: long enough to be killed in.
 COUNT, GRID = 30, 64
 
 
@@ -62,6 +62,53 @@ def _threads() -> tuple[int, int, int]:
 
     time.sleep(0.05)
     return os.getpid(), numba.get_num_threads(), len(station._stations)
+
+
+def test_scripts_that_import_numba_have_workers_of_one_thread_that_can_still_compile() -> None:
+    # A process that is spawned imports the script first.
+    code = (
+        "import numba, numpy\nimport beltline as bl\n"
+        "def threads():\n"
+        "    threads = numba.get_num_threads()\n"
+        "    return threads, numba.njit(lambda: 3)()\n"
+        "if __name__ == '__main__':\n"
+        "    with bl.Workers(1) as workers:\n"
+        "        print(workers.submit(threads).result())\n"
+    )
+    assert run_as_script(code) == "(1, 3)"
+
+
+@pytest.mark.parametrize(("said", "used"), [(None, 1), ("1", 1), ("2", 2)])
+def test_problems_in_a_users_executor_have_one_thread_or_as_many_as_the_environment_says(
+    said: str | None, used: int
+) -> None:
+    code = (
+        f"import os, sys\nsys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import numba\nfrom host_batches import threads_in\n"
+        "with ThreadPoolExecutor(1) as pool:\n"
+        "    for chunk in (1, 3):\n"
+        "        seen, before, after = threads_in(pool, chunk)\n"
+        "        assert before == after == numba.config.NUMBA_NUM_THREADS, (before, after)\n"
+        f"        assert seen == {{{used}}}, seen\n"
+    )
+    run_as_script(code, NUMBA_NUM_THREADS=said)
+
+
+def run_as_script(code: str, **changed: str | None) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **changed}
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "script.py")
+        script.write_text(code)
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env={name: value for name, value in environment.items() if value is not None},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
 
 
 @pytest.mark.parametrize("order", ["given", "finished"])
@@ -159,6 +206,13 @@ def test_a_client_of_dask_is_an_executor(cluster: Any) -> None:
     bad = [*many(2), partial(bl.rbc, beta=2), 3]
     attempts = list(bl.solve_many(bad, TOL, executor=cluster, chunk=3, progress=False))
     assert [attempt.success for attempt in attempts] == [True, True, False, False]
+
+
+def test_a_worker_of_dask_solves_on_one_thread_though_nobody_told_it_to(cluster: Any) -> None:
+    for chunk in (1, 3):
+        seen, before, after = threads_in(cluster.get_executor(pure=False), chunk)
+        assert seen == {1}
+        assert before == after
 
 
 def test_a_worker_of_dask_that_is_killed_costs_what_it_held_and_nothing_else(cluster: Any, tmp_path: Path) -> None:

@@ -6,10 +6,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 
+from hw.parameters import Multiplier
+
 Stream = Callable[..., dict[str, Any]]
+
+MULTIPLIERS = [pytest.param(m, marks=pytest.mark.slow if m is Multiplier.DSP48E1 else ()) for m in Multiplier]
+"""For what is in every stage: `make test` tests a stage with each of them."""
 
 
 @dataclass(frozen=True)

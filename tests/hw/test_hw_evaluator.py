@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 import pytest
-from hw_streams import Segment, Stream
+from hw_streams import MULTIPLIERS, Segment, Stream
 
 from hw.evaluator import Evaluator, EvaluatorParameters, consumption_word
 from hw.numbers import MAXIMUM, MINIMUM
@@ -65,7 +65,7 @@ def test_times(multiplier: Multiplier) -> None:
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("multiplier", Multiplier)
+@pytest.mark.parametrize("multiplier", MULTIPLIERS)
 def test_gateware(stream: Stream, multiplier: Multiplier) -> None:
     rng = random.Random(2)
     unit = EvaluatorParameters(multiplier)

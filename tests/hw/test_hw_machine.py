@@ -42,18 +42,13 @@ def large() -> Iterator[RtlDevice]:
     yield from opened(LARGE)
 
 
-def test_rbc_64_points_after_every_sweep(small: RtlDevice) -> None:
+def test_rbc_64_points_after_each_of_many_sweeps_and_at_the_end(small: RtlDevice) -> None:
     image = fixed_point(rbc(grid=64), 1e-10)
     plain = run(small, image, 10_000)
     assert plain.status == Status.DONE | Status.CONVERGED
-    every = assert_all_agree(small, SMALL, image, plain.sweeps)
-    assert every.sweeps == plain.sweeps
-    assert np.array_equal(every.value[-1], plain.value)
-    assert np.array_equal(every.policy[-1], plain.policy)
-
-
-def test_rbc_256_points_after_every_sweep(middle: RtlDevice) -> None:
-    assert_all_agree(middle, MIDDLE, fixed_point(rbc(grid=256), 1e-10), 200)
+    assert_same(plain, run(software(SMALL), image, 10_000))
+    assert plain.sweeps > 1_000
+    assert_all_agree(small, SMALL, image, 400)
 
 
 @pytest.mark.slow

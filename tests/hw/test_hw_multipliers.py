@@ -37,6 +37,7 @@ def test_every_latency_is_that_of_the_builds_multiplier() -> None:
 
 
 @pytest.mark.gateware
+@pytest.mark.slow
 def test_small_tiles_give_the_models_bits_and_clocks() -> None:
     parameters = MachineParameters(grid=4, states=2, multiplier=Multiplier.MULT18X18D)
     image = fixed_point(bl.rbc(grid=4, states=2), 1e-10)

@@ -190,6 +190,8 @@ def test_finds_what_full_search_finds(
         "last_state": states - 1,
         "last_index": build.grid - 1,
         "part_shift": part,
+        "cold": 0,
+        "first_point": 0,
         "a": constants.a % 2**64,
         "b": constants.b % 2**72,
         "negative": int(constants.negative),
