@@ -28,6 +28,7 @@ from host.devices.base import (
     check_identity,
 )
 from host.formats import PADDING, Image
+from host.shifts import shift_weights
 from hw.layout import Layout, Words
 from hw.parameters import MachineParameters
 from hw.registers import Command, Engine, Mode, Status, Table
@@ -143,6 +144,7 @@ class Driver:
         self._settings: dict[str, int] = {}
         self._moved: list[str] = []
         self._build = MachineParameters()
+        self._weights: NDArray[np.uint64] | None = None
 
     def run(
         self,
@@ -152,6 +154,7 @@ class Driver:
         progress: Progress | None = None,
         timeout: float | None = None,
         checkpoint: Checkpoint | None = None,
+        shift: bool = False,
     ) -> Run:
         """Load ``image``, run it to the end, and read the results back.
 
@@ -168,6 +171,8 @@ class Driver:
         checkpoint
             Where to begin, if it is there, and to save value and sweeps now and then, on Ctrl-C, and after a run that
             did not converge. Not with a horizon.
+        shift
+            Whether a sweep engine shifts ``V`` between its sweeps. Not with a horizon or a checkpoint.
 
         Raises
         ------
@@ -176,14 +181,19 @@ class Driver:
             that is no index of the grid; of its kinds, ``DeviceTimeoutError`` after ``timeout``, or where the device is
             stuck in a run, which is then still under way, and ``DeviceLostError`` where it does not answer any more.
         ProblemError
-            The checkpoint belongs to another problem.
+            The checkpoint belongs to another problem, or there is no shift on this device or for this problem.
         KeyboardInterrupt
             Passed on once the device has stopped at the end of its sweep.
         """
         if horizon is not None and checkpoint is not None:
             raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
+        if shift and (horizon is not None or checkpoint is not None):
+            raise ProblemError("method 'shift' is for problems without a horizon, and for solves without a checkpoint")
         self._moved = []
         self._build = check_device(self.device, image, horizon)
+        if shift and self._build.engine is not Engine.SWEEP:
+            raise ProblemError(f"method 'shift' is for sweep engines, and device {self.device.name!r} is none")
+        self._weights = shift_weights(image.transition) if shift else None
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
             return self._from_checkpoint(before, image, checkpoint)
@@ -299,15 +309,18 @@ class Driver:
             grid = np.full(build.grid, PADDING, dtype=np.int64)
             grid[:points] = image.grid
         layout = Layout(build, points, states)
-        transition = np.zeros((states, stride), dtype=np.int64)
-        transition[:, :states] = image.transition.view(np.int64)
+        transition = np.zeros((1 if self._weights is None else 2, stride, stride), dtype=np.int64)
+        transition[0, :states, :states] = image.transition.view(np.int64)
+        if self._weights is not None:
+            transition[1, :states, :states] = self._weights.view(np.int64)
         self._write_table(Table.X, grid, layout)
         self._write_table(Table.W, image.wealth.reshape(-1), layout)
         self._write_table(Table.Q, transition.reshape(-1), layout)
         self._write_table(Table.V, image.start.reshape(-1), layout)
         constants = image.constants
+        mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
         for name, value in (
-            ("MODE", int(Mode.HORIZON) if horizon else 0),
+            ("MODE", int(mode)),
             ("GRID", points),
             ("STATES", states),
             ("SWEEP_LIMIT", sweep_limit),

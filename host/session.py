@@ -47,6 +47,8 @@ class Prepared:
         Sizes of the machine to make, None where it is made already.
     tol, max_sweeps, verify, timeout
         As of :meth:`Session.solve`.
+    shift
+        Whether its method is ``"shift"``.
     """
 
     problem: Problem
@@ -56,6 +58,7 @@ class Prepared:
     max_sweeps: int
     verify: bool
     timeout: float | None
+    shift: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,7 +173,8 @@ class Session:
         tol: float = 1e-10,
         max_sweeps: int = 10_000,
         *,
-        start: Literal["problem", "last"] = "problem",
+        start: Literal["problem", "last", "stay", "coarse"] = "problem",
+        method: Literal["shift"] | None = None,
         progress: Progress | Literal[False] | None = None,
         verify: bool = True,
         value_bits: int | None = None,
@@ -186,6 +190,11 @@ class Session:
         start
             ``"problem"``: ``V_0`` is ``problem.start``. ``"last"``: it is the last solution of this session, which is
             still in the device, so that a problem near the last one takes few sweeps; the first one begins as usual.
+            ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: a solution on few points, drawn over all
+            (:mod:`gpu_ref.coarse`). Where a problem has no such start, it is ``"problem"``.
+        method
+            ``"shift"``, on a sweep engine: ``V`` is shifted between sweeps, for each exogenous state by how far all
+            sweeps to come would move it. Takes fewer sweeps to the same ``tol``, to other bits.
         progress
             By default that of the session.
 
@@ -194,8 +203,10 @@ class Session:
         ProblemError, DeviceError, KeyboardInterrupt
             As :func:`host.solve.solve`; and ``DeviceInUseError`` where another thread is solving on this session.
         """
-        if start not in ("problem", "last"):
-            raise ProblemError(f"start must be 'problem' or 'last', not {shown(start)}")
+        if start not in ("problem", "last", "stay", "coarse"):
+            raise ProblemError(f"start must be 'problem', 'last', 'stay' or 'coarse', not {shown(start)}")
+        if method not in (None, "shift"):
+            raise ProblemError(f"method of a machine must be 'shift' or None, not {shown(method)}")
         check_progress(progress)
         if checkpoint is None and checkpoint_every is not None:
             raise ProblemError("checkpoint_every needs a checkpoint, the file to save to")
@@ -215,6 +226,14 @@ class Session:
         if start == "last" and self._last is not None:
             last, run = self._last
             work = replace(work, image=_from_last(work.image, last, run))
+        if start in ("stay", "coarse"):
+            work = replace(work, image=_from_elsewhere(problem, work.image, start, work.tol))
+        if method == "shift":
+            if work.build is not None and work.build.engine is not Engine.SWEEP:
+                raise ProblemError(
+                    f"method 'shift' is for sweep engines, and device {self._name!r} without lanes is none"
+                )
+            work = replace(work, shift=True)
         with reporting(self._progress if progress is None else progress) as report:
             return self.run(work, report, saving).result(report)
 
@@ -261,7 +280,7 @@ class Session:
             problem = work.problem
             driver = self._opened(work.build, report)
             timing, self._opening = self._opening, {}
-            run = driver.run(work.image, work.max_sweeps, problem.horizon, report, work.timeout, saving)
+            run = driver.run(work.image, work.max_sweeps, problem.horizon, report, work.timeout, saving, work.shift)
             self._moved = run.moved
             usable = problem.horizon is None and run.sweeps and not run.status & _SPOILED
             self._last = (work.image, run) if usable else None
@@ -341,6 +360,26 @@ def _from_last(image: Image, last: Image, run: Run) -> Image:
             f"start = 'last' needs a problem of the last one's shape {run.value.shape}, not {image.start.shape}"
         )
     return replace(image, start=rescaled(run.value, image.value_bits - last.value_bits))
+
+
+def _from_elsewhere(problem: Problem, image: Image, start: str, tol: float) -> Image:
+    """``image`` with another start than the problem's, where it has such a one."""
+    # Here, because they compile.
+    from gpu_ref.coarse import FEWEST, coarse_start
+    from gpu_ref.methods import can_stay, stay_start
+
+    X, W, beta, eta = problem.grid, problem.wealth, problem.beta, problem.eta
+    if problem.horizon is not None or not can_stay(X, W, eta):
+        return image
+    if start == "coarse" and problem.points >= FEWEST:
+        value = coarse_start(X, W, problem.transition, beta, eta, tol)
+    else:
+        value = stay_start(X, W, beta, eta)
+    units = np.ldexp(value, image.value_bits)
+    # Also false where it is not finite.
+    if not (np.abs(units) < RANGE).all():
+        return image
+    return replace(image, start=np.rint(units).astype(np.int64))
 
 
 def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:

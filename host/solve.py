@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from host.progress import check_progress, reporting
 from host.reference import solve_reference
 from host.result import Result
 from host.session import Session, no_option, sweep_limit
+
+STARTS = ("given", "stay", "coarse")
+"""Where method ``"shift"`` of a machine may start."""
 
 
 @overload
@@ -74,7 +77,9 @@ def solve(
     method, **options
         For ``"cpu"`` and ``"gpu"``: one of ``gpu_ref.methods.METHODS``, by default ``"warm"``, and its options.
         ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured. For a machine,
-        options of the device that is opened, as ``beltline devices`` lists them.
+        options of the device that is opened, as ``beltline devices`` lists them; with a sweep engine also method
+        ``"shift"``, whose option is ``start`` (``"given"``, ``"stay"`` or ``"coarse"``), as of
+        :meth:`host.session.Session.solve`.
 
     Raises
     ------
@@ -118,8 +123,11 @@ def solve(
         max_sweeps = sweep_limit(max_sweeps)
         with reporting(progress) as report:
             return solve_reference(problem, tol, max_sweeps, device, method or "warm", options, report, bool(verify))
-    if method is not None:
+    if method not in (None, "shift"):
         raise ProblemError(f"method can be chosen on the devices {' and '.join(map(repr, REFERENCES))} only")
+    start = options.pop("start", "given") if method == "shift" else "given"
+    if start not in STARTS:
+        raise ProblemError(f"start must be one of {', '.join(map(repr, STARTS))}, not {shown(start)}")
     if isinstance(device, Session):
         if options:
             raise no_option(options)
@@ -131,6 +139,8 @@ def solve(
             problem,
             tol,
             max_sweeps,
+            start=cast(Any, "problem" if start == "given" else start),
+            method=cast(Any, method),
             progress=progress,
             verify=verify,
             value_bits=value_bits,

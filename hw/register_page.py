@@ -31,7 +31,8 @@ CONTENT = {
     Table.X: "`X`, the grid of choices: money. The host fills it up to the build's grid with `2^63 - 1`, which "
     "nothing can afford",
     Table.W: "`W(x, s)`, money on hand, at word `x * STATES + s`",
-    Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`",
+    Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`. On a sweep "
+    "engine followed by as many words, the weights of its shifts in the same order: `beta Q (I - beta Q)^-1 / 2^12`",
     Table.V: "value, at word `x * STATES + s`: before a run the start, after it the result; with a horizon, sweep `t` "
     "begins at word `t * GRID * STATES`",
     Table.POLICY: "index of the best `x'`, as `V`; the upper bits are 0",

@@ -11,10 +11,12 @@ import pytest
 
 from hw.builds import Build, from_json, read, to_json
 from hw.parameters import MachineParameters, Multiplier
+from hw.registers import Engine
 
 FOLDED = MachineParameters(16, 2, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D, clock_hz=50_000_000)
 BUILDS = (
     Build("beltline", 0x0123_4567_89AB_CDEF, MachineParameters(64, 3, results=400, bus_bits=512)),
+    Build("beltline", 3, MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2)),
     Build("beltline_serial", 0xF, FOLDED, 1_000_000, "ecp5"),
 )
 
@@ -22,8 +24,14 @@ BUILDS = (
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     (tmp_path / "build.json").write_text(to_json(BUILDS))
     assert read(tmp_path / "build.json") == BUILDS
-    assert [build.digits for build in BUILDS] == ["0123456789abcdef", "000000000000000f"]
+    assert [build.digits for build in BUILDS] == ["0123456789abcdef", "0000000000000003", "000000000000000f"]
     assert from_json("[]") == ()
+
+
+def test_builds_of_which_no_engine_is_named_are_assembly_lines() -> None:
+    (entry,) = json.loads(to_json(BUILDS[:1]))
+    del entry["parameters"]["engine"], entry["parameters"]["lanes"]
+    assert from_json(json.dumps([entry])) == BUILDS[:1]
 
 
 def altered(**changes: Any) -> str:
@@ -38,6 +46,10 @@ def altered(**changes: Any) -> str:
         ("{}", "it must be a list of builds, not {}"),
         ("[3]", "a build must have board, top, hash, parameters, baud, which 3 is not"),
         (altered(hash="0x12"), "hash of a build must be 16 hexadecimal digits, not '0x12'"),
+        (
+            altered(parameters={"multiplier": "DSP48E2", "engine": "MAZE"}),
+            "parameters of a build must be those of a machine, not {'multiplier': 'DSP48E2', 'engine': 'MAZE'}",
+        ),
         (altered(parameters={}), "parameters of a build must be those of a machine, not {}"),
         (
             altered(parameters={"multiplier": "DSP48", "grid": 4}),

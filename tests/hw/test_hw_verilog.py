@@ -17,6 +17,7 @@ from hw import verilog
 from hw.axi import Axi, AxiLite
 from hw.builds import Build, read
 from hw.parameters import MachineParameters, Multiplier
+from hw.registers import Engine
 from hw.serial_machine import SerialParameters
 from sim.yosys import use_yosys
 
@@ -128,6 +129,10 @@ ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
             SerialParameters(replace(ECP5, results=8192), 115_200),
         ),
         (["--clock-hz", "4000000", "--baud", "1000000"], SerialParameters(MachineParameters(clock_hz=4_000_000))),
+        (
+            ["--engine", "SWEEP", "--lanes", "4", "--grid", "64"],
+            MachineParameters(grid=64, engine=Engine.SWEEP, lanes=4),
+        ),
     ],
 )
 def test_options_of_a_build(
@@ -157,6 +162,12 @@ def test_options_of_a_build(
         (["--grid", "100"], "verilog: grid of a build must be a power of two from 4 to 65536, not 100\n"),
         (["--bus-bits", "96"], "verilog: bus_bits of a build must be 64, 128, 256 or 512, not 96\n"),
         (["--fold", "0"], "verilog: fold of a build must be from 1 to 15, not 0\n"),
+        (["--engine", "sweep"], "verilog: engine of a build must be one of ASSEMBLY_LINE, SWEEP, not 'sweep'\n"),
+        (["--lanes", "2"], "verilog: lanes of a build of the assembly line must be 1, not 2\n"),
+        (
+            ["--engine", "SWEEP", "--lanes", "4", "--grid", "16"],
+            "verilog: grid of a build with 4 lanes must be at least 32, not 16\n",
+        ),
         (["--evaluators", "3"], "verilog: evaluators of a build must be 1, 2 or 4, not 3\n"),
         (
             ["--multiplier", "DSP58"],
