@@ -360,7 +360,8 @@ def chip_of(board: Board) -> Chip:
 
 def build_of(board: Board) -> dict[str, Any]:
     """The build parameters of a board's machine, as the file keeps them."""
-    return {**asdict(board.machine), "multiplier": board.machine.multiplier.name}
+    named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
+    return {**asdict(board.machine), **named}
 
 
 @dataclass(frozen=True)
