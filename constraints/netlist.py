@@ -37,6 +37,13 @@ _BLOCK_RAMS = {"RAMB18E1": 1, "RAMB18E2": 1, "RAMB36E1": 2, "RAMB36E2": 2, "DP16
 _MUXES = {"MUXF7", "MUXF8", "MUXF9", "PFUMX", "L6MUX21"}
 
 
+_PAIR_INPUTS = 5
+"""Inputs of two functions that share a LUT of two outputs."""
+
+_NEAR = 40
+"""A signal of more users than this says nothing about which of them belong together."""
+
+
 class NetlistError(ValueError):
     """A netlist of cells that are not known here, or with a loop of logic."""
 
@@ -151,6 +158,36 @@ class Netlist:
             else:
                 raise NetlistError(f"cell {kind} is not known")
         return Area(**count)
+
+    def sites(self) -> int:
+        """LUTs of six inputs where two functions of at most five inputs together share one, which has two outputs.
+
+        Functions are paired where they share an input, most shared first; tools for the chip may pair more.
+        """
+        functions: list[frozenset[Bit]] = []
+        others = 0
+        for cell in self.module["cells"].values():
+            if _LUT.match(cell["type"]):
+                bits = (bit for port, word in cell["connections"].items() if port != "O" for bit in word)
+                functions.append(frozenset(bit for bit in bits if not isinstance(bit, str)))
+            elif cell["type"] in _LUTRAM or cell["type"] in _SHIFT_REGISTERS:
+                others += _LUTRAM.get(cell["type"], 1)
+        users: dict[Bit, set[int]] = {}
+        for number, inputs in enumerate(functions):
+            for bit in inputs:
+                users.setdefault(bit, set()).add(number)
+        paired: set[int] = set()
+        pairs = 0
+        for number in sorted(range(len(functions)), key=lambda k: -len(functions[k])):
+            inputs = functions[number]
+            if number in paired or len(inputs) > _PAIR_INPUTS:
+                continue
+            near = {k for bit in inputs if len(users[bit]) <= _NEAR for k in users[bit]} - paired - {number}
+            fitting = [k for k in near if len(inputs | functions[k]) <= _PAIR_INPUTS]
+            if fitting:
+                paired |= {number, max(fitting, key=lambda k: len(inputs & functions[k]))}
+                pairs += 1
+        return len(functions) - pairs + others
 
     def path(self) -> Path:
         """The longest path between registers, ports counting as registers.

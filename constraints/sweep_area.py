@@ -1,0 +1,174 @@
+"""What the sweep engine takes of a chip, by preset: ``python -m constraints.sweep_area``.
+
+A lane is synthesised by itself, with all that it instances, and so is what is around the lanes. Both are added up, the lane as
+often as the engine has it. Nothing was placed or routed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from constraints.area import CHIPS, FAMILIES, synthesise
+from constraints.netlist import Area, Netlist
+from constraints.netlist import Path as LogicPath
+from hw import axi_machine, verilog
+from hw.parameters import MachineParameters, Multiplier
+from hw.registers import Engine
+from hw.sweep import lane
+from sim.cache import Progress, SimulationError
+from sim.yosys import use_yosys
+
+KEPT = Path(__file__).with_suffix(".json")
+
+PAGE = Path(__file__).parents[1] / "docs" / "sweep-engine.md"
+
+BEGIN, END = "<!-- area -->\n", "<!-- end of area -->\n"
+
+
+def _engine(grid: int, states: int, lanes: int, multiplier: Multiplier, bus_bits: int = 64) -> MachineParameters:
+    return MachineParameters(
+        grid=grid, states=states, bus_bits=bus_bits, multiplier=multiplier, engine=Engine.SWEEP, lanes=lanes
+    )
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A size of the engine.
+
+    Parameters
+    ----------
+    machine
+        The build.
+    chip
+        Of :data:`constraints.area.CHIPS`.
+    family
+        Of :data:`constraints.area.FAMILIES`.
+    """
+
+    machine: MachineParameters
+    chip: str
+    family: str
+
+
+PRESETS = {
+    "small": Preset(_engine(1024, 4, 1, Multiplier.MULT18X18D), "LFE5UM5G-85F", "ecp5"),
+    "small-zynq": Preset(_engine(1024, 4, 1, Multiplier.DSP48E1), "xc7z020", "xc7"),
+    "medium": Preset(_engine(8192, 4, 4, Multiplier.DSP48E2, 128), "xck26", "xcup"),
+    "medium-zu7ev": Preset(_engine(16_384, 4, 8, Multiplier.DSP48E2, 128), "xczu7ev", "xcup"),
+    "large": Preset(_engine(65_536, 4, 64, Multiplier.DSP48E2, 512), "xcvu47p", "xcup"),
+}
+"""By name: as large as the chip's memory lets it be."""
+
+
+def _instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:
+    """Those of ``files`` that module ``top`` needs, ``boxes`` included as they are."""
+    wanted = {f"{top}.v"}
+    texts = [files[f"{top}.v"]]
+    while texts:
+        text = texts.pop()
+        for name in files:
+            module = name.removesuffix(".v")
+            if name not in wanted and re.search(rf"^\s*{module}\s", text, re.M):
+                wanted.add(name)
+                if module not in boxes:
+                    texts.append(files[name])
+    return {name: files[name] for name in files if name in wanted}
+
+
+def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
+    """The figures of a preset, as the file keeps them.
+
+    Raises
+    ------
+    SimulationError
+        A tool failed.
+    """
+    use_yosys(progress)
+    files = verilog.generate(preset.machine)
+    own = _instanced(files, lane.MODULE)
+    one = synthesise(own, lane.MODULE, preset.family, progress=progress)
+    of_lane = Netlist(one.modules[lane.MODULE])
+    around = _instanced(files, axi_machine.MODULE, (lane.MODULE,))
+    rest = synthesise(around, axi_machine.MODULE, preset.family, (lane.MODULE,), progress)
+    boxes = {lane.MODULE: LogicPath(0, 0, 0, 0)}
+    of_rest = Netlist(rest.modules[axi_machine.MODULE], boxes)
+    count = of_rest.instances(lane.MODULE)
+    if count != preset.machine.lanes:
+        raise SimulationError(f"the netlist has {count} lanes, not {preset.machine.lanes}")
+    return {
+        "hash": verilog.build_hash(files),
+        "lane": asdict(of_lane.area()) | {"lut_sites": of_lane.sites(), "levels": of_lane.path().levels},
+        "rest": asdict(of_rest.area()) | {"lut_sites": of_rest.sites(), "levels": of_rest.path().levels},
+        "multiplications": one.multiplications * count + rest.multiplications,
+        "tables": one.tables * count + rest.tables,
+        "tables_in_ram": one.tables_in_ram * count + rest.tables_in_ram,
+    }
+
+
+def total(entry: Mapping[str, Any], lanes: int) -> dict[str, int]:
+    """Of the whole engine."""
+    names = [*asdict(Area()), "lut_sites"]
+    return {name: entry["lane"][name] * lanes + entry["rest"][name] for name in names}
+
+
+def shares(name: str, entry: Mapping[str, Any]) -> dict[str, float]:
+    """Of the chip, by resource; what it has none of is left out."""
+    preset = PRESETS[name]
+    chip, used = CHIPS[preset.chip], total(entry, preset.machine.lanes)
+    has = {"lut": chip.lut, "lut_sites": chip.lut, "dsp": chip.dsp, "bram18": chip.bram18, "uram": chip.uram}
+    return {what: used[what] / amount for what, amount in has.items() if amount}
+
+
+def table(results: Mapping[str, Any]) -> str:
+    """The presets in Markdown."""
+    rows = [
+        "| preset | chip | holds | lanes | LUT | with two to a site | DSP | block RAM | UltraRAM | LUT levels |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for name, preset in PRESETS.items():
+        if name not in results:
+            continue
+        entry, machine = results[name], preset.machine
+        used, share = total(entry, machine.lanes), shares(name, entry)
+        cells = [f"{used['lut']:,} ({share['lut']:.0%})"]
+        cells.append(f"{used['lut_sites']:,} ({share['lut_sites']:.0%})" if preset.family != "ecp5" else "")
+        cells.append(f"{used['dsp']:,} ({share['dsp']:.0%})")
+        cells.append(f"{used['bram18'] / 2:g} ({share['bram18']:.0%})")
+        cells.append(f"{used['uram']:,} ({share['uram']:.0%})" if "uram" in share else "")
+        levels = max(entry["lane"]["levels"], entry["rest"]["levels"])
+        holds = f"{machine.grid:,} x {machine.states}"
+        rows.append(
+            f"| `{name}` | {CHIPS[preset.chip].name} | {holds} | {machine.lanes} | {' | '.join(cells)} | {levels} |"
+        )
+    return "\n".join(rows) + "\n"
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Synthesise, keep the figures, and write them into the page."""
+    parser = argparse.ArgumentParser(prog="python -m constraints.sweep_area", description=__doc__)
+    parser.add_argument("--preset", choices=PRESETS, action="append", help="only this one (default: all)")
+    given = parser.parse_args(argv)
+    results: dict[str, Any] = json.loads(KEPT.read_text(encoding="ascii")) if KEPT.exists() else {}
+    for name in given.preset or PRESETS:
+        try:
+            results[name] = measure(PRESETS[name], lambda line: print(line, file=sys.stderr))
+        except SimulationError as error:
+            parser.exit(1, f"sweep_area: {name}: {error}\n")
+        kept = {name: results[name] for name in PRESETS if name in results}
+        KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="ascii")
+        page = PAGE.read_text(encoding="utf-8")
+        head, rest = page.split(BEGIN)
+        PAGE.write_text(f"{head}{BEGIN}{table(kept)}{END}{rest.split(END)[1]}", encoding="utf-8")
+        print(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share in shares(name, results[name]).items()))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
