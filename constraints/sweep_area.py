@@ -1,7 +1,7 @@
 """What the sweep engine takes of a chip, by preset: ``python -m constraints.sweep_area``.
 
-A lane is synthesised by itself, with all that it instances, and so is what is around the lanes. Both are added up, the lane as
-often as the engine has it. Nothing was placed or routed.
+A lane is synthesised by itself, with all that it instances, and so is what is around the lanes. Both are added up, the
+lane as often as the engine has it. Nothing was placed or routed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from constraints.area import CHIPS, FAMILIES, synthesise
+from constraints.area import CHIPS, synthesise
 from constraints.netlist import Area, Netlist
 from constraints.netlist import Path as LogicPath
 from hw import axi_machine, verilog
