@@ -55,6 +55,9 @@ from hw.serial_frames import (
 PATIENCE = 0.5
 """Seconds that an answer may take besides those of its bytes on the line: many times what USB makes of them."""
 
+LONGEST_SILENCE = 1.0
+"""Seconds between two requests at most: each silence is twice as long as that before it."""
+
 RETRIES = 4
 """How often a request is made again."""
 
@@ -137,7 +140,7 @@ class SerialDevice(BusDevice):
         with self._connected():
             for attempt in range(self._retries + 1):
                 if attempt:
-                    self._be_silent(2**attempt * SILENCE)
+                    self._be_silent(min(2**attempt * SILENCE, LONGEST_SILENCE))
                 self._port.write(request)
                 head = self._port.read(ANSWER_HEADER.size + CHECK_BYTES)
                 if len(head) < ANSWER_HEADER.size + CHECK_BYTES:

@@ -305,6 +305,9 @@ class Gather(wiring.Component):
         fetch_clocks = RowBusesParameters(build, build.state_bits).latency
         sent = p.input(requests.head[: build.state_bits + _SLOT_BITS], TAKEN_CLOCKS)
         landing = p.delay(sent, fetch_clocks - TAKEN_CLOCKS).value
+        # A small grid has fewer rows than a window.
+        landing_slot = Signal(_SLOT_BITS)
+        m.d.comb += landing_slot.eq(landing[build.state_bits :])
         m.d.sync += arrived.eq(arrived + self.fetch.valid)
 
         # The state whose rows are there.
@@ -330,7 +333,7 @@ class Gather(wiring.Component):
             m.submodules[f"window{bank}"] = ram
             m.d.comb += [
                 ram.write.eq(self.fetch.valid),
-                ram.write_address.eq(Cat(landing[width:], landing[:width])),
+                ram.write_address.eq(Cat(landing_slot, landing[:width])),
                 ram.write_data.eq(self.fetch.data.word_select(bank, WIDTH)),
             ]
             # The first bank may be asked for the word above the row's end, the last for the one below its beginning.

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.gateware
 
 BUILDS = {
     lanes: MachineParameters(grid=grid, states=states, engine=Engine.SWEEP, lanes=lanes)
-    for lanes, grid, states in ((1, 32, 1), (4, 64, 4))
+    for lanes, grid, states in ((1, 32, 1), (2, 16, 4), (4, 64, 4))
 }
 
 
