@@ -88,19 +88,24 @@ def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
     """Time one worker and two by turns; whether two are as much faster as they should be."""
     problems = [partial(rbc, grid=grid, eta=1.5 + i / count) for i in range(count)]
 
-    def timed(workers: Any) -> float:
+    def timed(workers: Any) -> tuple[float, float]:
+        """Seconds, and how many workers were at a problem, on average."""
         begin = time.perf_counter()
-        assert all(attempt.success for attempt in solve_many(problems, 1e-6, executor=workers, progress=False))
-        return time.perf_counter() - begin
+        attempts = list(solve_many(problems, 1e-6, executor=workers, progress=False))
+        spent = time.perf_counter() - begin
+        assert all(attempt.success for attempt in attempts)
+        return spent, sum(attempt.seconds for attempt in attempts) / spent
 
     with workers_of(1, dask) as one, workers_of(2, dask) as two:
         for workers in (one, two):
             list(solve_many(problems[:8], 1.0, executor=workers, progress=False))
         load = os.getloadavg()[0]
         times = [(timed(one), timed(two)) for _ in range(repeats)]
-    alone, both = (statistics.median(column) for column in zip(*times, strict=True))
+    alone, both = (statistics.median(spent for spent, _ in column) for column in zip(*times, strict=True))
+    busy = [statistics.median(share for _, share in column) for column in zip(*times, strict=True)]
     kind = "Dask worker" if dask else "worker"
     print(f"{count} problems of {grid:,} x 4 points: {alone:.2f} s on one {kind}, {both:.2f} s on two (medians)")
+    print(f"at a problem at any time: {busy[0]:.2f} of one, {busy[1]:.2f} of two")
     print(f"two are {alone / both:.2f} times one (at least {SPEEDUP} wanted); load before {load:.2f}")
     return alone / both >= SPEEDUP
 
