@@ -32,9 +32,10 @@ from host.checks import ProblemError
 from host.devices import DeviceError
 from host.models import rbc
 from host.problem import Problem
-from host.result import CLOCK_HZ
+from host.result import CLOCK_HZ, Result
 from host.throughput import GRID, TOL, as_dicts, rates
 from host.throughput import table as rate_table
+from hw.parameters import LANES_LIMIT, ROW_WORDS
 
 GRIDS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144)
 """The papers' and one beyond."""
@@ -212,14 +213,16 @@ class _Bench:
                 if expected > budget or time.perf_counter() + expected > self.deadline:
                     self.notes.append(f"{device} {label}: not above {last[0]:,} points, for want of time")
                     return
+            begin = time.perf_counter()
             try:
                 row = one(grid)
             except ProblemError as error:
                 self.notes.append(f"{device} {label}: {error}")
                 return
-            last = grid, row.total
+            modelled = row.kind == "modelled"
+            last = grid, time.perf_counter() - begin if modelled else row.total
             self.rows.append(row)
-            self.report(f"{device} {label}: {grid:,} points in {row.total:.3g} s")
+            self.report(f"{device} {label}: {grid:,} points in {row.total:.3g} s{', modelled' if modelled else ''}")
 
 
 def _tables(given: Problem) -> tuple[Any, Any, Any, Any, float, float]:
@@ -295,31 +298,9 @@ def _machine_row(bench: _Bench, device: str, grid: int, tol: float) -> Row:
     residual, differences, gap, agrees = _judge(
         given, result.value, result.policy, result.error_bound, answer, own=False
     )
-    modelled = result.clocks / CLOCK_HZ
-    bench.rows.append(
-        Row(
-            "fpga",
-            "line",
-            grid,
-            given.states,
-            result.sweeps,
-            math.nan,
-            math.nan,
-            modelled,
-            math.nan,
-            modelled,
-            modelled / result.sweeps,
-            math.nan,
-            residual,
-            result.error_bound,
-            differences,
-            gap,
-            agrees,
-            "modelled",
-            f"{result.clocks:,} clocks ({'counted in simulation' if device == 'rtl' else 'formula'}) at "
-            f"{CLOCK_HZ / 1e6:g} MHz" + (f", epsilon {tol:g}" if tol > EPSILON else ""),
-        )
-    )
+    source = "counted in simulation" if device == "rtl" else "formula"
+    judged = (residual, differences, gap, agrees)
+    bench.rows.append(_fpga_row("line", given, result, judged, source, f", epsilon {tol:g}" if tol > EPSILON else ""))
     return Row(
         device,
         "line",
@@ -339,6 +320,51 @@ def _machine_row(bench: _Bench, device: str, grid: int, tol: float) -> Row:
         kind="simulation",
         note="what the machine computes, on this computer" + (f", epsilon {tol:g}" if tol > EPSILON else ""),
     )
+
+
+def _fpga_row(
+    method: str, given: Problem, result: Result, judged: tuple[float, int, float, bool], source: str, more: str = ""
+) -> Row:
+    """What a run would take on a chip, from its clocks."""
+    modelled = result.clocks / CLOCK_HZ
+    residual, differences, gap, agrees = judged
+    return Row(
+        "fpga",
+        method,
+        given.points,
+        given.states,
+        result.sweeps,
+        math.nan,
+        math.nan,
+        modelled,
+        math.nan,
+        modelled,
+        modelled / result.sweeps,
+        math.nan,
+        residual,
+        result.error_bound,
+        differences,
+        gap,
+        agrees,
+        "modelled",
+        f"{result.clocks:,} clocks ({source}) at {CLOCK_HZ / 1e6:g} MHz{more}",
+    )
+
+
+def _sweep_label(method: str | None) -> str:
+    return f"sweep {method} start=coarse" if method else "sweep"
+
+
+def _sweep_row(bench: _Bench, grid: int, method: str | None) -> Row:
+    """The sweep engine, as many lanes as a grid can have up to 64: its model computes, its clock model counts."""
+    from host.solve import solve
+
+    given = bench.problem(grid)
+    lanes = min(LANES_LIMIT, grid // ROW_WORDS)
+    options: dict[str, Any] = {"lanes": lanes} | ({"method": method, "start": "coarse"} if method else {})
+    result = solve(given, tol=EPSILON, device="model", progress=False, **options)
+    judged = _judge(given, result.value, result.policy, result.error_bound, bench.answer(grid), own=False)
+    return _fpga_row(_sweep_label(method), given, result, judged, "clock model", f", {lanes} lanes")
 
 
 def _batch(bench: _Bench, cuda: Any, grid: int) -> Row:
@@ -428,6 +454,8 @@ def bench(
     # The processor's slow methods come last: they take what time is left.
     _compile_model()
     run.climb("model", "line", lambda grid: _machine_row(run, "model", grid, EPSILON), 1.1, 5 * budget)
+    for way in ("shift", None):
+        run.climb("fpga", _sweep_label(way), lambda grid, w=way: _sweep_row(run, grid, w), 1.3, 2 * budget)  # type: ignore[misc]
     try:
         run.rows.append(_machine_row(run, "rtl", RTL_GRID, RTL_TOL))
     except (DeviceError, ProblemError) as error:

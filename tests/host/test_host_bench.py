@@ -40,7 +40,8 @@ def _without_gateware(*arguments: Any, device: str, **options: Any) -> Any:
 def test_rows(small: Any) -> None:
     rows = [Row(**row) for row in small[0]["rows"]]
     methods = {(row.device, row.method.split()[0]) for row in rows}
-    assert {("cpu", method) for method, _ in VARIANTS} | {("model", "line"), ("fpga", "line")} == methods
+    engines = {("model", "line"), ("fpga", "line"), ("fpga", "sweep")}
+    assert {("cpu", method) for method, _ in VARIANTS} | engines == methods
     assert all(row.agrees for row in rows)
     for row in rows:
         assert row.sweeps > 0
@@ -51,7 +52,8 @@ def test_rows(small: Any) -> None:
         if row.method == "binary":
             assert row.ratio == 1.0
         if row.device == "fpga":
-            assert re.search(r"[\d,]+ clocks \(formula\) at 250 MHz", row.note)
+            source = "formula" if row.method == "line" else "clock model"
+            assert re.search(rf"[\d,]+ clocks \({source}\) at 250 MHz", row.note)
     exact = [row for row in rows if row.method in ("warm", "monotone", "grid") and row.grid == 64]
     assert len(exact) == 3
     assert {(row.sweeps, row.policy_differences, row.value_difference) for row in exact} == {(1353, 0, 0.0)}

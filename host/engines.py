@@ -1,0 +1,87 @@
+"""Prints what each engine takes for one problem: ``python -m host.engines``.
+
+The RBC of :func:`host.models.rbc`, to the same tolerance. Clocks of the assembly line are those of its formula
+(:func:`hw.machine.run_clocks`), clocks of the sweep engine those of its clock model (:mod:`hw.sweep.clocks`); tests
+find both equal to the gateware's counter, at sizes that can be simulated. Times are at 250 MHz, if timing closes: no
+bitstream was made. A coarse start is made by the host, whose time is printed beside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+
+from host.formats import fixed_point
+from host.models import rbc
+from host.sweep_acceleration import Solved, Way, solve, start_value
+from hw.machine import run_clocks
+from hw.parameters import MachineParameters
+from hw.sweep.parameters import SweepParameters
+
+CLOCK_HZ = 250_000_000
+
+PLAIN = Way("flat", "none", 0)
+
+FAST = Way("coarse", "point", 0)
+
+TIGHTER = 100
+"""By what the tolerance is divided for a policy that is brute force's in every state."""
+
+
+def _row(name: str, sweeps: int, clocks: int, line: int, more: str) -> str:
+    return f"| {name} | {sweeps:,} | {clocks:,} | {clocks / CLOCK_HZ * 1e3:.3g} ms | {line / clocks:.3g} | {more} |"
+
+
+def _told(solved: Solved, states: int, lanes: int) -> str:
+    work = (solved.sweeps * states + solved.evaluations + solved.walked) / lanes
+    return (
+        f"{solved.evaluations / solved.sweeps / states:.2f} evaluations a state and sweep; lanes busy "
+        f"{work / solved.clocks:.0%}; residual {solved.residual:.2g}; {solved.others:,} choices unlike full search's"
+    )
+
+
+def rows(grid: int, lanes: int, tol: float) -> Iterator[str]:
+    """The table, a line at a time."""
+    problem = rbc(grid=grid)
+    states = problem.points * problem.states
+    build = SweepParameters(grid, problem.states, lanes)
+    size = f"{problem.points:,} x {problem.states} to {tol:g}"
+    yield f"| engine, {size} | sweeps | clocks | at 250 MHz, modelled | times the line | what it did |"
+    yield "|---|---|---|---|---|---|"
+    plain = solve(problem, build, PLAIN, tol)
+    line = run_clocks(MachineParameters(grid=grid, states=problem.states), problem.points, problem.states, plain.sweeps)
+    yield _row(
+        "assembly line", plain.sweeps, line, line, f"{3 * (grid.bit_length() - 3) + 4} evaluations a state and sweep"
+    )
+    yield _row(f"sweep engine, {lanes} lanes, same bits", plain.sweeps, plain.clocks, line, _told(plain, states, lanes))
+    start_value(problem, FAST.start, tol)  # Compiled, if it was not.
+    for goal in (tol, tol / TIGHTER):
+        begin = time.perf_counter()
+        start_value(problem, FAST.start, goal)
+        seconds = time.perf_counter() - begin
+        fast = solve(problem, build, FAST, goal)
+        name = f"shifts, coarse start ({seconds * 1e3:.0f} ms of this host)" + ("" if goal == tol else f", to {goal:g}")
+        yield _row(name, fast.sweeps, fast.clocks, line, _told(fast, states, lanes))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Solve and print."""
+    parser = argparse.ArgumentParser(prog="python -m host.engines", description=__doc__)
+    parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
+    parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
+    parser.add_argument("--tol", type=float, default=1e-10, help="tolerance (default: %(default)s)")
+    given = parser.parse_args(arguments)
+    try:
+        SweepParameters(given.grid, 4, given.lanes)
+        fixed_point(rbc(grid=given.grid), given.tol)
+    except ValueError as error:
+        parser.error(str(error))
+    for row in rows(given.grid, given.lanes, given.tol):
+        print(row, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
