@@ -58,7 +58,7 @@ class Preset:
 
 
 PRESETS = {
-    "small": Preset(_engine(1024, 4, 1, Multiplier.MULT18X18D), "LFE5UM5G-85F", "ecp5"),
+    "small": Preset(_engine(2048, 2, 1, Multiplier.MULT18X18D), "LFE5UM5G-85F", "ecp5"),
     "small-zynq": Preset(_engine(1024, 4, 1, Multiplier.DSP48E1), "xc7z020", "xc7"),
     "medium": Preset(_engine(8192, 4, 4, Multiplier.DSP48E2, 128), "xck26", "xcup"),
     "medium-zu7ev": Preset(_engine(16_384, 4, 8, Multiplier.DSP48E2, 128), "xczu7ev", "xcup"),
@@ -155,18 +155,18 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m constraints.sweep_area", description=__doc__)
     parser.add_argument("--preset", choices=PRESETS, action="append", help="only this one (default: all)")
     given = parser.parse_args(argv)
-    results: dict[str, Any] = json.loads(KEPT.read_text(encoding="ascii")) if KEPT.exists() else {}
     for name in given.preset or PRESETS:
         try:
-            results[name] = measure(PRESETS[name], lambda line: print(line, file=sys.stderr))
+            entry = measure(PRESETS[name], lambda line: print(line, file=sys.stderr))
         except SimulationError as error:
             parser.exit(1, f"sweep_area: {name}: {error}\n")
+        results = (json.loads(KEPT.read_text(encoding="ascii")) if KEPT.exists() else {}) | {name: entry}
         kept = {name: results[name] for name in PRESETS if name in results}
         KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="ascii")
         page = PAGE.read_text(encoding="utf-8")
         head, rest = page.split(BEGIN)
         PAGE.write_text(f"{head}{BEGIN}{table(kept)}{END}{rest.split(END)[1]}", encoding="utf-8")
-        print(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share in shares(name, results[name]).items()))
+        print(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share in shares(name, entry).items()))
     return 0
 
 
