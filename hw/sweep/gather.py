@@ -42,7 +42,7 @@ class GatherParameters:
     rows are asked for up to ``AHEAD_STATES`` states before they are needed. Any other index, in a row before that of
     the last state or far behind, is served too: the window begins anew there, once all states before it have left.
 
-    With the policy of an assembly line's lane, that is ``i`` non-decreasing in steps of one or so for each ``s``, a
+    With a policy that does not fall with ``x``, that is ``i`` non-decreasing in steps of one or so for each ``s``, a
     lane that has its turn on a bus every ``slots`` clocks gets ``ROW_WORDS / slots`` words a clock, and needs one.
 
     Parameters
@@ -109,19 +109,20 @@ def _clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # t
         if compared:
             k = accepted - 1 - int(entered)
             s = states[k]
-            a, b = max(indexes[k] - 1, 0) // 8, min(indexes[k] + 1, grid - 1) // 8
-            follows = next_row and last[s] + 1 - base[s] < 8
+            a, b = max(indexes[k] - 1, 0) // ROW_WORDS, min(indexes[k] + 1, grid - 1) // ROW_WORDS
+            follows = next_row and last[s] + 1 - base[s] < WINDOW_ROWS
             jumps = not inside and not next_row and (not known_here or put == done)
             complete = inside or (follows and (begins or a == b)) or (jumps and a == b)
-            row_ready = queued_rows < 8
-            state_ready = queued < 32
+            row_ready = queued_rows < AHEAD_ROWS
+            state_ready = queued < AHEAD_STATES
             ask = (follows or jumps) and row_ready and (state_ready or not complete)
             push = complete and state_ready and (inside or row_ready)
         compare = entered and (not compared or (push and states[accepted - 1] != s))
         new_begins = new_inside = new_next = new_known = False
         if compare:
             e = states[accepted - 1]
-            low, high = max(indexes[accepted - 1] - 1, 0) // 8, min(indexes[accepted - 1] + 1, grid - 1) // 8
+            low = max(indexes[accepted - 1] - 1, 0) // ROW_WORDS
+            high = min(indexes[accepted - 1] + 1, grid - 1) // ROW_WORDS
             new_known = known[e]
             new_begins = new_known and low >= newest[e] and low <= last[e]
             new_inside = new_begins and high <= last[e]
@@ -144,7 +145,7 @@ def _clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # t
             left[done] = t
             done += 1
         if row_head and waiting < 0 and t % slots == turn:
-            waiting = 3
+            waiting = TAKEN_CLOCKS
             arrival[sent] = t + fetch
             sent += 1
         if waiting >= 0:

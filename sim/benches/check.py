@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from sim.bench import bench_parameters
+from sim.benches.loading import load
 
 STUCK = 3000
 """Clocks without a result after which a pass has failed."""
@@ -45,19 +45,6 @@ async def checks(dut: Any) -> None:
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     outputs = [getattr(dut, name) for name in parameters["outputs"]]
-    ports = {name for row in stimulus["writes"] for name in row}
-    for name in ("start", *ports):
-        getattr(dut, name).value = 0
-    dut.rst.value = 1
-    Clock(dut.clk, 10, unit="ns").start()
-    await FallingEdge(dut.clk)
-    await FallingEdge(dut.clk)
-    dut.rst.value = 0
-    for row in stimulus["writes"]:
-        for name in ports:
-            getattr(dut, name).value = row.get(name, 0)
-        await FallingEdge(dut.clk)
-    for name in ports:
-        getattr(dut, name).value = 0
+    await load(dut, stimulus["writes"], ["start"])
     found = [await run(dut, one, outputs) for one in stimulus["passes"]]
     Path(parameters["results"]).write_text(json.dumps(found))

@@ -2,7 +2,7 @@
 
 Parameters: ``stimulus`` (path of JSON: runs, each with ``gaps``, the probability of a clock without a state, and a list
 of ``(state, index)``), ``results`` (path to write: for each run a list of ``(clock, below, here, above)``, the clock
-counted from the end of its reset), and ``rows``: what to write into the memories first, ``(lane, address, row)``.
+counted from the end of its reset), and ``writes``: see :func:`sim.benches.loading.load`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from sim.bench import bench_parameters
+from sim.benches.loading import load
 
 STUCK = 2000
 """Clocks without an output after which a run has failed."""
@@ -61,12 +61,6 @@ async def run(dut: Any, gaps: float, states: list[tuple[int, int]]) -> list[tupl
 async def gathers(dut: Any) -> None:
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
-    dut.write.value = 0
-    Clock(dut.clk, 10, unit="ns").start()
-    await reset(dut)
-    for lane, address, row in stimulus["rows"]:
-        dut.write.value, dut.write_lane.value, dut.write_address.value, dut.write_row.value = 1, lane, address, row
-        await FallingEdge(dut.clk)
-    dut.write.value = 0
+    await load(dut, stimulus["writes"], ["valid"])
     found = [await run(dut, one["gaps"], [tuple(pair) for pair in one["states"]]) for one in stimulus["runs"]]
     Path(parameters["results"]).write_text(json.dumps(found))

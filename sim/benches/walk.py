@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from sim.bench import bench_parameters
+from sim.benches.loading import load
 
 STUCK = 200_000
 """Clocks after which a walk has failed."""
@@ -51,21 +51,8 @@ async def walks(dut: Any) -> None:
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     outputs = [getattr(dut, name) for name in parameters["outputs"]]
-    ports = {name for row in stimulus["writes"] for name in row}
-    for name in ("start", "mark_valid", *ports):
-        getattr(dut, name).value = 0
     for name, value in stimulus["constants"].items():
         getattr(dut, name).value = value
-    dut.rst.value = 1
-    Clock(dut.clk, 10, unit="ns").start()
-    await FallingEdge(dut.clk)
-    await FallingEdge(dut.clk)
-    dut.rst.value = 0
-    for row in stimulus["writes"]:
-        for name in ports:
-            getattr(dut, name).value = row.get(name, 0)
-        await FallingEdge(dut.clk)
-    for name in ports:
-        getattr(dut, name).value = 0
+    await load(dut, stimulus["writes"], ["start", "mark_valid"])
     found = [await walk(dut, [tuple(mark) for mark in marks], outputs) for marks in stimulus["walks"]]
     Path(parameters["results"]).write_text(json.dumps(found))

@@ -12,6 +12,7 @@ import pytest
 from amaranth.hdl import Const, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from hw_sweep import row_writes
 
 from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS
@@ -109,17 +110,7 @@ def test_results_and_clocks(
     kept: list[list[int | None]] = []
     old = [number() for _ in range(points * states)]
     writes: list[dict[str, int]] = []
-    for row in range(1 << build.row_bits):
-        for s in range(states):
-            words = [ev[ROW_WORDS * row + k][s] & mask for k in range(ROW_WORDS)]
-            writes.append(
-                {
-                    "write": 1,
-                    "write_lane": row >> build.local_bits,
-                    "write_address": row % (1 << build.local_bits) | s << build.local_bits,
-                    "write_row": sum(word << WIDTH * k for k, word in enumerate(words)),
-                }
-            )
+    writes += row_writes(build, [(s, [words[s] for words in ev]) for s in range(states)])
     for position in range(points * states):
         x, s = divmod(position, states)
         i = int(choices[x, s])

@@ -12,6 +12,7 @@ import pytest
 from amaranth.hdl import Const, Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from hw_sweep import row_writes
 
 from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS
@@ -23,6 +24,7 @@ from sim.bench import run_bench
 
 BUILDS = [
     (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0),
+    (SweepParameters(grid=16, states=2, lanes=2, slots=4), 1),
     (SweepParameters(grid=256, states=4, lanes=2, slots=8), 1),
     (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
     (SweepParameters(grid=128, states=16, lanes=1, slots=8), 0),
@@ -103,15 +105,10 @@ def test_words_and_clocks(
 ) -> None:
     rng = random.Random(11)
     table = np.array([[rng.getrandbits(WIDTH) for _ in range(build.states)] for _ in range(build.grid)], dtype=object)
-    rows = []
-    for row in range(1 << build.row_bits):
-        for s in range(build.states):
-            words = table[ROW_WORDS * row : ROW_WORDS * (row + 1), s]
-            address = row % (1 << build.local_bits) | s << build.local_bits
-            rows.append((row >> build.local_bits, address, sum(int(w) << WIDTH * k for k, w in enumerate(words))))
+    writes = row_writes(build, [(s, table[:, s]) for s in range(build.states)])
     runs = [{"gaps": gaps, "states": states} for states in sequences(rng, build) for gaps in (0.0, 0.3)]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
-    stimulus.write_text(json.dumps({"rows": rows, "runs": runs}))
+    stimulus.write_text(json.dumps({"writes": writes, "runs": runs}))
     run_bench(
         with_shared(Probe(build, lane)),
         "sim.benches.gather",

@@ -14,7 +14,8 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 from hw_machines import assert_same, opened, problem_of
-from test_hw_walk import MASK, OUTPUTS, Probe
+from hw_sweep import MASK, row_writes
+from test_hw_walk import OUTPUTS, Probe
 
 from host.devices.model import ModelDevice
 from host.devices.rtl import RtlDevice
@@ -23,7 +24,7 @@ from host.formats import Image, fixed_point
 from host.models import rbc
 from hw.model import INFEASIBLE
 from hw.numbers import MAXIMUM, MINIMUM, WIDTH
-from hw.parameters import ROW_WORDS, MachineParameters
+from hw.parameters import MachineParameters
 from hw.registers import Command, Engine, Status
 from hw.sweep.clocks import Dealt, SweepLog, lane_clocks
 from hw.sweep.model import SweepSoftwareMachine, walk_all
@@ -158,17 +159,7 @@ def test_every_walk_and_the_clock_of_every_result(
     x, w, ev, constants = tables(rng, grid, states, eta)
     last = np.where(rng.random((grid, states)) < 0.5, np.arange(grid)[:, None], rng.integers(0, grid, (grid, states)))
     writes: list[dict[str, int]] = []
-    for inner, words in [(s, ev[:, s]) for s in range(states)] + [(1 << build.state_bits, x)]:
-        for row in range(1 << build.row_bits):
-            part = words[ROW_WORDS * row : ROW_WORDS * (row + 1)].tolist()
-            writes.append(
-                {
-                    "write": 1,
-                    "write_lane": row >> build.local_bits,
-                    "write_address": row % (1 << build.local_bits) | inner << build.local_bits,
-                    "write_row": sum((word & MASK) << WIDTH * k for k, word in enumerate(part)),
-                }
-            )
+    writes += row_writes(build, [(s, ev[:, s]) for s in range(states)] + [(1 << build.state_bits, x)])
     for position in range(points * states):
         at = lane * points + position // states, position % states
         writes.append(

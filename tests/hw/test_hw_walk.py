@@ -14,6 +14,7 @@ import pytest
 from amaranth.hdl import Const, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from hw_sweep import MASK, row_writes
 
 from hw.numbers import MINIMUM, WIDTH
 from hw.parameters import ROW_WORDS
@@ -27,7 +28,6 @@ from sim.bench import run_bench
 
 OUTPUTS = ("position", "choice", "kept", "value", "old", "infeasible", "outside")
 MONEY, VALUE = 40, 44
-MASK = 2**WIDTH - 1
 
 
 class Probe(wiring.Component):
@@ -152,18 +152,8 @@ def test_finds_what_full_search_finds(
     points = given["points"]
     expected = best(given, lane, constants)
     writes: list[dict[str, int]] = []
-    tables = [(given["ev"][:, s], s) for s in range(states)] + [(given["x"], 1 << build.state_bits)]
-    for row in range(1 << build.row_bits):
-        for table, inner in tables:
-            words = [int(word) & MASK for word in table[ROW_WORDS * row : ROW_WORDS * (row + 1)]]
-            writes.append(
-                {
-                    "write": 1,
-                    "write_lane": row >> build.local_bits,
-                    "write_address": row % (1 << build.local_bits) | inner << build.local_bits,
-                    "write_row": sum(word << WIDTH * k for k, word in enumerate(words)),
-                }
-            )
+    tables = [(s, given["ev"][:, s]) for s in range(states)] + [(1 << build.state_bits, given["x"])]
+    writes += row_writes(build, tables)
     old = {}
     for position in range(points * states):
         point, s = divmod(position, states)
