@@ -66,7 +66,8 @@ class ShiftParameters:
             uint64, ``(N_z, N_z)``: ``M / 2**SCALE`` and ``beta Q``, 64 fraction bits.
         """
         c, _ = self.expectation.model(change[None, :], weights)
-        if (np.abs(c) >> (WIDTH - 1 - SCALE)).any():
+        top = c >> (WIDTH - 1 - SCALE)
+        if ((top != 0) & (top != -1)).any():
             c = np.zeros_like(c)
         e, _ = self.expectation.model(c << SCALE, q)
         return (c << SCALE)[0], e[0]
