@@ -108,7 +108,10 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         ({"max_sweeps": 0}, r"^max_sweeps must be a whole number from 1 to 4294967295, not 0$"),
         ({"value_bits": 40}, r"^value_bits is for machines, and device 'cpu' is none$"),
         ({"device": "model", "method": "warm"}, r"^method can be chosen on the devices 'cpu' and 'gpu' only$"),
-        ({"device": "model", "interval": 3}, r"^device 'model' has no option 'interval': it takes fold, evaluators$"),
+        (
+            {"device": "model", "interval": 3},
+            r"^device 'model' has no option 'interval': it takes fold, evaluators, lanes$",
+        ),
     ],
 )
 def test_refusals(arguments: dict[str, object], sentence: str) -> None:
