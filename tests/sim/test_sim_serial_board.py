@@ -19,6 +19,7 @@ import pytest
 
 import beltline as bl
 import host.devices.lock
+import host.driver
 from host.cli import main
 from host.devices import Device, DeviceLostError, open_device
 from host.driver import run
@@ -230,12 +231,20 @@ def test_another_rate_than_the_build(
         open_device("serial", port=board.port, baud=baud, patience=0.5, retries=1)
 
 
-def test_line_that_is_cut_in_a_run(board: SimulatedSerialBoard, options: dict[str, Any]) -> None:
-    def cut(data: bytes, towards: bool) -> bytes:
-        return b"" if board.clocks_simulated > begin + 400_000 else data
+def test_line_that_is_cut_in_a_run(
+    board: SimulatedSerialBoard, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+    wait = host.driver._Watch.wait
 
-    begin = board.clocks_simulated
-    board.line = cut
+    def looked(watch: host.driver._Watch, *arguments: float) -> bool:
+        nonlocal looks
+        done = wait(watch, *arguments)
+        looks += 1
+        return done
+
+    monkeypatch.setattr(host.driver._Watch, "wait", looked)
+    board.line = lambda data, towards: b"" if looks else data
     given = bl.rbc(grid=16, states=2)
     lost = (
         f"^device 'serial' at '{re.escape(board.port)}', 1000000 baud, does not answer, asked 2 times; last seen with "
