@@ -359,13 +359,13 @@ class Driver:
                     if pressed():
                         _stop(device)
                         return _Ended.INTERRUPTED
-                    sweeps = device.read_register("SWEEPS")
+                    sweeps = watch.read("SWEEPS")
                     now = time.monotonic()
                     if now >= deadline or (now >= pause and sweeps):
                         _stop(device)
                         return _Ended.STOPPED
                     if progress:
-                        change = device.read_register("NORM") * image.value_unit
+                        change = watch.read("NORM") * image.value_unit
                         text = f"sweep {done + sweeps:,} of at most {done + limit:,}"
                         # The norm starts anew with every sweep.
                         progress(f"{text}, largest change of V {change:.2e}" if sweeps and change else text)
@@ -475,12 +475,10 @@ class _Watch:
             It does not answer any more.
         """
         device = self._device
-        try:
+        with self._signed():
             if device.wait(seconds):
                 return True
             now = device.read_register("STATUS"), device.read_register("SWEEPS"), device.read_register("CLOCKS")
-        except DeviceLostError as error:
-            raise DeviceLostError(f"{error}; {self._sign()}") from error
         if self._last is None or now[1:] != self._last[1:]:
             self._moved = time.monotonic()
         self._last = now
@@ -490,6 +488,24 @@ class _Watch:
                 f"device {device.name!r} is stuck: it is busy, and did nothing for {still:.1f} seconds; {self._sign()}"
             )
         return False
+
+    def read(self, name: str) -> int:
+        """Read a register.
+
+        Raises
+        ------
+        DeviceLostError
+            The device does not answer any more.
+        """
+        with self._signed():
+            return self._device.read_register(name)
+
+    @contextlib.contextmanager
+    def _signed(self) -> Iterator[None]:
+        try:
+            yield
+        except DeviceLostError as error:
+            raise DeviceLostError(f"{error}; {self._sign()}") from error
 
     def _sign(self) -> str:
         if self._last is None:
