@@ -18,7 +18,7 @@ from .parameters import MachineParameters
 from .pipeline import Pipeline
 from .ports import machine_ports
 from .ram import READ_LATENCY, Ram
-from .register_file import RegisterFile, horizon
+from .register_file import RegisterFile, horizon, utility_constants
 from .registers import IDENTITY, VERSION, Command, Engine, Interrupt, Refused, Status, Table
 from .sequencer import Sequencer, SequencerParameters
 from .sweep.machine import LargestNorm, SweepDatapath
@@ -216,14 +216,7 @@ class _Datapath(wiring.Component):
             m.d.comb += sequencer.take.eq(1)
             entering = sequencer.stream & ~sequencer.prologue
         m.submodules.expectation = expectation = Expectation(expectation_of(parameters))
-        form = self._settings["UTILITY_FORM"]
-        constants = {
-            "a": self._settings["UTILITY_A"],
-            "b": self._settings["UTILITY_B"],
-            "negative": form[0],
-            "log": form[1],
-            "shift": form[8:],
-        }
+        constants = utility_constants(self._settings)
         m.d.comb += [getattr(line, name).eq(constants[name]) for name in CONSTANTS]
         m.d.comb += [line.half.eq(sequencer.half), expectation.clear.eq(sequencer.begin)]
         m.d.comb += expectation.count.eq(self._settings["STATES"])

@@ -403,6 +403,11 @@ class SoftwareMachine:
 
     def step(self) -> bool:
         """One sweep; true when the run has ended."""
+        if Status.BUSY not in self.status:
+            return True
+        if self.sweeps == 0 and self._stopping:
+            self.status = Status.DONE | Status.STOPPED
+            return True
         threads = get_num_threads()
         if self._grid * self._states < _THREADS_WORTH:
             set_num_threads(1)
@@ -412,11 +417,6 @@ class SoftwareMachine:
             set_num_threads(threads)
 
     def _step(self) -> bool:
-        if Status.BUSY not in self.status:
-            return True
-        if self.sweeps == 0 and self._stopping:
-            self.status = Status.DONE | Status.STOPPED
-            return True
         work = self._grid * self._states
         shape = (self._grid, self._states)
         old = self.v[self._slot : self._slot + work].reshape(shape)
@@ -429,9 +429,13 @@ class SoftwareMachine:
         self.sweeps += 1
         if self._expect(new):
             raised |= Status.SATURATED
+        return self._decide(raised, self.norm < self._epsilon)
+
+    def _decide(self, raised: Status, converged: bool) -> bool:
+        """Whether the run has ended, and why, after a sweep that has been counted."""
         if raised:
             self.status = Status.DONE | raised
-        elif not self._horizon and self.norm < self._epsilon:
+        elif not self._horizon and converged:
             self.status = Status.DONE | Status.CONVERGED
         elif self.sweeps == self._limit:
             self.status = Status.DONE | Status.LIMIT

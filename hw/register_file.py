@@ -61,6 +61,18 @@ class RegisterFile(wiring.Component):
         return m
 
 
+def utility_constants(settings: Mapping[str, Signal]) -> dict[str, Value]:
+    """The utility's constants (:data:`hw.utility.CONSTANTS`) as the registers hold them."""
+    form = settings["UTILITY_FORM"]
+    return {
+        "a": settings["UTILITY_A"],
+        "b": settings["UTILITY_B"],
+        "negative": form[0],
+        "log": form[1],
+        "shift": form[8:],
+    }
+
+
 def horizon(mode: Value) -> Value:
     """Whether register ``MODE`` asks for a finite horizon."""
     return mode[int(Mode.HORIZON).bit_length() - 1]

@@ -18,7 +18,7 @@ from hw.sweep import gather
 from hw.sweep.check import CheckParameters
 from hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
 from hw.sweep.lane import LaneParameters
-from hw.sweep.machine import DECIDED
+from hw.sweep.machine import DECIDED, largest_norm_clocks
 from hw.sweep.parameters import ROW_SHIFT
 from hw.sweep.patch import NOTES, PatchParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
@@ -581,4 +581,4 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False)
             done = max(done, first + int(last[lane]) - 1 + settle + 2, first + int(busy[lane]) + 2)
     of_shift = ShiftParameters(build).clocks(dealt.states) + 1 if shifts else 0
     # Registers from `begin` to the lanes, and two back; then what the machine knows of them comes together.
-    return 3 + done + 2 + (2 * build.lane_bits + 1) + DECIDED + 1 + of_shift + _DECIDE
+    return 3 + done + 2 + largest_norm_clocks(build) + DECIDED + 1 + of_shift + _DECIDE

@@ -14,6 +14,7 @@ from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS, MachineParameters
 from hw.pipeline import Pipeline
 from hw.ram import READ_LATENCY
+from hw.register_file import utility_constants
 from hw.registers import HELD, Mode, Table
 from hw.sequencer import Sequencer
 from hw.sweep.lane import LaneInstance, LaneParameters
@@ -41,6 +42,11 @@ def _joined(p: Pipeline, flags: list[Value], every: bool) -> Value:
     return flags[0]
 
 
+def largest_norm_clocks(build: SweepParameters) -> int:
+    """Latency of :class:`LargestNorm`: a register, and two for each level of its tree."""
+    return 2 * build.lane_bits + 1
+
+
 class LargestNorm(wiring.Component):
     """The largest of the lanes' norms, ``clocks`` behind the last change of any of them.
 
@@ -58,7 +64,7 @@ class LargestNorm(wiring.Component):
 
     @property
     def clocks(self) -> int:
-        return 2 * self.build.lane_bits + 1
+        return largest_norm_clocks(self.build)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -266,14 +272,7 @@ class SweepDatapath(wiring.Component):
         last_index = Signal(build.index_bits)
         m.d.sync += last_index.eq(grid - 1)
         m.d.comb += buses.shift.eq(shift)
-        form = settings["UTILITY_FORM"]
-        constants = {
-            "a": settings["UTILITY_A"],
-            "b": settings["UTILITY_B"],
-            "negative": form[0],
-            "log": form[1],
-            "shift": form[8:],
-        }
+        constants = utility_constants(settings)
         for number, lane in enumerate(lanes):
             # Two multiplications for all lanes: a lane is full, has the rest, or nothing.
             is_full, has_rest = number < whole, number == whole

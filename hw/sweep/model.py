@@ -310,11 +310,6 @@ class SweepSoftwareMachine(SoftwareMachine):
             self.status = Status.DONE | Status.SATURATED
 
     def _step(self) -> bool:
-        if Status.BUSY not in self.status:
-            return True
-        if self.sweeps == 0 and self._stopping:
-            self.status = Status.DONE | Status.STOPPED
-            return True
         work = self._grid * self._states
         before = self.v[:work].reshape(self._grid, self._states).copy()
         value = np.empty_like(before)
@@ -331,16 +326,9 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self._expect(value):
             raised |= Status.SATURATED
         below = self.norm < self._epsilon
-        if raised:
-            self.status = Status.DONE | raised
-        elif below and self._plain and not self._horizon:
-            self.status = Status.DONE | Status.CONVERGED
-        elif self.sweeps == self._limit:
-            self.status = Status.DONE | Status.LIMIT
-        elif self._stopping:
-            self.status = Status.DONE | Status.STOPPED
+        ended = self._decide(raised, below and self._plain)
         self._prepare(below, value, before)
-        return Status.DONE in self.status
+        return ended
 
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
         """The kind of the next sweep, its shifts, and the clocks of the one that has ended."""
