@@ -15,7 +15,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 from hw_machines import assert_same, opened, problem_of
 from hw_sweep import MASK, row_writes
-from test_hw_walk import OUTPUTS, Probe
+from test_hw_walk import CASES, OUTPUTS, Probe
 
 from host.devices.model import ModelDevice
 from host.devices.rtl import RtlDevice
@@ -135,15 +135,7 @@ def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tupl
     return x.astype(np.int64), w.astype(np.int64), ev, constants
 
 
-@pytest.mark.parametrize(
-    ("parameters", "lane", "states", "eta"),
-    [
-        (WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
-        (WalkParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
-        (WalkParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
-    ],
-    ids=["2-walkers", "16-walkers", "64-walkers"],
-)
+@CASES
 def test_every_walk_and_the_clock_of_every_result(
     with_shared: Callable[..., dict[str, str]],
     tmp_path: Path,

@@ -30,6 +30,18 @@ OUTPUTS = ("position", "choice", "kept", "value", "old", "infeasible", "outside"
 MONEY, VALUE = 40, 44
 
 
+CASES = pytest.mark.parametrize(
+    ("parameters", "lane", "states", "eta"),
+    [
+        (WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
+        (WalkParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
+        (WalkParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
+    ],
+    ids=["2-walkers", "16-walkers", "64-walkers"],
+)
+"""Walks of one lane, and its problem."""
+
+
 class Probe(wiring.Component):
     """One lane's pass, its memories, the buses and the rows of all lanes. One port writes each kind of memory."""
 
@@ -127,15 +139,7 @@ def best(problem: dict[str, Any], lane: int, constants: UtilityConstants) -> dic
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(
-    ("parameters", "lane", "states", "eta"),
-    [
-        (WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
-        (WalkParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
-        (WalkParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
-    ],
-    ids=["2-walkers", "16-walkers", "64-walkers"],
-)
+@CASES
 def test_finds_what_full_search_finds(
     with_shared: Callable[..., dict[str, str]],
     tmp_path: Path,
