@@ -3,8 +3,9 @@
 Panels follow the policy of a household that believes ``LAW``; wealth begins as a log-normal that is as wide as what
 economies end with, so that a short run costs an agent what a long one does. Times are those of whole calls without the
 shocks, divided by periods; nothing is compiled in them. The gap is the largest one from the path of ``K`` by
-Catmull-Rom interpolation in double precision on the processor, in per cent. Prints a table and, with ``--out``, writes
-it as JSON. Other programs slow all of it down: the load that was there before is told.
+Catmull-Rom interpolation in double precision on the processor, in per cent. Prints each row as soon as it is measured
+and, with ``--out``, writes all as JSON. Other programs slow all of it down: the load that was there before is told. Two
+cores need some three minutes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,20 @@ import numba
 import numpy as np
 
 from gpu_ref import panel
-from gpu_ref.shocks import draw_shocks
+from gpu_ref.shocks import draw_shocks, whole_numbers
 from host.equilibrium import PANELS, EulerHousehold, krusell_smith
 from host.files import check_target, replacing
 from host.krusell_smith import Economy
+from host.progress import reporting
 
 LAW = ((0.127, 0.9647), (0.1385, 0.9630))
 AGENTS = (10_000, 500_000, 10_000_000)
+PERIODS = {"cpu": 110, "gpu": 1_100}
+"""By default. A processor's time a period does not depend on them."""
 REPEATS = 3
 
 Row = dict[str, Any]
+Tell = Callable[[str], None]
 
 
 def machine(where: str) -> dict[str, str]:
@@ -54,12 +59,13 @@ def machine(where: str) -> dict[str, str]:
     return known
 
 
-def time_panels(where: str, sizes: Sequence[int], periods: int) -> list[Row]:
+def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> Iterator[Row]:
     """Time every interpolation at every size."""
     economy = Economy()
+    tell("household of the panels")
     policy = EulerHousehold(economy, 1e-6).solve(np.array(LAW), None)
-    rows = []
     for agents in sizes:
+        tell(f"shocks of {agents:,} agents")
         begin = time.perf_counter()
         shocks = draw_shocks(agents, periods, economy.transition, economy.unemployment)
         drawing = time.perf_counter() - begin
@@ -73,34 +79,38 @@ def time_panels(where: str, sizes: Sequence[int], periods: int) -> list[Row]:
 
             run = partial(Simulator(shocks).simulate, policy, economy.grid, economy.mean_grid, start)
         # Compiled, and the device's memory allocated.
+        tell(f"{agents:,} agents, the path of K on the processor")
         reference = on_cpu("bicubic").capital
         for name in panel.INTERPOLATIONS:
+            tell(f"{agents:,} agents, {name}, compiling")
             run(name)
             seconds = []
-            for _ in range(REPEATS):
+            for number in range(1, REPEATS + 1):
+                tell(f"{agents:,} agents, {name}, run {number} of {REPEATS}")
                 begin = time.perf_counter()
                 found = run(name)
                 seconds.append(time.perf_counter() - begin)
-            rows.append(
-                {
-                    "agents": agents,
-                    "periods": periods,
-                    "method": name,
-                    "milliseconds a period": 1e3 * statistics.median(seconds) / periods,
-                    "seconds": statistics.median(seconds),
-                    "gap, %": panel.path_error(found.capital, reference),
-                    "held": found.below + found.above,
-                    "drawing, s": drawing,
-                    "shocks, MiB": shocks.employed.nbytes / 2**20,
-                }
-            )
-    return rows
+            yield {
+                "agents": agents,
+                "periods": periods,
+                "method": name,
+                "milliseconds a period": 1e3 * statistics.median(seconds) / periods,
+                "seconds": statistics.median(seconds),
+                "gap, %": panel.path_error(found.capital, reference),
+                "held": found.below + found.above,
+                "drawing, s": drawing,
+                "shocks, MiB": shocks.employed.nbytes / 2**20,
+            }
 
 
-def time_economy(where: str) -> Row:
+def time_economy(where: str, tell: Tell) -> Row:
     """Time the whole economy of 10,000 agents and a grid of 100 x 4, household and panel on ``where``."""
+    tell("the economy, compiling")
     krusell_smith(panel=where, device=where, max_iterations=1, progress=False)
-    runs = [krusell_smith(panel=where, device=where, progress=False) for _ in range(REPEATS)]
+    runs = []
+    for number in range(1, REPEATS + 1):
+        tell(f"the economy, run {number} of {REPEATS}")
+        runs.append(krusell_smith(panel=where, device=where, progress=False))
     found = sorted(runs, key=lambda run: run.timing["all"])[REPEATS // 2]
     return {
         "iterations": found.iterations,
@@ -113,19 +123,44 @@ def time_economy(where: str) -> Row:
     }
 
 
-def markdown(result: dict[str, Any]) -> str:
-    """Return the result as tables."""
-    lines = [", ".join(f"{name} {value}" for name, value in result["machine"].items()), ""]
-    lines += ["| agents | interpolation | ms a period | gap of K, % | held | drawing, s |", "|---|---|---|---|---|---|"]
-    lines += [
+HEAD = "| agents | interpolation | ms a period | gap of K, % | held | drawing, s |\n|---|---|---|---|---|---|"
+
+
+def panel_line(row: Row) -> str:
+    """Return a panel's line of the table under ``HEAD``."""
+    return (
         f"| {row['agents']:,} | {row['method']} | {row['milliseconds a period']:.4g} | {row['gap, %']:.3g} "
         f"| {row['held']:,} | {row['drawing, s']:.2f} |"
-        for row in result["panels"]
-    ]
-    economy = result["economy"]
+    )
+
+
+def economy_lines(economy: Row) -> str:
+    """Return what is said of an economy."""
     parts = ", ".join(f"{name} {spent:.2f} s" for name, spent in economy["seconds"].items())
-    lines += ["", f"Whole economy of 10,000 agents: {economy['iterations']} iterations; {parts}"]
-    return "\n".join([*lines, f"Household: {economy['household']}", ""])
+    return (
+        f"Whole economy of 10,000 agents: {economy['iterations']} iterations; {parts}\n"
+        f"Household: {economy['household']}"
+    )
+
+
+def measure(where: str, sizes: Sequence[int], periods: int) -> dict[str, Any]:
+    """Time panels and an economy, print each as soon as it is known, return all."""
+    with reporting(None) as told:
+        tell: Tell = told or (lambda text: None)
+
+        def show(text: str) -> None:
+            tell("")
+            print(text, flush=True)
+
+        result: dict[str, Any] = {"machine": machine(where), "panels": []}
+        show(", ".join(f"{name} {value}" for name, value in result["machine"].items()))
+        show(f"Panels of {periods:,} periods\n\n{HEAD}")
+        for row in time_panels(where, sizes, periods, tell):
+            result["panels"].append(row)
+            show(panel_line(row))
+        result["economy"] = time_economy(where, tell)
+        show(f"\n{economy_lines(result['economy'])}")
+    return result
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -133,18 +168,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m host.panel_bench", description="Time panels and an economy.")
     parser.add_argument("--panel", default="cpu", choices=PANELS, help="where to simulate")
     parser.add_argument("--agents", default=",".join(map(str, AGENTS)), metavar="N,N,...", help="default %(default)s")
-    parser.add_argument("--periods", type=int, default=1_100, metavar="N", help="default %(default)s")
+    parser.add_argument("--periods", type=int, metavar="N", help="default 110, on a GPU 1,100")
     parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the result there")
     given = parser.parse_args(arguments)
     if given.out is not None:
         check_target("out", given.out, (".json",))
-    sizes = [int(text) for text in given.agents.split(",")]
-    result = {
-        "machine": machine(given.panel),
-        "panels": time_panels(given.panel, sizes, given.periods),
-        "economy": time_economy(given.panel),
-    }
-    print(markdown(result), end="")
+    if given.periods is not None and given.periods < 2:
+        parser.error(f"--periods must be at least 2, not {given.periods}")
+    try:
+        sizes = [int(text) for text in given.agents.split(",")]
+    except ValueError:
+        parser.error(f"--agents must be whole numbers with commas between them, not {given.agents!r}")
+    try:
+        for size in sizes:
+            whole_numbers(size, np.array(Economy().unemployment))
+    except ValueError as error:
+        parser.error(f"--{error}")
+    result = measure(given.panel, sizes, given.periods or PERIODS[given.panel])
     if given.out is not None:
         with replacing(given.out) as neighbour:
             neighbour.write_text(json.dumps(result, indent=1) + "\n")
