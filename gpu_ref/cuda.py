@@ -440,7 +440,9 @@ def _fetch(table: Any) -> np.ndarray[Any, Any]:
     return found
 
 
-class _Clock:
+class Clock:
+    """Seconds of the parts of a solution, each from the end of all work before it to the end of its own."""
+
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
         self.seconds: dict[str, float] = {}
@@ -624,7 +626,7 @@ def solve_ages(
         kernel = _ages_kernel(device, _kind([eta]), states, threads)
         _pieces(device, _kind([eta]))
         _refuse(cupy, memory(points, states) + 12 * ages * points * states)
-        clock = _Clock(cupy)
+        clock = Clock(cupy)
         clock.restart()
         tables = _Tables(cupy, [arguments], Layout(threads, 1, blocks, 1, 1, span), previous=False, near=True)
         expectations = cupy.empty((2, states, points))
@@ -693,7 +695,7 @@ def _solve_here(cupy: Any, problems: Sequence[Arguments], plan: Layout | None, p
     for kind in {_kind([problem.eta]) for problem in problems} if local else ():
         _pieces(device, kind)
 
-    clock = _Clock(cupy)
+    clock = Clock(cupy)
     clock.restart()
     tables = _Tables(cupy, problems, plan, keeps, launch.near)
     start.allocate()
@@ -879,7 +881,7 @@ def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
     start = _Start(cupy, [problem])
     _refuse(cupy, memory(points, states) + 8 * 4 * points * states + start.memory())
     _pieces(cupy.cuda.Device().id, _kind([problem.eta]))
-    clock = _Clock(cupy)
+    clock = Clock(cupy)
     clock.restart()
     tables = _Tables(cupy, [problem], Layout(32, 1, 1, 1, 1, points), previous=False, near=True)
     start.allocate()

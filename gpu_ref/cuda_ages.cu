@@ -4,10 +4,19 @@
 //
 // All blocks are one team. A block owns `span` grid points with all their exogenous states, and a thread takes every
 // THREADS-th of its states: so expectations of a block's values stay in its shared memory, and only discounted ones pass
-// between blocks, double-buffered, with one barrier an age. Few grid points a block and one thread a state keep a
-// search's chain of loads short, which is what the time goes into.
+// between blocks, double-buffered, with one barrier an age. A search is a chain of loads that wait for each other, which
+// is what the time goes into: few grid points a block and one thread a state keep the chain short, and where utility is
+// cheap, a step asks about three choices at once and so is worth two.
 //
 // Macros: ETA as in cuda_common.cu; NZ exogenous states; THREADS of a block.
+
+// `rises` of cuda_common.cu without its way out, so that several of them wait for memory together. Where a choice leaves
+// nothing to consume, what its utility comes out as is not looked at.
+__device__ __forceinline__ bool rises_at(const double* X, const double* future, double wealth, double eta, int i) {
+    const double x = __ldg(X + i), next = __ldg(X + i + 1), at = future[i], after = future[i + 1];
+    const bool better = utility(wealth - next, eta) + after > utility(wealth - x, eta) + at;
+    return better & (next < wealth);
+}
 
 // points: N_k. span: points of a block. words: 32, zero. expectations: two tables (NZ, N_k). values, policies: (ages, N_k,
 // NZ), the first age first. problem->V0 is the value after the last age, problem->outcome[3] becomes 1 where single peaks
@@ -64,10 +73,25 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             int low = 0, high = N - 1;
             while (low < high) {
                 const int middle = (low + high) / 2;
+#if ETA == 2
+                const int quarter = (low + middle) / 2, last = (middle + high) / 2;
+                // All three wait for memory together. None of them is `high`.
+                const bool here = rises_at(X, future, wealth, eta, middle);
+                const bool before = rises_at(X, future, wealth, eta, quarter);
+                const bool after = rises_at(X, future, wealth, eta, last);
+                if (!here) {
+                    high = before ? middle : quarter;
+                    low = before ? quarter + 1 : low;
+                } else {
+                    low = after ? last + 1 : middle + 1;
+                    high = after ? high : last;
+                }
+#else
                 if (rises(X, future, wealth, eta, middle))
                     low = middle + 1;
                 else
                     high = middle;
+#endif
             }
             const double best = X[low] < wealth ? utility(wealth - X[low], eta) + future[low] : -INFINITE;
             value[i] = best;

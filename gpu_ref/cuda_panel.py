@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gpu_ref.cuda import Clock, available
 from gpu_ref.cuda import _cupy as cupy_module
-from gpu_ref.cuda import available
 from gpu_ref.panel import INTERPOLATIONS, Panel, Places, check_method, check_panel, mean_of, places
 from gpu_ref.shocks import WORD, Shocks
 from gpu_ref.tables import Array
@@ -175,6 +175,8 @@ class Simulator:
         policies, xs, ms, bounds, scales, starts = (cupy.asarray(table) for table in tables)
         cubics = cupy.empty(8 if near else 8 * (x.size - 1), kind)
         sums = cupy.empty(2 * plan.blocks)
+        clock = Clock(cupy)
+        clock.restart()
         for t in range(0, periods, EVERY):
             end = min(t + EVERY, periods)
             arrived.fill(0)
@@ -190,8 +192,9 @@ class Simulator:
                 # Otherwise launches run far ahead, and an interrupt would wait for all of them.
                 cupy.cuda.get_current_stream().synchronize()
                 progress(end)
+        clock.lap("periods")
         below, above, outside = (int(count) for count in counts.get())
-        return Panel(capital.get(), k.get(), below, above, outside)
+        return Panel(capital.get(), k.get(), below, above, outside, clock.seconds["periods"])
 
 
 def simulate(

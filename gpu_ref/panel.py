@@ -26,6 +26,7 @@ end of it is used.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,8 @@ class Panel:
         How often an agent would have left the grid of ``k``, and was held at its end.
     outside
         Periods whose ``K`` was off its grid.
+    seconds
+        Of all periods, without checks of arguments and, on a CUDA device, without transfers.
     """
 
     capital: Array
@@ -70,6 +73,7 @@ class Panel:
     below: int
     above: int
     outside: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -293,6 +297,7 @@ def simulate(
     capital = np.empty(periods + 1)
     capital[0] = mean_of(k)
     under = over = outside = 0
+    begin = time.perf_counter()
     with threads(threads_for(agents)):
         for t in range(periods):
             inside = _cubics(g, int(shocks.aggregate[t]), capital[t], m, x, method != "bilinear", cubics)
@@ -306,7 +311,7 @@ def simulate(
             over += int(above.sum())
             if progress is not None and (t + 1) % 100 == 0:
                 progress(t + 1)
-    return Panel(capital, k, under, over, outside)
+    return Panel(capital, k, under, over, outside, time.perf_counter() - begin)
 
 
 def mean_of(k: NDArray[Any]) -> float:
