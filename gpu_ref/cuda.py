@@ -625,11 +625,11 @@ def solve_ages(
         threads = min(512, 32 * math.ceil(span * states / 32))
         kernel = _ages_kernel(device, _kind([eta]), states, threads)
         _pieces(device, _kind([eta]))
-        _refuse(cupy, memory(points, states) + 12 * ages * points * states)
+        _refuse(cupy, memory(points, states) + (12 * ages + 8) * points * states)
         clock = Clock(cupy)
         clock.restart()
         tables = _Tables(cupy, [arguments], Layout(threads, 1, blocks, 1, 1, span), previous=False, near=True)
-        expectations = cupy.empty((2, states, points))
+        expectations = cupy.empty((3, states, points))
         values = cupy.empty((ages, points, states))
         policies = cupy.empty((ages, points, states), dtype=np.int32)
         clock.lap("allocate")
@@ -642,13 +642,16 @@ def solve_ages(
             (tables.rows, *sizes, tables.words, expectations, values, policies),
             shared_mem=shared,
         )
-        if tables.outcome.get()[0, 3]:
+        clock.lap("solve")
+        in_doubt = bool(tables.outcome.get()[0, 3])
+        clock.lap("read")
+        if in_doubt:
             exact = _Exact(cupy, arguments, tables.X[0], tables.W[0], tables.Q[0])
             following = tables.V0[0]
             for age in range(ages - 1, -1, -1):
                 values[age], policies[age] = exact.maximise(following)
                 following = values[age]
-        clock.lap("solve")
+            clock.lap("solve")
         found = _fetch(values), _fetch(policies)
         clock.lap("read")
     return *found, clock.seconds

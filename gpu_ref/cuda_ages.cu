@@ -4,21 +4,33 @@
 //
 // All blocks are one team. A block owns `span` grid points with all their exogenous states, and a thread takes every
 // THREADS-th of its states: so expectations of a block's values stay in its shared memory, and only discounted ones pass
-// between blocks, double-buffered, with one barrier an age. A search is a chain of loads that wait for each other, which
-// is what the time goes into: few grid points a block and one thread a state keep the chain short, and where utility is
-// cheap, a step asks about three choices at once and so is worth two.
+// between blocks, with one barrier an age. Few grid points a block and one thread a state keep a search's chain of loads
+// short, which is what the time goes into. Whether peaks are in doubt is found out while a block waits for the others:
+// three tables take turns, so that nobody writes the one that is being looked at.
 //
 // Macros: ETA as in cuda_common.cu; NZ exogenous states; THREADS of a block.
 
-// `rises` of cuda_common.cu without its way out, so that several of them wait for memory together. Where a choice leaves
-// nothing to consume, what its utility comes out as is not looked at.
-__device__ __forceinline__ bool rises_at(const double* X, const double* future, double wealth, double eta, int i) {
-    const double x = __ldg(X + i), next = __ldg(X + i + 1), at = future[i], after = future[i + 1];
-    const bool better = utility(wealth - next, eta) + after > utility(wealth - x, eta) + at;
-    return better & (next < wealth);
+// Whether the objective of state s at grid point x may have more than one peak, as in cuda_sweeps.cu: its slope must fall
+// from one grid interval to the next for every wealth. `future`: expectations of s.
+__device__ __forceinline__ bool doubtful(
+    const Problem& problem, const double* future, double eta, int points, int s, int x) {
+    if (!(fabs(future[x]) < INFINITE)) return true;
+    if (x == 0 || x == points - 1) return false;
+    const double* const X = problem.X;
+    const double before_x = X[x - 1], at_x = X[x], after_x = X[x + 1];
+    const double richest = problem.W[(size_t)(points - 1) * NZ + s];
+    if (!(after_x < richest)) return false;
+    const double step = at_x - before_x, next = after_x - at_x;
+    const double c = richest - before_x;
+    const double bend = eta == 2.0 ? 2.0 / (c * c * c) : eta * pow(c, -eta - 1.0);
+    const double fall = bend * (step + next) / 2;
+    const double rise = (future[x + 1] - future[x]) / next - (future[x] - future[x - 1]) / step;
+    const double size = fabs(future[x]) + (fabs(1.0 - eta) + 8.0) * (fabs(utility(c, eta)) + (eta == 1.0));
+    const double noise = 8.881784197001252e-16 * size * (1.0 / step + 1.0 / next);
+    return !(rise + noise < fall);
 }
 
-// points: N_k. span: points of a block. words: 32, zero. expectations: two tables (NZ, N_k). values, policies: (ages, N_k,
+// points: N_k. span: points of a block. words: 32, zero. expectations: three tables (NZ, N_k). values, policies: (ages, N_k,
 // NZ), the first age first. problem->V0 is the value after the last age, problem->outcome[3] becomes 1 where single peaks
 // are in doubt at some age.
 extern "C" __global__ void __launch_bounds__(THREADS)
@@ -49,20 +61,28 @@ extern "C" __global__ void __launch_bounds__(THREADS)
 
     bool doubt = false;
     for (int done = 0; done <= count; done++) {
-        double* const ev = expectations + (done & 1) * table;
-        for (int i = threadIdx.x; i < NZ * own; i += THREADS) {
-            const int s = i / own, x = i % own;
-            double total = 0.0;
-            for (int t = 0; t < NZ; t++) {
-                // What cannot happen may have a value of -inf.
-                const double chance = q[s * NZ + t];
-                if (__double_as_longlong(chance) != 0) total += chance * value[t * own + x];
+        double* const ev = expectations + (done % 3) * table;
+        bool any = false;
+        if (done < count) {
+            for (int i = threadIdx.x; i < NZ * own; i += THREADS) {
+                const int s = i / own, x = i % own;
+                double total = 0.0;
+                for (int t = 0; t < NZ; t++) {
+                    // What cannot happen may have a value of -inf.
+                    const double chance = q[s * NZ + t];
+                    if (__double_as_longlong(chance) != 0) total += chance * value[t * own + x];
+                }
+                ev[(size_t)s * N + first + x] = beta * total;
             }
-            ev[(size_t)s * N + first + x] = beta * total;
+            any = arrive(team, false);
+        }
+        if (done > 0) {
+            const double* const last = expectations + ((done - 1) % 3) * table;
+            for (int i = threadIdx.x; i < NZ * own; i += THREADS)
+                doubt |= doubtful(problem, last + (size_t)(i / own) * N, eta, N, i / own, first + i % own);
         }
         if (done == count) break;
-        // Between this barrier and the next, everybody reads this table and writes the other.
-        meet(team, false);
+        wait(team, any);
 
         const size_t age = (size_t)(count - 1 - done) * N * NZ;
         for (int i = threadIdx.x; i < NZ * own; i += THREADS) {
@@ -73,45 +93,15 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             int low = 0, high = N - 1;
             while (low < high) {
                 const int middle = (low + high) / 2;
-#if ETA == 2
-                const int quarter = (low + middle) / 2, last = (middle + high) / 2;
-                // All three wait for memory together. None of them is `high`.
-                const bool here = rises_at(X, future, wealth, eta, middle);
-                const bool before = rises_at(X, future, wealth, eta, quarter);
-                const bool after = rises_at(X, future, wealth, eta, last);
-                if (!here) {
-                    high = before ? middle : quarter;
-                    low = before ? quarter + 1 : low;
-                } else {
-                    low = after ? last + 1 : middle + 1;
-                    high = after ? high : last;
-                }
-#else
                 if (rises(X, future, wealth, eta, middle))
                     low = middle + 1;
                 else
                     high = middle;
-#endif
             }
             const double best = X[low] < wealth ? utility(wealth - X[low], eta) + future[low] : -INFINITE;
             value[i] = best;
             values[age + (size_t)x * NZ + s] = best;
             policies[age + (size_t)x * NZ + s] = best == -INFINITE ? -1 : low;
-
-            // As in cuda_sweeps.cu: the objective's slope must fall from one grid interval to the next for every wealth.
-            if (!(fabs(future[x]) < INFINITE)) doubt = true;
-            if (x == 0 || x == N - 1) continue;
-            const double before_x = X[x - 1], at_x = X[x], after_x = X[x + 1];
-            const double richest = problem.W[(size_t)(N - 1) * NZ + s];
-            if (!(after_x < richest)) continue;
-            const double step = at_x - before_x, next = after_x - at_x;
-            const double c = richest - before_x;
-            const double bend = eta == 2.0 ? 2.0 / (c * c * c) : eta * pow(c, -eta - 1.0);
-            const double fall = bend * (step + next) / 2;
-            const double rise = (future[x + 1] - future[x]) / next - (future[x] - future[x - 1]) / step;
-            const double size = fabs(future[x]) + (fabs(1.0 - eta) + 8.0) * (fabs(utility(c, eta)) + (eta == 1.0));
-            const double noise = 8.881784197001252e-16 * size * (1.0 / step + 1.0 / next);
-            if (!(rise + noise < fall)) doubt = true;
         }
         __syncthreads();
     }
