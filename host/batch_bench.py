@@ -1,7 +1,8 @@
 """Measures of batches that take longer than a test: ``python -m host.batch_bench``.
 
 Many small problems on ``model``: whether memory stays flat, the order right, and what each costs besides its sweeps.
-With ``--speedup``, CPU-bound problems on one worker and on two; with ``--dask`` on workers of Dask.
+With ``--speedup``, CPU-bound problems on one worker and on two, beside what two processes that only compute are to one;
+with ``--dask`` on workers of Dask. By default that takes three minutes.
 """
 
 from __future__ import annotations
@@ -13,13 +14,17 @@ import statistics
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from gpu_ref.threads import threads
 from host.models import rbc
 from host.problem import Problem
 from host.session import Session
+from host.solve import solve
 from host.solve_many import solve_many
 from host.workers import Workers
 
@@ -28,6 +33,13 @@ OVERHEAD = 2e-3
 
 SPEEDUP = 1.8
 """Least that a second worker is to bring."""
+
+QUIET_DASK = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "10s",
+}
+"""What keeps Dask from looking at itself many times a second, in every process; ``docs/batches.md`` names it too."""
 
 GROWTH = 4.0
 """MiB by which memory may grow over the second half."""
@@ -75,17 +87,45 @@ def workers_of(count: int, dask: bool) -> Iterator[Any]:
         with Workers(count) as workers:
             yield workers
         return
+    from dask import config
     from distributed import Client, LocalCluster
 
     with (
+        config.set(QUIET_DASK),
         LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         yield client
 
 
+def _compute(grid: int, count: int) -> float:
+    """Seconds in which this process, with one thread and nothing to talk to, solves ``count`` problems."""
+    with threads(1):
+        begin = time.perf_counter()
+        for i in range(count):
+            solve(rbc(grid=grid, eta=1.5 + i / count), 1e-6, device="model", progress=False)
+        return time.perf_counter() - begin
+
+
+def cores(grid: int, count: int, repeats: int) -> list[float]:
+    """What two processes that only compute are to one, by turns, in increasing order: what the computer has to give."""
+    ratios = []
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
+        list(pool.map(_compute, (grid, grid), (1, 1)))
+        for _ in range(repeats):
+            alone = pool.submit(_compute, grid, count).result()
+            ratios.append(2 * alone / statistics.mean(pool.map(_compute, (grid, grid), (count, count))))
+    return sorted(ratios)
+
+
 def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
     """Time one worker and two by turns; whether two are as much faster as they should be."""
+    most = cores(grid, max(count // 4, 1), repeats)
+    print(
+        f"two processes that only compute are {statistics.median(most):.2f} times one here "
+        f"({most[0]:.2f} to {most[-1]:.2f})",
+        flush=True,
+    )
     problems = [partial(rbc, grid=grid, eta=1.5 + i / count) for i in range(count)]
 
     def timed(workers: Any) -> tuple[float, float]:
@@ -123,8 +163,8 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--sweeps", type=int, default=20, help="of a small one (default %(default)s)")
     parser.add_argument("--speedup", action="store_true", help="compare two workers with one instead")
     parser.add_argument("--dask", action="store_true", help="with --speedup: workers of Dask, not processes of ours")
-    parser.add_argument("--grid", type=int, default=1024, help="of a large problem (default %(default)s)")
-    parser.add_argument("--large", type=int, default=48, help="large problems (default %(default)s)")
+    parser.add_argument("--grid", type=int, default=4096, help="of a large problem (default %(default)s)")
+    parser.add_argument("--large", type=int, default=64, help="large problems (default %(default)s)")
     parser.add_argument("--repeats", type=int, default=5, help="of the comparison (default %(default)s)")
     given = parser.parse_args(words)
     good = (
