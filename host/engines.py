@@ -3,19 +3,23 @@
 The RBC of :func:`host.models.rbc`, to the same tolerance. Clocks of the assembly line are those of its formula
 (:func:`hw.machine.run_clocks`), clocks of the sweep engine those of its clock model (:mod:`hw.sweep.clocks`); tests
 find both equal to the gateware's counter, at sizes that can be simulated. Times are at 250 MHz, if timing closes: no
-bitstream was made. A coarse start is made by the host, whose time is printed beside.
+bitstream was made. A coarse start is made by the host, whose time is printed beside. A lane is busy in a clock in which
+it has a state to check, an evaluation to make, or a state to read once more for the expectations of its point.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
+from host.files import check_target, replacing
 from host.formats import fixed_point
 from host.models import rbc
-from host.sweep_acceleration import Solved, Way, solve, start_value
+from host.sweep_acceleration import Other, Solved, Way, solve, start_value
 from hw.machine import run_clocks
 from hw.parameters import MachineParameters
 from hw.sweep.parameters import SweepParameters
@@ -34,16 +38,18 @@ def _row(name: str, sweeps: int, clocks: int, line: int, more: str) -> str:
     return f"| {name} | {sweeps:,} | {clocks:,} | {clocks / CLOCK_HZ * 1e3:.3g} ms | {line / clocks:.3g} | {more} |"
 
 
-def _told(solved: Solved, states: int, lanes: int) -> str:
-    work = (solved.sweeps * states + solved.evaluations + solved.walked) / lanes
+def _told(solved: Solved, states: int) -> str:
+    others = f"{len(solved.others):,} choices unlike full search's"
+    if solved.others:
+        others += f", by {max(other.gap for other in solved.others):.1e} at most"
     return (
         f"{solved.evaluations / solved.sweeps / states:.2f} evaluations a state and sweep; lanes busy "
-        f"{work / solved.clocks:.0%}; residual {solved.residual:.2g}; {solved.others:,} choices unlike full search's"
+        f"{solved.busy:.0%}; residual {solved.residual:.2g}; {others}"
     )
 
 
-def rows(grid: int, lanes: int, tol: float) -> Iterator[str]:
-    """The table, a line at a time."""
+def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> Iterator[str]:
+    """The table, a line at a time; ``listed`` gets the choices that are not full search's, with their way to solve."""
     problem = rbc(grid=grid)
     states = problem.points * problem.states
     build = SweepParameters(grid, problem.states, lanes)
@@ -55,15 +61,17 @@ def rows(grid: int, lanes: int, tol: float) -> Iterator[str]:
     yield _row(
         "assembly line", plain.sweeps, line, line, f"{3 * (grid.bit_length() - 3) + 4} evaluations a state and sweep"
     )
-    yield _row(f"sweep engine, {lanes} lanes, same bits", plain.sweeps, plain.clocks, line, _told(plain, states, lanes))
+    listed += [("same bits", other) for other in plain.others]
+    yield _row(f"sweep engine, {lanes} lanes, same bits", plain.sweeps, plain.clocks, line, _told(plain, states))
     start_value(problem, FAST.start, tol)  # Compiled, if it was not.
     for goal in (tol, tol / TIGHTER):
         begin = time.perf_counter()
         start_value(problem, FAST.start, goal)
         seconds = time.perf_counter() - begin
         fast = solve(problem, build, FAST, goal)
+        listed += [(f"shifts, to {goal:g}", other) for other in fast.others]
         name = f"shifts, coarse start ({seconds * 1e3:.0f} ms of this host)" + ("" if goal == tol else f", to {goal:g}")
-        yield _row(name, fast.sweeps, fast.clocks, line, _told(fast, states, lanes))
+        yield _row(name, fast.sweeps, fast.clocks, line, _told(fast, states))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -72,14 +80,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
     parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
     parser.add_argument("--tol", type=float, default=1e-10, help="tolerance (default: %(default)s)")
+    parser.add_argument("--others", type=Path, metavar="FILE.csv", help="list the choices that are not full search's")
     given = parser.parse_args(arguments)
     try:
+        if given.others is not None:
+            check_target("others", given.others, (".csv",))
         SweepParameters(given.grid, 4, given.lanes)
         fixed_point(rbc(grid=given.grid), given.tol)
     except ValueError as error:
         parser.error(str(error))
-    for row in rows(given.grid, given.lanes, given.tol):
+    listed: list[tuple[str, Other]] = []
+    for row in rows(given.grid, given.lanes, given.tol, listed):
         print(row, flush=True)
+    if given.others is not None:
+        with replacing(given.others) as neighbour, neighbour.open("w", newline="", encoding="ascii") as file:
+            writer = csv.writer(file)
+            writer.writerow(("solve", "grid point", "state", "its choice", "exact choice", "objectives differ by"))
+            writer.writerows([(name, *other[:4], f"{other.gap:.3g}") for name, other in listed])
     return 0
 
 

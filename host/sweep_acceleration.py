@@ -12,6 +12,7 @@ import argparse
 import itertools
 import sys
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from gpu_ref.coarse import coarse_start
 from gpu_ref.exact import exact_sweep
 from gpu_ref.methods import stay_start
+from gpu_ref.utility import crra_utility
 from host.formats import fixed_point
 from host.models import rbc
 from host.problem import Problem
@@ -81,6 +83,37 @@ def start_value(problem: Problem, start: str, tol: float) -> NDArray[np.float64]
     return coarse_start(X, W, problem.transition, problem.beta, problem.eta, tol)
 
 
+class Other(NamedTuple):
+    """A state in which an exact search chooses otherwise.
+
+    Parameters
+    ----------
+    point, state
+        Indices of the state.
+    choice, exact
+        Index that was chosen, and that of the exact search for the same value.
+    gap
+        By how much their objectives differ, in double precision.
+    """
+
+    point: int
+    state: int
+    choice: int
+    exact: int
+    gap: float
+
+
+def compare(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int64]) -> tuple[float, list[Other]]:
+    """The residual of ``value``, ``(N_k, N_z)``, and where its exact maximisers are not ``policy``."""
+    X, W, Q, beta, eta = problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta
+    best, exact = exact_sweep(X, W, Q, value, beta, eta)
+    x, s = np.nonzero(exact != policy)
+    ahead = beta * (value @ Q.T)
+    ours, theirs = (crra_utility(W[x, s] - X[i], eta) + ahead[i, s] for i in (policy[x, s], exact[x, s]))
+    columns = (column.tolist() for column in (x, s, policy[x, s], exact[x, s], np.abs(theirs - ours)))
+    return float(np.abs(best - value).max()), [Other(*row) for row in zip(*columns, strict=True)]
+
+
 @dataclass(frozen=True)
 class Solved:
     """What a way took, and what came of it.
@@ -89,16 +122,20 @@ class Solved:
     ----------
     sweeps, walked, evaluations, clocks
         Of the run: ``walked`` are states, ``evaluations`` those of utility.
+    busy
+        Share of the lanes' clocks in which a lane had a state to check, an evaluation to make, or a state to read once
+        more for the expectations of its point.
     residual, others
-        Largest ``|TV - V|``, and in how many states an exact search chooses otherwise.
+        Largest ``|TV - V|``, and where an exact search chooses otherwise.
     """
 
     sweeps: int
     walked: int
     evaluations: int
     clocks: int
+    busy: float
     residual: float
-    others: int
+    others: list[Other]
 
 
 def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point: int | None = None) -> Solved:
@@ -128,14 +165,14 @@ def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point:
     if Status.CONVERGED not in machine.status:
         raise RuntimeError(f"{way} ended with {machine.status!r} after {machine.sweeps:,} sweeps")
     value = np.ldexp(machine.v[:count].astype(np.float64), -image.value_bits).reshape(points, states)
-    best, policy = exact_sweep(problem.grid, problem.wealth, problem.transition, value, problem.beta, problem.eta)
+    work = count + sum(map(sum, (machine.checked, machine.evaluations, machine.patched)))
     return Solved(
         machine.sweeps,
         sum(machine.walked),
         sum(machine.evaluations),
         machine.clocks,
-        float(np.abs(best - value).max()),
-        int((policy.ravel() != machine.policy[:count]).sum()),
+        work / build.lanes / machine.clocks,
+        *compare(problem, value, machine.policy[:count].reshape(points, states).astype(np.int64)),
     )
 
 
@@ -173,7 +210,7 @@ def main(arguments: list[str] | None = None) -> int:
         solved = solve(problem, build, way, given.tol, given.point)
         print(
             f"{way.start:<7} {way.shift:<9} {way.held:>4} {solved.sweeps:>7,} {solved.walked:>12,} "
-            f"{solved.evaluations:>12,} {solved.clocks:>11,} {solved.residual:>9.2g} {solved.others:>7,}",
+            f"{solved.evaluations:>12,} {solved.clocks:>11,} {solved.residual:>9.2g} {len(solved.others):>7,}",
             flush=True,
         )
     return 0

@@ -33,11 +33,17 @@ NEVER = -1
 
 _CHECK_ROWS = gather.AHEAD_ROWS
 
-_RING = 64
+_RING = 128
 """Rows and states that are remembered, in rings: more than are under way at any time."""
 
 _FAR = 1 << 62
 """A clock that never comes."""
+
+_TABLE_BITS = 5
+"""Of a row's table: the grid, then expected values of each exogenous state."""
+
+_NOTHING, _LOST = -1, -2
+"""What buses want of a lane: nothing yet; several rows, of which the first is served."""
 
 # What a lane does.
 _CHECKS, _WALKS, _RESTS = range(3)
@@ -132,6 +138,8 @@ class SweepLog:
     probes
         int16, ``(lanes * contexts, at least the largest count)``: of each probe ``2 row + last``, ``row`` that of its
         point or ``OFF_GRID``, ``last`` 1 in the last probe of a state.
+    unchecked
+        bool, ``(lanes,)``: lanes that walk all their states without a check.
     """
 
     dealt: Dealt
@@ -139,6 +147,7 @@ class SweepLog:
     walked: NDArray[np.bool_]
     counts: NDArray[np.int64]
     probes: NDArray[np.int16]
+    unchecked: NDArray[np.bool_]
 
 
 @njit(cache=True)
@@ -182,7 +191,7 @@ def _check_run(r, windows, places, rows, arrivals, choices, top, now, end, taken
                 windows[s, 1] += 1
             else:
                 windows[s, 0] = windows[s, 1] = windows[s, 2] = a
-            rows[asked % _RING] = windows[s, 1]
+            rows[asked % _RING] = windows[s, 1] << _TABLE_BITS | (s + 1)
             asked += 1
         if push:
             windows[s, 0] = a
@@ -263,7 +272,7 @@ def _walk_run(  # type: ignore[no-untyped-def]
                 row = log[walker, w[_COUNT]] >> 1
                 w[_ROW0 + (row & 1)] = row
                 w[_NUMBER0 + (row & 1)] = asked
-                rows[asked % _RING] = row
+                rows[asked % _RING] = row << _TABLE_BITS | ((walker & ((1 << state_bits) - 1)) + 1)
                 asked += 1
             active = w[_ACTIVE] != 0
             limit = min(points, ((walker >> state_bits) + 1) << part_shift)
@@ -336,7 +345,23 @@ def _walk_run(  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _group(  # type: ignore[no-untyped-def]
-    phase, slots, begins, after, choices, walked, counts, log, found, checked, ends, lane_bits, shifts, bits, times, top
+    phase,
+    slots,
+    begins,
+    after,
+    choices,
+    walked,
+    counts,
+    log,
+    unchecked,
+    found,
+    checked,
+    ends,
+    lane_bits,
+    shifts,
+    bits,
+    times,
+    top,
 ):
     """All lanes that have their turns in the clocks ``phase (mod slots)``."""
     lane_shift, part_shift = shifts
@@ -362,27 +387,33 @@ def _group(  # type: ignore[no-untyped-def]
         if own == 0:
             r[k, _PHASE] = _RESTS
             resting += 1
-        elif checked.size:
+        elif not unchecked[lane]:
             r[k, _PHASE] = _CHECKS
         else:
             r[k, _PHASE] = _WALKS
             _walk_begin(r[k], walkers[k], own, part_shift, bits, states, ring)
             r[k, _LAST] = begins[lane] + ring + decided
     now -= (now - phase) % slots
+    wanted = np.empty(1 << lane_bits, np.int64)
     while resting < members:
-        # In the first of these clocks they all have their turn; the lowest that wants rows of a lane gets one.
-        wanted = np.uint64(0)
+        # In the first of these clocks they all have their turn; the lowest that wants a row of a lane gets it, with
+        # those that want the same up to the first that wants another.
+        wanted[:] = _NOTHING
         for k in range(members):
             r[k, _GRANTED] = 0
             if r[k, _HEAD] != 0:
-                source = (rows[k, r[k, _SENT] % _RING] >> width) & ((1 << lane_bits) - 1)
-                one = np.uint64(1) << np.uint64(source)
-                if wanted & one == 0:
+                row = rows[k, r[k, _SENT] % _RING]
+                if r[k, _PHASE] == _WALKS and r[k, _SECOND] == 0:
+                    row = row >> _TABLE_BITS << _TABLE_BITS
+                source = (row >> (_TABLE_BITS + width)) & ((1 << lane_bits) - 1)
+                if wanted[source] != _NOTHING and wanted[source] != row:
+                    wanted[source] = _LOST
+                else:
+                    wanted[source] = row
                     r[k, _GRANTED] = 1
                     if r[k, _PHASE] == _CHECKS or r[k, _SECOND] != 0:
                         arrivals[k, r[k, _SENT] % _RING] = now + (fetch if r[k, _PHASE] == _CHECKS else fetch_walk)
                         r[k, _SENT] += 1
-                wanted |= one
         end = now + slots
         for k in range(members):
             taken_at = now + TAKEN_CLOCKS if r[k, _GRANTED] != 0 else np.int64(_FAR)
@@ -430,7 +461,22 @@ def _group(  # type: ignore[no-untyped-def]
 
 @njit(cache=True, parallel=True)
 def _groups(  # type: ignore[no-untyped-def]
-    slots, begins, after, choices, walked, counts, log, found, checked, ends, lane_bits, shifts, bits, times, top
+    slots,
+    begins,
+    after,
+    choices,
+    walked,
+    counts,
+    log,
+    unchecked,
+    found,
+    checked,
+    ends,
+    lane_bits,
+    shifts,
+    bits,
+    times,
+    top,
 ):
     for phase in prange(min(slots, begins.size)):
         _group(
@@ -442,6 +488,7 @@ def _groups(  # type: ignore[no-untyped-def]
             walked,
             counts,
             log,
+            unchecked,
             found,
             checked,
             ends,
@@ -481,8 +528,7 @@ class LaneClocks:
     Parameters
     ----------
     checked
-        int64, ``(lanes,)``: the last result of each lane's check, ``NEVER`` where it has no point; of size 0 where
-        there was no check.
+        int64, ``(lanes,)``: the last result of each lane's check, ``NEVER`` where it has no point or no check.
     ends
         int64, ``(lanes,)``: where ``busy`` of each lane's walk is low again, ``NEVER`` where it does not walk.
     found
@@ -495,9 +541,7 @@ class LaneClocks:
     found: NDArray[np.int64]
 
 
-def lane_clocks(
-    log: SweepLog, begins: NDArray[np.int64], after: int = 0, check: bool = True, results: bool = False
-) -> LaneClocks:
+def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, results: bool = False) -> LaneClocks:
     """The clocks of check and walk of all lanes.
 
     Parameters
@@ -505,12 +549,11 @@ def lane_clocks(
     log
         Of the sweep.
     begins
-        int64, ``(lanes,)``: the clock of ``start`` of each lane's check, or of its walk where there is no check.
-        Clocks count from the first one of a round of turns, both on the buses and in the walkers' rings.
+        int64, ``(lanes,)``: the clock of ``start`` of each lane's check, or of its walk where it is unchecked. A lane
+        that is checked does not walk where it has no state to walk. Clocks count from the first one of a round of
+        turns, both on the buses and in the walkers' rings.
     after
         Clocks from the last result of a lane's check to ``start`` of its walk.
-    check
-        Whether there is a check. A lane that has no state to walk does not walk then.
     results
         Whether the clock of each result of the walks is wanted.
     """
@@ -518,17 +561,18 @@ def lane_clocks(
     walk, build = dealt.walk, dealt.walk.build
     of_check = CheckParameters(build)
     fetch = RowBusesParameters(build, build.state_bits + 1).latency
-    checked = np.full(build.lanes if check else 0, NEVER, np.int64)
+    checked = np.full(build.lanes, NEVER, np.int64)
     ends = np.full(build.lanes, NEVER, np.int64)
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)
     _groups(
         build.slots,
-        np.asarray(begins, np.int64) + (of_check.begin if check else 0),
+        np.asarray(begins, np.int64) + np.where(log.unchecked, 0, of_check.begin),
         after,
         log.choices,
         log.walked,
         log.counts,
         log.probes,
+        log.unchecked,
         found,
         checked,
         ends,

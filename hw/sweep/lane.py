@@ -40,6 +40,9 @@ MODULE = "beltline_lane"
 SHIFT_CLOCKS = 3
 """Clocks that the shifts take between a result and its value."""
 
+MOST_SHIFT = 2
+"""A sweep in which all choices but one in ``2**MOST_SHIFT`` have moved is followed by one that checks none."""
+
 CONTEXTS = 64
 """Walkers of a lane: as many as an evaluation and what is decided from it take clocks, nearly."""
 
@@ -49,8 +52,9 @@ class LaneParameters:
     """A lane: :mod:`hw.sweep.check`, :mod:`hw.sweep.walk` and :mod:`hw.sweep.patch` over its own memories.
 
     A sweep is a check of all states; where some have lost their choice, a walk over these, and then new expectations
-    for their points. A prologue makes the expectations of all points. The lane reads the expected values of one half of
-    its memory (and other lanes read them there), and writes new ones to the other half.
+    for their points. Where there are no choices yet, or nearly all of them moved in the sweep before, nothing is
+    checked, and all states are walked. A prologue makes the expectations of all points. The lane reads the expected
+    values of one half of its memory (and other lanes read them there), and writes new ones to the other half.
 
     Parameters
     ----------
@@ -151,7 +155,8 @@ class Lane(wiring.Component):
         The host's reads: ``word`` comes ``READ_LATENCY + 1`` clocks behind its address, from the wealth, the choices or
         else the values, as the two flags say ``READ_LATENCY`` clocks behind the address.
     go, prologue, cold, fixed, half
-        ``go`` begins a pass: a prologue or a sweep, in which ``cold`` has every state walked and ``fixed`` none.
+        ``go`` begins a pass: a prologue or a sweep, in which ``cold`` has every state walked and ``fixed`` none. A run
+        begins with a prologue and a cold sweep.
         ``half`` is the one that is read. All but ``go`` must stand until ``done``.
     shift_after, shift_before
         Signed 64 bits for each exogenous state, which also stand: what is added to the new values, and to the old ones
@@ -188,6 +193,9 @@ class Lane(wiring.Component):
         m.submodules.norm = norm = Norm(NormParameters())
         last_state = Signal(build.state_bits)
         m.d.sync += last_state.eq(self.states - 1)
+        # How many choices have moved in this sweep, and whether this one is without a check.
+        moves = Signal(build.position_bits + 1)
+        restless, unchecks, unchecked = Signal(), Signal(), Signal()
         m.d.comb += [getattr(walk, name).eq(getattr(self, name)) for name in CONSTANTS]
         m.d.comb += [
             check.count.eq(self.count),
@@ -199,8 +207,15 @@ class Lane(wiring.Component):
             walk.restart.eq(self.go),
             patch.points.eq(self.points),
             patch.states.eq(self.states),
-            patch.force.eq(self.prologue),
+            patch.force.eq(self.prologue | unchecked),
+            walk.force.eq(unchecked),
         ]
+        with m.If(self.go):
+            m.d.sync += [moves.eq(0), unchecked.eq(unchecks)]
+        with m.Elif(walk.valid & walk.moved & ~self.cold):
+            m.d.sync += moves.eq(moves + 1)
+        m.d.sync += restless.eq(moves + self.count[MOST_SHIFT:] >= self.count)
+        m.d.comb += unchecks.eq(~self.prologue & (self.cold | (restless & ~self.fixed)))
 
         # The check's results, with their point and state.
         valid, stays, outside = Signal(), Signal(), Signal()
@@ -210,7 +225,7 @@ class Lane(wiring.Component):
         point_ends = Signal()
         m.d.sync += [
             valid.eq(check.valid),
-            stays.eq((check.stays | self.fixed) & ~self.cold),
+            stays.eq(check.stays | self.fixed),
             outside.eq(check.outside),
             position.eq(check.position),
             checked.eq(check.value),
@@ -251,6 +266,10 @@ class Lane(wiring.Component):
                     m.d.comb += patch.start.eq(1)
                     m.d.sync += patching.eq(1)
                     m.next = "PATCH"
+                with m.Elif(unchecks):
+                    m.d.comb += walk.start.eq(1)
+                    m.d.sync += walking.eq(1)
+                    m.next = "WALK"
                 with m.Else():
                     m.d.comb += check.start.eq(1)
                     m.d.sync += checking.eq(1)
@@ -310,7 +329,7 @@ class Lane(wiring.Component):
             check.old_data.eq(value.read_data),
             walk.old_data.eq(value.read_data),
             choice.read_address.eq(Mux(checking, check.choice_address, Mux(walking, item, self.read_address))),
-            check.choice_data.eq(Mux(self.cold, 0, choice.read_data)),
+            check.choice_data.eq(choice.read_data),
             walk.choice_data.eq(choice.read_data),
             walk.cold.eq(self.cold),
             walk.first_point.eq(self.first_point),

@@ -29,9 +29,10 @@ from hw.parameters import MachineParameters
 from hw.registers import HELD, Mode, Status
 from hw.sequencer import SequencerParameters
 from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks
+from hw.sweep.lane import MOST_SHIFT
 from hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from hw.sweep.shift import ShiftParameters
-from hw.sweep.walk import WalkParameters
+from hw.sweep.walk import DECAY, WalkParameters
 from hw.utility import UtilityConstants
 
 _EXPONENT_LIMIT = 15
@@ -42,10 +43,13 @@ _FIRST_CAPACITY = 64
 
 
 @njit(cache=True, parallel=True)
-def _check(choices, kept, ev, value, walked, flags):  # type: ignore[no-untyped-def]
-    """The first pass: ``value`` of the states that stay, ``walked`` where they do not."""
+def _check(choices, kept, ev, value, walked, unchecked, lane_shift, flags):  # type: ignore[no-untyped-def]
+    """The first pass: ``value`` of the states that stay, ``walked`` where they do not; all of an unchecked lane are."""
     for i in prange(choices.shape[0]):
         flag = 0
+        if unchecked[i >> lane_shift]:
+            walked[i] = True
+            continue
         for s in range(choices.shape[1]):
             j = choices[i, s]
             below, here, above = kept[i, s, 0], kept[i, s, 1], kept[i, s, 2]
@@ -95,7 +99,7 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
     """``(index, u(index - 1), u(index), u(index + 1), over, count, off)`` of the peak that is found from ``guess``.
 
     ``count`` goes on from probe to probe, ``off`` of them are not on the grid; those that have room in ``log`` leave
-    ``2 row + whether it is the last``.
+    what :class:`SweepLog` has of a probe.
     """
     top = ev.shape[0] - 1
     index = guess
@@ -107,7 +111,7 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
         log[count] = (index >> ROW_SHIFT) << 1
     count += 1
     below = above = np.int64(INFEASIBLE)
-    below_known = above_known = down = streak = False
+    below_known = above_known = down = streak = shrinks = False
     exponent = off = 0
     while True:
         step = 1 << exponent
@@ -133,7 +137,10 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
                 below = here
             below_known, above_known = not down and exponent == 0, down and exponent == 0
             index, best, here = j, objective, of_j
-            if streak and exponent < _EXPONENT_LIMIT:
+            if shrinks:
+                shrinks = exponent > 1
+                exponent = max(exponent - 1, 0)
+            elif streak and exponent < _EXPONENT_LIMIT:
                 exponent += 1
             streak = True
         else:
@@ -143,7 +150,8 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
                 else:
                     above, above_known, done = of_j, True, below_known
                 down = not down
-            streak, exponent = False, 0
+            streak, shrinks = False, exponent > 0 and not on_grid
+            exponent = exponent - 1 if shrinks else 0
         if count < log.size:
             log[count] = ((j >> ROW_SHIFT if on_grid else OFF_GRID) << 1) | done
         count += 1
@@ -165,6 +173,8 @@ def _walks(  # type: ignore[no-untyped-def]
     choices,
     kept,
     value,
+    moves,
+    cold,
     flags,
     counts,
     evaluations,
@@ -181,7 +191,9 @@ def _walks(  # type: ignore[no-untyped-def]
         flag = 0
         for s in range(states):
             walker = part << state_bits | s
-            shift = count = off_grid = 0
+            count = off_grid = 0
+            shift = 0 if cold else moves[lane, walker]
+            begun = False
             own = log[lane * walkers + walker]
             for i in range(begin, end):
                 if not walked[i, s]:
@@ -190,6 +202,9 @@ def _walks(  # type: ignore[no-untyped-def]
                 index, below, here, above, over, count, off = _walk(w[i, s], x, ev, s, words, guess, own, count)
                 off_grid += off
                 shift = index - last[i, s]
+                if not begun:
+                    moves[lane, walker] = 0 if cold else shift - (shift >> DECAY)
+                begun = True
                 choices[i, s] = index
                 kept[i, s, 0], kept[i, s, 1], kept[i, s, 2] = below, here, above
                 flag |= _SATURATED if over else 0
@@ -246,9 +261,9 @@ class SweepSoftwareMachine(SoftwareMachine):
     kept
         int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
         one is not on the grid or has no utility.
-    walked, evaluations, sweep_clocks
-        For each sweep of the run, how many states were walked, utilities evaluated, and clocks taken where they are
-        counted.
+    checked, walked, patched, evaluations, sweep_clocks
+        For each sweep of the run, how many states were checked, walked, and read once more for expectations, utilities
+        evaluated, and clocks taken where they are counted.
     log
         :class:`hw.sweep.clocks.SweepLog` of the last sweep.
     """
@@ -264,7 +279,9 @@ class SweepSoftwareMachine(SoftwareMachine):
     def reset(self) -> None:
         """End a run at once; counters are 0 then, and the tables stay."""
         super().reset()
+        self.checked: list[int] = []
         self.walked: list[int] = []
+        self.patched: list[int] = []
         self.evaluations: list[int] = []
         self.sweep_clocks: list[int] = []
         self.log: SweepLog | None = None
@@ -302,6 +319,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._held_wanted = int(mode) >> HELD.start & 255
         self._plain, self._held, self._left = True, False, 0
         self._before = self._after = np.zeros(states, np.int64)
+        self._moves = np.zeros((self.build.lanes, self.walk.contexts), np.int64)
+        self._unchecked = np.ones(self.build.lanes, np.bool_)
         self._found = np.zeros((grid, states), np.int64)
         self.kept = np.full((grid, states, 3), INFEASIBLE, np.int64)
         self._clocks = SequencerParameters(self.parameters).check + pass_clocks(self._dealt) if self._logged else 0
@@ -355,25 +374,41 @@ class SweepSoftwareMachine(SoftwareMachine):
         walked = np.ones(last.shape, np.bool_)
         raised = Status(0)
         guesses = last
-        if self.sweeps == 0:
+        cold = self.sweeps == 0
+        if cold:
             # No choices are kept: a point stands for that of each of its states.
             guesses = np.repeat(np.arange(self._grid, dtype=np.int64), self._states).reshape(last.shape)
         else:
             flags = np.zeros(self._grid, np.uint8)
-            pass_over = _hold if self._held else _check
-            pass_over(last, self.kept, self._ev, value, walked, flags)
+            of_choices = last, self.kept, self._ev, value, walked
+            if self._held:
+                self._unchecked[:] = False
+                _hold(*of_choices, flags)
+            else:
+                _check(*of_choices, self._unchecked, self._dealt.lane_shift, flags)
             raised = _status(flags)
         room = self._capacity if self._logged else 0
         while True:
-            done = walk_all(self._dealt, *tables, walked, guesses, self._found, self.kept, value, room)
+            moves = self._moves.copy()
+            done = walk_all(self._dealt, *tables, walked, guesses, self._found, self.kept, value, moves, cold, room)
             if not self._logged or done.counts.max() <= room:
                 break
             # The same walks once more, with room for all their probes.
             room = self._capacity = int(done.counts.max()) * 5 // 4
+        self._moves = moves
+        count = np.array([self._dealt.points(lane) for lane in range(self.build.lanes)]) * self._states
+        self.checked.append(int(count[~self._unchecked].sum()))
         self.walked.append(int(walked.sum()))
+        self.patched.append(int(walked.any(axis=1).sum()) * self._states)
         self.evaluations.append(done.evaluations)
         if self._logged:
-            self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes)
+            self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes, self._unchecked)
+        # Where nearly all choices have moved, nearly all will move again.
+        starts = np.arange(0, self._grid, 1 << self._dealt.lane_shift)
+        moved = np.zeros(self.build.lanes, np.int64)
+        if not cold:
+            moved[: starts.size] = np.add.reduceat((self._found != last).sum(axis=1), starts)
+        self._unchecked = (count > 0) & (moved + (count >> MOST_SHIFT) >= count)
         return raised | done.status
 
 
@@ -388,6 +423,8 @@ def walk_all(
     choices: NDArray[np.int64],
     kept: NDArray[np.int64],
     value: NDArray[np.int64],
+    moves: NDArray[np.int64],
+    cold: bool = False,
     room: int = 0,
 ) -> Walked:
     """The second pass of a sweep, of all lanes.
@@ -406,6 +443,11 @@ def walk_all(
         int64, ``(N_k, N_z)``: the choices before.
     choices, kept, value
         int64, ``(N_k, N_z)``, ``(N_k, N_z, 3)``, ``(N_k, N_z)``: written where a state is walked.
+    moves
+        int64, ``(lanes, contexts)``: by how much each walker expects its first choice to move, before the sweep and
+        after it.
+    cold
+        Whether that means nothing, and is 0 after the sweep.
     room
         Probes of a walker that are logged; what has no room is counted only.
     """
@@ -428,6 +470,8 @@ def walk_all(
             choices,
             kept,
             value,
+            moves,
+            cold,
             flags,
             counts,
             evaluations,

@@ -53,8 +53,8 @@ class RowBusesParameters:
 
     Lane ``l`` has its turn on bus ``l // slots`` in the clocks ``t = l (mod slots)`` from the end of a reset or behind
     a ``restart``: every lane may fetch a row every ``slots`` clocks, whatever the others do, but for one conflict: of
-    the lanes that have their turns in the same clock and ask for rows of the same lane, the lowest is served and the
-    others try again.
+    the lanes that have their turns in the same clock and ask for rows of the same lane, the lowest is served, with it
+    those that ask for the same row of the same table, up to the first that asks for another, and the rest try again.
     They are ``slots`` lanes apart, and a policy that sends so many lanes to the rows of one needs few rows.
 
     Parameters
@@ -123,9 +123,11 @@ class RowBuses(wiring.Component):
 
         sources: list[Timed] = []
         flags: list[Value] = []
+        rows: list[Value] = []
         wanted: list[list[tuple[Value, Value]]] = [[] for _ in range(build.lanes)]
         for bus in range(build.buses):
-            # Whose turn it is, then the lane and the row in it that it wants, then whether a lower bus wants that lane.
+            # Whose turn it is, then the lane and the row in it that it wants, then whether a lower bus wants another
+            # row of that lane.
             own = list(zip(turns, self.lanes[bus * slots : (bus + 1) * slots], strict=False))
             asked = p.input(either((turn, lane.request) for turn, lane in own))
             request = p.register(either((turn, Cat(lane.inner, lane.row)) for turn, lane in own), 0)
@@ -135,11 +137,19 @@ class RowBuses(wiring.Component):
             flag = p.valid(asked, place.time)
             source = place.map(lambda value: value[build.local_bits :])
             address = p.delay(place.map(lambda value: value[: build.local_bits]), 1).value
-            table = p.delay(Timed(inner, 1), place.time).value
-            lost = Cat(*(f & (other.value == source.value) for f, other in zip(flags, sources, strict=True))).any()
+            at_source = p.delay(Timed(inner, 1), place.time - 1)
+            table = p.delay(at_source, 1).value
+            what = Cat(place.value[: build.local_bits], at_source.value)
+            lost = Cat(
+                *(
+                    f & (other.value == source.value) & (others != what)
+                    for f, other, others in zip(flags, sources, rows, strict=True)
+                )
+            ).any()
             taken = Signal(name=f"taken{bus}")
             m.d.sync += taken.eq(flag & ~lost)
             sources.append(source)
+            rows.append(what)
             flags.append(flag)
             for lane, choices in enumerate(wanted):
                 hit = p.register(source.value == lane, place.time).value

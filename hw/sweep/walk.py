@@ -24,8 +24,11 @@ from hw.utility import CONSTANTS, UtilityPorts
 MARKS = 16
 """States whose marks are one word."""
 
-AHEAD_ROWS = 16
-"""Rows that wait for their turn on the bus."""
+AHEAD_ROWS = 64
+"""Rows that wait for their turn on the bus: of all walkers at once, as they all begin together."""
+
+DECAY = 3
+"""A walk is expected to move a choice by ``1 - 2**-DECAY`` of what the one before moved it."""
 
 _MARK_BITS = MARKS.bit_length() - 1
 _NUMBER_BITS = 8
@@ -46,9 +49,11 @@ class WalkParameters:
     A lane's states are shared out among ``contexts`` walkers: of the bits of a walker's number, the low ones are the
     exogenous state, the others a part of the lane's points, in which the walker goes upwards. All walkers go round in a
     ring of ``clocks`` clocks, in which one evaluator makes one objective for each of them. A walker's guess is its
-    state's last choice, moved by as much as that of the state before it moved. From there it steps up, then down,
-    doubling its step while that helps, until the objectives of both neighbours are known not to be better; which takes
-    three evaluations where the guess is right and four where it is next to it. The lowest of equals wins.
+    state's last choice, moved by as much as that of the state before it moved; of its first state, by seven eighths of
+    what the first one moved in the walk before, for moves die away from sweep to sweep. From there it steps up, then
+    down, doubling its step while that helps, halving one that leads off the grid, until the objectives of both
+    neighbours are known not to be better; which takes three evaluations where the guess is right and four where it is
+    next to it. The lowest of equals wins.
 
     Parameters
     ----------
@@ -116,6 +121,9 @@ _WALKER = data.StructLayout(
         "down": 1,
         "exponent": _EXPONENT_BITS,
         "streak": 1,
+        # A probe was not on the grid, and the step has been halved since; a state of this walk was found.
+        "shrinks": 1,
+        "begun": 1,
         # By how far the last state moved; the state that waits; the point from which to look for one more.
         "shift": 17,
         "waiting": 1,
@@ -151,17 +159,20 @@ class Walk(wiring.Component):
         ``start`` begins a walk over ``points`` points (at least 1) of ``last_state + 1`` exogenous states;
         ``last_index`` is the last candidate, and ``2**part_shift`` points are a part. All but ``start`` must stand from
         the first mark to the end.
+    force
+        All states are walked, whatever their marks; it must stand from the clock behind ``start`` to the end.
     cold, first_point
         Where ``cold``, which must stand too, no choices are kept: a point stands for that of each of its states, point
-        0 of the lane being ``first_point``.
+        0 of the lane being ``first_point``. By how much choices moved before, or move now, means nothing.
     busy
         From ``start`` to the end of the walk.
     item_address, wealth_data, choice_data, old_data
         Read port of the lane's wealth, choices and values, of ``READ_LATENCY``.
     fetch
         To the buses; ``inner`` is the exogenous state and, above it, whether ``X`` is wanted and not ``EV``.
-    valid, position, state, choice, kept, value, old, infeasible, outside, over
-        A state that has been walked; ``state`` is the exogenous one. ``over`` may come without ``valid``.
+    valid, position, state, choice, moved, kept, value, old, infeasible, outside, over
+        A state that has been walked; ``state`` is the exogenous one, ``moved`` whether it has another choice than
+        before. ``over`` may come without ``valid``.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -181,6 +192,7 @@ class Walk(wiring.Component):
                 "last_state": In(build.state_bits),
                 "last_index": In(build.index_bits),
                 "part_shift": In(range(build.point_bits + 1)),
+                "force": In(1),
                 "cold": In(1),
                 "first_point": In(build.index_bits),
                 "busy": Out(1),
@@ -193,6 +205,7 @@ class Walk(wiring.Component):
                 "position": Out(bits),
                 "state": Out(build.state_bits),
                 "choice": Out(build.index_bits),
+                "moved": Out(1),
                 "kept": Out(KEPT_BITS),
                 "value": Out(signed(WIDTH)),
                 "old": Out(signed(WIDTH)),
@@ -321,7 +334,7 @@ class Walk(wiring.Component):
         first = Signal(range(MARKS))
         any_mark = Signal()
         for k in reversed(range(MARKS)):
-            with m.If(marks.read_data[k] & (w4.point[:_MARK_BITS] <= k)):
+            with m.If((marks.read_data[k] | self.force) & (w4.point[:_MARK_BITS] <= k)):
                 m.d.comb += [first.eq(k), any_mark.eq(1)]
         at = Cat(first, w4.point[_MARK_BITS:])
         inside = (at < self.points) & (at < limit)
@@ -366,6 +379,11 @@ class Walk(wiring.Component):
         with m.If(p.delay(hit, loaded - hit.time).value):
             m.d.comb += [with_item.waiting.eq(1), with_item.next.eq(item)]
         m.d.comb += with_item.point.eq(p.delay(point, loaded - point.time).value)
+        m.submodules.moves = moves = Ram(len(w.shift), parameters.contexts)
+        m.d.comb += moves.read_address.eq(context)
+        move = p.delay(p.register(Mux(self.cold, 0, moves.read_data), READ_LATENCY), loaded - READ_LATENCY - 1)
+        with m.If(p.delay(p.input(beginning), loaded).value):
+            m.d.comb += with_item.shift.eq(move.value)
         late = p.delay(p.input(with_item.as_value(), loaded), evaluated - loaded)
         w_late = _walker(late.value)
         order = Order(
@@ -407,10 +425,17 @@ class Walk(wiring.Component):
                 m.d.comb += new.above.eq(old.here)
             with m.Else():
                 m.d.comb += new.below.eq(old.here)
-            with m.If(old.streak & ~old.exponent.all()):
+            with m.If(old.shrinks):
+                m.d.comb += [
+                    new.exponent.eq(old.exponent - (old.exponent != 0)),
+                    new.shrinks.eq(old.exponent > 1),
+                ]
+            with m.Elif(old.streak & ~old.exponent.all()):
                 m.d.comb += new.exponent.eq(old.exponent + 1)
         with m.Elif(known):
-            m.d.comb += [new.streak.eq(0), new.exponent.eq(0)]
+            m.d.comb += [new.streak.eq(0), new.exponent.eq(0), new.shrinks.eq(0)]
+            with m.If((old.exponent != 0) & oob):
+                m.d.comb += [new.exponent.eq(old.exponent - 1), new.shrinks.eq(1)]
             with m.If(old.exponent == 0):
                 m.d.comb += new.down.eq(~old.down)
                 with m.If(old.down):
@@ -424,7 +449,7 @@ class Walk(wiring.Component):
             guess.eq(old.next.choice + moved),
         ]
         with m.If(done):
-            m.d.comb += [new.active.eq(0), new.shift.eq(moved)]
+            m.d.comb += [new.active.eq(0), new.shift.eq(moved), new.begun.eq(1)]
         with m.If((done | ~old.active) & old.waiting):
             m.d.comb += [
                 new.active.eq(1),
@@ -435,10 +460,20 @@ class Walk(wiring.Component):
                 new.down.eq(0),
                 new.exponent.eq(0),
                 new.streak.eq(0),
+                new.shrinks.eq(0),
                 new.below_known.eq(0),
                 new.above_known.eq(0),
             ]
         m.d.comb += came.eq(p.delay(p.input(new.as_value(), decided), ring - decided).value)
+
+        # What a walker's first state moved is remembered for the next walk.
+        first_move = Signal(signed(len(w.shift)))
+        m.d.sync += first_move.eq(Mux(self.cold, 0, moved))
+        m.d.comb += [
+            moves.write.eq(p.valid(p.input(done & ~old.begun & self.busy), 1)),
+            moves.write_address.eq(p.delay(p.input(context), decided + 1).value),
+            moves.write_data.eq(first_move - (first_move >> DECAY)),
+        ]
 
         # Nothing is under way when every walker has been round without anything to do.
         idle = Signal()
@@ -463,6 +498,7 @@ class Walk(wiring.Component):
             self.position.eq(old.item.position),
             self.state.eq(p.delay(p.input(s), decided).value),
             self.choice.eq(old.index),
+            self.moved.eq(old.index != old.item.choice),
             self.kept.eq(Cat(below.u, old.here.u, above.u, below.feasible, old.here.feasible, above.feasible)),
             self.value.eq(Mux(old.here.feasible, value, MINIMUM)),
             self.old.eq(old.item.old),

@@ -1,9 +1,9 @@
 """Bench of the pass that walks to new choices.
 
 Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one a clock,
-``constants``, ports that keep their value, and ``walks``, each a list of marks ``(point, state, mark)`` in table
-order), ``results`` (path to write: for each walk the clocks from start to end, and a list of outputs), and ``outputs``:
-the ports to sample where ``valid`` is high.
+``constants``, ports that keep their value, and ``walks``, each with ``cold``, ``force`` and ``marks``, a list of
+``(point, state, mark)`` in table order), ``results`` (path to write: for each walk the clocks from start to end, and a
+list of outputs), and ``outputs``: the ports to sample where ``valid`` is high.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ STUCK = 200_000
 """Clocks after which a walk has failed."""
 
 
-async def walk(dut: Any, marks: list[tuple[int, int, int]], outputs: list[Any]) -> tuple[int, list[list[int]]]:
-    for point, state, mark in marks:
+async def walk(dut: Any, given: dict[str, Any], outputs: list[Any]) -> tuple[int, list[list[int]]]:
+    dut.cold.value, dut.force.value = given["cold"], given["force"]
+    for point, state, mark in given["marks"]:
         dut.mark_valid.value = 1
         dut.mark_point.value, dut.mark_state.value, dut.mark.value = point, state, mark
         await FallingEdge(dut.clk)
@@ -54,5 +55,5 @@ async def walks(dut: Any) -> None:
     for name, value in stimulus["constants"].items():
         getattr(dut, name).value = value
     await load(dut, stimulus["writes"], ["start", "mark_valid"])
-    found = [await walk(dut, [tuple(mark) for mark in marks], outputs) for marks in stimulus["walks"]]
+    found = [await walk(dut, given, outputs) for given in stimulus["walks"]]
     Path(parameters["results"]).write_text(json.dumps(found))

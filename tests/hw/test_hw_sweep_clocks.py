@@ -15,7 +15,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import Out
 from hw_machines import assert_same, opened, problem_of
 from hw_sweep import MASK, row_writes
-from test_hw_walk import CASES, OUTPUTS, Probe
+from test_hw_walk import CASES, OUTPUTS, Probe, given_walks
 
 from host.devices.model import ModelDevice
 from host.devices.rtl import RtlDevice
@@ -164,15 +164,18 @@ def test_every_walk_and_the_clock_of_every_result(
             }
         )
     walks = []
-    for density in (1.0, 0.3, 0.02, 0.0, 0.7):
+    for density in (1.0, 0.3, 0.02, 0.0, 0.7, 0.2):
         marks = [(point, s, int(chance.random() < density)) for point in range(points) for s in range(states)]
         # A mark that comes again does nothing but move the start.
         walks.append(marks + marks[-1:] * chance.randrange(70))
+    # The first one has no choices, and what moves in it is not remembered; the last one needs no marks.
+    kinds = [(int(k == 0), int(k == len(walks) - 1)) for k in range(len(walks))]
     settings = {
         "points": points,
         "last_state": states - 1,
         "last_index": grid - 1,
         "part_shift": Dealt(parameters, grid, states).part_shift,
+        "first_point": lane * points,
         "a": constants.a % 2**64,
         "b": constants.b % 2**72,
         "negative": int(constants.negative),
@@ -180,7 +183,7 @@ def test_every_walk_and_the_clock_of_every_result(
         "shift": constants.shift,
     }
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
-    stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "walks": walks}))
+    stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "walks": given_walks(walks, kinds)}))
     run_bench(
         with_shared(Clocked(Probe(parameters, lane))),
         "sim.benches.walk",
@@ -191,25 +194,28 @@ def test_every_walk_and_the_clock_of_every_result(
         },
     )
     seen, end = set(), 0
-    for marks, (clocks, found) in zip(walks, json.loads(results.read_text()), strict=True):
+    moves = np.zeros((build.lanes, parameters.contexts), np.int64)
+    for marks, (cold, force), (clocks, found) in zip(walks, kinds, json.loads(results.read_text()), strict=True):
         walked = np.zeros((grid, states), np.bool_)
         for point, s, mark in marks:
-            walked[lane * points + point, s] = mark
+            walked[lane * points + point, s] = mark or force
         dealt = Dealt(parameters, grid, states)
         choices, kept, value = last.copy(), np.zeros((grid, states, 3), np.int64), np.zeros_like(last)
-        done = walk_all(dealt, x, w, ev, constants, walked, last, choices, kept, value, room=20_000)
+        guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
+        done = walk_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
         assert done.counts.max() <= done.probes.shape[1]
         # A walk without a result does not tell when it began: 200 clocks and its marks behind the last one.
         begin = found[0][-1] if found else end + 200 + len(marks) + 1
         end = begin + 1 + clocks
-        log = SweepLog(dealt, last, walked, done.counts, done.probes)
-        lanes = lane_clocks(log, np.full(build.lanes, begin), check=False, results=True)
+        log = SweepLog(dealt, last, walked, done.counts, done.probes, np.ones(build.lanes, np.bool_))
+        lanes = lane_clocks(log, np.full(build.lanes, begin), results=True)
         assert lanes.ends[lane] - begin - 1 == clocks
         assert len(found) == walked.sum()
-        for position, choice, words, result, old, infeasible, outside, clock, began in found:
+        for position, choice, moved, words, result, old, infeasible, outside, clock, began in found:
             at = lane * points + position // states, position % states
             assert walked[at]
             assert (choice, old, began) == (choices[at], position, begin)
+            assert cold or moved == (choice != last[at])
             assert result == int(value[at]) & MASK
             assert clock == lanes.found[at]
             for k, u in enumerate(kept[at].tolist()):

@@ -26,7 +26,7 @@ from hw.sweep.walk import Walk, WalkParameters
 from hw.utility import UtilityConstants, UtilityParameters
 from sim.bench import run_bench
 
-OUTPUTS = ("position", "choice", "kept", "value", "old", "infeasible", "outside")
+OUTPUTS = ("position", "choice", "moved", "kept", "value", "old", "infeasible", "outside")
 MONEY, VALUE = 40, 44
 
 
@@ -138,6 +138,11 @@ def best(problem: dict[str, Any], lane: int, constants: UtilityConstants) -> dic
     return found
 
 
+def given_walks(walks: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Walks as the bench reads them: marks, and whether they are cold and of all states."""
+    return [{"marks": marks, "cold": cold, "force": force} for marks, (cold, force) in zip(walks, kinds, strict=True)]
+
+
 @pytest.mark.gateware
 @CASES
 def test_finds_what_full_search_finds(
@@ -158,17 +163,18 @@ def test_finds_what_full_search_finds(
     writes: list[dict[str, int]] = []
     tables = [(s, given["ev"][:, s]) for s in range(states)] + [(1 << build.state_bits, given["x"])]
     writes += row_writes(build, tables)
-    old = {}
+    old, guesses = {}, {}
     for position in range(points * states):
         point, s = divmod(position, states)
         guess = expected[point, s][0] + chance.choice((-40, -2, -1, 0, 0, 1, 2, 3, 100))
+        guesses[position] = min(max(guess, 0), build.grid - 1)
         old[position] = chance.getrandbits(WIDTH)
         writes.append(
             {
                 "write": 2,
                 "state_address": position,
                 "state_wealth": int(given["w"][lane * points + point, s]) & MASK,
-                "state_choice": min(max(guess, 0), build.grid - 1),
+                "state_choice": guesses[position],
                 "state_old": old[position],
             }
         )
@@ -177,6 +183,8 @@ def test_finds_what_full_search_finds(
         for density in (1.0, 0.3, 0.02, 0.0)
     ]
     walks[2][-1] = (points - 1, states - 1, 1)
+    # The first one has no choices, and the last one needs no marks.
+    kinds = [(int(k == 0), int(k == len(walks) - 1)) for k in range(len(walks))]
     stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
     part = max(0, (points - 1).bit_length() - parameters.part_bits)
     settings = {
@@ -184,24 +192,24 @@ def test_finds_what_full_search_finds(
         "last_state": states - 1,
         "last_index": build.grid - 1,
         "part_shift": part,
-        "cold": 0,
-        "first_point": 0,
+        "first_point": lane * points,
         "a": constants.a % 2**64,
         "b": constants.b % 2**72,
         "negative": int(constants.negative),
         "log": int(constants.log),
         "shift": constants.shift,
     }
-    stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "walks": walks}))
+    stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "walks": given_walks(walks, kinds)}))
     run_bench(
         with_shared(Probe(parameters, lane)),
         "sim.benches.walk",
         parameters={"stimulus": str(stimulus), "results": str(results), "outputs": OUTPUTS},
     )
-    for marks, (clocks, found) in zip(walks, json.loads(results.read_text()), strict=True):
-        wanted = sorted(point * states + s for point, s, mark in marks if mark)
+    for marks, (cold, force), (clocks, found) in zip(walks, kinds, json.loads(results.read_text()), strict=True):
+        wanted = sorted(point * states + s for point, s, mark in marks if mark or force)
         assert sorted(row[0] for row in found) == wanted
-        for position, choice, kept, value, before, infeasible, outside in found:
+        for position, choice, moved, kept, value, before, infeasible, outside in found:
+            assert cold or moved == (choice != guesses[position])
             top, u, feasible, objective = expected[divmod(position, states)]
             assert choice == top, position
             assert value == objective & MASK
