@@ -61,7 +61,7 @@ PRESETS = {
     "small": Preset(_engine(2048, 2, 1, Multiplier.MULT18X18D), "LFE5UM5G-85F", "ecp5"),
     "small-zynq": Preset(_engine(1024, 4, 1, Multiplier.DSP48E1), "xc7z020", "xc7"),
     "medium": Preset(_engine(8192, 4, 4, Multiplier.DSP48E2, 128), "xck26", "xcup"),
-    "medium-zu7ev": Preset(_engine(16_384, 4, 8, Multiplier.DSP48E2, 128), "xczu7ev", "xcup"),
+    "medium-zu7ev": Preset(_engine(8192, 4, 8, Multiplier.DSP48E2, 128), "xczu7ev", "xcup"),
     "large": Preset(_engine(65_536, 4, 64, Multiplier.DSP48E2, 512), "xcvu47p", "xcup"),
 }
 """By name: as large as the chip's memory lets it be."""

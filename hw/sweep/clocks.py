@@ -33,7 +33,7 @@ NEVER = -1
 
 _CHECK_ROWS = gather.AHEAD_ROWS
 
-_RING = 128
+_RING = 64
 """Rows and states that are remembered, in rings: more than are under way at any time."""
 
 _FAR = 1 << 62

@@ -24,8 +24,8 @@ from hw.utility import CONSTANTS, UtilityPorts
 MARKS = 16
 """States whose marks are one word."""
 
-AHEAD_ROWS = 64
-"""Rows that wait for their turn on the bus: of all walkers at once, as they all begin together."""
+AHEAD_ROWS = 16
+"""Rows that wait for their turn on the bus."""
 
 DECAY = 3
 """A walk is expected to move a choice by ``1 - 2**-DECAY`` of what the one before moved it."""
@@ -169,7 +169,7 @@ class Walk(wiring.Component):
     item_address, wealth_data, choice_data, old_data
         Read port of the lane's wealth, choices and values, of ``READ_LATENCY``.
     fetch
-        To the buses; ``inner`` is the exogenous state and, above it, whether ``X`` is wanted and not ``EV``.
+        To the buses; ``inner`` is the exogenous state where ``EV`` is wanted, and the bit above it where ``X`` is.
     valid, position, state, choice, moved, kept, value, old, infeasible, outside, over
         A state that has been walked; ``state`` is the exogenous one, ``moved`` whether it has another choice than
         before. ``over`` may come without ``valid``.
@@ -286,7 +286,7 @@ class Walk(wiring.Component):
         m.d.comb += [
             self.fetch.request.eq(requests.head_valid),
             self.fetch.row.eq(requests.head),
-            self.fetch.inner.eq(Cat(of_context[:state_bits], ~second)),
+            self.fetch.inner.eq(Cat(Mux(second, of_context[:state_bits], 0), ~second)),
             requests.pop.eq(self.fetch.taken & second),
         ]
         with m.If(self.fetch.taken):
