@@ -10,26 +10,6 @@
 //
 // Macros: ETA as in cuda_common.cu; NZ exogenous states; THREADS of a block.
 
-// Whether the objective of state s at grid point x may have more than one peak, as in cuda_sweeps.cu: its slope must fall
-// from one grid interval to the next for every wealth. `future`: expectations of s.
-__device__ __forceinline__ bool doubtful(
-    const Problem& problem, const double* future, double eta, int points, int s, int x) {
-    if (!(fabs(future[x]) < INFINITE)) return true;
-    if (x == 0 || x == points - 1) return false;
-    const double* const X = problem.X;
-    const double before_x = X[x - 1], at_x = X[x], after_x = X[x + 1];
-    const double richest = problem.W[(size_t)(points - 1) * NZ + s];
-    if (!(after_x < richest)) return false;
-    const double step = at_x - before_x, next = after_x - at_x;
-    const double c = richest - before_x;
-    const double bend = eta == 2.0 ? 2.0 / (c * c * c) : eta * pow(c, -eta - 1.0);
-    const double fall = bend * (step + next) / 2;
-    const double rise = (future[x + 1] - future[x]) / next - (future[x] - future[x - 1]) / step;
-    const double size = fabs(future[x]) + (fabs(1.0 - eta) + 8.0) * (fabs(utility(c, eta)) + (eta == 1.0));
-    const double noise = 8.881784197001252e-16 * size * (1.0 / step + 1.0 / next);
-    return !(rise + noise < fall);
-}
-
 // points: N_k. span: points of a block. words: 32, zero. expectations: three tables (NZ, N_k). values, policies: (ages, N_k,
 // NZ), the first age first. problem->V0 is the value after the last age, problem->outcome[3] becomes 1 where single peaks
 // are in doubt at some age.
@@ -79,7 +59,8 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         if (done > 0) {
             const double* const last = expectations + ((done - 1) % 3) * table;
             for (int i = threadIdx.x; i < NZ * own; i += THREADS)
-                doubt |= doubtful(problem, last + (size_t)(i / own) * N, eta, N, i / own, first + i % own);
+                doubt |= doubtful(
+                    X, last + (size_t)(i / own) * N, problem.W + (size_t)(N - 1) * NZ + i / own, eta, N, first + i % own);
         }
         if (done == count) break;
         wait(team, any);

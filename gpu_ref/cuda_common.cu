@@ -43,6 +43,25 @@ __device__ __forceinline__ bool rises(const double* X, const double* future, dou
     return utility(wealth - x, eta) + future[i + 1] > utility(wealth - __ldg(X + i), eta) + future[i];
 }
 
+// Whether the objective may have more than one peak around choice i: its slope must fall from one grid interval to the next
+// for every wealth, and utility bends least at the largest. The margin is above the rounding of the objectives that are
+// compared. `future` points at the expectation of choice 0, `richest` at the largest wealth, whose choices are the most.
+__device__ __forceinline__ bool doubtful(
+    const double* X, const double* future, const double* richest, double eta, int points, int i) {
+    if (!(fabs(future[i]) < INFINITE)) return true;
+    if (i == 0 || i == points - 1) return false;
+    const double before_x = X[i - 1], at_x = X[i], after_x = X[i + 1], wealth = *richest;
+    if (!(after_x < wealth)) return false;
+    const double step = at_x - before_x, next = after_x - at_x;
+    const double c = wealth - before_x;
+    const double bend = eta == 2.0 ? 2.0 / (c * c * c) : eta * pow(c, -eta - 1.0);
+    const double fall = bend * (step + next) / 2;
+    const double rise = (future[i + 1] - future[i]) / next - (future[i] - future[i - 1]) / step;
+    const double size = fabs(future[i]) + (fabs(1.0 - eta) + 8.0) * (fabs(utility(c, eta)) + (eta == 1.0));
+    const double noise = 8.881784197001252e-16 * size * (1.0 / step + 1.0 / next);
+    return !(rise + noise < fall);
+}
+
 // Barrier of a team. Two words in turn: a block cannot reach a word again before every block has left it, because all of
 // them pass the other word in between. The low half of a word counts arrivals, the high half arrivals with a vote.
 struct Team {

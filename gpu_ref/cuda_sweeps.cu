@@ -458,30 +458,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
         }
 
-        // What the last sweep read, and so what tells whether its search could be trusted: with single peaks, the
-        // neighbours decide. The objective's slope must fall from one grid interval to the next for every wealth; utility
-        // bends least at the largest. The margin is above the rounding of the objectives that were compared.
+        // What the last sweep read tells whether its search could be trusted: with single peaks, the neighbours decide.
         bool doubt = false;
 #if LOCAL || STAGED
         {
             const double* const in = buffers + ((done - 1) & 1) * table;
-            for (int x = first + thread; x < last; x += THREADS) {
-                for (int s = 0; s < NZ; s++) {
-                    const double* const e = in + s * stride + 1 + x;
-                    if (!(fabs(e[0]) < INFINITE)) doubt = true;
-                    if (x == 0 || x == N - 1) continue;
-                    const double richest = problem.W[(size_t)(N - 1) * NZ + s];
-                    const double before_x = X[x - 1], at_x = X[x], after_x = X[x + 1];
-                    if (!(after_x < richest)) continue;
-                    const double step = at_x - before_x, next = after_x - at_x;
-                    const double c = richest - before_x;
-                    const double fall = eta * pow(c, -eta - 1.0) * (step + next) / 2;
-                    const double rise = (e[1] - e[0]) / next - (e[0] - e[-1]) / step;
-                    const double size = fabs(e[0]) + (fabs(1.0 - eta) + 8.0) * (fabs(utility(c, eta)) + (eta == 1.0));
-                    const double noise = 8.881784197001252e-16 * size * (1.0 / step + 1.0 / next);
-                    if (!(rise + noise < fall)) doubt = true;
-                }
-            }
+            for (int x = first + thread; x < last; x += THREADS)
+                for (int s = 0; s < NZ; s++)
+                    doubt |= doubtful(X, in + s * stride + 1, problem.W + (size_t)(N - 1) * NZ + s, eta, N, x);
             doubt = meet(team, doubt);
         }
 #endif

@@ -154,7 +154,7 @@ def _note(problem: Problem, value_bits: int) -> str:
         return ""
     richest = float(problem.wealth.max())
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         size = np.abs(utility(most, problem.eta))
         if problem.eta == 1:
             size = np.maximum(size, 0.2 / most**2)

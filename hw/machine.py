@@ -18,8 +18,8 @@ from .parameters import MachineParameters
 from .pipeline import Pipeline
 from .ports import machine_ports
 from .ram import READ_LATENCY, Ram
-from .register_file import RegisterFile, horizon, utility_constants
-from .registers import IDENTITY, VERSION, Command, Engine, Interrupt, Refused, Status, Table
+from .register_file import RegisterFile, asks, utility_constants
+from .registers import IDENTITY, VERSION, Command, Engine, Interrupt, Mode, Refused, Status, Table
 from .sequencer import Sequencer, SequencerParameters
 from .sweep.machine import LargestNorm, SweepDatapath
 from .sweep.parameters import SweepParameters
@@ -141,7 +141,7 @@ class Machine(wiring.Component):
             self.interrupt.eq(flag(status, Status.DONE) & flag(settings["INTERRUPT"], Interrupt.ENABLE)),
             sequencer.run.eq(run),
             sequencer.stop.eq(commanded(Command.STOP)),
-            sequencer.horizon.eq(horizon(settings["MODE"])),
+            sequencer.horizon.eq(asks(settings["MODE"], Mode.HORIZON)),
             sequencer.grid.eq(settings["GRID"]),
             sequencer.states.eq(settings["STATES"]),
             sequencer.sweep_limit.eq(settings["SWEEP_LIMIT"]),
@@ -255,7 +255,7 @@ class _Datapath(wiring.Component):
         word_bits = (parameters.results - 1).bit_length() or 1
         old_place = Signal(word_bits)
         new_place = Signal(word_bits)
-        kept = horizon(self._settings["MODE"]) & ~sequencer.first_sweep
+        kept = asks(self._settings["MODE"], Mode.HORIZON) & ~sequencer.first_sweep
         with m.If(line.out_valid):
             m.d.sync += [old_place.eq(old_place + 1), new_place.eq(new_place + 1)]
         with m.If(sequencer.begin):

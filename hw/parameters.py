@@ -32,6 +32,21 @@ ROW_WORDS = 8
 """Words of a row, the unit in which lanes fetch tables of each other: neighbouring grid points of one state."""
 
 
+def _power_of_two(number: int, least: int, most: int) -> bool:
+    return number & (number - 1) == 0 and least <= number <= most
+
+
+def check_lanes(lanes: int, grid: int) -> None:
+    """Raise ``ValueError`` where a sweep engine cannot have so many lanes, or so few grid points for them."""
+    if not _power_of_two(lanes, 1, LANES_LIMIT):
+        raise ValueError(f"lanes of a build must be a power of two from 1 to {LANES_LIMIT}, not {lanes}")
+    least = ROW_WORDS * lanes
+    if not _power_of_two(grid, least, GRID_LIMIT):
+        raise ValueError(
+            f"grid of a build with {lanes} lanes must be a power of two from {least} to {GRID_LIMIT}, not {grid}"
+        )
+
+
 class Multiplier(enum.Enum):
     """What a chip's multipliers take, as unsigned operand widths: the tiles that products are cut into.
 
@@ -97,7 +112,7 @@ class MachineParameters:
     lanes: int = 1
 
     def __post_init__(self) -> None:
-        if self.grid & (self.grid - 1) or not 4 <= self.grid <= GRID_LIMIT:
+        if not _power_of_two(self.grid, 4, GRID_LIMIT):
             raise ValueError(f"grid of a build must be a power of two from 4 to {GRID_LIMIT}, not {self.grid}")
         if not 1 <= self.states <= STATES_LIMIT:
             raise ValueError(f"states of a build must be from 1 to {STATES_LIMIT}, not {self.states}")
@@ -127,11 +142,7 @@ class MachineParameters:
             raise ValueError(f"lanes of a build of the assembly line must be 1, not {self.lanes}")
 
     def _check_sweep(self) -> None:
-        if self.lanes & (self.lanes - 1) or not 1 <= self.lanes <= LANES_LIMIT:
-            raise ValueError(f"lanes of a build must be a power of two from 1 to {LANES_LIMIT}, not {self.lanes}")
-        least = ROW_WORDS * self.lanes
-        if self.grid < least:
-            raise ValueError(f"grid of a build with {self.lanes} lanes must be at least {least}, not {self.grid}")
+        check_lanes(self.lanes, self.grid)
         if self.states & (self.states - 1):
             raise ValueError(f"states of a build of the sweep engine must be a power of two, not {self.states}")
         if self.results != self.grid * self.states:

@@ -73,6 +73,6 @@ def utility_constants(settings: Mapping[str, Signal]) -> dict[str, Value]:
     }
 
 
-def horizon(mode: Value) -> Value:
-    """Whether register ``MODE`` asks for a finite horizon."""
-    return mode[int(Mode.HORIZON).bit_length() - 1]
+def asks(mode: Value, flag: Mode) -> Value:
+    """Whether register ``MODE`` has a flag set."""
+    return mode[int(flag).bit_length() - 1]

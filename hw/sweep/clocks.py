@@ -344,28 +344,11 @@ def _walk_run(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _group(  # type: ignore[no-untyped-def]
-    phase,
-    slots,
-    begins,
-    after,
-    choices,
-    walked,
-    counts,
-    log,
-    unchecked,
-    found,
-    checked,
-    ends,
-    lane_bits,
-    shifts,
-    bits,
-    times,
-    top,
-):
-    """All lanes that have their turns in the clocks ``phase (mod slots)``."""
-    lane_shift, part_shift = shifts
-    fetch, fetch_walk, check_behind, ring, decided = times
+def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-untyped-def]
+    """All lanes that have their turns in the clocks ``phase (mod slots)``; the last three as in :func:`lane_clocks`."""
+    lane_bits, bits, top, lane_shift, part_shift, fetch, fetch_walk, check_behind, after, ring, decided = of_build
+    choices, walked, counts, log, unchecked = tables
+    checked, ends, found = results
     lanes, contexts = counts.shape
     points, states = choices.shape
     width = lane_shift - ROW_SHIFT
@@ -460,44 +443,9 @@ def _group(  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def _groups(  # type: ignore[no-untyped-def]
-    slots,
-    begins,
-    after,
-    choices,
-    walked,
-    counts,
-    log,
-    unchecked,
-    found,
-    checked,
-    ends,
-    lane_bits,
-    shifts,
-    bits,
-    times,
-    top,
-):
+def _groups(slots, begins, of_build, tables, results):  # type: ignore[no-untyped-def]
     for phase in prange(min(slots, begins.size)):
-        _group(
-            phase,
-            slots,
-            begins,
-            after,
-            choices,
-            walked,
-            counts,
-            log,
-            unchecked,
-            found,
-            checked,
-            ends,
-            lane_bits,
-            shifts,
-            bits,
-            times,
-            top,
-        )
+        _group(phase, slots, begins, of_build, tables, results)
 
 
 @njit(cache=True)
@@ -567,20 +515,21 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
     _groups(
         build.slots,
         np.asarray(begins, np.int64) + np.where(log.unchecked, 0, of_check.begin),
-        after,
-        log.choices,
-        log.walked,
-        log.counts,
-        log.probes,
-        log.unchecked,
-        found,
-        checked,
-        ends,
-        build.lane_bits,
-        (dealt.lane_shift, dealt.part_shift),
-        build.state_bits,
-        (fetch, fetch + walk.unload, GatherParameters(build).latency + of_check.behind, walk.clocks, walk.decided),
-        build.grid - 1,
+        (
+            build.lane_bits,
+            build.state_bits,
+            build.grid - 1,
+            dealt.lane_shift,
+            dealt.part_shift,
+            fetch,
+            fetch + walk.unload,
+            GatherParameters(build).latency + of_check.behind,
+            after,
+            walk.clocks,
+            walk.decided,
+        ),
+        (log.choices, log.walked, log.counts, log.probes, log.unchecked),
+        (checked, ends, found),
     )
     return LaneClocks(checked, ends, found)
 

@@ -14,7 +14,7 @@ from hw.numbers import WIDTH
 from hw.parameters import ROW_WORDS, MachineParameters
 from hw.pipeline import Pipeline
 from hw.ram import READ_LATENCY
-from hw.register_file import utility_constants
+from hw.register_file import asks, utility_constants
 from hw.registers import HELD, Mode, Table
 from hw.sequencer import Sequencer
 from hw.sweep.lane import LaneInstance, LaneParameters
@@ -196,7 +196,7 @@ class SweepDatapath(wiring.Component):
         sequencer, settings = self._sequencer, self._settings
         mode = settings["MODE"]
         wanted = mode[HELD]
-        shifts = mode[int(Mode.SHIFT).bit_length() - 1]
+        shifts = asks(mode, Mode.SHIFT)
         held, plain, left = self._held, Signal(init=1), Signal(8)
         last = Signal()
         m.d.sync += last.eq(sequencer.sweeps + 2 == settings["SWEEP_LIMIT"])

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hw.numbers import WIDTH
-from hw.parameters import GRID_LIMIT, LANES_LIMIT, ROW_WORDS, STATES_LIMIT, MachineParameters, Multiplier
+from hw.parameters import (
+    GRID_LIMIT,
+    LANES_LIMIT,
+    ROW_WORDS,
+    STATES_LIMIT,
+    MachineParameters,
+    Multiplier,
+    check_lanes,
+)
 from hw.ram import address_bits
 
 ROW_SHIFT = ROW_WORDS.bit_length() - 1
@@ -50,14 +58,7 @@ class SweepParameters:
     multiplier: Multiplier = Multiplier.DSP48E2
 
     def __post_init__(self) -> None:
-        if self.lanes & (self.lanes - 1) or not 1 <= self.lanes <= LANES_LIMIT:
-            raise ValueError(f"lanes of a build must be a power of two from 1 to {LANES_LIMIT}, not {self.lanes}")
-        least = ROW_WORDS * self.lanes
-        if self.grid & (self.grid - 1) or not least <= self.grid <= GRID_LIMIT:
-            raise ValueError(
-                f"grid of a build with {self.lanes} lanes must be a power of two from {least} to {GRID_LIMIT}, "
-                f"not {self.grid}"
-            )
+        check_lanes(self.lanes, self.grid)
         if not 1 <= self.states <= STATES_LIMIT:
             raise ValueError(f"states of a build must be from 1 to {STATES_LIMIT}, not {self.states}")
         if self.slots not in SLOTS:

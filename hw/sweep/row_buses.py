@@ -122,8 +122,7 @@ class RowBuses(wiring.Component):
         m.d.comb += [turn.eq(slot == k) for k, turn in enumerate(turns)]
 
         sources: list[Timed] = []
-        flags: list[Value] = []
-        rows: list[Value] = []
+        lower: list[tuple[Value, Value, Value]] = []  # of each bus that goes first: whether it asks, of whom, for what
         wanted: list[list[tuple[Value, Value]]] = [[] for _ in range(build.lanes)]
         for bus in range(build.buses):
             # Whose turn it is, then the lane and the row in it that it wants, then whether a lower bus wants another
@@ -140,17 +139,11 @@ class RowBuses(wiring.Component):
             at_source = p.delay(Timed(inner, 1), place.time - 1)
             table = p.delay(at_source, 1).value
             what = Cat(place.value[: build.local_bits], at_source.value)
-            lost = Cat(
-                *(
-                    f & (other.value == source.value) & (others != what)
-                    for f, other, others in zip(flags, sources, rows, strict=True)
-                )
-            ).any()
+            lost = Cat(*(asks & (whose == source.value) & (wants != what) for asks, whose, wants in lower)).any()
             taken = Signal(name=f"taken{bus}")
             m.d.sync += taken.eq(flag & ~lost)
             sources.append(source)
-            rows.append(what)
-            flags.append(flag)
+            lower.append((flag, source.value, what))
             for lane, choices in enumerate(wanted):
                 hit = p.register(source.value == lane, place.time).value
                 choices.append((taken & hit, Cat(address, table)))

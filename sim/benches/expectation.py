@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
-from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
 from sim.bench import bench_parameters
+from sim.benches.loading import load
 
 
 @cocotb.test()
@@ -27,13 +27,7 @@ async def expectations(dut: Any) -> None:
     parameters = bench_parameters()
     cases = json.loads(Path(parameters["cases"]).read_text())
     assert cases, "no cases"
-    for name in ("clear", "weight_write", "value_valid"):
-        getattr(dut, name).value = 0
-    dut.rst.value = 1
-    Clock(dut.clk, 10, unit="ns").start()
-    await FallingEdge(dut.clk)
-    await FallingEdge(dut.clk)
-    dut.rst.value = 0
+    await load(dut, [], idle=("clear", "weight_write", "value_valid"))
     results = [await _case(dut, case, parameters["latency"], parameters["interval"]) for case in cases]
     Path(parameters["results"]).write_text(json.dumps(results))
 

@@ -166,7 +166,7 @@ def test_options_of_a_build(
         (["--lanes", "2"], "verilog: lanes of a build of the assembly line must be 1, not 2\n"),
         (
             ["--engine", "SWEEP", "--lanes", "4", "--grid", "16"],
-            "verilog: grid of a build with 4 lanes must be at least 32, not 16\n",
+            "verilog: grid of a build with 4 lanes must be a power of two from 32 to 65536, not 16\n",
         ),
         (["--evaluators", "3"], "verilog: evaluators of a build must be 1, 2 or 4, not 3\n"),
         (
