@@ -13,34 +13,38 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from hw.parameters import ROW_WORDS
+from hw.queue import DEEP_CLOCKS
 from hw.sequencer import DRAIN
 from hw.sweep import gather
 from hw.sweep.check import CheckParameters
 from hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
 from hw.sweep.lane import LaneParameters
 from hw.sweep.machine import DECIDED, largest_norm_clocks
-from hw.sweep.parameters import ROW_SHIFT
+from hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT
 from hw.sweep.patch import NOTES, PatchParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from hw.sweep.shift import ShiftParameters
 from hw.sweep.walk import AHEAD_ROWS, MARKS, WalkParameters
 
 OFF_GRID = -1
-"""In a log: the row of a probe that is not on the grid."""
+"""In a log: the index of a probe that is not on the grid."""
 
 NEVER = -1
 """In the clocks of results: a state that was not walked."""
 
 _CHECK_ROWS = gather.AHEAD_ROWS
 
-_RING = 64
+_RING = 128
 """Rows and states that are remembered, in rings: more than are under way at any time."""
 
 _FAR = 1 << 62
 """A clock that never comes."""
 
-_TABLE_BITS = 5
-"""Of a row's table: the grid, then expected values of each exogenous state."""
+_TABLE_BITS = 6
+"""Of what is asked of a row: its expected values, by exogenous state, or a half of it with that of the grid."""
+
+_HALVES = 1 << (_TABLE_BITS - 1)
+"""Above an exogenous state and the bit of a half: a half is asked for."""
 
 _NOTHING, _LOST = -1, -2
 """What buses want of a lane: nothing yet; several rows, of which the first is served."""
@@ -76,18 +80,18 @@ _CHECKS, _WALKS, _RESTS = range(3)
     _PLACE,
     _PUT,
     _DONE,
-    _SECOND,
     _TURN,
     _WALKER,
     _FOUND,
     _LACKS,
     _LEFT,
     _LAST,
+    _MOVED,
     _REGISTERS,
 ) = range(34)
 
-# Registers of a walker; rows by the parity of their number.
-(_ACTIVE, _WAITING, _POINT, _COUNT, _ROW0, _ROW1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _FIELDS) = range(11)
+# Registers of a walker; halves of rows, numbered through, by the parity of their number.
+(_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, _FIELDS) = range(12)
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,8 @@ class SweepLog:
     counts
         int64, ``(lanes, contexts)``: the probes of each walker.
     probes
-        int16, ``(lanes * contexts, at least the largest count)``: of each probe ``2 row + last``, ``row`` that of its
-        point or ``OFF_GRID``, ``last`` 1 in the last probe of a state.
+        int32, ``(lanes * contexts, at least the largest count)``: of each probe ``2 index + last``, ``index`` that of
+        its point or ``OFF_GRID``, ``last`` 1 in the last probe of a state.
     unchecked
         bool, ``(lanes,)``: lanes that walk all their states without a check.
     """
@@ -146,7 +150,7 @@ class SweepLog:
     choices: NDArray[np.int64]
     walked: NDArray[np.bool_]
     counts: NDArray[np.int64]
-    probes: NDArray[np.int16]
+    probes: NDArray[np.int32]
     unchecked: NDArray[np.bool_]
 
 
@@ -191,7 +195,7 @@ def _check_run(r, windows, places, rows, arrivals, choices, top, now, end, taken
                 windows[s, 1] += 1
             else:
                 windows[s, 0] = windows[s, 1] = windows[s, 2] = a
-            rows[asked % _RING] = windows[s, 1] << _TABLE_BITS | (s + 1)
+            rows[asked % _RING] = windows[s, 1] << _TABLE_BITS | s
             asked += 1
         if push:
             windows[s, 0] = a
@@ -236,14 +240,15 @@ def _check_run(r, windows, places, rows, arrivals, choices, top, now, end, taken
 @njit(cache=True)
 def _walk_begin(r, walkers, points, part_shift, state_bits, states, ring):  # type: ignore[no-untyped-def]
     """Registers as ``start`` leaves them, for a walk that begins in clock ``r[_BEGIN]``."""
-    r[_ASKED] = r[_SENT] = r[_ARRIVED] = r[_LEVEL] = r[_HEAD] = r[_SECOND] = 0
+    r[_ASKED] = r[_SENT] = r[_ARRIVED] = r[_LEVEL] = r[_HEAD] = 0
+    r[_MOVED] = r[_BEGIN] - DEEP_CLOCKS
     r[_WALKER] = -1
     r[_TURN] = r[_BEGIN] % ring
     left = 0
     for k in range(walkers.shape[0]):
         w = walkers[k]
         w[:] = 0
-        w[_ROW0] = w[_ROW1] = OFF_GRID
+        w[_HALF0] = w[_HALF1] = w[_AHEAD] = OFF_GRID
         w[_POINT] = (k >> state_bits) << part_shift
         if k & ((1 << state_bits) - 1) >= states or w[_POINT] >= points:
             w[_POINT] = points
@@ -254,30 +259,45 @@ def _walk_begin(r, walkers, points, part_shift, state_bits, states, ring):  # ty
 
 @njit(cache=True)
 def _walk_run(  # type: ignore[no-untyped-def]
-    r, walkers, rows, arrivals, walked, log, found, part_shift, state_bits, ring, decided, now, end, taken_at
+    r,
+    walkers,
+    rows,
+    pushes,
+    arrivals,
+    walked,
+    log,
+    found,
+    part_shift,
+    state_bits,
+    ring,
+    decided,
+    top,
+    now,
+    end,
+    taken_at,
 ):
     """A lane's walk from clock ``now`` up to ``end``, or until no walker has anything to do."""
     points = walked.shape[0]
     asked, arrived, sent, level, head = r[_ASKED], r[_ARRIVED], r[_SENT], r[_LEVEL], r[_HEAD] != 0
-    second = r[_SECOND] != 0
     turn, walker, is_found, lacks, left = r[_TURN], r[_WALKER], r[_FOUND] != 0, r[_LACKS] != 0, r[_LEFT]
     t = now
-    while t < end and left > 0:
+    while t < end and (left > 0 or arrived < asked):
         # The walker whose turn began two clocks ago: it asks, and all that follows depends on nothing later.
         push = False
         if walker >= 0:
             w = walkers[walker]
-            if lacks and level < AHEAD_ROWS:
+            half = (log[walker, w[_COUNT]] >> 1) >> HALF_SHIFT if lacks else w[_AHEAD]
+            if (lacks or half != OFF_GRID) and level < AHEAD_ROWS:
                 push = True
-                row = log[walker, w[_COUNT]] >> 1
-                w[_ROW0 + (row & 1)] = row
-                w[_NUMBER0 + (row & 1)] = asked
-                rows[asked % _RING] = row << _TABLE_BITS | ((walker & ((1 << state_bits) - 1)) + 1)
+                w[_HALF0 + (half & 1)] = half
+                w[_NUMBER0 + (half & 1)] = asked
+                what = _HALVES | (walker & ((1 << state_bits) - 1)) << 1 | half & 1
+                rows[asked % _RING] = half >> 1 << _TABLE_BITS | what
+                pushes[asked % _RING] = t
                 asked += 1
-            active = w[_ACTIVE] != 0
             limit = min(points, ((walker >> state_bits) + 1) << part_shift)
             s = walker & ((1 << state_bits) - 1)
-            hit = going = False
+            hit = False
             if w[_WAITING] == 0 and w[_POINT] < limit:
                 at = w[_POINT]
                 word_end = min((at // MARKS + 1) * MARKS, points)
@@ -285,10 +305,9 @@ def _walk_run(  # type: ignore[no-untyped-def]
                     at += 1
                 if at == word_end:
                     w[_POINT] = (w[_POINT] // MARKS + 1) * MARKS
-                    going = True
                 else:
                     w[_POINT] = at + 1
-                    hit = going = at < limit
+                    hit = at < limit
             done = False
             if is_found:
                 done = log[walker, w[_COUNT]] & 1 != 0
@@ -296,8 +315,6 @@ def _walk_run(  # type: ignore[no-untyped-def]
             if hit:
                 w[_WAITING] = 1
                 w[_NEXT] = at
-            if active or w[_WAITING] != 0 or going:
-                r[_LAST] = t - 2 + decided
             if done:
                 w[_ACTIVE] = 0
                 if found.size:
@@ -309,6 +326,7 @@ def _walk_run(  # type: ignore[no-untyped-def]
                     w[_STATE] = w[_NEXT]
                 elif w[_POINT] >= limit:
                     left -= 1
+                    r[_LAST] = max(r[_LAST], t - 2 + decided)
                     w[_POINT] = points
                     w[_ACTIVE] = -1
         # The one whose turn began in the last clock: is its row here?
@@ -321,24 +339,37 @@ def _walk_run(  # type: ignore[no-untyped-def]
                     walker = turn
                     is_found = lacks = False
                     if w[_ACTIVE] != 0:
-                        row = log[turn, w[_COUNT]] >> 1
-                        if row == OFF_GRID:
+                        w[_AHEAD] = OFF_GRID
+                        index = log[turn, w[_COUNT]] >> 1
+                        half = index >> HALF_SHIFT
+                        if index == OFF_GRID:
                             is_found = True
-                        elif w[_ROW0 + (row & 1)] == row:
-                            is_found = arrived > w[_NUMBER0 + (row & 1)]
+                        elif w[_HALF0 + (half & 1)] == half:
+                            is_found = arrived > w[_NUMBER0 + (half & 1)]
+                            if is_found and (w[_COUNT] == 0 or log[turn, w[_COUNT] - 1] & 1 != 0):
+                                # The first probe of a state: both its neighbours will be wanted.
+                                near = half
+                                if index % HALF_WORDS == 0 and index > 0:
+                                    near = half - 1
+                                elif index % HALF_WORDS == HALF_WORDS - 1 and index < top:
+                                    near = half + 1
+                                if near != half and w[_HALF0 + (near & 1)] != near:
+                                    w[_AHEAD] = near
                         else:
                             lacks = True
         # Clock edge.
         taken = t == taken_at
-        pop = taken and second
-        second ^= taken
-        moved = level > 0 and (pop or not head)
-        head = moved or (head and not pop)
+        first = asked - level - (1 if push else 0)
+        moved = level > 0 and (taken or not head)
+        moved = moved and t >= pushes[first % _RING] + DEEP_CLOCKS and t >= r[_MOVED] + DEEP_CLOCKS
+        if moved:
+            r[_MOVED] = t
+        head = moved or (head and not taken)
         level += (1 if push else 0) - (1 if moved else 0)
         if arrived < sent and arrivals[arrived % _RING] == t:
             arrived += 1
         t += 1
-    r[_ASKED], r[_ARRIVED], r[_LEVEL], r[_HEAD], r[_SECOND] = asked, arrived, level, head, second
+    r[_ASKED], r[_ARRIVED], r[_LEVEL], r[_HEAD] = asked, arrived, level, head
     r[_TURN], r[_WALKER], r[_FOUND], r[_LACKS], r[_LEFT] = turn, walker, is_found, lacks, left
     return t
 
@@ -357,6 +388,7 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
     windows = np.zeros((members, states, 3), np.int64)
     places = np.zeros((members, _RING, 3), np.int64)
     rows = np.zeros((members, _RING), np.int64)
+    pushes = np.zeros((members, _RING), np.int64)
     arrivals = np.zeros((members, _RING), np.int64)
     walkers = np.zeros((members, contexts, _FIELDS), np.int64)
     now = np.int64(_FAR)
@@ -386,17 +418,14 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
             r[k, _GRANTED] = 0
             if r[k, _HEAD] != 0:
                 row = rows[k, r[k, _SENT] % _RING]
-                if r[k, _PHASE] == _WALKS and r[k, _SECOND] == 0:
-                    row = row >> _TABLE_BITS << _TABLE_BITS
                 source = (row >> (_TABLE_BITS + width)) & ((1 << lane_bits) - 1)
                 if wanted[source] != _NOTHING and wanted[source] != row:
                     wanted[source] = _LOST
                 else:
                     wanted[source] = row
                     r[k, _GRANTED] = 1
-                    if r[k, _PHASE] == _CHECKS or r[k, _SECOND] != 0:
-                        arrivals[k, r[k, _SENT] % _RING] = now + (fetch if r[k, _PHASE] == _CHECKS else fetch_walk)
-                        r[k, _SENT] += 1
+                    arrivals[k, r[k, _SENT] % _RING] = now + (fetch if r[k, _PHASE] == _CHECKS else fetch_walk)
+                    r[k, _SENT] += 1
         end = now + slots
         for k in range(members):
             taken_at = now + TAKEN_CLOCKS if r[k, _GRANTED] != 0 else np.int64(_FAR)
@@ -419,10 +448,11 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
                         r[k, _PHASE] = _RESTS
                         resting += 1
             if r[k, _PHASE] == _WALKS and t < end:
-                _walk_run(
+                t = _walk_run(
                     r[k],
                     walkers[k],
                     rows[k],
+                    pushes[k],
                     arrivals[k],
                     walked[first:last],
                     log[lane * contexts : (lane + 1) * contexts],
@@ -431,13 +461,14 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
                     bits,
                     ring,
                     decided,
+                    points - 1,
                     t,
                     end,
                     taken_at,
                 )
-                if r[k, _LEFT] == 0:
+                if r[k, _LEFT] == 0 and r[k, _ARRIVED] == r[k, _ASKED]:
                     r[k, _PHASE] = _RESTS
-                    ends[lane] = r[k, _LAST] + ring + 2
+                    ends[lane] = max(r[k, _LAST] + 3, t + 1)
                     resting += 1
         now = end
 
@@ -508,7 +539,7 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
     dealt = log.dealt
     walk, build = dealt.walk, dealt.walk.build
     of_check = CheckParameters(build)
-    fetch = RowBusesParameters(build, build.state_bits + 1).latency
+    fetch = RowBusesParameters(build, build.inner_bits).latency
     checked = np.full(build.lanes, NEVER, np.int64)
     ends = np.full(build.lanes, NEVER, np.int64)
     found = np.full(log.choices.shape if results else (0, 0), NEVER, np.int64)

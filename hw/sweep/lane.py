@@ -28,7 +28,7 @@ from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline, Term, Timed
 from hw.ram import BLOCK_DEPTH, READ_LATENCY, Ram
 from hw.sweep.check import KEPT_BITS, Check, CheckParameters
-from hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from hw.sweep.parameters import HALF_WORDS, ROW_SHIFT, SweepParameters
 from hw.sweep.patch import Patch, PatchParameters
 from hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
 from hw.sweep.walk import Walk, WalkParameters
@@ -75,7 +75,7 @@ class LaneParameters:
 
     @property
     def buses(self) -> RowBusesParameters:
-        return RowBusesParameters(self.build, self.build.state_bits + 1)
+        return RowBusesParameters(self.build, self.build.inner_bits)
 
     @property
     def ports(self) -> dict[str, wiring.Member]:
@@ -317,19 +317,24 @@ class Lane(wiring.Component):
         m.d.comb += written.eq(p.valid(p.input(found), after.time))
 
         # Tables of the lane's own states.
-        item = walk.item_address
         m.d.comb += [
             wealth.write.eq(self.wealth_write),
             wealth.write_address.eq(self.write_address),
             wealth.write_data.eq(self.data),
-            wealth.read_address.eq(Mux(walking, item, self.read_address)),
+            wealth.read_address.eq(Mux(walking, walk.wealth_address, self.read_address)),
             walk.wealth_data.eq(wealth.read_data),
             value.read_address.eq(
-                Mux(checking, check.old_address, Mux(walking, item, Mux(patching, patch.position, self.read_address)))
+                Mux(
+                    checking,
+                    check.old_address,
+                    Mux(walking, walk.old_address, Mux(patching, patch.position, self.read_address)),
+                )
             ),
             check.old_data.eq(value.read_data),
             walk.old_data.eq(value.read_data),
-            choice.read_address.eq(Mux(checking, check.choice_address, Mux(walking, item, self.read_address))),
+            choice.read_address.eq(
+                Mux(checking, check.choice_address, Mux(walking, walk.choice_address, self.read_address))
+            ),
             check.choice_data.eq(choice.read_data),
             walk.choice_data.eq(choice.read_data),
             walk.cold.eq(self.cold),
@@ -439,25 +444,26 @@ class Lane(wiring.Component):
             lost.eq(expectation.ev_valid & expectation.saturated & ~of_point[-1]),
         ]
 
+        # Words of the grid lie with the halves of their row exchanged: half a row of them comes with the same half of
+        # the expected values.
         inner = self.bank.address[row_bits:]
-        of_grid = inner[build.state_bits]
-        row = Cat(
-            self.bank.address[:row_bits],
-            Mux(of_grid, 0, inner[: build.state_bits]),
-            self.half & ~of_grid,
-            of_grid,
-        )
+        of_state, upper, of_walk = inner[: build.state_bits], inner[build.state_bits], inner[build.state_bits + 1]
+        rows = []
+        for high in range(2):
+            of_grid = of_walk & (upper != high)
+            state = Mux(of_grid, 0, of_state)
+            rows.append(Cat(self.bank.address[:row_bits], state, self.half & ~of_grid, of_grid))
         hosts_row = Cat(self.write_address[ROW_SHIFT : build.point_bits], Const(0, build.state_bits + 1), Const(1, 1))
         for bank in range(ROW_WORDS):
             ram = Ram(WIDTH, parameters.rows, WORD_BYTES, "ultra" if parameters.rows > BLOCK_DEPTH else "")
             m.submodules[f"rows{bank}"] = ram
             hosts = Signal(WORD_BYTES, name=f"hosts{bank}")
             m.d.comb += [
-                hosts.eq(self.x_write & (self.write_address[:ROW_SHIFT] == bank).replicate(WORD_BYTES)),
+                hosts.eq(self.x_write & (self.write_address[:ROW_SHIFT] == bank ^ HALF_WORDS).replicate(WORD_BYTES)),
                 ram.write.eq(Mux(ev_write, (ev_word == bank).replicate(WORD_BYTES), hosts)),
                 ram.write_address.eq(Mux(ev_write, ev_row, hosts_row)),
                 ram.write_data.eq(Mux(ev_write, ev_data, self.data)),
-                ram.read_address.eq(row),
+                ram.read_address.eq(rows[bank // HALF_WORDS]),
                 self.bank.data.word_select(bank, WIDTH).eq(ram.read_data),
             ]
         return lost

@@ -125,7 +125,7 @@ class SweepDatapath(wiring.Component):
         lanes = [LaneInstance(LaneParameters(build)) for _ in range(build.lanes)]
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
-        m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.state_bits + 1))
+        m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.inner_bits))
         m.submodules.shift = shift = Shift(ShiftParameters(build))
         self._held, self._plain_after = Signal(), Signal(init=1)
         self._problem(m, lanes, buses)

@@ -30,7 +30,7 @@ from hw.registers import HELD, Mode, Status
 from hw.sequencer import SequencerParameters
 from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks
 from hw.sweep.lane import MOST_SHIFT
-from hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from hw.sweep.parameters import SweepParameters
 from hw.sweep.shift import ShiftParameters
 from hw.sweep.walk import DECAY, WalkParameters
 from hw.utility import UtilityConstants
@@ -108,7 +108,7 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
     here = u if feasible else np.int64(INFEASIBLE)
     best = _objective(u, ev[index, s])
     if count < log.size:
-        log[count] = (index >> ROW_SHIFT) << 1
+        log[count] = index << 1
     count += 1
     below = above = np.int64(INFEASIBLE)
     below_known = above_known = down = streak = shrinks = False
@@ -153,7 +153,7 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
             streak, shrinks = False, exponent > 0 and not on_grid
             exponent = exponent - 1 if shrinks else 0
         if count < log.size:
-            log[count] = ((j >> ROW_SHIFT if on_grid else OFF_GRID) << 1) | done
+            log[count] = ((j if on_grid else OFF_GRID) << 1) | done
         count += 1
         off += 0 if on_grid else 1
         if done:
@@ -238,7 +238,7 @@ class Walked:
     status: Status
     counts: NDArray[np.int64]
     evaluations: int
-    probes: NDArray[np.int16]
+    probes: NDArray[np.int32]
 
 
 class SweepSoftwareMachine(SoftwareMachine):
@@ -454,7 +454,7 @@ def walk_all(
     walk = dealt.walk
     lanes = walk.build.lanes
     counts = np.zeros((lanes, walk.contexts), np.int64)
-    probes = np.empty((lanes * walk.contexts, room), np.int16)
+    probes = np.empty((lanes * walk.contexts, room), np.int32)
     flags = np.zeros((lanes, 1 << walk.part_bits), np.uint8)
     evaluations = np.zeros(flags.shape, np.int64)
     if walked.any():

@@ -20,6 +20,11 @@ ROW_SHIFT = ROW_WORDS.bit_length() - 1
 
 ROW_BITS = ROW_WORDS * WIDTH
 
+HALF_WORDS = ROW_WORDS // 2
+"""Words of half a row, as a walk fetches them: of the grid and of expected values at once."""
+
+HALF_SHIFT = ROW_SHIFT - 1
+
 SLOTS = (4, 8)
 """Clocks between two turns of a lane on its bus. A lane knows after 3 clocks whether its request was taken."""
 
@@ -93,6 +98,11 @@ class SweepParameters:
     def state_bits(self) -> int:
         """Bits of an exogenous index, at least one."""
         return max(1, (self.states - 1).bit_length())
+
+    @property
+    def inner_bits(self) -> int:
+        """Bits of what is asked of a row: the exogenous state, then which half a walk asks for, and whether it asks."""
+        return self.state_bits + 2
 
     @property
     def point_bits(self) -> int:

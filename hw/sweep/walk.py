@@ -12,20 +12,19 @@ from amaranth.lib.wiring import In, Out
 from hw.decision import ORDER_CLOCKS, Order, clamped
 from hw.evaluator import OBJECTIVE_BITS, EvaluatorInstance, EvaluatorParameters
 from hw.numbers import MINIMUM, WIDTH
-from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline, Term, Timed
-from hw.queue import Queue
+from hw.queue import DeepQueue
 from hw.ram import READ_LATENCY, Ram
 from hw.sweep.check import KEPT_BITS
-from hw.sweep.parameters import ROW_BITS, ROW_SHIFT, SweepParameters
+from hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
 from hw.utility import CONSTANTS, UtilityPorts
 
 MARKS = 16
 """States whose marks are one word."""
 
-AHEAD_ROWS = 16
-"""Rows that wait for their turn on the bus."""
+AHEAD_ROWS = 64
+"""Halves of rows that wait for their turn on the bus."""
 
 DECAY = 3
 """A walk is expected to move a choice by ``1 - 2**-DECAY`` of what the one before moved it."""
@@ -83,8 +82,8 @@ class WalkParameters:
 
     @property
     def unload(self) -> int:
-        """Clocks in which a row goes from the bus to the walkers' memory, as many as from one turn to the next."""
-        return self.build.slots
+        """Clocks in which half a row goes from the bus to the walkers' memory, no more than from turn to turn."""
+        return HALF_WORDS
 
     @property
     def decided(self) -> int:
@@ -98,50 +97,53 @@ class WalkParameters:
         return max(self.contexts, self.decided + 1)
 
 
-_ITEM = data.StructLayout({"wealth": WIDTH, "old": WIDTH, "choice": 16, "position": 16})
-"""A state that is to be walked."""
-
 _PROBE = data.StructLayout({"u": WIDTH, "feasible": 1})
 """A candidate: its utility, feasible or not."""
 
-_WALKER = data.StructLayout(
-    {
-        # The state, and the best candidate so far; its neighbours, where they are known, are not better.
-        "active": 1,
-        "item": _ITEM,
-        "index": 17,
-        "objective": OBJECTIVE_BITS,
-        "here": _PROBE,
-        "below": _PROBE,
-        "above": _PROBE,
-        "below_known": 1,
-        "above_known": 1,
-        # The next probe: the guess itself, or 2**exponent below or above; the last one was better, with `streak`.
-        "first": 1,
-        "down": 1,
-        "exponent": _EXPONENT_BITS,
-        "streak": 1,
-        # A probe was not on the grid, and the step has been halved since; a state of this walk was found.
-        "shrinks": 1,
-        "begun": 1,
-        # By how far the last state moved; the state that waits; the point from which to look for one more.
-        "shift": 17,
-        "waiting": 1,
-        "next": _ITEM,
-        "point": 17,
-        # The even and the odd row that were asked for last, with a bit above for any; what number they had; they came.
-        "row0": 14,
-        "row1": 14,
-        "number0": _NUMBER_BITS,
-        "number1": _NUMBER_BITS,
-        "have0": 1,
-        "have1": 1,
-    }
-)
 
-
-def _walker(value: Value) -> Any:
-    return data.View(_WALKER, value)
+def _walker_of(parameters: WalkParameters) -> data.StructLayout:
+    """What goes round with a walker."""
+    build = parameters.build
+    item = data.StructLayout({"choice": build.index_bits, "position": build.position_bits})
+    index, tag = build.index_bits + 1, build.row_bits + 1
+    point = max(build.point_bits, parameters.part_bits, _MARK_BITS) + 1
+    return data.StructLayout(
+        {
+            # The state, and the best candidate so far; its neighbours, where they are known, are not better.
+            "active": 1,
+            "item": item,
+            "index": index,
+            "objective": OBJECTIVE_BITS,
+            "here": _PROBE,
+            "below": _PROBE,
+            "above": _PROBE,
+            "below_known": 1,
+            "above_known": 1,
+            # The next probe: the guess itself, or 2**exponent below or above; the last one was better, with `streak`.
+            "first": 1,
+            "down": 1,
+            "exponent": _EXPONENT_BITS,
+            "streak": 1,
+            # A probe was not on the grid, and the step has been halved since; a state of this walk was found.
+            "shrinks": 1,
+            "begun": 1,
+            # It has nothing to do any more.
+            "over": 1,
+            # By how far the last state moved; the state that waits; the point from which to look for one more.
+            "shift": index,
+            "waiting": 1,
+            "next": item,
+            "point": point,
+            # The lower and the upper half of a row that were asked for last, with a bit above for any; what number they
+            # had; they came.
+            "row0": tag,
+            "row1": tag,
+            "number0": _NUMBER_BITS,
+            "number1": _NUMBER_BITS,
+            "have0": 1,
+            "have1": 1,
+        }
+    )
 
 
 class Walk(wiring.Component):
@@ -166,10 +168,11 @@ class Walk(wiring.Component):
         0 of the lane being ``first_point``. By how much choices moved before, or move now, means nothing.
     busy
         From ``start`` to the end of the walk.
-    item_address, wealth_data, choice_data, old_data
-        Read port of the lane's wealth, choices and values, of ``READ_LATENCY``.
+    wealth_address, wealth_data, choice_address, choice_data, old_address, old_data
+        Read ports of the lane's wealth, choices and values, of ``READ_LATENCY``.
     fetch
-        To the buses; ``inner`` is the exogenous state where ``EV`` is wanted, and the bit above it where ``X`` is.
+        To the buses; ``inner`` is :attr:`hw.sweep.parameters.SweepParameters.inner_bits`. Where the lower half of a row
+        is asked for, the upper one of what comes is the lower half of the grid's; or the other way round.
     valid, position, state, choice, moved, kept, value, old, infeasible, outside, over
         A state that has been walked; ``state`` is the exogenous one, ``moved`` whether it has another choice than
         before. ``over`` may come without ``valid``.
@@ -196,11 +199,13 @@ class Walk(wiring.Component):
                 "cold": In(1),
                 "first_point": In(build.index_bits),
                 "busy": Out(1),
-                "item_address": Out(bits),
+                "wealth_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),
+                "choice_address": Out(bits),
                 "choice_data": In(build.index_bits),
+                "old_address": Out(bits),
                 "old_data": In(signed(WIDTH)),
-                "fetch": Out(RowPort(build.row_bits, build.state_bits + 1)),
+                "fetch": Out(RowPort(build.row_bits, build.inner_bits)),
                 "valid": Out(1),
                 "position": Out(bits),
                 "state": Out(build.state_bits),
@@ -221,6 +226,10 @@ class Walk(wiring.Component):
         parameters, build = self.parameters, self.parameters.build
         state_bits, context_bits, ring = build.state_bits, parameters.context_bits, parameters.clocks
         top = self.last_index
+        layout = _walker_of(parameters)
+
+        def walker_of(value: Value) -> Any:
+            return data.View(layout, value)
 
         # Whose turn it is: the walkers, then nobody.
         turn = Signal(range(ring))
@@ -230,103 +239,108 @@ class Walk(wiring.Component):
         s = context[:state_bits]
         m.d.comb += mine.eq((turn < parameters.contexts) & (s <= self.last_state))
         left = Signal(range(ring + 1))
-        quiet = Signal(range(ring + 1))
         beginning = Signal()
         m.d.comb += beginning.eq(left != 0)
         with m.If(beginning):
             m.d.sync += left.eq(left - 1)
-        now = Signal(_WALKER)
-        came = Signal(_WALKER)
-        fresh = Signal(_WALKER)
+        now = Signal(layout)
+        came = Signal(layout)
+        fresh = Signal(layout)
         part = context[state_bits:] if parameters.part_bits else Const(0, 1)
         m.d.comb += [fresh.eq(0), fresh.point.eq(part << self.part_shift)]
         m.d.comb += now.eq(Mux(beginning, fresh.as_value(), came.as_value()))
         with m.If(~self.busy):
             m.d.comb += now.active.eq(0)
-        end = Signal(18)
+        end = Signal(len(now.point) + 1)
         m.d.comb += end.eq((part + 1) << self.part_shift)
 
         # Where the next probe is, and whether its row is here.
-        step = Signal(17)
+        step = Signal(build.index_bits + 1)
         m.d.comb += step.eq(Mux(now.first, 0, 1 << now.exponent))
-        wanted = p.register(Mux(now.down, now.index - step, now.index + step)[:18].as_signed(), 0)
+        wanted = p.register(Mux(now.down, now.index - step, now.index + step)[: build.index_bits + 2].as_signed(), 0)
         walker = p.delay(p.input(now.as_value()), _PROBED)
-        w1 = _walker(walker.value)
+        w1 = walker_of(walker.value)
         arrived, asked = Signal(_NUMBER_BITS), Signal(_NUMBER_BITS)
         outside = (wanted.value < 0) | (wanted.value > top)
+        odd = wanted.value[HALF_SHIFT]
         row = wanted.value[ROW_SHIFT:][: build.row_bits]
-        odd = row[0]
         here = [self._arrived(w1, k, arrived) for k in range(2)]
         tag = Mux(odd, w1.row1, w1.row0)
-        same = tag == Cat(row, Const(1, 1), Const(0, 13 - build.row_bits))
-        found = p.register(w1.active & ~outside & same & Mux(odd, here[1], here[0]), _PROBED)
+        same = tag == Cat(row, Const(1, 1))
+        found_now = w1.active & ~outside & same & Mux(odd, here[1], here[0])
+        found = p.register(found_now, _PROBED)
         lacks = p.register(w1.active & ~outside & ~same, _PROBED)
         nowhere = p.register(w1.active & outside, _PROBED)
         probe = p.register(wanted.value[: build.index_bits], _PROBED)
-        held = p.register(Cat(*here), _PROBED)
-        w2 = _walker(p.delay(walker, 1).value)
+        came_by_now = p.register(Cat(*here), _PROBED)
+
+        # Both neighbours of a first probe will be probed too: where one lies in the next half, that is asked for ahead.
+        word, of_row = now.index[:ROW_SHIFT], now.index[ROW_SHIFT : build.index_bits]
+        rising, falling = word[:HALF_SHIFT].all() & (now.index != top), ~word[:HALF_SHIFT].any() & now.index.any()
+        edge = p.register(now.first & (rising | falling), 0)
+        near_row = p.register((of_row + word.all() - ~word.any())[: build.row_bits], 0)
+        near_tag = Mux(odd, w1.row0, w1.row1)
+        ahead = p.register(found_now & edge.value & (near_tag != Cat(near_row.value, Const(1, 1))), _PROBED)
+        w2 = walker_of(p.delay(walker, 1).value)
         context2 = p.delay(p.input(context), _FOUND).value
 
-        # Rows that lack are asked for: of the grid, then of the expected values.
-        m.submodules.requests = requests = Queue(build.row_bits + context_bits, AHEAD_ROWS)
-        ask = lacks.value & requests.ready
-        row2 = probe.value[ROW_SHIFT:]
-        m.d.comb += [requests.push.eq(ask), requests.data.eq(Cat(row2, context2))]
+        # Halves of rows that lack are asked for, and those ahead.
+        m.submodules.requests = requests = DeepQueue(1 + build.row_bits + context_bits, AHEAD_ROWS)
+        ask = (lacks.value | ahead.value) & requests.ready
+        odd2 = probe.value[HALF_SHIFT]
+        odd_asked = odd2 ^ ahead.value
+        row_asked = Mux(ahead.value, p.delay(near_row, 1).value, probe.value[ROW_SHIFT:])
+        m.d.comb += [requests.push.eq(ask), requests.data.eq(Cat(odd_asked, row_asked, context2))]
         m.d.sync += asked.eq(asked + ask)
-        w2new = Signal(_WALKER)
-        m.d.comb += [w2new.eq(w2), w2new.have0.eq(held.value[0]), w2new.have1.eq(held.value[1])]
+        w2new = Signal(layout)
+        m.d.comb += [w2new.eq(w2), w2new.have0.eq(came_by_now.value[0]), w2new.have1.eq(came_by_now.value[1])]
         with m.If(ask):
-            tagged = Cat(row2, Const(1, 1))
-            with m.If(row2[0]):
+            tagged = Cat(row_asked, Const(1, 1))
+            with m.If(odd_asked):
                 m.d.comb += [w2new.row1.eq(tagged), w2new.number1.eq(asked), w2new.have1.eq(0)]
             with m.Else():
                 m.d.comb += [w2new.row0.eq(tagged), w2new.number0.eq(asked), w2new.have0.eq(0)]
-        second = Signal()
-        of_context = requests.head[build.row_bits :]
+        of_row, of_context = requests.head[: 1 + build.row_bits], requests.head[1 + build.row_bits :]
         m.d.comb += [
             self.fetch.request.eq(requests.head_valid),
-            self.fetch.row.eq(requests.head),
-            self.fetch.inner.eq(Cat(Mux(second, of_context[:state_bits], 0), ~second)),
-            requests.pop.eq(self.fetch.taken & second),
+            self.fetch.row.eq(of_row[1:]),
+            self.fetch.inner.eq(Cat(of_context[:state_bits], of_row[0], Const(1, 1))),
+            requests.pop.eq(self.fetch.taken),
         ]
-        with m.If(self.fetch.taken):
-            m.d.sync += second.eq(~second)
-        fetch_clocks = RowBusesParameters(build, state_bits + 1).latency - TAKEN_CLOCKS
-        landing = p.delay(p.input(Cat(requests.head[0], of_context, second)), fetch_clocks).value
-        # A row is unloaded until the next one can come.
-        together, unload = ROW_WORDS // build.slots, parameters.unload
-        low_bits = together.bit_length() - 1
-        held_row, base = Signal(ROW_BITS, reset_less=True), Signal(len(landing))
-        unloading, last_words, part = Signal(), Signal(), Signal(range(unload))
-        m.d.comb += last_words.eq(unloading & (part == unload - 1))
+        fetch_clocks = RowBusesParameters(build, build.inner_bits).latency - TAKEN_CLOCKS
+        landing = p.delay(p.input(Cat(of_row[0], of_context)), fetch_clocks).value
+        # What came is unloaded word by word, until the next can come. Its lower half is the expected values where the
+        # lower half was asked for, and else the grid.
+        held = [Signal(HALF_WORDS * WIDTH, name=f"held{high}", reset_less=True) for high in range(2)]
+        base = Signal(len(landing))
+        unloading, last_word, place = Signal(), Signal(), Signal(range(HALF_WORDS))
+        m.d.comb += last_word.eq(unloading & (place == HALF_WORDS - 1))
         with m.If(self.fetch.valid):
-            m.d.sync += [held_row.eq(self.fetch.data), base.eq(landing), unloading.eq(1), part.eq(0)]
+            m.d.sync += [Cat(held).eq(self.fetch.data), base.eq(landing), unloading.eq(1), place.eq(0)]
         with m.Else():
-            m.d.sync += [held_row.eq(held_row >> together * WIDTH), part.eq(part + 1)]
-            with m.If(last_words):
+            m.d.sync += [*(half.eq(half >> WIDTH) for half in held), place.eq(place + 1)]
+            with m.If(last_word):
                 m.d.sync += unloading.eq(0)
-        m.d.sync += arrived.eq(arrived + (last_words & base[-1]))
-        words: list[list[Value]] = [[], []]
-        for table, rams in enumerate(words):
-            for bank in range(together):
-                ram = Ram(WIDTH, 2 * parameters.contexts * unload)
-                m.submodules[f"{('x', 'ev')[table]}{bank}"] = ram
-                m.d.comb += [
-                    ram.write.eq(unloading & (base[-1] == table)),
-                    ram.write_address.eq(Cat(part, base[:-1])),
-                    ram.write_data.eq(held_row.word_select(bank, WIDTH)),
-                ]
-                m.d.sync += ram.read_address.eq(Cat(probe.value[low_bits:ROW_SHIFT], row2[0], context2))
-                rams.append(ram.read_data)
-        bank_read = p.delay(probe, _READ - probe.time).value[:low_bits]
-        x, ev = (p.register(Array(rams)[bank_read] if low_bits else rams[0], _READ) for rams in words)
+        m.d.sync += arrived.eq(arrived + last_word)
+        words = []
+        for high, half in enumerate(held):
+            m.submodules[f"words{high}"] = ram = Ram(WIDTH, 2 * parameters.contexts * HALF_WORDS)
+            m.d.comb += [
+                ram.write.eq(unloading),
+                ram.write_address.eq(Cat(place, base)),
+                ram.write_data.eq(half[:WIDTH]),
+            ]
+            m.d.sync += ram.read_address.eq(Cat(probe.value[:ROW_SHIFT], context2))
+            words.append(ram.read_data)
+        odd_read = p.delay(p.input(odd2, probe.time), _READ - probe.time).value
+        ev, x = (p.register(Mux(odd_read, *pair), _READ) for pair in ((words[1], words[0]), (words[0], words[1])))
 
         # The next state that is marked, and what is known of it.
         m.submodules.marks = marks = Ram(MARKS, -(-(1 << build.point_bits) // MARKS) << state_bits)
         self._mark(m, marks)
         m.d.sync += marks.read_address.eq(Cat(s, now.point[_MARK_BITS:]))
         looked = 1 + READ_LATENCY
-        w4 = _walker(p.delay(p.input(now.as_value()), looked).value)
+        w4 = walker_of(p.delay(p.input(now.as_value()), looked).value)
         searching = Signal()
         mine4 = p.delay(p.input(mine), looked).value
         limit = p.delay(p.input(end), looked).value
@@ -339,22 +353,24 @@ class Walk(wiring.Component):
         at = Cat(first, w4.point[_MARK_BITS:])
         inside = (at < self.points) & (at < limit)
         hit = p.register(searching & any_mark & inside, looked)
-        point = p.register(
-            Mux(searching, Mux(any_mark, at + 1, Cat(Const(0, _MARK_BITS), w4.point[_MARK_BITS:] + 1)), w4.point)[:17],
-            looked,
+        next_word = Cat(Const(0, _MARK_BITS), w4.point[_MARK_BITS:] + 1)
+        beyond = Mux(searching, Mux(any_mark, at + 1, next_word), w4.point)
+        point = p.register(beyond[: len(w4.point)], looked)
+        exhausted = p.register(
+            (point.value >= self.points)
+            | (point.value >= p.delay(p.input(end), point.time).value)
+            | ~p.delay(p.input(mine), point.time).value,
+            point.time,
         )
-        going = p.register(searching & ~(any_mark & ~inside), looked)
         at_point = p.register(at[: build.point_bits], looked)
         product = p.total(p.products(at_point, p.input(self.last_state + 1, looked + 1)), build.position_bits)
         position = p.compute(lambda a, b: (a + b)[: build.position_bits], product, p.delay(p.input(s), product.time))
-        m.d.comb += self.item_address.eq(position.value)
+        m.d.comb += self.choice_address.eq(position.value)
         own = p.register((self.first_point + at_point.value)[: build.index_bits], at_point.time)
         loaded = position.time + READ_LATENCY
-        item = Signal(_ITEM)
+        item = Signal(w4.next.shape())
         own = p.delay(own, loaded - own.time)
         m.d.comb += [
-            item.wealth.eq(self.wealth_data),
-            item.old.eq(self.old_data),
             item.choice.eq(Mux(self.cold, own.value, self.choice_data)),
             item.position.eq(p.delay(position, READ_LATENCY).value),
         ]
@@ -365,16 +381,16 @@ class Walk(wiring.Component):
         of_evaluator = EvaluatorParameters(build.multiplier)
         evaluated = _OPERANDS + of_evaluator.latency
         travelling = p.delay(p.input(w2new.as_value(), _FOUND), loaded - _FOUND)
-        w = _walker(travelling.value)
-        wealth = p.delay(p.input(now.item.wealth), _OPERANDS)
+        w = walker_of(travelling.value)
         m.d.comb += [
-            evaluator.wealth.eq(wealth.value),
+            self.wealth_address.eq(p.delay(p.input(now.item.position), _OPERANDS - READ_LATENCY).value),
+            evaluator.wealth.eq(self.wealth_data),
             evaluator.x.eq(x.value),
             evaluator.ev.eq(p.delay(ev, of_evaluator.ev_time).value),
         ]
         objective = Timed(evaluator.objective, evaluated)
         feasible = Timed(evaluator.feasible, evaluated)
-        with_item = Signal(_WALKER)
+        with_item = Signal(layout)
         m.d.comb += with_item.eq(w)
         with m.If(p.delay(hit, loaded - hit.time).value):
             m.d.comb += [with_item.waiting.eq(1), with_item.next.eq(item)]
@@ -385,7 +401,7 @@ class Walk(wiring.Component):
         with m.If(p.delay(p.input(beginning), loaded).value):
             m.d.comb += with_item.shift.eq(move.value)
         late = p.delay(p.input(with_item.as_value(), loaded), evaluated - loaded)
-        w_late = _walker(late.value)
+        w_late = walker_of(late.value)
         order = Order(
             p,
             [Timed(w_late.objective.as_signed(), evaluated), objective],
@@ -396,11 +412,13 @@ class Walk(wiring.Component):
         decided = parameters.decided
         assert u.time == decided
 
-        old = _walker(p.delay(late, decided - evaluated).value)
-        new = Signal(_WALKER)
+        # The value before comes out of the memory with the results.
+        in_time = walker_of(p.delay(late, decided + 1 - READ_LATENCY - evaluated).value)
+        m.d.comb += [self.old_address.eq(in_time.item.position), self.old.eq(self.old_data)]
+        old = walker_of(p.delay(late, decided - evaluated).value)
+        new = Signal(layout)
         oob = p.delay(nowhere, decided - nowhere.time).value
         known = p.delay(found, decided - found.time).value | oob
-        still = p.delay(going, decided - going.time).value
         j = p.delay(probe, decided - probe.time).value
         of_j = Signal(_PROBE)
         m.d.comb += [of_j.u.eq(u.value), of_j.feasible.eq(p.delay(feasible, decided - evaluated).value & ~oob)]
@@ -442,8 +460,8 @@ class Walk(wiring.Component):
                     m.d.comb += [new.below.eq(of_j), new.below_known.eq(1), done.eq(old.above_known)]
                 with m.Else():
                     m.d.comb += [new.above.eq(of_j), new.above_known.eq(1), done.eq(old.below_known)]
-        moved = Signal(signed(18))
-        guess = Signal(signed(19))
+        moved = Signal(signed(build.index_bits + 2))
+        guess = Signal(signed(build.index_bits + 3))
         m.d.comb += [
             moved.eq(Mux(done, old.index - old.item.choice, old.shift.as_signed())),
             guess.eq(old.next.choice + moved),
@@ -464,7 +482,10 @@ class Walk(wiring.Component):
                 new.below_known.eq(0),
                 new.above_known.eq(0),
             ]
-        m.d.comb += came.eq(p.delay(p.input(new.as_value(), decided), ring - decided).value)
+        over = ~new.active & ~new.waiting & p.delay(exhausted, decided - exhausted.time).value
+        next_turn = Signal(layout)
+        m.d.comb += [next_turn.eq(new), next_turn.over.eq(old.over | over)]
+        m.d.comb += came.eq(p.delay(p.input(next_turn.as_value(), decided), ring - decided).value)
 
         # What a walker's first state moved is remembered for the next walk.
         first_move = Signal(signed(len(w.shift)))
@@ -475,18 +496,19 @@ class Walk(wiring.Component):
             moves.write_data.eq(first_move - (first_move >> DECAY)),
         ]
 
-        # Nothing is under way when every walker has been round without anything to do.
-        idle = Signal()
-        m.d.comb += idle.eq(~old.active & ~old.waiting & ~still)
-        started = p.delay(p.input(beginning), decided).value
-        with m.If(~idle | beginning | started):
-            m.d.sync += quiet.eq(0)
-        with m.Elif(quiet == ring):
+        # A walk ends when all places of the ring have nothing to do any more, and no row is under way.
+        first_round, of_this_walk, ends = Signal(), Signal(), Signal()
+        unfinished = Signal(range(ring + 1))
+        m.d.comb += first_round.eq(p.valid(p.input(beginning), decided))
+        m.d.sync += [
+            of_this_walk.eq((of_this_walk | first_round) & ~self.start),
+            ends.eq(over & ~old.over & (of_this_walk | first_round)),
+            unfinished.eq(unfinished - ends),
+        ]
+        with m.If((unfinished == 0) & (asked == arrived)):
             m.d.sync += self.busy.eq(0)
-        with m.Else():
-            m.d.sync += quiet.eq(quiet + 1)
         with m.If(self.start):
-            m.d.sync += [left.eq(ring), quiet.eq(0), self.busy.eq(1)]
+            m.d.sync += [left.eq(ring), unfinished.eq(ring), self.busy.eq(1)]
 
         best = old.objective.as_signed()
         below, above = Signal(_PROBE), Signal(_PROBE)
@@ -501,7 +523,6 @@ class Walk(wiring.Component):
             self.moved.eq(old.index != old.item.choice),
             self.kept.eq(Cat(below.u, old.here.u, above.u, below.feasible, old.here.feasible, above.feasible)),
             self.value.eq(Mux(old.here.feasible, value, MINIMUM)),
-            self.old.eq(old.item.old),
             self.infeasible.eq(~old.here.feasible),
             self.outside.eq(cut & old.here.feasible),
             self.over.eq(

@@ -151,7 +151,7 @@ def test_every_walk_and_the_clock_of_every_result(
     x, w, ev, constants = tables(rng, grid, states, eta)
     last = np.where(rng.random((grid, states)) < 0.5, np.arange(grid)[:, None], rng.integers(0, grid, (grid, states)))
     writes: list[dict[str, int]] = []
-    writes += row_writes(build, [(s, ev[:, s]) for s in range(states)] + [(1 << build.state_bits, x)])
+    writes += row_writes(build, [(s, ev[:, s]) for s in range(states)] + [(2 << build.state_bits, x)])
     for position in range(points * states):
         at = lane * points + position // states, position % states
         writes.append(

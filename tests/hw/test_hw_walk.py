@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.hdl import Const, Module, Mux
+from amaranth.hdl import Cat, Const, Module, Mux
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from hw_sweep import MASK, row_writes
@@ -20,7 +20,7 @@ from hw.numbers import MINIMUM, WIDTH
 from hw.parameters import ROW_WORDS
 from hw.pipeline import Pipeline
 from hw.ram import READ_LATENCY, Ram
-from hw.sweep.parameters import SweepParameters
+from hw.sweep.parameters import HALF_WORDS, SweepParameters
 from hw.sweep.row_buses import RowBuses, RowBusesParameters
 from hw.sweep.walk import Walk, WalkParameters
 from hw.utility import UtilityConstants, UtilityParameters
@@ -49,7 +49,7 @@ class Probe(wiring.Component):
         self.build = parameters.build
         self.lane = lane
         self.walk = Walk(parameters)
-        self.buses = RowBusesParameters(self.build, self.build.state_bits + 1)
+        self.buses = RowBusesParameters(self.build, self.build.inner_bits)
         members = dict(self.walk.signature.members.items())
         inner = {name for name in members if name == "fetch" or name.endswith(("_address", "_data"))}
         super().__init__(
@@ -75,10 +75,10 @@ class Probe(wiring.Component):
         wiring.connect(m, walk.fetch, buses.lanes[self.lane])
         m.d.comb += buses.shift.eq(Const(build.local_bits))
         for number, bank in enumerate(buses.banks):
-            # The grid is there once, the expected values once for each exogenous state.
-            of_grid = bank.address[-1]
+            # The grid is there once, the expected values once for each exogenous state. A walk asks for halves.
+            upper = bank.address[-2]
             data = []
-            for table, depth in enumerate((self.buses.address_bits - 1, build.local_bits)):
+            for table, depth in enumerate((self.buses.address_bits - 2, build.local_bits)):
                 m.submodules[f"ram{number}_{table}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << depth)
                 m.d.comb += [
                     ram.write.eq(self.write[0] & (self.write_lane == number) & (self.write_address[-1] == table)),
@@ -87,15 +87,23 @@ class Probe(wiring.Component):
                     ram.read_address.eq(bank.address[:depth]),
                 ]
                 data.append(ram.read_data)
-            m.d.comb += bank.data.eq(Mux(p.delay(p.input(of_grid), READ_LATENCY).value, data[1], data[0]))
-        for name in ("wealth", "choice", "old"):
+            low, high = slice(None, HALF_WORDS * WIDTH), slice(HALF_WORDS * WIDTH, None)
+            expected, grid = data
+            halves = Mux(
+                p.delay(p.input(upper), READ_LATENCY).value,
+                Cat(grid[high], expected[high]),
+                Cat(expected[low], grid[low]),
+            )
+            m.d.comb += bank.data.eq(halves)
+        addresses = {"wealth": walk.wealth_address, "choice": walk.choice_address, "old": walk.old_address}
+        for name, address in addresses.items():
             word = getattr(self, f"state_{name}")
             m.submodules[name] = ram = Ram(len(word), 1 << len(self.state_address))
             m.d.comb += [
                 ram.write.eq(self.write[1]),
                 ram.write_address.eq(self.state_address),
                 ram.write_data.eq(word),
-                ram.read_address.eq(walk.item_address),
+                ram.read_address.eq(address),
                 getattr(walk, f"{name}_data").eq(ram.read_data),
             ]
         for name, member in self.signature.members.items():
@@ -161,7 +169,7 @@ def test_finds_what_full_search_finds(
     points = given["points"]
     expected = best(given, lane, constants)
     writes: list[dict[str, int]] = []
-    tables = [(s, given["ev"][:, s]) for s in range(states)] + [(1 << build.state_bits, given["x"])]
+    tables = [(s, given["ev"][:, s]) for s in range(states)] + [(2 << build.state_bits, given["x"])]
     writes += row_writes(build, tables)
     old, guesses = {}, {}
     for position in range(points * states):
