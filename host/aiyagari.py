@@ -394,7 +394,10 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
             assert self._household is not None
             problem = f"A household's problem was not solved: {self._household.message}"
         except _Unsettled as moved:
-            problem = f"A distribution did not settle: a period still moved {moved.args[0]:.3g} of it."
+            problem = (
+                f"A distribution did not settle: a period still moved {moved.args[0]:.3g} of it. On coarse grids some "
+                f"choices are hardly ever left: raise grid."
+            )
         household, mass = self._household, self._mass
         assert household is not None
         assert mass is not None

@@ -36,7 +36,10 @@ from sim.bench import run_bench
 pytestmark = pytest.mark.gateware
 
 EIGHT = MachineParameters(grid=256, states=4, engine=Engine.SWEEP, lanes=8)
-MANY = MachineParameters(grid=512, states=2, engine=Engine.SWEEP, lanes=32)
+MANY = [
+    pytest.param(MachineParameters(grid=16 * lanes, states=2, engine=Engine.SWEEP, lanes=lanes), marks=marks)
+    for lanes, marks in ((16, pytest.mark.slow), (32, ()), (64, pytest.mark.slow))
+]
 
 
 @pytest.fixture(scope="module")
@@ -44,9 +47,10 @@ def eight() -> Iterator[RtlDevice]:
     yield from opened(EIGHT)
 
 
-@pytest.fixture(scope="module")
-def many() -> Iterator[RtlDevice]:
-    yield from opened(MANY)
+@pytest.fixture(scope="module", params=MANY, ids=lambda parameters: f"{parameters.lanes}-lanes")
+def many(request: pytest.FixtureRequest) -> Iterator[tuple[RtlDevice, MachineParameters]]:
+    for device in opened(request.param):
+        yield device, request.param
 
 
 def model(parameters: MachineParameters) -> SweepSoftwareMachine:
@@ -69,9 +73,11 @@ def test_rbc_on_eight_lanes(eight: RtlDevice) -> None:
     assert machine.walked[-1] < machine.walked[0]
 
 
-def test_rbc_on_thirty_two_lanes_some_of_which_have_no_point(many: RtlDevice) -> None:
-    assert_agree(many, MANY, fixed_point(rbc(grid=512, states=2), 1e-10), [1, 2, 4])
-    assert_agree(many, MANY, fixed_point(rbc(grid=195, states=1), 1e-10), [3, 12])
+def test_rbc_on_many_lanes_some_of_which_have_no_point(many: tuple[RtlDevice, MachineParameters]) -> None:
+    device, parameters = many
+    assert_agree(device, parameters, fixed_point(rbc(grid=parameters.grid, states=2), 1e-10), [1, 2, 4])
+    few = 6 * parameters.lanes + 3
+    assert_agree(device, parameters, fixed_point(rbc(grid=few, states=1), 1e-10), [3, 12])
 
 
 def test_small_problems_to_the_end(eight: RtlDevice) -> None:
