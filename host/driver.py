@@ -145,6 +145,7 @@ class Driver:
         self._moved: list[str] = []
         self._build = MachineParameters()
         self._weights: NDArray[np.uint64] | None = None
+        self._seeks = False
 
     def run(
         self,
@@ -155,6 +156,7 @@ class Driver:
         timeout: float | None = None,
         checkpoint: Checkpoint | None = None,
         shift: bool = False,
+        peaks: bool = False,
     ) -> Run:
         """Load ``image``, run it to the end, and read the results back.
 
@@ -173,6 +175,9 @@ class Driver:
             did not converge. Not with a horizon.
         shift
             Whether a sweep engine shifts ``V`` between its sweeps. Not with a horizon or a checkpoint.
+        peaks
+            Whether a sweep engine seeks other peaks behind its last sweep: ``PEAKS`` of the run's status. Other engines
+            search where more peaks are no matter.
 
         Raises
         ------
@@ -194,6 +199,7 @@ class Driver:
         if shift and self._build.engine is not Engine.SWEEP:
             raise ProblemError(f"method 'shift' is for sweep engines, and device {self.device.name!r} is none")
         self._weights = shift_weights(image.transition) if shift else None
+        self._seeks = peaks and self._build.engine is Engine.SWEEP
         before = checkpoint.load(image) if checkpoint is not None else None
         if before is not None and (before.sweeps >= sweep_limit or before.norm < image.epsilon):
             return self._from_checkpoint(before, image, checkpoint)
@@ -319,6 +325,7 @@ class Driver:
         self._write_table(Table.V, image.start.reshape(-1), layout)
         constants = image.constants
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
+        mode |= Mode.PEAKS if self._seeks else Mode(0)
         for name, value in (
             ("MODE", int(mode)),
             ("GRID", points),
@@ -435,6 +442,7 @@ def _of_ages(ages: list[Run]) -> Run:
     """The runs of all ages so far, which followed each other, as one."""
     return replace(
         ages[-1],
+        status=ages[-1].status | (Status.PEAKS if any(Status.PEAKS in run.status for run in ages) else Status(0)),
         value=np.stack([run.value for run in ages]),
         policy=np.stack([run.policy for run in ages]),
         sweeps=sum(run.sweeps for run in ages),

@@ -280,7 +280,16 @@ class Session:
             problem = work.problem
             driver = self._opened(work.build, report)
             timing, self._opening = self._opening, {}
-            run = driver.run(work.image, work.max_sweeps, problem.horizon, report, work.timeout, saving, work.shift)
+            run = driver.run(
+                work.image,
+                work.max_sweeps,
+                problem.horizon,
+                report,
+                work.timeout,
+                saving,
+                work.shift,
+                peaks=not work.verify,
+            )
             self._moved = run.moved
             usable = problem.horizon is None and run.sweeps and not run.status & _SPOILED
             self._last = (work.image, run) if usable else None
@@ -413,7 +422,7 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     change = math.ldexp(done.norm, -image.value_bits)
     unproven = False
     if done.engine is Engine.SWEEP and not work.verify and not done.status & _SPOILED:
-        unproven = not peaked(problem, image, done.value)
+        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value)
     if done.status & _SPOILED:
         quality = Verification(math.inf, math.inf, False)
     elif work.verify or unproven:
@@ -425,9 +434,10 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         quality = trust(problem, image, value, policy, change)
     outcome, message = _outcome(problem, image, tol, max_sweeps, done, change, quality)
     if unproven:
+        found = "has several peaks, as the engine found" if Status.PEAKS in done.status else "may have several peaks"
         message += (
-            " The objective is not proven single-peaked, where a sweep engine may settle on any of its peaks, so the "
-            "result was verified all the same."
+            f" The objective {found}, where a sweep engine may settle on any of them, so the result was verified all "
+            f"the same."
         )
     return Result(
         value=value,

@@ -89,6 +89,7 @@ class Mode(enum.IntFlag):
 
     HORIZON = 1
     SHIFT = 2
+    PEAKS = 4
 
 
 HELD = slice(8, 16)
@@ -119,6 +120,7 @@ class Status(enum.IntFlag):
     SATURATED = 32
     INFEASIBLE = 64
     BAD_CONFIGURATION = 128
+    PEAKS = 256
 
 
 FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
@@ -139,6 +141,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Status.BAD_CONFIGURATION: "nothing was run: `GRID` (at least 2), `STATES` (at least 1) or `SWEEP_LIMIT` (at "
         "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`, or its sweeps on a sweep "
         "engine more than one",
+        Status.PEAKS: "the last sweep was searched for other peaks, as `MODE` asked, and one was found: a choice may "
+        "not be the best",
     },
     Refused: {
         Refused.REGISTER: "a register was written while busy",
@@ -151,6 +155,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights behind `Q`. Bits 8 to 15 say how "
         "many sweeps with held choices follow each that maximises. Only a sweep that does neither ends a run as "
         "converged, and the one before the limit is such a one",
+        Mode.PEAKS: "sweep engine: behind the last sweep of a run every state is searched once more from the lowest "
+        "candidates and once from the highest, and `PEAKS` of `STATUS` says whether a search ended elsewhere",
     },
 }
 """What every flag of a register means."""

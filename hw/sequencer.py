@@ -62,7 +62,7 @@ class Sequencer(wiring.Component):
     ``take`` (``position`` counts them, ``state`` is the exogenous index). ``prologue`` tells the two kinds of pass
     apart. ``pass_done`` must be high for one clock when the last expectation of a pass is there. ``begin`` is high for
     one clock before every pass. A sweep engine says whether a sweep was ``plain``, and so may end a run as converged,
-    and hears whether its norm is ``below`` epsilon.
+    and hears whether its norm is ``below`` epsilon; ``peaks`` is high where a search has found another peak.
     """
 
     def __init__(self, parameters: SequencerParameters) -> None:
@@ -83,7 +83,7 @@ class Sequencer(wiring.Component):
                 "retired": In(parameters.retired_bits),
                 "pass_done": In(1),
                 "take": In(1),
-                **({"plain": In(1), "below": Out(1)} if machine.engine is Engine.SWEEP else {}),
+                **({"plain": In(1), "below": Out(1), "peaks": In(1)} if machine.engine is Engine.SWEEP else {}),
                 "begin": Out(1),
                 "first_sweep": Out(1),
                 "second_sweep": Out(1),
@@ -104,7 +104,11 @@ class Sequencer(wiring.Component):
         machine = self.parameters.machine
         p = Pipeline(m, machine.multiplier)
         busy = Signal()
-        flags: dict[Status, Signal] = {flag: Signal(name=flag.name) for flag in Status if flag != Status.BUSY}
+        flags: dict[Status, Signal] = {
+            flag: Signal(name=flag.name)
+            for flag in Status
+            if flag != Status.BUSY and (flag != Status.PEAKS or machine.engine is Engine.SWEEP)
+        }
         m.d.comb += self.status.eq(Cat(busy, *flags.values()))
 
         total = p.total(p.products(p.input(self.grid[:17]), p.input(self.states[:5])), _TOTAL_BITS)
@@ -135,6 +139,11 @@ class Sequencer(wiring.Component):
                 saturated.eq(saturated | self.saturated),
                 infeasible.eq(infeasible | self.infeasible),
             ]
+        of_peaks = []
+        if machine.engine is Engine.SWEEP:
+            peaks = Signal()
+            m.d.sync += peaks.eq((peaks | self.peaks) & busy)
+            of_peaks.append(flags[Status.PEAKS].eq(peaks))
 
         # Norm against epsilon, in two halves; both stand long before the decision.
         below_high = Signal()
@@ -206,8 +215,10 @@ class Sequencer(wiring.Component):
                     m.d.sync += [flags[Status.SATURATED].eq(saturated), flags[Status.INFEASIBLE].eq(infeasible)]
                 with m.Elif(~self.prologue & ~self.horizon & ends):
                     finish(Status.CONVERGED)
+                    m.d.sync += of_peaks
                 with m.Elif(~self.prologue & at_limit):
                     finish(Status.LIMIT)
+                    m.d.sync += of_peaks
                 with m.Elif(stopping):
                     finish(Status.STOPPED)
                 with m.Else():

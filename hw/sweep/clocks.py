@@ -20,7 +20,7 @@ from hw.sweep.check import CheckParameters
 from hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
 from hw.sweep.lane import LaneParameters
 from hw.sweep.machine import DECIDED, largest_norm_clocks
-from hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT
+from hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
 from hw.sweep.patch import NOTES, PatchParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from hw.sweep.shift import ShiftParameters
@@ -604,5 +604,17 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False)
             first = int(ends[lane]) + PatchParameters(build).begin
             done = max(done, first + int(last[lane]) - 1 + settle + 2, first + int(busy[lane]) + 2)
     of_shift = ShiftParameters(build).clocks(dealt.states) + 1 if shifts else 0
+    return _around(build, done) + 1 + of_shift + _DECIDE
+
+
+def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
+    """Clocks of a pass that seeks other peaks behind the last sweep; ``log`` of that pass."""
+    build = dealt.walk.build
+    lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
+    return _around(build, int(lanes.ends.max()) + 2)
+
+
+def _around(build: SweepParameters, done: int) -> int:
+    """Clocks of a pass whose last lane is done in clock ``done``, until what comes of it is known."""
     # Registers from `begin` to the lanes, and two back; then what the machine knows of them comes together.
-    return 3 + done + 2 + largest_norm_clocks(build) + DECIDED + 1 + of_shift + _DECIDE
+    return 3 + done + 2 + largest_norm_clocks(build) + DECIDED

@@ -105,6 +105,8 @@ class LaneParameters:
             "prologue": In(1),
             "cold": In(1),
             "fixed": In(1),
+            "seek": In(1),
+            "above": In(1),
             "half": In(1),
             "done": Out(1, init=1),
             "norm": Out(WIDTH),
@@ -118,6 +120,7 @@ class LaneParameters:
             "retired": Out(1),
             "saturated": Out(1),
             "infeasible": Out(1),
+            "other": Out(1),
             "fetch": Out(RowPort(build.row_bits, self.buses.inner_bits)),
             "bank": In(BankPort(self.buses.address_bits)),
         }
@@ -155,9 +158,10 @@ class Lane(wiring.Component):
     read_address, read_wealth, read_policy, word
         The host's reads: ``word`` comes ``READ_LATENCY + 1`` clocks behind its address, from the wealth, the choices or
         else the values, as the two flags say ``READ_LATENCY`` clocks behind the address.
-    go, prologue, cold, fixed, half
+    go, prologue, cold, fixed, seek, above, half
         ``go`` begins a pass: a prologue or a sweep, in which ``cold`` has every state walked and ``fixed`` none. A run
-        begins with a prologue and a cold sweep.
+        begins with a prologue and a cold sweep. In a pass with ``seek`` every state is walked from below, or
+        from ``above``, and nothing changes.
         ``half`` is the one that is read. All but ``go`` must stand until ``done``.
     shift_after, shift_before
         Signed 64 bits for each exogenous state, which also stand: what is added to the new values, and to the old ones
@@ -168,8 +172,9 @@ class Lane(wiring.Component):
     done, norm
         ``done`` falls in the clock behind ``go``, unless the lane has no point, and rises when everything has been
         written; ``norm`` is final then.
-    retired, saturated, infeasible
-        A state has its value. A word left its range, or a state has no choice that it can afford.
+    retired, saturated, infeasible, other
+        A state has its value. A word left its range, or a state has no choice that it can afford. In a pass that seeks,
+        a peak is not the state's choice.
     fetch, bank
         To the buses, and from them.
     """
@@ -210,13 +215,15 @@ class Lane(wiring.Component):
             patch.states.eq(self.states),
             patch.force.eq(self.prologue | unchecked),
             walk.force.eq(unchecked),
+            walk.seek.eq(self.seek),
+            walk.above.eq(self.above),
         ]
         with m.If(self.go):
             m.d.sync += [moves.eq(0), unchecked.eq(unchecks)]
         with m.Elif(walk.valid & walk.moved & ~self.cold):
             m.d.sync += moves.eq(moves + 1)
         m.d.sync += restless.eq(moves + self.count[MOST_SHIFT:] >= self.count)
-        m.d.comb += unchecks.eq(~self.prologue & (self.cold | (restless & ~self.fixed)))
+        m.d.comb += unchecks.eq(~self.prologue & (self.cold | self.seek | (restless & ~self.fixed)))
 
         # The check's results, with their point and state.
         valid, stays, outside = Signal(), Signal(), Signal()
@@ -286,9 +293,13 @@ class Lane(wiring.Component):
                 with m.Else():
                     m.next = "SETTLE"
             with m.State("WALK"), m.If(~walk.busy):
-                m.d.comb += patch.start.eq(1)
-                m.d.sync += [walking.eq(0), patching.eq(1)]
-                m.next = "PATCH"
+                m.d.sync += walking.eq(0)
+                with m.If(self.seek):
+                    m.next = "SETTLE"
+                with m.Else():
+                    m.d.comb += patch.start.eq(1)
+                    m.d.sync += patching.eq(1)
+                    m.next = "PATCH"
             with m.State("PATCH"), m.If(~patch.busy):
                 m.d.sync += patching.eq(0)
                 m.next = "SETTLE"
@@ -350,7 +361,8 @@ class Lane(wiring.Component):
             value.write.eq(Mux(written, (1 << WORD_BYTES) - 1, self.value_write)),
             value.write_address.eq(Mux(written, place, self.write_address)),
             value.write_data.eq(Mux(written, new, self.data)),
-            norm.clear.eq(self.go),
+            norm.clear.eq(self.go & ~self.seek),
+            self.other.eq(walk.other),
             self.norm.eq(norm.norm),
         ]
         read = Mux(self.read_wealth, wealth.read_data, Mux(self.read_policy, choice.read_data, value.read_data))

@@ -128,6 +128,7 @@ class SweepDatapath(wiring.Component):
         m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.inner_bits))
         m.submodules.shift = shift = Shift(ShiftParameters(build))
         self._held, self._plain_after = Signal(), Signal(init=1)
+        self._seek, self._above, self._again = Signal(), Signal(), Signal()
         self._problem(m, lanes, buses)
         self._accesses(m, p, lanes, shift)
         self._samples(m, p, lanes, shift)
@@ -135,12 +136,12 @@ class SweepDatapath(wiring.Component):
         m.d.sync += [
             go.eq(sequencer.begin),
             prologue.eq(sequencer.prologue),
-            cold.eq(sequencer.first_sweep),
+            cold.eq(sequencer.first_sweep & ~self._seek),
             half.eq(sequencer.half),
         ]
         # The sequencer tells the kind of a pass in the clock behind `begin`.
         begin = Signal()
-        m.d.sync += begin.eq(go)
+        m.d.sync += begin.eq(go | self._again)
         m.d.comb += buses.restart.eq(begin)
         for number, lane in enumerate(lanes):
             wiring.connect(m, lane.fetch, buses.lanes[number])
@@ -152,6 +153,8 @@ class SweepDatapath(wiring.Component):
                 lane.cold.eq(cold),
                 lane.half.eq(half),
                 lane.fixed.eq(self._held),
+                lane.seek.eq(self._seek),
+                lane.above.eq(self._above),
                 lane.shift_before.eq(shift.before),
                 lane.shift_after.eq(shift.after),
                 self._norm.norms[number].eq(lane.norm),
@@ -163,7 +166,7 @@ class SweepDatapath(wiring.Component):
         wait = Signal(range(GUARD + gathered + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
-        with m.If(sequencer.begin):
+        with m.If(sequencer.begin | self._again):
             m.d.sync += wait.eq(GUARD + gathered)
         with m.Elif(wait > gathered):
             m.d.sync += wait.eq(wait - 1)
@@ -185,13 +188,15 @@ class SweepDatapath(wiring.Component):
             sequencer.retired.eq(retired[0]),
             sequencer.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], every=False)),
             sequencer.saturated.eq(_joined(p, [lane.saturated for lane in lanes], every=False)),
+            sequencer.peaks.eq(_joined(p, [lane.other for lane in lanes], every=False)),
         ]
         return m
 
     def _kinds(self, m: Module, shift: Shift, ended: Value) -> None:
         """What kind of sweep comes next, and its shifts.
 
-        Plain sweeps come first, before the limit, and behind another kind whose norm is below epsilon.
+        Plain sweeps come first, before the limit, and behind another kind whose norm is below epsilon. Behind the last
+        sweep come two passes that seek other peaks, if any are wanted; the sequencer does not see them.
         """
         sequencer, settings = self._sequencer, self._settings
         mode = settings["MODE"]
@@ -199,7 +204,12 @@ class SweepDatapath(wiring.Component):
         shifts = asks(mode, Mode.SHIFT)
         held, plain, left = self._held, Signal(init=1), Signal(8)
         last = Signal()
-        m.d.sync += last.eq(sequencer.sweeps + 2 == settings["SWEEP_LIMIT"])
+        at_limit, seeks = Signal(), asks(mode, Mode.PEAKS)
+        m.d.sync += [
+            last.eq(sequencer.sweeps + 2 == settings["SWEEP_LIMIT"]),
+            at_limit.eq(sequencer.sweeps + 1 == settings["SWEEP_LIMIT"]),
+        ]
+        ends = ~sequencer.prologue & (at_limit | (plain & sequencer.below & ~asks(mode, Mode.HORIZON)))
         next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
         m.d.comb += [
             sequencer.plain.eq(plain),
@@ -216,7 +226,11 @@ class SweepDatapath(wiring.Component):
                 # It counts for the sweep that ends, until the sequencer has decided.
                 kind_after = next_plain | ~(next_held | shifts)
                 m.d.sync += self._plain_after.eq(kind_after)
-                with m.If(next_plain | ~shifts):
+                with m.If(ends & seeks):
+                    m.d.comb += shift.clear.eq(1)
+                    m.d.sync += [self._seek.eq(1), self._above.eq(0)]
+                    m.next = "AGAIN"
+                with m.Elif(next_plain | ~shifts):
                     m.d.comb += shift.clear.eq(1)
                     m.next = "END"
                 with m.Else():
@@ -224,6 +238,15 @@ class SweepDatapath(wiring.Component):
                     m.next = "SHIFT"
             with m.State("SHIFT"), m.If(~shift.busy):
                 m.next = "END"
+            with m.State("AGAIN"):
+                m.d.comb += self._again.eq(1)
+                m.next = "SEEK"
+            with m.State("SEEK"), m.If(ended):
+                m.d.sync += self._above.eq(1)
+                m.next = "AGAIN"
+                with m.If(self._above):
+                    m.d.sync += self._seek.eq(0)
+                    m.next = "END"
             with m.State("END"):
                 m.d.comb += sequencer.pass_done.eq(1)
                 m.next = "IDLE"

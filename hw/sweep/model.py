@@ -28,7 +28,7 @@ from hw.numbers import MAXIMUM, MINIMUM
 from hw.parameters import MachineParameters
 from hw.registers import HELD, Mode, Status
 from hw.sequencer import SequencerParameters
-from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks
+from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks, seek_clocks
 from hw.sweep.lane import MOST_SHIFT
 from hw.sweep.parameters import SweepParameters
 from hw.sweep.shift import ShiftParameters
@@ -219,6 +219,29 @@ def _walks(  # type: ignore[no-untyped-def]
         flags[lane, part] = flag
 
 
+@njit(cache=True, parallel=True)
+def _climbs(x, w, ev, words, shifts, state_bits, choices, above, others, counts, log):  # type: ignore[no-untyped-def]
+    """All states from the lowest candidate, or the highest; ``others`` where one ends elsewhere than its choice."""
+    rows, states = w.shape
+    lane_shift, part_shift = shifts
+    walkers, parts = counts.shape[1], others.shape[1]
+    for task in prange(others.size):
+        lane, part = task // parts, task % parts
+        begin = (lane << lane_shift) + (part << part_shift)
+        end = min(begin + (1 << part_shift), (lane + 1) << lane_shift, rows)
+        other = False
+        for s in range(states):
+            walker = part << state_bits | s
+            own = log[lane * walkers + walker]
+            count = 0
+            index = rows - 1 if above else 0
+            for i in range(begin, end):
+                index, _, here, _, _, count, _ = _walk(w[i, s], x, ev, s, words, index, own, count)
+                other = other or (here != INFEASIBLE and index != choices[i, s])
+            counts[lane, walker] = count
+        others[lane, part] = other
+
+
 @dataclass(frozen=True, eq=False)
 class Walked:
     """What :func:`walk_all` tells besides the results.
@@ -264,6 +287,8 @@ class SweepSoftwareMachine(SoftwareMachine):
     checked, walked, patched, evaluations, sweep_clocks
         For each sweep of the run, how many states were checked, walked, and read once more for expectations, utilities
         evaluated, and clocks taken where they are counted.
+    seek_clocks
+        Clocks of the passes that seek other peaks behind the last sweep.
     log
         :class:`hw.sweep.clocks.SweepLog` of the last sweep.
     """
@@ -284,6 +309,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.patched: list[int] = []
         self.evaluations: list[int] = []
         self.sweep_clocks: list[int] = []
+        self.seek_clocks: list[int] = []
         self.log: SweepLog | None = None
         self._clocks = 0
 
@@ -316,6 +342,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         weights = self.shift_weights.reshape(self.parameters.states, -1)[:states, :states]
         self._shift_weights = np.ascontiguousarray(weights)
         self._shifts = Mode.SHIFT in mode
+        self._seeks = Mode.PEAKS in mode
         self._held_wanted = int(mode) >> HELD.start & 255
         self._plain, self._held, self._left = True, False, 0
         self._before = self._after = np.zeros(states, np.int64)
@@ -339,13 +366,18 @@ class SweepSoftwareMachine(SoftwareMachine):
                 _add(table, shift, flags)
                 raised |= _status(flags)
         self.norm = NormParameters().model(value, before)
+        below = self.norm < self._epsilon
+        last = self.sweeps + 1 == self._limit or (below and self._plain and not self._horizon)
+        self._sought = self._seeks and last
+        peaks = self._sought and (self._seek(False) | self._seek(True))
         self.v[:work] = value.reshape(-1)
         self.policy[:work] = self._found.reshape(-1)
         self.sweeps += 1
         if self._expect(value):
             raised |= Status.SATURATED
-        below = self.norm < self._epsilon
         ended = self._decide(raised, below and self._plain)
+        if peaks and not raised:
+            self.status |= Status.PEAKS
         self._prepare(below, value, before)
         return ended
 
@@ -365,7 +397,8 @@ class SweepSoftwareMachine(SoftwareMachine):
             )
         if self._logged:
             assert self.log is not None
-            self.sweep_clocks.append(pass_clocks(self._dealt, self.log, shifts))
+            # Nothing is shifted any more behind passes that seek.
+            self.sweep_clocks.append(pass_clocks(self._dealt, self.log, shifts and not self._sought))
             self._clocks += self.sweep_clocks[-1]
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
@@ -410,6 +443,26 @@ class SweepSoftwareMachine(SoftwareMachine):
             moved[: starts.size] = np.add.reduceat((self._found != last).sum(axis=1), starts)
         self._unchecked = (count > 0) & (moved + (count >> MOST_SHIFT) >= count)
         return raised | done.status
+
+    def _seek(self, above: bool) -> bool:
+        """Behind the last sweep, whether a search from below, or from above, ends on another peak."""
+        dealt, build, walk = self._dealt, self.build, self.walk
+        shape = (build.lanes, walk.contexts)
+        of_walks = self.x, self._wealth, self._ev, self._constants.words, (dealt.lane_shift, dealt.part_shift)
+        room = self._capacity if self._logged else 0
+        while True:
+            counts, others = np.zeros(shape, np.int64), np.zeros((build.lanes, 1 << walk.part_bits), np.bool_)
+            probes = np.empty((build.lanes * walk.contexts, room), np.int32)
+            _climbs(*of_walks, build.state_bits, self._found, above, others, counts, probes)
+            if not self._logged or counts.max() <= room:
+                break
+            room = self._capacity = int(counts.max()) * 5 // 4
+        if self._logged:
+            every = np.ones(self._found.shape, np.bool_)
+            log = SweepLog(dealt, self._found, every, counts, probes, np.ones(build.lanes, np.bool_))
+            self.seek_clocks.append(seek_clocks(dealt, log))
+            self._clocks += self.seek_clocks[-1]
+        return bool(others.any())
 
 
 def walk_all(

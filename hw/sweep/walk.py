@@ -166,6 +166,9 @@ class Walk(wiring.Component):
     cold, first_point
         Where ``cold``, which must stand too, no choices are kept: a point stands for that of each of its states, point
         0 of the lane being ``first_point``. By how much choices moved before, or move now, means nothing.
+    seek, above
+        The walk looks for other peaks: a walker begins at the lowest candidate, or at the highest, and goes on from
+        state to state where it is. Results are ``other`` only, and nothing is remembered. Both stand as ``force``.
     busy
         From ``start`` to the end of the walk.
     wealth_address, wealth_data, choice_address, choice_data, old_address, old_data
@@ -173,6 +176,8 @@ class Walk(wiring.Component):
     fetch
         To the buses; ``inner`` is :attr:`hw.sweep.parameters.SweepParameters.inner_bits`. Where the lower half of a row
         is asked for, the upper one of what comes is the lower half of the grid's; or the other way round.
+    other
+        The peak of a state is not its choice.
     valid, position, state, choice, moved, kept, value, old, infeasible, outside, over
         A state that has been walked; ``state`` is the exogenous one, ``moved`` whether it has another choice than
         before. ``over`` may come without ``valid``.
@@ -198,7 +203,10 @@ class Walk(wiring.Component):
                 "force": In(1),
                 "cold": In(1),
                 "first_point": In(build.index_bits),
+                "seek": In(1),
+                "above": In(1),
                 "busy": Out(1),
+                "other": Out(1),
                 "wealth_address": Out(bits),
                 "wealth_data": In(signed(WIDTH)),
                 "choice_address": Out(bits),
@@ -462,9 +470,11 @@ class Walk(wiring.Component):
                     m.d.comb += [new.above.eq(of_j), new.above_known.eq(1), done.eq(old.below_known)]
         moved = Signal(signed(build.index_bits + 2))
         guess = Signal(signed(build.index_bits + 3))
+        reached = Signal(build.index_bits + 2)
         m.d.comb += [
             moved.eq(Mux(done, old.index - old.item.choice, old.shift.as_signed())),
-            guess.eq(old.next.choice + moved),
+            reached.eq(Mux(done | old.begun, old.index, Mux(self.above, top, 0))),
+            guess.eq(Mux(self.seek, reached.as_signed(), old.next.choice + moved)),
         ]
         with m.If(done):
             m.d.comb += [new.active.eq(0), new.shift.eq(moved), new.begun.eq(1)]
@@ -491,7 +501,7 @@ class Walk(wiring.Component):
         first_move = Signal(signed(len(w.shift)))
         m.d.sync += first_move.eq(Mux(self.cold, 0, moved))
         m.d.comb += [
-            moves.write.eq(p.valid(p.input(done & ~old.begun & self.busy), 1)),
+            moves.write.eq(p.valid(p.input(done & ~old.begun & self.busy & ~self.seek), 1)),
             moves.write_address.eq(p.delay(p.input(context), decided + 1).value),
             moves.write_data.eq(first_move - (first_move >> DECAY)),
         ]
@@ -515,8 +525,10 @@ class Walk(wiring.Component):
         m.d.comb += [below.eq(Mux(old.down, of_j.as_value(), old.below.as_value()))]
         m.d.comb += [above.eq(Mux(old.down, old.above.as_value(), of_j.as_value()))]
         value, cut = clamped(best)
+        over_late = p.delay(Timed(evaluator.over, evaluated), decided - evaluated).value
         m.d.sync += [
-            self.valid.eq(done & self.busy),
+            self.valid.eq(done & self.busy & ~self.seek),
+            self.other.eq(done & self.busy & self.seek & old.here.feasible & (old.index != old.item.choice)),
             self.position.eq(old.item.position),
             self.state.eq(p.delay(p.input(s), decided).value),
             self.choice.eq(old.index),
@@ -525,9 +537,7 @@ class Walk(wiring.Component):
             self.value.eq(Mux(old.here.feasible, value, MINIMUM)),
             self.infeasible.eq(~old.here.feasible),
             self.outside.eq(cut & old.here.feasible),
-            self.over.eq(
-                p.delay(Timed(evaluator.over, evaluated), decided - evaluated).value & known & ~oob & self.busy
-            ),
+            self.over.eq(over_late & known & ~oob & self.busy & ~self.seek),
         ]
         return m
 

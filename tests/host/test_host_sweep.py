@@ -195,13 +195,25 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
     unasked = bl.solve(given, lanes=2, verify=False)
     assert (unasked.success, unasked.status, unasked.verified) == (False, "not verified", True)
     assert unasked.message == (
-        f"{missed.message} The objective is not proven single-peaked, where a sweep engine may settle on any of its "
-        f"peaks, so the result was verified all the same."
+        f"{missed.message} The objective has several peaks, as the engine found, where a sweep engine may settle on "
+        f"any of them, so the result was verified all the same."
     )
     assert not bl.solve(given, verify=False).verified
     monkeypatch.setattr("host.cli.made", lambda *_: given)
     assert main(["solve", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
     assert capsys.readouterr().err == f"beltline solve: not solved: {unasked.message}\n"
+
+
+def test_the_engine_seeks_other_peaks_where_asked() -> None:
+    """Behind the sweep of any age, and not where nobody asked."""
+    driver = Driver(open_device("model", MachineParameters(64, 4), lanes=2))
+    image = fixed_point(convex_kink(0.2), 1e-9)
+    assert Status.PEAKS in driver.run(image, 50, peaks=True).status
+    assert Status.PEAKS not in driver.run(image, 50).status
+    ages = driver.run(image, 1, 3, peaks=True)
+    assert ages.status == Status.DONE | Status.LIMIT | Status.PEAKS
+    single = fixed_point(problem(20, 3), 1e-9)
+    assert driver.run(single, 500, peaks=True).status == Status.DONE | Status.CONVERGED
 
 
 def test_single_peaks_need_no_search() -> None:

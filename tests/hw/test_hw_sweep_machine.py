@@ -144,6 +144,25 @@ def test_shifts_and_held_sweeps(pair: Pair, mode: int) -> None:
     assert done.status == Status.DONE | Status.CONVERGED
 
 
+def test_other_peaks_are_found(pair: Pair) -> None:
+    """Behind the last sweep, whatever ends it, and with shifts; a single peak is not taken for more."""
+    build, rng = pair.parameters, np.random.default_rng(11)
+    image = fixed_point(rbc(grid=build.grid - 3, states=build.states), 1e-6)
+    for mode in (Mode.PEAKS, Mode.PEAKS | Mode.SHIFT):
+        for sweeps in (1, 2, 5):
+            assert pair.run(image, sweeps, mode).status == Status.DONE | Status.LIMIT
+        assert pair.run(image, 10_000, mode).status == Status.DONE | Status.CONVERGED
+    found = set()
+    for _ in range(8):
+        image = pair.drawn(rng)
+        wild = np.round(rng.integers(-(2**58), 2**58, image.start.shape) / 2**57).astype(np.int64) * 2**50
+        for sweeps in (1, 3):
+            found.add(pair.run(replace(image, start=wild), sweeps, Mode.PEAKS).status)
+    assert found >= {Status.DONE | Status.LIMIT | Status.PEAKS}
+    found.add(pair.run(replace(image, start=wild), 1).status)
+    assert Status.DONE | Status.LIMIT in found
+
+
 def test_a_configuration_that_cannot_be(pair: Pair) -> None:
     image = pair.drawn(np.random.default_rng(2))
     done = pair.run(image, 2, int(Mode.HORIZON))

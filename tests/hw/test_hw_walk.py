@@ -36,8 +36,15 @@ CASES = pytest.mark.parametrize(
         (WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
         (WalkParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
         (WalkParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
+        pytest.param(
+            WalkParameters(SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64),
+            40,
+            2,
+            2.0,
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["2-walkers", "16-walkers", "64-walkers"],
+    ids=["2-walkers", "16-walkers", "64-walkers", "far"],
 )
 """Walks of one lane, and its problem."""
 
