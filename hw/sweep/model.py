@@ -160,6 +160,15 @@ def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untype
             return index, below, here, above, any_over, count, off
 
 
+@njit(cache=True)
+def _part(task, parts, shifts, rows):  # type: ignore[no-untyped-def]
+    """Lane and part of a task, and the points from ``begin`` to ``end`` that they have."""
+    lane_shift, part_shift = shifts
+    lane, part = task // parts, task % parts
+    begin = (lane << lane_shift) + (part << part_shift)
+    return lane, part, begin, min(begin + (1 << part_shift), (lane + 1) << lane_shift, rows)
+
+
 @njit(cache=True, parallel=True)
 def _walks(  # type: ignore[no-untyped-def]
     x,
@@ -182,12 +191,9 @@ def _walks(  # type: ignore[no-untyped-def]
 ):
     """The second pass, from choices ``last`` to ``choices``; ``shifts`` of lane and part."""
     rows, states = w.shape
-    lane_shift, part_shift = shifts
     walkers, parts = counts.shape[1], flags.shape[1]
     for task in prange(flags.size):
-        lane, part = task // parts, task % parts
-        begin = (lane << lane_shift) + (part << part_shift)
-        end = min(begin + (1 << part_shift), (lane + 1) << lane_shift, rows)
+        lane, part, begin, end = _part(task, parts, shifts, rows)
         flag = 0
         for s in range(states):
             walker = part << state_bits | s
@@ -223,12 +229,9 @@ def _walks(  # type: ignore[no-untyped-def]
 def _climbs(x, w, ev, words, shifts, state_bits, choices, above, others, counts, log):  # type: ignore[no-untyped-def]
     """All states from the lowest candidate, or the highest; ``others`` where one ends elsewhere than its choice."""
     rows, states = w.shape
-    lane_shift, part_shift = shifts
     walkers, parts = counts.shape[1], others.shape[1]
     for task in prange(others.size):
-        lane, part = task // parts, task % parts
-        begin = (lane << lane_shift) + (part << part_shift)
-        end = min(begin + (1 << part_shift), (lane + 1) << lane_shift, rows)
+        lane, part, begin, end = _part(task, parts, shifts, rows)
         other = False
         for s in range(states):
             walker = part << state_bits | s
