@@ -31,7 +31,7 @@ from host.parameters import chain_size, parameter
 from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.result import Outcome, Result, about, restored, tables
-from host.session import Session, no_option
+from host.session import Session, machine_method, no_option
 from host.simulation import chain_distribution
 
 if TYPE_CHECKING:
@@ -243,7 +243,8 @@ class Aiyagari(Model):
             Of each household's problem, as of :func:`host.solve.solve`.
         **more
             ``method`` and its options on ``"cpu"`` and ``"gpu"`` (by default ``"shift"``, which settles in fewer
-            sweeps); on a machine ``value_bits``, ``money_bits``, ``timeout``, or options of the device.
+            sweeps); on a machine ``value_bits``, ``money_bits``, ``timeout``, options of the device, and on a sweep
+            engine method ``"shift"``, whose ``start`` is that of the first household.
 
         Raises
         ------
@@ -287,8 +288,7 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
         if isinstance(device, str) and device in REFERENCES:
             self._device, self._more = device, self._more | {"method": method or "shift", **more}
             return
-        if method is not None:
-            raise ProblemError(f"method can be chosen on the devices {' and '.join(map(repr, REFERENCES))} only")
+        self._method, self._start = machine_method(device, method, more)
         if isinstance(device, Session):
             if more:
                 raise no_option(more)
@@ -307,7 +307,8 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
         progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")
         if self._session is not None:
             return self._session.solve(
-                self._model.problem(interest), self._tol, self._max_sweeps, start="problem" if last is None else "last",
+                self._model.problem(interest), self._tol, self._max_sweeps,
+                start=self._start if last is None else "last", method=self._method,
                 progress=progress, verify=verify, **self._more,
             )  # fmt: skip
         start = None if last is None else concave(last.problem.grid, last.value)

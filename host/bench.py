@@ -35,7 +35,7 @@ from host.problem import Problem
 from host.result import CLOCK_HZ, Result
 from host.throughput import GRID, TOL, as_dicts, rates
 from host.throughput import table as rate_table
-from hw.parameters import LANES_LIMIT, ROW_WORDS
+from hw.parameters import ROW_WORDS
 
 GRIDS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144)
 """The papers' and one beyond."""
@@ -360,7 +360,7 @@ def _sweep_row(bench: _Bench, grid: int, method: str | None) -> Row:
     from host.solve import solve
 
     given = bench.problem(grid)
-    lanes = min(LANES_LIMIT, grid // ROW_WORDS)
+    lanes = min(64, grid // ROW_WORDS)
     options: dict[str, Any] = {"lanes": lanes} | ({"method": method, "start": "coarse"} if method else {})
     result = solve(given, tol=EPSILON, device="model", progress=False, **options)
     judged = _judge(given, result.value, result.policy, result.error_bound, bench.answer(grid), own=False)

@@ -73,7 +73,9 @@ def _parser() -> argparse.ArgumentParser:
         "--device", default="model", metavar="NAME", help=f"{', '.join((*DEVICES, *REFERENCES))} (default %(default)s)"
     )
     run.add_argument(
-        "--method", metavar="NAME", help=f"on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default warm)"
+        "--method",
+        metavar="NAME",
+        help=f"on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default warm); on a sweep engine: shift",
     )
     run.add_argument(
         "--option",

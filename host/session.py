@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from host.checkpoint import Checkpoint
 from host.checks import ProblemError, real, shown, whole
 from host.devices import (
     DEVICES,
+    REFERENCES,
     Device,
     DeviceError,
     DeviceInUseError,
@@ -59,6 +60,46 @@ class Prepared:
     verify: bool
     timeout: float | None
     shift: bool = False
+
+
+STARTS = ("problem", "stay", "coarse")
+"""What a run of a machine can begin with, besides the last solution."""
+
+
+def machine_method(
+    device: object, method: object, options: dict[str, Any]
+) -> tuple[Literal["shift"] | None, Literal["problem", "stay", "coarse"]]:
+    """Return the method of a machine and its start, which is taken out of ``options``.
+
+    Parameters
+    ----------
+    device
+        Name, session or device.
+    method
+        ``"shift"`` or None.
+    options
+        With ``start``, of method ``"shift"`` only: ``"given"``, which is the problem's, ``"stay"`` or ``"coarse"``.
+
+    Raises
+    ------
+    ProblemError
+        No such method or start, or the device is made as an assembly line.
+    """
+    if method is None:
+        return None, "problem"
+    if method != "shift":
+        raise ProblemError(f"method can be chosen on the devices {' and '.join(map(repr, REFERENCES))} only")
+    if isinstance(device, str) and DEVICES[known(device)].elastic and "lanes" not in options:
+        raise _no_lanes(device)
+    start = options.pop("start", "given")
+    wanted = {"given": "problem", "stay": "stay", "coarse": "coarse"}
+    if not isinstance(start, str) or start not in wanted:
+        raise ProblemError(f"start must be one of {', '.join(map(repr, wanted))}, not {shown(start)}")
+    return "shift", cast(Any, wanted[start])
+
+
+def _no_lanes(device: str | None) -> ProblemError:
+    return ProblemError(f"method 'shift' is for sweep engines, and device {device!r} without lanes is none")
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +244,7 @@ class Session:
         ProblemError, DeviceError, KeyboardInterrupt
             As :func:`host.solve.solve`; and ``DeviceInUseError`` where another thread is solving on this session.
         """
-        if start not in ("problem", "last", "stay", "coarse"):
+        if start not in ("last", *STARTS):
             raise ProblemError(f"start must be 'problem', 'last', 'stay' or 'coarse', not {shown(start)}")
         if method not in (None, "shift"):
             raise ProblemError(f"method of a machine must be 'shift' or None, not {shown(method)}")
@@ -222,18 +263,12 @@ class Session:
             value_bits=value_bits,
             money_bits=money_bits,
             timeout=timeout,
+            start="problem" if start == "last" else start,
+            method=method,
         )
         if start == "last" and self._last is not None:
             last, run = self._last
             work = replace(work, image=_from_last(work.image, last, run))
-        if start in ("stay", "coarse"):
-            work = replace(work, image=_from_elsewhere(problem, work.image, start, work.tol))
-        if method == "shift":
-            if work.build is not None and work.build.engine is not Engine.SWEEP:
-                raise ProblemError(
-                    f"method 'shift' is for sweep engines, and device {self._name!r} without lanes is none"
-                )
-            work = replace(work, shift=True)
         with reporting(self._progress if progress is None else progress) as report:
             return self.run(work, report, saving).result(report)
 
@@ -247,6 +282,8 @@ class Session:
         value_bits: int | None = None,
         money_bits: int | None = None,
         timeout: float | None = None,
+        start: Literal["problem", "stay", "coarse"] = "problem",
+        method: Literal["shift"] | None = None,
     ) -> Prepared:
         """Check the arguments, and convert the tables to fixed point: the host's work before a run.
 
@@ -267,8 +304,12 @@ class Session:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
         build = smallest_build(problem, self._options.get("lanes")) if elastic else None
+        if method == "shift" and build is not None and build.engine is not Engine.SWEEP:
+            raise _no_lanes(self._name)
         image = fixed_point(problem, tol, value_bits, money_bits)
-        return Prepared(problem, image, build, float(tol), max_sweeps, bool(verify), timeout)
+        if start != "problem":
+            image = _from_elsewhere(problem, image, start, float(tol))
+        return Prepared(problem, image, build, float(tol), max_sweeps, bool(verify), timeout, method == "shift")
 
     def run(self, work: Prepared, report: Progress | None = None, saving: Checkpoint | None = None) -> Completed:
         """Run what was prepared on the device; errors as of :meth:`solve`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import Any, Literal, cast, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.reference import solve_reference
 from host.result import Result
-from host.session import Session, no_option, sweep_limit
-
-STARTS = ("given", "stay", "coarse")
-"""Where method ``"shift"`` of a machine may start."""
+from host.session import Session, machine_method, no_option, sweep_limit
 
 
 @overload
@@ -123,11 +120,7 @@ def solve(
         max_sweeps = sweep_limit(max_sweeps)
         with reporting(progress) as report:
             return solve_reference(problem, tol, max_sweeps, device, method or "warm", options, report, bool(verify))
-    if method not in (None, "shift"):
-        raise ProblemError(f"method can be chosen on the devices {' and '.join(map(repr, REFERENCES))} only")
-    start = options.pop("start", "given") if method == "shift" else "given"
-    if start not in STARTS:
-        raise ProblemError(f"start must be one of {', '.join(map(repr, STARTS))}, not {shown(start)}")
+    way, start = machine_method(device, method, options)
     if isinstance(device, Session):
         if options:
             raise no_option(options)
@@ -139,8 +132,8 @@ def solve(
             problem,
             tol,
             max_sweeps,
-            start=cast(Any, "problem" if start == "given" else start),
-            method=cast(Any, method),
+            start=start,
+            method=way,
             progress=progress,
             verify=verify,
             value_bits=value_bits,

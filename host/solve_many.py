@@ -21,7 +21,7 @@ from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.reference import reference_module
 from host.result import Result
-from host.session import Session, no_option, seconds_limit, sweep_limit
+from host.session import Session, machine_method, no_option, seconds_limit, sweep_limit
 from host.station import Answer, Settings, Station, Turns, alternatives, kept, pair, work
 from host.store import Store, key
 from host.workers import WorkerLostError, Workers
@@ -116,7 +116,8 @@ def solve_many(
         parameters out of range are the failure of that problem and not of the batch.
     tol, max_sweeps, progress, verify, value_bits, money_bits, timeout, method
         As of :func:`host.solve.solve`, the same for all; ``timeout`` is that of each run. On ``"gpu"`` the method is by
-        default ``"shift"`` where the horizon is infinite.
+        default ``"shift"`` where the horizon is infinite; on a sweep engine it can be ``"shift"``, with option
+        ``start``.
     device
         Name of a device, or an open :class:`~host.session.Session`, which is left open.
     order
@@ -196,6 +197,9 @@ def _settings(
         raise ProblemError("workers must be None where there is an executor, which has its own")
     machine = isinstance(device, Session) or known(device) in DEVICES
     name = "" if isinstance(device, Session) else str(device)
+    start: Literal["problem", "stay", "coarse"] = "problem"
+    if machine:
+        method, start = machine_method(device, method, options)
     if isinstance(device, Session):
         if options:
             raise no_option(options)
@@ -211,8 +215,6 @@ def _settings(
     for what, value in (("verify", verify), ("warm", warm)):
         if not isinstance(value, bool | np.bool_):
             raise ProblemError(f"{what} must be True or False, not {shown(value)}")
-    if machine and method is not None:
-        raise ProblemError(f"method can be chosen on the devices {' and '.join(map(repr, REFERENCES))} only")
     if not machine:
         from gpu_ref.methods import METHODS
 
@@ -237,6 +239,7 @@ def _settings(
         money_bits=money_bits,
         timeout=seconds_limit(timeout),
         method=method or "",
+        start=start,
         warm=bool(warm),
     )
 
@@ -247,7 +250,7 @@ def _key(settings: Settings, problem: Problem) -> str:
     decides = {
         "solver": "machine" if machine else settings.device,
         "method": settings.method,
-        "options": None if machine else sorted(settings.options.items()),
+        "options": sorted(settings.options.items()) if not machine else [settings.start] if settings.method else None,
         **{name: getattr(settings, name) for name in ("tol", "max_sweeps", "verify", "warm")},
         **{name: getattr(settings, name) for name in ("value_bits", "money_bits")},
     }

@@ -17,7 +17,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numba import get_num_threads, set_num_threads
@@ -53,7 +53,9 @@ class Settings:
     tol, max_sweeps, verify, value_bits, money_bits, timeout
         As of :func:`host.solve.solve`.
     method
-        Of a solver in double precision; empty for its default, and for machines, which have but one.
+        Of a solver in double precision, empty for its default; of a machine ``"shift"``, or empty for plain sweeps.
+    start
+        Of a machine, as of :meth:`host.session.Session.prepare`.
     warm
         Whether to start from the nearest solved neighbour.
     """
@@ -67,6 +69,7 @@ class Settings:
     money_bits: int | None
     timeout: float | None
     method: str
+    start: Literal["problem", "stay", "coarse"]
     warm: bool
 
 
@@ -185,6 +188,8 @@ class Station:
                         value_bits=settings.value_bits,
                         money_bits=settings.money_bits,
                         timeout=settings.timeout,
+                        start=settings.start,
+                        method="shift" if settings.method else None,
                     )
                     with self._alone(wait) as waited:
                         # Others had the device: that is no time of this problem.

@@ -25,8 +25,8 @@ FOLD_LIMIT = 15
 EVALUATORS = (1, 2, 4)
 """Evaluators of a physical stage."""
 
-LANES_LIMIT = 64
-"""Most lanes of a sweep engine."""
+LANES_LIMIT = 256
+"""Most lanes of a sweep engine. No chip of today holds more than 64 of the largest build."""
 
 ROW_WORDS = 8
 """Words of a row, the unit in which lanes fetch tables of each other: neighbouring grid points of one state."""
@@ -92,7 +92,7 @@ class MachineParameters:
         The assembly line (the default), or the sweep engine: ``states`` is then 1, 2, 4, 8 or 16, ``results`` is
         ``grid * states``, and ``fold`` and ``evaluators`` are the defaults.
     lanes
-        Of a sweep engine: a power of two from 1 to 64, with at least ``ROW_WORDS`` points of the grid each.
+        Of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` points of the grid each.
 
     Raises
     ------

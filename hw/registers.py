@@ -213,7 +213,8 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ_WRITE,
             False,
-            "bit 0: finite horizon, every sweep kept in its own slot; bit 1: shifts; bits 8 to 15: held sweeps",
+            "bit 0: finite horizon, every sweep kept in its own slot; bit 1: shifts; bit 2: seeks other peaks; "
+            "bits 8 to 15: held sweeps",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),

@@ -19,7 +19,7 @@ from hw.sweep import gather
 from hw.sweep.check import CheckParameters
 from hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
 from hw.sweep.lane import LaneParameters
-from hw.sweep.machine import DECIDED, largest_norm_clocks
+from hw.sweep.machine import DECIDED, join_clocks, largest_norm_clocks
 from hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
 from hw.sweep.patch import NOTES, PatchParameters
 from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
@@ -616,5 +616,5 @@ def seek_clocks(dealt: Dealt, log: SweepLog) -> int:
 
 def _around(build: SweepParameters, done: int) -> int:
     """Clocks of a pass whose last lane is done in clock ``done``, until what comes of it is known."""
-    # Registers from `begin` to the lanes, and two back; then what the machine knows of them comes together.
-    return 3 + done + 2 + largest_norm_clocks(build) + DECIDED
+    # Registers from `begin` to the lanes, and back; then what the machine knows of them comes together.
+    return 3 + done + join_clocks(build) + largest_norm_clocks(build) + DECIDED

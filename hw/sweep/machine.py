@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import operator
+from collections.abc import Callable
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -24,9 +25,6 @@ from hw.sweep.shift import Shift, ShiftParameters
 from hw.utility import CONSTANTS
 from hw.windows import WORD_BYTES
 
-GUARD = 8
-"""Clocks from ``begin`` until it is known which lanes are done: more than the registers on the way there and back."""
-
 DECIDED = 3
 """Clocks from the norm until it is known whether it is below epsilon."""
 
@@ -34,12 +32,24 @@ _FAN = 8
 """Lanes whose flags are joined in one clock."""
 
 
-def _joined(p: Pipeline, flags: list[Value], every: bool) -> Value:
-    """All of the flags, or any, in registers of ``_FAN`` flags: two clocks."""
-    for _ in range(2):
-        groups = [Cat(*flags[k : k + _FAN]) for k in range(0, len(flags), _FAN)]
-        flags = [p.register(group.all() if every else group.any(), 0).value for group in groups]
-    return flags[0]
+def join_clocks(build: SweepParameters) -> int:
+    """Clocks in which what all lanes say comes together, ``_FAN`` of them in each: at least two."""
+    return max(2, -(-build.lane_bits // (_FAN.bit_length() - 1)))
+
+
+def _joined(p: Pipeline, words: list[Value], join: Callable[[list[Value]], ValueLike], clocks: int) -> Value:
+    """What ``join`` makes of all words, in registers of ``_FAN`` of them."""
+    for _ in range(clocks):
+        words = [p.register(join(words[k : k + _FAN]), 0).value for k in range(0, len(words), _FAN)]
+    return words[0]
+
+
+def _any(flags: list[Value]) -> Value:
+    return Cat(*flags).any()
+
+
+def _all(flags: list[Value]) -> Value:
+    return Cat(*flags).all()
 
 
 def largest_norm_clocks(build: SweepParameters) -> int:
@@ -161,13 +171,16 @@ class SweepDatapath(wiring.Component):
             ]
 
         # A pass is done when all lanes are, their norms and flags have come together, and the next is known.
-        done = _joined(p, [lane.done for lane in lanes], every=True)
+        clocks = join_clocks(build)
+        done = _joined(p, [lane.done for lane in lanes], _all, clocks)
         gathered = self._norm.clocks + DECIDED
-        wait = Signal(range(GUARD + gathered + 1))
+        # More than the registers from `begin` to the lanes and back.
+        guard = 6 + clocks
+        wait = Signal(range(guard + gathered + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
         with m.If(sequencer.begin | self._again):
-            m.d.sync += wait.eq(GUARD + gathered)
+            m.d.sync += wait.eq(guard + gathered)
         with m.Elif(wait > gathered):
             m.d.sync += wait.eq(wait - 1)
         with m.Elif(~done):
@@ -186,9 +199,9 @@ class SweepDatapath(wiring.Component):
             sequencer.take.eq(1),
             sequencer.norm.eq(self._norm.norm),
             sequencer.retired.eq(retired[0]),
-            sequencer.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], every=False)),
-            sequencer.saturated.eq(_joined(p, [lane.saturated for lane in lanes], every=False)),
-            sequencer.peaks.eq(_joined(p, [lane.other for lane in lanes], every=False)),
+            sequencer.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], _any, clocks)),
+            sequencer.saturated.eq(_joined(p, [lane.saturated for lane in lanes], _any, clocks)),
+            sequencer.peaks.eq(_joined(p, [lane.other for lane in lanes], _any, clocks)),
         ]
         return m
 
@@ -260,10 +273,8 @@ class SweepDatapath(wiring.Component):
             Cat(lane.sample_valid, lane.sample_state, lane.sample) & lane.sample_valid.replicate(width)
             for lane in lanes
         ]
-        for _ in range(2):
-            groups = [words[k : k + _FAN] for k in range(0, len(words), _FAN)]
-            words = [p.register(functools.reduce(operator.or_, group), 0).value for group in groups]
-        m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(words[0])
+        sample = _joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(self._build))
+        m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(sample)
 
     def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
         """What every lane must know of the problem. It stands long before a run begins."""

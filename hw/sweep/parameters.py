@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from hw.numbers import WIDTH
 from hw.parameters import (
     GRID_LIMIT,
-    LANES_LIMIT,
     ROW_WORDS,
     STATES_LIMIT,
     MachineParameters,
@@ -43,7 +42,7 @@ class SweepParameters:
     states
         Largest ``N_z``: 1 to 16.
     lanes
-        A power of two from 1 to 64. Lane ``l`` has the grid points ``l 2**c`` to ``(l + 1) 2**c - 1`` of a problem,
+        A power of two from 1 to 256. Lane ``l`` has the grid points ``l 2**c`` to ``(l + 1) 2**c - 1`` of a problem,
         with ``2**c`` the least power of two, and at least ``ROW_WORDS``, for which the lanes hold the grid.
     slots
         Lanes that take turns on a bus, 4 or 8. A lane can fetch a row of ``ROW_WORDS`` words every ``slots`` clocks.
@@ -58,7 +57,7 @@ class SweepParameters:
 
     grid: int = GRID_LIMIT
     states: int = 4
-    lanes: int = LANES_LIMIT
+    lanes: int = 64
     slots: int = ROW_WORDS
     multiplier: Multiplier = Multiplier.DSP48E2
 

@@ -36,7 +36,6 @@ _EXPONENT_BITS = 4
 # When things stand, in clocks from the start of a turn of the ring.
 _PROBED = 1
 _FOUND = 2
-_ASKED = 3
 _READ = _FOUND + 1 + READ_LATENCY
 _OPERANDS = _READ + 1
 
@@ -255,7 +254,11 @@ class Walk(wiring.Component):
         came = Signal(layout)
         fresh = Signal(layout)
         part = context[state_bits:] if parameters.part_bits else Const(0, 1)
-        m.d.comb += [fresh.eq(0), fresh.point.eq(part << self.part_shift)]
+        m.d.comb += [
+            fresh.eq(0),
+            fresh.point.eq(part << self.part_shift),
+            fresh.index.eq(Mux(self.seek & self.above, top, 0)),
+        ]
         m.d.comb += now.eq(Mux(beginning, fresh.as_value(), came.as_value()))
         with m.If(~self.busy):
             m.d.comb += now.active.eq(0)
@@ -283,10 +286,11 @@ class Walk(wiring.Component):
         came_by_now = p.register(Cat(*here), _PROBED)
 
         # Both neighbours of a first probe will be probed too: where one lies in the next half, that is asked for ahead.
-        word, of_row = now.index[:ROW_SHIFT], now.index[ROW_SHIFT : build.index_bits]
+        word, row_now = now.index[:ROW_SHIFT], now.index[ROW_SHIFT : build.index_bits]
         rising, falling = word[:HALF_SHIFT].all() & (now.index != top), ~word[:HALF_SHIFT].any() & now.index.any()
         edge = p.register(now.first & (rising | falling), 0)
-        near_row = p.register((of_row + word.all() - ~word.any())[: build.row_bits], 0)
+        step_row = Cat(word.all() | ~word.any(), (~word.any()).replicate(build.row_bits - 1))
+        near_row = p.register((row_now + step_row)[: build.row_bits], 0)
         near_tag = Mux(odd, w1.row0, w1.row1)
         ahead = p.register(found_now & edge.value & (near_tag != Cat(near_row.value, Const(1, 1))), _PROBED)
         w2 = walker_of(p.delay(walker, 1).value)
@@ -408,7 +412,10 @@ class Walk(wiring.Component):
         move = p.delay(p.register(Mux(self.cold, 0, moves.read_data), READ_LATENCY), loaded - READ_LATENCY - 1)
         with m.If(p.delay(p.input(beginning), loaded).value):
             m.d.comb += with_item.shift.eq(move.value)
-        late = p.delay(p.input(with_item.as_value(), loaded), evaluated - loaded)
+        decided = parameters.decided
+        guessed = decided - 3
+        before = p.delay(p.input(with_item.as_value(), loaded), guessed - loaded)
+        late = p.delay(before, evaluated - guessed)
         w_late = walker_of(late.value)
         order = Order(
             p,
@@ -417,8 +424,30 @@ class Walk(wiring.Component):
         )
         ev_late = p.delay(ev, evaluated - ev.time)
         u = p.total([Term(objective), Term(ev_late, negative=True)], WIDTH)
-        decided = parameters.decided
         assert u.time == decided
+
+        # Where the state that waits will begin, if the one before it ends here, and if that has ended before.
+        index, choice, waits, shift = (
+            p.input(value, guessed)
+            for value in (
+                walker_of(before.value).index,
+                walker_of(before.value).item.choice,
+                walker_of(before.value).next.choice,
+                walker_of(before.value).shift.as_signed(),
+            )
+        )
+        moved_now = p.compute(lambda a, b: a - b, index, choice)
+        guesses = [
+            p.compute(lambda a, b: a + b, waits, moved_now),
+            p.delay(p.compute(lambda a, b: a + b, waits, shift), 1),
+        ]
+
+        def begin(guess: Value, at: Value) -> Value:
+            return Mux(self.seek, at, Mux(guess < 0, 0, Mux(guess > top, top, guess)))
+
+        begins = [p.compute(begin, guess, index) for guess in guesses]
+        begin_done, begin_idle = (begin.value[: len(now.index)] for begin in begins)
+        assert begins[0].time == begins[1].time == decided
 
         # The value before comes out of the memory with the results.
         in_time = walker_of(p.delay(late, decided + 1 - READ_LATENCY - evaluated).value)
@@ -468,14 +497,7 @@ class Walk(wiring.Component):
                     m.d.comb += [new.below.eq(of_j), new.below_known.eq(1), done.eq(old.above_known)]
                 with m.Else():
                     m.d.comb += [new.above.eq(of_j), new.above_known.eq(1), done.eq(old.below_known)]
-        moved = Signal(signed(build.index_bits + 2))
-        guess = Signal(signed(build.index_bits + 3))
-        reached = Signal(build.index_bits + 2)
-        m.d.comb += [
-            moved.eq(Mux(done, old.index - old.item.choice, old.shift.as_signed())),
-            reached.eq(Mux(done | old.begun, old.index, Mux(self.above, top, 0))),
-            guess.eq(Mux(self.seek, reached.as_signed(), old.next.choice + moved)),
-        ]
+        moved = p.delay(moved_now, decided - moved_now.time).value
         with m.If(done):
             m.d.comb += [new.active.eq(0), new.shift.eq(moved), new.begun.eq(1)]
         with m.If((done | ~old.active) & old.waiting):
@@ -483,7 +505,7 @@ class Walk(wiring.Component):
                 new.active.eq(1),
                 new.waiting.eq(0),
                 new.item.eq(old.next),
-                new.index.eq(Mux(guess < 0, 0, Mux(guess > top, top, guess))),
+                new.index.eq(Mux(done, begin_done, begin_idle)),
                 new.first.eq(1),
                 new.down.eq(0),
                 new.exponent.eq(0),

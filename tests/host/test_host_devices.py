@@ -205,7 +205,7 @@ def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: i
     [
         ("fold", "a whole number from 1 to 15", (0, 16, -1, 2.0, True, "2")),
         ("evaluators", "1, 2 or 4", (0, 3, 5, 4.0, True, "4")),
-        ("lanes", "a power of two from 1 to 64", (0, 3, 128, -2, 4.0, True, "4")),
+        ("lanes", "a power of two from 1 to 256", (0, 3, 512, -2, 4.0, True, "4")),
     ],
 )
 @pytest.mark.parametrize("name", ["model", "rtl"])

@@ -121,6 +121,55 @@ def test_problem_in_which_nobody_can_stay_starts_as_given() -> None:
         assert first.sweeps == session.solve(poor, method="shift").sweeps
 
 
+@pytest.mark.parametrize("workers", [None, 2])
+def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> None:
+    problems = [bl.rbc(grid=64, states=2, beta=beta) for beta in (0.9, 0.95, 0.97)]
+    options: dict[str, Any] = {"tol": 1e-6, "method": "shift", "start": "coarse", "lanes": 2, "progress": False}
+    attempts = list(bl.solve_many(problems, workers=workers, store=tmp_path, **options))
+    for given, attempt in zip(problems, attempts, strict=True):
+        alone = bl.solve(given, **options)
+        assert attempt.result is not None, attempt.error
+        assert (attempt.result.value == alone.value).all()
+        assert (attempt.result.policy == alone.policy).all()
+        assert attempt.result.sweeps == alone.sweeps
+    again = bl.solve_many(problems, store=tmp_path, **options)
+    assert [attempt.stored for attempt in again] == [True] * 3
+    # What begins elsewhere, or makes plain sweeps, is another result.
+    for other in ({"start": "stay"}, {"method": None}):
+        given = {name: value for name, value in (options | other).items() if name != "start" or "method" not in other}
+        assert not any(attempt.stored for attempt in bl.solve_many(problems, store=tmp_path, **given))
+
+
+def test_batch_on_a_line_shifts_nothing() -> None:
+    with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'model' without"):
+        bl.solve_many([problem()], method="shift")
+    with bl.open("model") as session:
+        [attempt] = bl.solve_many([problem()], device=session, method="shift")
+    assert str(attempt.error) == "method 'shift' is for sweep engines, and device 'model' without lanes is none"
+
+
+def test_warm_batch_shifts_from_its_neighbours() -> None:
+    problems = [bl.rbc(grid=256, states=2, beta=beta) for beta in (0.95, 0.9501, 0.9502)]
+    ways = {
+        name: list(bl.solve_many(problems, tol=1e-7, method="shift", lanes=4, **more))
+        for name, more in {"cold": {}, "warm": {"warm": True}}.items()
+    }
+    sweeps = {name: [one.result.sweeps for one in way if one.result] for name, way in ways.items()}
+    assert sweeps["warm"][0] == sweeps["cold"][0]
+    assert all(warm < cold for warm, cold in zip(sweeps["warm"][1:], sweeps["cold"][1:], strict=True))
+
+
+def test_economy_shifts_to_the_same_market() -> None:
+    model = bl.aiyagari(grid=128, states=3, sigma=0.4, high=40.0)
+    plain = bl.solve(model, tol=1e-7, lanes=4, progress=False)
+    found = bl.solve(model, tol=1e-7, lanes=4, method="shift", start="stay", progress=False)
+    assert found.interest == pytest.approx(plain.interest, abs=1e-9)
+    assert (found.household.policy == plain.household.policy).all()
+    assert sum(step.sweeps for step in found.steps) < sum(step.sweeps for step in plain.steps)
+    with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines"):
+        bl.solve(model, method="shift")
+
+
 def test_command_line_shifts(capsys: pytest.CaptureFixture[str]) -> None:
     command = ["solve", "--grid", "64", "--tol", "1e-3", "--option", "lanes=4", "--method", "shift"]
     assert main([*command, "--option", "start=stay"]) == 0

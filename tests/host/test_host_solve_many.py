@@ -514,7 +514,7 @@ def test_what_an_executor_gave_up_is_the_failure_of_its_problems() -> None:
 
 
 def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
-    settings = station.Settings("model", {}, TOL, 10_000, True, None, None, None, "", False)
+    settings = station.Settings("model", {}, TOL, 10_000, True, None, None, None, "", "problem", False)
     stand = station.Station("model", {})
     stand.solve(settings, tiny(0))
     before, own = threading.Event(), threading.Event()

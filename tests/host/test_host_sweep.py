@@ -162,7 +162,7 @@ def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None)
         ),
         (
             {"ENGINE": 2, "LANES": 3},
-            "device 'brute' reports sizes of no build: lanes of a build must be a power of two from 1 to 64, not 3",
+            "device 'brute' reports sizes of no build: lanes of a build must be a power of two from 1 to 256, not 3",
         ),
     ],
 )
@@ -229,4 +229,4 @@ def test_command_line_makes_a_sweep_engine(capsys: pytest.CaptureFixture[str]) -
     assert main([*command, "--option", "lanes=4"]) == 0
     assert "converged" in capsys.readouterr().out
     assert main([*command, "--option", "lanes=3"]) == 2
-    assert capsys.readouterr().err == "beltline solve: lanes must be a power of two from 1 to 64, not 3\n"
+    assert capsys.readouterr().err == "beltline solve: lanes must be a power of two from 1 to 256, not 3\n"

@@ -19,7 +19,7 @@ from hw.sweep.model import SweepSoftwareMachine
 from hw.sweep.parameters import ROW_WORDS, SweepParameters
 from hw.utility import UtilityConstants, UtilityParameters
 
-LANES = (1, 2, 4, 8, 16, 32, 64)
+LANES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 
 Machine = TypeVar("Machine", bound=SoftwareMachine)
 
