@@ -578,11 +578,14 @@ def markdown(result: dict[str, Any]) -> str:
     parts += [f"- {name}: {value}" for name, value in result["about"].items()]
     parts += ["", table(result), "", "## Total time by grid", ""]
     grids = sorted({row.grid for row in rows})
-    names = list(dict.fromkeys((row.device, row.method, row.kind) for row in rows if "epsilon" not in row.note))
+    comparable = [row for row in rows if "epsilon" not in row.note]
+    names = list(dict.fromkeys((row.device, row.method, row.kind) for row in comparable))
     parts.append("| device | method | " + " | ".join(f"{grid:,}" for grid in grids) + " |")
     parts.append("| --- | --- |" + " --- |" * len(grids))
     for device, method, kind in names:
-        times = {row.grid: row.total for row in rows if (row.device, row.method, row.kind) == (device, method, kind)}
+        times = {
+            row.grid: row.total for row in comparable if (row.device, row.method, row.kind) == (device, method, kind)
+        }
         cells = " | ".join(_seconds(times[grid]) if grid in times else "" for grid in grids)
         parts.append(f"| {device}{' (modelled)' if kind == 'modelled' else ''} | {method} | {cells} |")
     # Files of before it was measured lack it.

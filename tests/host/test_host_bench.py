@@ -80,6 +80,17 @@ def test_problems_a_second(small: Any) -> None:
     assert f"| fpga | line | 64 | {fpga['problems']} |" in text
 
 
+def test_times_by_grid_are_of_one_tolerance(small: Any) -> None:
+    result = small[0]
+    line = next(row for row in result["rows"] if (row["device"], row["method"], row["grid"]) == ("fpga", "line", 16))
+    coarse = line | {"sweeps": 355, "total": line["total"] / 4, "note": line["note"] + ", epsilon 0.001"}
+    times = [
+        markdown(result | {"rows": rows}).split("## Total time by grid")[1]
+        for rows in (result["rows"], [*result["rows"], coarse])
+    ]
+    assert times[0] == times[1]
+
+
 def test_what_does_not_run_says_why(small: Any) -> None:
     assert small[0]["notes"] == ["gpu: CUDA finds no device on this computer.", "rtl: Yosys is not installed"]
 
