@@ -38,7 +38,7 @@ from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.reference import reference_module
 from host.result import REPORT_WIDTH
-from host.session import Session
+from host.session import Session, machine_method, no_option
 from host.utility import utility
 
 if TYPE_CHECKING:
@@ -139,7 +139,8 @@ class TableHousehold:
     refine
         Whether the policy is moved off the grid (:func:`refined`).
     options
-        Of the reference solver.
+        Of the reference solver; of a machine ``method`` and ``start``, that of the first solve, as of
+        :func:`host.session.machine_method`.
     """
 
     def __init__(
@@ -161,22 +162,26 @@ class TableHousehold:
         if isinstance(self._session, str):
             value, policy = self._by_reference(problem, report)
         else:
-            result = self._session.solve(problem, self.tol, start="last", progress=_named(report), verify=False)
-            self.work += result.sweeps
-            if not result.success:
-                raise NotSolved(f"The household is not solved: {result.message}")
-            value, policy = result.value, result.policy
+            value, policy = self._by_machine(self._session, problem, report, verify=False)
         chosen = refined(problem, value, policy) if self.refine else self.grid[policy]
         return chosen.reshape(self.grid.size, self.economy.means, 2, 2)
 
     def check(self, law: Array, report: Progress | None) -> None:
         """Solve once more, and see an exact search confirm it; the reference solvers do that always."""
         if not isinstance(self._session, str):
-            problem = self.economy.problem(law, self.grid)
-            result = self._session.solve(problem, self.tol, start="last", progress=_named(report))
-            self.work += result.sweeps
-            if not result.success:
-                raise NotSolved(f"The household is not solved: {result.message}")
+            self._by_machine(self._session, self.economy.problem(law, self.grid), report, verify=True)
+
+    def _by_machine(
+        self, session: Session, problem: Problem, report: Progress | None, verify: bool
+    ) -> tuple[Array, NDArray[np.int32]]:
+        start, method = self._options["start"], self._options["method"]
+        if self.work or start == "problem":
+            start = "last"
+        result = session.solve(problem, self.tol, start=start, method=method, progress=_named(report), verify=verify)
+        self.work += result.sweeps
+        if not result.success:
+            raise NotSolved(f"The household is not solved: {result.message}")
+        return result.value, result.policy
 
     def _by_reference(self, problem: Problem, report: Progress | None) -> tuple[Array, NDArray[np.int32]]:
         # The last value is as concave as rounding leaves it, which a Problem's start may not be: hence no Problem.
@@ -502,11 +507,17 @@ def _household(
     tol = 1e-7 if tol is None else tol
     if isinstance(device, str) and device in REFERENCES:
         yield TableHousehold(economy, choices, device, tol, refine, {"method": "mpi"} | options)
-    elif isinstance(device, Session):
-        yield TableHousehold(economy, choices, device, tol, refine, {})
+        return
+    of_device = dict(options)
+    method, start = machine_method(device, of_device.pop("method", None), of_device)
+    of_run = {"method": method, "start": start}
+    if isinstance(device, Session):
+        if of_device:
+            raise no_option(of_device)
+        yield TableHousehold(economy, choices, device, tol, refine, of_run)
     else:
-        with Session(device, **options) as session:
-            yield TableHousehold(economy, choices, session, tol, refine, {})
+        with Session(device, **of_device) as session:
+            yield TableHousehold(economy, choices, session, tol, refine, of_run)
 
 
 def krusell_smith(
@@ -569,7 +580,8 @@ def krusell_smith(
     economy
         By default one of ``parameters``, the fields of :class:`~host.krusell_smith.Economy`.
     options
-        Of the device or the reference solver.
+        Of the device or the reference solver, its ``method`` included; on a sweep engine that is ``"shift"`` or none,
+        and ``start`` that of the first household.
 
     Raises
     ------

@@ -82,7 +82,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of the panel: {', '.join(INTERPOLATIONS)} (default %(default)s)",
     )
     run.add_argument(
-        "--method", metavar="NAME", help=f"of a table on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default mpi)"
+        "--method",
+        metavar="NAME",
+        help=f"of a table on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default mpi); on a sweep engine: shift",
     )
     run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the device or method")
     run.add_argument(

@@ -59,6 +59,7 @@ class ModelDevice:
         }
         self._in_lanes = self._build.engine is Engine.SWEEP
         if self._in_lanes:
+            self.clocks_source = "modelled by the clock model"
             self._tables = {t: np.zeros(self._windows.words(t), words.dtype) for t, words in self._tables.items()}
         self._layout: Layout | None = None
         self._refused = Refused(0)

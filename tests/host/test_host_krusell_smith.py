@@ -210,6 +210,35 @@ def test_sessions_begin_where_they_left_off() -> None:
     assert same.device == "model"
 
 
+def test_a_sweep_engine_shifts_to_the_same_law() -> None:
+    small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-6}
+    plain = bl.krusell_smith(**small, device="model", options={"lanes": 8})
+    for device in ("model", "open"):
+        with bl.open("model", lanes=8) if device == "open" else contextlib.nullcontext("model") as where:
+            lanes = {} if device == "open" else {"lanes": 8}
+            found = bl.krusell_smith(**small, device=where, options={"method": "shift", "start": "stay"} | lanes)
+        assert found.success, found.message
+        assert found.household_iterations < plain.household_iterations
+        assert found.law == pytest.approx(plain.law, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'model' without lanes is none"),
+        ({"method": "mpi"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
+    ],
+)
+def test_methods_that_a_machine_has_not(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
+        bl.krusell_smith(**FAST, device="model", options=options)
+
+
+def test_an_open_device_takes_no_options() -> None:
+    with bl.open("model") as session, pytest.raises(bl.ProblemError, match="^option 'lanes' is for a device that is"):
+        bl.krusell_smith(**FAST, device=session, options={"lanes": 8})
+
+
 def test_a_refined_policy_lies_between_the_neighbours_and_is_nearer_the_truth() -> None:
     economy = Economy(top=200.0)
     found = []
