@@ -26,7 +26,7 @@ EVALUATORS = (1, 2, 4)
 """Evaluators of a physical stage."""
 
 LANES_LIMIT = 256
-"""Most lanes of a sweep engine. No chip of today holds more than 64 of the largest build."""
+"""Most lanes of a sweep engine. A VU47P holds 64 of the largest build."""
 
 ROW_WORDS = 8
 """Words of a row, the unit in which lanes fetch tables of each other: neighbouring grid points of one state."""
