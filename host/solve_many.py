@@ -250,7 +250,8 @@ def _key(settings: Settings, problem: Problem) -> str:
     decides = {
         "solver": "machine" if machine else settings.device,
         "method": settings.method,
-        "options": sorted(settings.options.items()) if not machine else [settings.start] if settings.method else None,
+        "options": None if machine else sorted(settings.options.items()),
+        **({} if settings.start == "problem" else {"start": settings.start}),
         **{name: getattr(settings, name) for name in ("tol", "max_sweeps", "verify", "warm")},
         **{name: getattr(settings, name) for name in ("value_bits", "money_bits")},
     }

@@ -427,15 +427,9 @@ class Walk(wiring.Component):
         assert u.time == decided
 
         # Where the state that waits will begin, if the one before it ends here, and if that has ended before.
-        index, choice, waits, shift = (
-            p.input(value, guessed)
-            for value in (
-                walker_of(before.value).index,
-                walker_of(before.value).item.choice,
-                walker_of(before.value).next.choice,
-                walker_of(before.value).shift.as_signed(),
-            )
-        )
+        w_before = walker_of(before.value)
+        of_guess = (w_before.index, w_before.item.choice, w_before.next.choice, w_before.shift.as_signed())
+        index, choice, waits, shift = (p.input(value, guessed) for value in of_guess)
         moved_now = p.compute(lambda a, b: a - b, index, choice)
         guesses = [
             p.compute(lambda a, b: a + b, waits, moved_now),

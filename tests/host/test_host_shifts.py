@@ -124,7 +124,8 @@ def test_problem_in_which_nobody_can_stay_starts_as_given() -> None:
 @pytest.mark.parametrize("workers", [None, 2])
 def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> None:
     problems = [bl.rbc(grid=64, states=2, beta=beta) for beta in (0.9, 0.95, 0.97)]
-    options: dict[str, Any] = {"tol": 1e-6, "method": "shift", "start": "coarse", "lanes": 2, "progress": False}
+    plain: dict[str, Any] = {"tol": 1e-6, "lanes": 2, "progress": False}
+    options = plain | {"method": "shift", "start": "coarse"}
     attempts = list(bl.solve_many(problems, workers=workers, store=tmp_path, **options))
     for given, attempt in zip(problems, attempts, strict=True):
         alone = bl.solve(given, **options)
@@ -135,9 +136,8 @@ def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> 
     again = bl.solve_many(problems, store=tmp_path, **options)
     assert [attempt.stored for attempt in again] == [True] * 3
     # What begins elsewhere, or makes plain sweeps, is another result.
-    for other in ({"start": "stay"}, {"method": None}):
-        given = {name: value for name, value in (options | other).items() if name != "start" or "method" not in other}
-        assert not any(attempt.stored for attempt in bl.solve_many(problems, store=tmp_path, **given))
+    for other in (options | {"start": "stay"}, options | {"start": "given"}, plain):
+        assert not any(attempt.stored for attempt in bl.solve_many(problems, store=tmp_path, **other))
 
 
 def test_batch_on_a_line_shifts_nothing() -> None:
