@@ -45,7 +45,7 @@ vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or
 area: $(READY) ## Measure what is not current of docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
 	$(RUN) -m constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
 
-engines: $(READY) ## Print what both engines take for the headline problem, and what start and shifts save: ten minutes
+engines: $(READY) ## Print what both engines take for the headline problem, and what shifts and a better start save: a minute
 	$(RUN) -m host.engines
 
 models: $(READY) ## Print the tables of the models' pages: minutes

@@ -31,7 +31,7 @@ from host.parameters import chain_size, parameter
 from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.result import Outcome, Result, about, restored, tables
-from host.session import Session, machine_method, no_option
+from host.session import Session, in_session, machine_method
 from host.simulation import chain_distribution
 
 if TYPE_CHECKING:
@@ -289,12 +289,7 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
             self._device, self._more = device, self._more | {"method": method or "shift", **more}
             return
         self._method, self._start = machine_method(device, method, more)
-        if isinstance(device, Session):
-            if more:
-                raise no_option(more)
-            self._session = device
-        else:
-            self._session = self._resources.enter_context(Session(device, progress, **more))
+        self._session = self._resources.enter_context(in_session(device, more, progress))
 
     def __exit__(self, *exception: object) -> None:
         self._resources.close()

@@ -38,7 +38,7 @@ from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.reference import reference_module
 from host.result import REPORT_WIDTH
-from host.session import Session, machine_method, no_option
+from host.session import Session, in_session, machine_method
 from host.utility import utility
 
 if TYPE_CHECKING:
@@ -510,14 +510,8 @@ def _household(
         return
     of_device = dict(options)
     method, start = machine_method(device, of_device.pop("method", None), of_device)
-    of_run = {"method": method, "start": start}
-    if isinstance(device, Session):
-        if of_device:
-            raise no_option(of_device)
-        yield TableHousehold(economy, choices, device, tol, refine, of_run)
-    else:
-        with Session(device, **of_device) as session:
-            yield TableHousehold(economy, choices, session, tol, refine, of_run)
+    with in_session(device, of_device) as session:
+        yield TableHousehold(economy, choices, session, tol, refine, {"method": method, "start": start})
 
 
 def krusell_smith(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
@@ -160,10 +162,7 @@ class Session:
         if not isinstance(device, str):
             if not isinstance(device, Device):
                 known(device)
-            if options:
-                raise ProblemError(
-                    f"option {next(iter(options))!r} is for a device that is opened, not for an open one"
-                )
+            no_options(options)
             self._driver = Driver(device)
             return
         self._name = device
@@ -370,9 +369,35 @@ def open_session(device: str = "model", progress: Progress | Literal[False] | No
     return session
 
 
-def no_option(options: dict[str, Any]) -> ProblemError:
-    """What is wrong with ``options`` for a device that is open already."""
-    return ProblemError(f"option {next(iter(options))!r} is for a device that is opened, not for an open one")
+@contextlib.contextmanager
+def in_session(
+    device: str | Device | Session, options: dict[str, Any], progress: Progress | Literal[False] | None = None
+) -> Iterator[Session]:
+    """``device`` where it is a session, which is left open, or else a :class:`Session` of it, closed at the end.
+
+    Raises
+    ------
+    ProblemError, DeviceError
+        As of :class:`Session`, and for options of a session that is given.
+    """
+    if isinstance(device, Session):
+        no_options(options)
+        yield device
+    else:
+        with Session(device, progress, **options) as session:
+            yield session
+
+
+def no_options(options: dict[str, Any]) -> None:
+    """Check that there are none, for a device that is open already.
+
+    Raises
+    ------
+    ProblemError
+        There is one.
+    """
+    if options:
+        raise ProblemError(f"option {next(iter(options))!r} is for a device that is opened, not for an open one")
 
 
 _SPOILED = Status.SATURATED | Status.INFEASIBLE

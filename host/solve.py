@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from typing import Any, Literal, overload
 
@@ -15,7 +14,7 @@ from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.reference import solve_reference
 from host.result import Result
-from host.session import Session, machine_method, no_option, sweep_limit
+from host.session import Session, in_session, machine_method, sweep_limit
 
 
 @overload
@@ -121,13 +120,7 @@ def solve(
         with reporting(progress) as report:
             return solve_reference(problem, tol, max_sweeps, device, method or "warm", options, report, bool(verify))
     way, start = machine_method(device, method, options)
-    if isinstance(device, Session):
-        if options:
-            raise no_option(options)
-        session = device
-    else:
-        session = Session(device, progress, **options)
-    with contextlib.nullcontext(session) if session is device else session:
+    with in_session(device, options, progress) as session:
         return session.solve(
             problem,
             tol,

@@ -21,7 +21,7 @@ from host.problem import Problem
 from host.progress import check_progress, reporting
 from host.reference import reference_module
 from host.result import Result
-from host.session import Session, machine_method, no_option, seconds_limit, sweep_limit
+from host.session import Session, machine_method, no_options, seconds_limit, sweep_limit
 from host.station import Answer, Settings, Station, Turns, alternatives, kept, pair, work
 from host.store import Store, key
 from host.workers import WorkerLostError, Workers
@@ -201,8 +201,7 @@ def _settings(
     if machine:
         method, start = machine_method(device, method, options)
     if isinstance(device, Session):
-        if options:
-            raise no_option(options)
+        no_options(options)
         if executor is not None or workers is not None:
             raise ProblemError("device must be a name where others solve, for an open one cannot be sent to them")
     elif machine:

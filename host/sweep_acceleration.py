@@ -120,8 +120,10 @@ class Solved:
 
     Parameters
     ----------
-    sweeps, walked, evaluations, clocks
-        Of the run: ``walked`` are states, ``evaluations`` those of utility.
+    sweeps, walked, clocks
+        Of the run: ``walked`` are states.
+    evaluations
+        Of utility, for each sweep.
     busy
         Share of the lanes' clocks in which a lane had a state to check, an evaluation to make, or a state to read once
         more for the expectations of its point.
@@ -131,7 +133,7 @@ class Solved:
 
     sweeps: int
     walked: int
-    evaluations: int
+    evaluations: list[int]
     clocks: int
     busy: float
     residual: float
@@ -169,7 +171,7 @@ def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point:
     return Solved(
         machine.sweeps,
         sum(machine.walked),
-        sum(machine.evaluations),
+        machine.evaluations,
         machine.clocks,
         work / build.lanes / machine.clocks,
         *compare(problem, value, machine.policy[:count].reshape(points, states).astype(np.int64)),
@@ -210,7 +212,7 @@ def main(arguments: list[str] | None = None) -> int:
         solved = solve(problem, build, way, given.tol, given.point)
         print(
             f"{way.start:<7} {way.shift:<9} {way.held:>4} {solved.sweeps:>7,} {solved.walked:>12,} "
-            f"{solved.evaluations:>12,} {solved.clocks:>11,} {solved.residual:>9.2g} {len(solved.others):>7,}",
+            f"{sum(solved.evaluations):>12,} {solved.clocks:>11,} {solved.residual:>9.2g} {len(solved.others):>7,}",
             flush=True,
         )
     return 0

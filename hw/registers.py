@@ -155,8 +155,9 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights behind `Q`. Bits 8 to 15 say how "
         "many sweeps with held choices follow each that maximises. Only a sweep that does neither ends a run as "
         "converged, and the one before the limit is such a one",
-        Mode.PEAKS: "sweep engine: behind the last sweep of a run every state is searched once more from the lowest "
-        "candidates and once from the highest, and `PEAKS` of `STATUS` says whether a search ended elsewhere",
+        Mode.PEAKS: "sweep engine: behind the last sweep of a run that converges or reaches its limit every state is "
+        "searched once more from the lowest candidates and once from the highest, and `PEAKS` of `STATUS` says whether "
+        "a search ended elsewhere",
     },
 }
 """What every flag of a register means."""
