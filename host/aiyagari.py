@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
-from scipy.optimize import brentq, isotonic_regression
+from scipy.optimize import brentq
 from scipy.sparse import csr_matrix, identity
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
@@ -33,6 +33,7 @@ from host.progress import check_progress, reporting
 from host.result import Outcome, Result, about, restored, tables
 from host.session import Session, in_session, machine_method
 from host.simulation import chain_distribution
+from host.starts import concave
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -136,20 +137,6 @@ def long_run(policy: NDArray[np.int32], chain: Array, mass: Array) -> tuple[Arra
         return mass.reshape(points, states), 0.5 * float(np.abs(shares @ within - shares).sum()), True
     mass, moves = _carry(mass.copy(), policy, chain, MASS_MOVES, PERIODS)
     return mass, moves, unique
-
-
-def concave(grid: Array, value: Array) -> Array:
-    """Return the least concave majorant of each column of ``value``: what a start must be, and a value need not be.
-
-    Where households stop at a limit, the values of choices from a grid are not concave from point to point.
-    """
-    steps = np.diff(grid)
-    majorant = value.copy()
-    for s in range(value.shape[1]):
-        slopes = np.diff(value[:, s]) / steps
-        falling = isotonic_regression(slopes, weights=steps, increasing=False).x
-        majorant[1:, s] = value[0, s] + np.cumsum(falling * steps)
-    return majorant
 
 
 @dataclass(frozen=True)
@@ -294,28 +281,33 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
     def __exit__(self, *exception: object) -> None:
         self._resources.close()
 
-    def _solve(self, interest: float, verify: bool) -> Result:
+    def _solve(self, interest: float, verify: bool, bent: bool) -> Result:
         from host.solve import solve
 
         last, tell = self._household, self._report
+        start = None
+        if last is not None and (bent or self._session is None):
+            start = concave(last.problem.grid, last.value)
+        problem = self._model.problem(interest, start)
         where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
         progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")
         if self._session is not None:
             return self._session.solve(
-                self._model.problem(interest), self._tol, self._max_sweeps,
-                start=self._start if last is None else "last", method=self._method,
+                problem, self._tol, self._max_sweeps,
+                start="problem" if bent else self._start if last is None else "last", method=self._method,
                 progress=progress, verify=verify, **self._more,
             )  # fmt: skip
-        start = None if last is None else concave(last.problem.grid, last.value)
         return solve(
-            self._model.problem(interest, start), self._tol, self._max_sweeps, device=self._device,
-            progress=progress, verify=verify, **self._more,
-        )  # fmt: skip
+            problem, self._tol, self._max_sweeps, device=self._device, progress=progress, verify=verify, **self._more
+        )
 
-    def _step(self, interest: float, verify: bool = False) -> float:
-        """Solve at ``interest``; by how much the rate at which firms would rent what is saved lies above it."""
+    def _step(self, interest: float, verify: bool = False, bent: bool = False) -> float:
+        """Solve at ``interest``; by how much the rate at which firms would rent what is saved lies above it.
+
+        ``bent`` starts from the last value's concave majorant on a machine, too, which moves the value table.
+        """
         model, begin = self._model, time.perf_counter()
-        household = self._solve(interest, verify)
+        household = self._solve(interest, verify, bent)
         solved = time.perf_counter()
         self._household = household
         problem = household.problem
@@ -386,6 +378,9 @@ class _Market(contextlib.AbstractContextManager["_Market"]):
             if not problem:
                 rate = float(brentq(gap_at, low, high, xtol=RATE_TOLERANCE, rtol=1e-12))
                 self._step(rate, self._verify)
+                if self._household is not None and self._household.status == Outcome.NOT_VERIFIED.value:
+                    # The last value was not concave, and the search may have ended on another peak.
+                    self._step(rate, verify=True, bent=True)
         except _Unsolved:
             assert self._household is not None
             problem = f"A household's problem was not solved: {self._household.message}"

@@ -19,7 +19,7 @@ from pathlib import Path
 from host.files import check_target, replacing
 from host.formats import fixed_point
 from host.models import rbc
-from host.sweep_acceleration import Other, Solved, Way, solve, start_value
+from host.sweep_acceleration import Other, Solved, Way, solve, start_of
 from hw.machine import run_clocks
 from hw.parameters import MachineParameters
 from hw.sweep.parameters import SweepParameters
@@ -73,10 +73,10 @@ def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> 
     listed += [("same bits", other) for other in plain.others]
     name = f"sweep engine, {lanes} lanes, same bits"
     yield _row(name, plain.sweeps, plain.clocks, _MODEL, line, _told(plain, states))
-    start_value(problem, FAST.start, tol)  # Compiled, if it was not.
+    start_of(problem, FAST, tol)  # Compiled, if it was not.
     for goal in (tol, tol / TIGHTER):
         begin = time.perf_counter()
-        start_value(problem, FAST.start, goal)
+        start_of(problem, FAST, goal)
         seconds = time.perf_counter() - begin
         fast = solve(problem, build, FAST, goal)
         listed += [(f"shifts, to {goal:g}", other) for other in fast.others]

@@ -230,8 +230,8 @@ class Session:
         start
             ``"problem"``: ``V_0`` is ``problem.start``. ``"last"``: it is the last solution of this session, which is
             still in the device, so that a problem near the last one takes few sweeps; the first one begins as usual.
-            ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: a solution on few points, drawn over all
-            (:mod:`gpu_ref.coarse`). Where a problem has no such start, it is ``"problem"``.
+            ``"stay"``, ``"coarse"``: those of :func:`host.starts.start_value`; where a problem has no such start, it is
+            ``"problem"``.
         method
             ``"shift"``, on a sweep engine: ``V`` is shifted between sweeps, for each exogenous state by how far all
             sweeps to come would move it. Takes fewer sweeps to the same ``tol``, to other bits.
@@ -437,21 +437,15 @@ def _from_last(image: Image, last: Image, run: Run) -> Image:
     return replace(image, start=rescaled(run.value, image.value_bits - last.value_bits))
 
 
-def _from_elsewhere(problem: Problem, image: Image, start: str, tol: float) -> Image:
+def _from_elsewhere(problem: Problem, image: Image, start: Literal["stay", "coarse"], tol: float) -> Image:
     """``image`` with another start than the problem's, where it has such a one."""
-    # Here, because they compile.
-    from gpu_ref.coarse import FEWEST, coarse_start
-    from gpu_ref.methods import can_stay, stay_start
+    # Here, because it compiles.
+    from host.starts import start_value
 
-    X, W, beta, eta = problem.grid, problem.wealth, problem.beta, problem.eta
-    if problem.horizon is not None or not can_stay(X, W, eta):
+    value = start_value(problem, start, tol)
+    if value is None:
         return image
-    if start == "coarse" and problem.points >= FEWEST:
-        value = coarse_start(X, W, problem.transition, beta, eta, tol)
-    else:
-        value = stay_start(X, W, beta, eta)
     units = np.ldexp(value, image.value_bits)
-    # Also false where it is not finite.
     if not (np.abs(units) < RANGE).all():
         return image
     return replace(image, start=np.rint(units).astype(np.int64))
@@ -540,7 +534,8 @@ def _outcome(
     if quality.missed:
         return Outcome.NOT_VERIFIED, (
             f"The run ended {after}, but {quality.missed}: "
-            f"the objective has more than one peak, which this engine cannot search, or the device erred."
+            f"the objective has more than one peak, which this engine cannot search and device 'cpu' can, "
+            f"or the device erred."
         )
     if Status.STOPPED in done.status:
         return Outcome.STOPPED, f"The run was stopped {after}, with the last change of V at {change:.3g}."

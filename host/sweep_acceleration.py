@@ -12,26 +12,27 @@ import argparse
 import itertools
 import sys
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_ref.coarse import coarse_start
 from gpu_ref.exact import exact_sweep
-from gpu_ref.methods import stay_start
 from gpu_ref.utility import crra_utility
 from host.formats import fixed_point
 from host.models import rbc
 from host.problem import Problem
 from host.shifts import shift_weights
+from host.starts import start_value
 from hw.numbers import Fixed
 from hw.registers import HELD, Mode, Status
 from hw.sweep.model import SweepSoftwareMachine
 from hw.sweep.parameters import SweepParameters
 
-STARTS = ("flat", "stay", "coarse")
+Start = Literal["flat", "stay", "coarse"]
 """The problem's own; staying put for ever; a coarse grid's solution, drawn over all points."""
+
+STARTS: tuple[Start, ...] = get_args(Start)
 
 SHIFTS = ("none", "point", "midpoint")
 """By nothing; by the change at a point of the grid; by the mean of the smallest and the largest change."""
@@ -46,7 +47,7 @@ LIMIT = 20_000
 class Way:
     """One way to solve."""
 
-    start: str
+    start: Start
     shift: str
     held: int
 
@@ -73,14 +74,12 @@ class _Elsewhere(SweepSoftwareMachine):
         super()._prepare(below, moved, before)
 
 
-def start_value(problem: Problem, start: str, tol: float) -> NDArray[np.float64]:
+def start_of(problem: Problem, way: Way, tol: float) -> NDArray[np.float64]:
     """Where a way starts, ``(N_k, N_z)``."""
-    X, W = problem.grid, problem.wealth
-    if start == "flat":
-        return problem.start
-    if start == "stay":
-        return stay_start(X, W, problem.beta, problem.eta)
-    return coarse_start(X, W, problem.transition, problem.beta, problem.eta, tol)
+    value = problem.start if way.start == "flat" else start_value(problem, way.start, tol)
+    if value is None:
+        raise RuntimeError(f"{problem.name} has no {way.start} start")
+    return value
 
 
 class Other(NamedTuple):
@@ -157,7 +156,7 @@ def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point:
     count = points * states
     machine.x[:points] = image.grid
     machine.w[:count] = image.wealth.ravel()
-    machine.v[:count] = Fixed(image.value_bits).encode(start_value(problem, way.start, tol)).ravel()
+    machine.v[:count] = Fixed(image.value_bits).encode(start_of(problem, way, tol)).ravel()
     for table, words in ((machine.q, image.transition), (machine.shift_weights, shift_weights(image.transition))):
         table.reshape(build.states, -1)[:states, :states] = words
     mode = (Mode.SHIFT if way.shift != "none" else 0) | way.held << HELD.start

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix, identity, kron
 from scipy.sparse.linalg import spsolve
 
 import beltline as bl
-from host.aiyagari import Aiyagari, Economy, _carry, concave, long_run
+from host.aiyagari import Aiyagari, Economy, _carry, long_run
 from host.cli import main
 from host.simulation import chain_distribution
 from hw.registers import Status, Table
@@ -372,14 +372,6 @@ def test_progress_says_which_step_it_is(device: str) -> None:
     assert len(steps) == len(found.steps)
     assert steps[-1].startswith(f"step {len(steps)}: r = {found.interest:.4%}")
     assert any(re.match(rf"step {len(steps)}, r = [\d.]+%: verifying", line) for line in told)
-
-
-def test_a_concave_majorant_is_the_least() -> None:
-    grid = np.array([0.0, 1.0, 3.0, 4.0])
-    value = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 3.0], [3.5, 3.1]])
-    found = concave(grid, value)
-    assert found[:, 0] == pytest.approx([0.0, 1.0, 3.0, 3.5])
-    assert found[:, 1] == pytest.approx(value[:, 1])
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,9 @@ import beltline as bl
 from host.checks import ProblemError
 from host.cli import main
 from host.formats import fixed_point
+from host.session import Session
 from host.shifts import shift_weights
+from host.starts import concave
 from hw.sweep.parameters import SweepParameters
 from hw.sweep.shift import SCALE, ShiftParameters
 
@@ -157,6 +160,32 @@ def test_warm_batch_shifts_from_its_neighbours() -> None:
     sweeps = {name: [one.result.sweeps for one in way if one.result] for name, way in ways.items()}
     assert sweeps["warm"][0] == sweeps["cold"][0]
     assert all(warm < cold for warm, cold in zip(sweeps["warm"][1:], sweeps["cold"][1:], strict=True))
+
+
+def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() -> None:
+    model = bl.aiyagari(grid=128, states=3, sigma=0.4, high=40.0)
+    starts: list[tuple[str, Any]] = []
+    solve = Session.solve
+
+    def spoiled(session: Session, given: bl.Problem, *arguments: Any, **more: Any) -> bl.Result:
+        result = solve(session, given, *arguments, **more)
+        if not more["verify"]:
+            return result
+        starts.append((more["start"], result))
+        return replace(result, success=False, status="not verified") if more["start"] == "last" else result
+
+    with mock.patch.object(Session, "solve", spoiled):
+        found = bl.solve(model, tol=1e-7, lanes=4, progress=False)
+    (warm, last), (cold, again) = starts
+    assert (warm, cold) == ("last", "problem")
+    assert found.success
+    assert found.household is again
+    assert found.steps[-1].interest == found.steps[-2].interest
+    assert np.array_equal(again.problem.start, concave(last.problem.grid, last.value))
+    # It moved the value, which the machine did not have before, and had little left to do.
+    assert "V" in found.steps[-1].moved
+    assert again.sweeps < found.steps[0].sweeps / 2
+    assert np.abs(again.value - last.value).max() <= again.error_bound + last.error_bound
 
 
 def test_economy_shifts_to_the_same_market() -> None:

@@ -146,7 +146,7 @@ def test_planted_value_is_caught(change: int) -> None:
     assert re.fullmatch(
         r"The run ended after 219 sweeps, but an exact double-precision sweep finds the maximum missed by \S+ "
         r"at grid point \d+, state \d(, the first of \d+ states)?: "
-        r"the objective has more than one peak, which this engine cannot search, "
+        r"the objective has more than one peak, which this engine cannot search and device 'cpu' can, "
         r"or the device erred\.",
         result.message,
     )
