@@ -6,6 +6,8 @@ import csv
 import json
 import math
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +122,32 @@ def test_wrong_answers_are_seen() -> None:
     assert host.bench._judge(given, value, policy, 1e-9, answer, False)[1::2] == (1, False)
     value[5, 1] += 1e-6
     assert not host.bench._judge(given, value, answer.policy, 1e-9, answer, False)[3]
+
+
+COMPILED = """
+import sys
+import host.bench as b
+from numba.core.dispatcher import Dispatcher
+
+def compiled():
+    modules = [sys.modules[name] for name in ("hw.model", "hw.sweep.model", "hw.sweep.clocks")]
+    items = [item for module in modules for item in vars(module).items() if isinstance(item[1], Dispatcher)]
+    return {name: len(function.signatures) for name, function in items}
+
+b._compile_models()
+before = compiled()
+assert before["_walks"] and before["_check"] and before["_add"], before
+run = b._Bench(print, 1.0, [64], 1.0)
+for method in ("shift", None):
+    b._sweep_row(run, 64, method)
+b._machine_row(run, "model", 64, b.EPSILON)
+assert compiled() == before, (before, compiled())
+"""
+"""In a process that has compiled nothing yet."""
+
+
+def test_models_are_compiled_before_they_are_timed() -> None:
+    subprocess.run([sys.executable, "-c", COMPILED], check=True, cwd=Path(__file__).parents[2])
 
 
 def test_a_method_out_of_time_stops_climbing() -> None:
