@@ -11,6 +11,7 @@ from scipy.optimize import isotonic_regression
 from gpu_ref.coarse import FEWEST, coarse_start
 from gpu_ref.methods import can_stay, stay_start
 from host.problem import Problem
+from host.utility import slope_rise
 
 Array = NDArray[np.float64]
 
@@ -43,8 +44,7 @@ def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) 
             return None
     else:
         value = stay_start(X, W, beta, eta)
-    slopes = np.diff(value, axis=0) / np.diff(X)[:, None]
-    return value if (slopes[1:] <= slopes[:-1]).all() else concave(X, value)
+    return value if (slope_rise(X, value) <= 0).all() else concave(X, value)
 
 
 def concave(grid: Array, value: Array) -> Array:
