@@ -26,33 +26,33 @@ setup: $(READY) ## Install everything in .venv; the other targets do it when the
 sim: $(READY) ## Verify the gateware with cocotb and Verilator, then solve a first problem on it
 	@echo "Verifying the gateware, unit by unit and whole. It is compiled the first time, which takes some minutes."
 	$(PYTEST) -m "gateware and not slow and not formal" tests/hw tests/sim
-	$(RUN) -m sim.first_light
+	$(RUN) -m beltline.host.bench.first_light
 
 sim-full: $(READY) ## Run the long tests, then the gateware of the full-size machine: hours at most
 	$(PYTEST) -m slow
-	$(RUN) -m sim.full_size
+	$(RUN) -m beltline.host.bench.full_size
 
 test: $(READY) ## Run every test but the long ones, and list the slowest
 	$(PYTEST) --durations 25 -m "not slow"
 
 bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
 	@mkdir -p build/bench
-	$(RUN) beltline.py bench --out build/bench
+	$(RUN) -m beltline bench --out build/bench
 
 vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or for all boards, into build/vivado
-	$(RUN) -m constraints.vivado $(BOARD)
+	$(RUN) -m beltline.constraints.vivado $(BOARD)
 
 area: $(READY) ## Measure what is not current of docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
-	$(RUN) -m constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
+	$(RUN) -m beltline.constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)
 
 engines: $(READY) ## Print what both engines take for the headline problem, and what shifts and a better start save: a minute
-	$(RUN) -m host.engines
+	$(RUN) -m beltline.host.bench.engines
 
 models: $(READY) ## Print the tables of the models' pages: minutes
-	$(RUN) -m host.model_tables
+	$(RUN) -m beltline.host.bench.model_tables
 
 bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5 or ulx3s, into build/bitstreams: half an hour
-	$(RUN) -m constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)
+	$(RUN) -m beltline.constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)
 
 docs: $(READY) ## Build the documentation into build/docs; a warning is an error
 	$(RUN) -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -d build/doctrees docs build/docs

@@ -1,9 +1,9 @@
-"""What every unit and every board's machine takes of a chip: ``python -m constraints.area``, or ``make area``.
+"""What every unit and every board's machine takes of a chip: ``python -m beltline.constraints.area``, or ``make area``.
 
 Yosys synthesises, for UltraScale+, 7-series and ECP5; nextpnr places and routes the units for ECP5. The results are
-kept in ``constraints/area.json``, and as tables in ``docs/area.md`` (:mod:`constraints.area_page`). What is kept of
-the same Verilog and the same tools is not measured again, and results are kept as they come, so that a call that was
-interrupted goes on.
+kept in ``constraints/area.json``, and as tables in ``docs/area.md`` (:mod:`beltline.constraints.area_page`). What is
+kept of the same Verilog and the same tools is not measured again, and results are kept as they come, so that a call
+that was interrupted goes on.
 """
 
 from __future__ import annotations
@@ -27,33 +27,35 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from constraints import area_page, netlist
-from constraints.boards import BOARDS, Board, Flow
-from constraints.netlist import Area, Netlist
-from host.progress import reporting
-from hw import axi_machine, evaluator, machine, ram, serial_machine, verilog
-from hw.axi_registers import AxiRegisters
-from hw.axi_tables import AxiTables
-from hw.evaluator import Evaluator, EvaluatorParameters
-from hw.exp2 import Exp2, Exp2Parameters
-from hw.expectation import Expectation, ExpectationParameters
-from hw.fold import FoldedLineParameters, FoldedStage
-from hw.log2 import Log2, Log2Parameters
-from hw.machine import Machine
-from hw.norm import Norm, NormParameters
-from hw.pacer import Pacer, PacerParameters
-from hw.parameters import MachineParameters, Multiplier
-from hw.sequencer import Sequencer, SequencerParameters
-from hw.serial_bridge import SerialBridge
-from hw.stage import Stage, StageParameters
-from hw.sweep.check import Check, CheckParameters
-from hw.sweep.parameters import SweepParameters
-from hw.utility import Utility, UtilityParameters
-from sim.cache import Progress, SimulationError, digest, run_tool
-from sim.yosys import use_yosys
+from beltline.constraints import area_page, netlist
+from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.netlist import Area, Netlist
+from beltline.hw.arithmetic import evaluator
+from beltline.hw.arithmetic.evaluator import Evaluator, EvaluatorParameters
+from beltline.hw.arithmetic.exp2 import Exp2, Exp2Parameters
+from beltline.hw.arithmetic.expectation import Expectation, ExpectationParameters
+from beltline.hw.arithmetic.log2 import Log2, Log2Parameters
+from beltline.hw.arithmetic.norm import Norm, NormParameters
+from beltline.hw.arithmetic.utility import Utility, UtilityParameters
+from beltline.hw.bus.axi_registers import AxiRegisters
+from beltline.hw.bus.axi_tables import AxiTables
+from beltline.hw.bus.serial_bridge import SerialBridge
+from beltline.hw.control.sequencer import Sequencer, SequencerParameters
+from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.line.fold import FoldedLineParameters, FoldedStage
+from beltline.hw.line.pacer import Pacer, PacerParameters
+from beltline.hw.line.stage import Stage, StageParameters
+from beltline.hw.memory import ram
+from beltline.hw.sweep.check import Check, CheckParameters
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.top import axi_machine, machine, serial_machine, verilog
+from beltline.hw.top.machine import Machine
+from beltline.sim.cache import Progress, SimulationError, digest, run_tool
+from beltline.sim.progress import reporting
+from beltline.sim.yosys import use_yosys
 
 KEPT = Path(__file__).with_name("area.json")
-COMMAND = "python -m constraints.area"
+COMMAND = "python -m beltline.constraints.area"
 
 LEVELS = 8
 """Most LUTs between two registers of any unit."""
@@ -232,7 +234,7 @@ class Synthesis:
     multiplications
         Multiplications of two variables in the Verilog, all of which should have become multipliers.
     tables
-        RAMs and ROMs of at least ``hw.ram.BLOCK_DEPTH`` words in the Verilog.
+        RAMs and ROMs of at least ``beltline.hw.memory.ram.BLOCK_DEPTH`` words in the Verilog.
     tables_in_ram
         Those of them that have become block RAM or UltraRAM.
     verilog

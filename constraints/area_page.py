@@ -1,4 +1,6 @@
-"""What everything takes of a chip, as a page of the documentation: written by ``python -m constraints.area``."""
+"""What everything takes of a chip, as a page of the documentation: written by ``python -m
+beltline.constraints.area``.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-PAGE = Path(__file__).parents[1] / "docs" / "area.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "area.md"
 
 
 def _row(cells: Iterable[object]) -> str:
@@ -42,9 +44,9 @@ def _share(count: int, of: int) -> str:
 
 
 def _machines(results: Mapping[str, Any]) -> str:
-    # The boards know their machines; imported here because constraints.area imports this module.
-    from constraints.area import chip_of
-    from constraints.boards import BOARDS
+    # The boards know their machines; imported here because beltline.constraints.area imports this module.
+    from beltline.constraints.area import chip_of
+    from beltline.constraints.boards import BOARDS
 
     heads = ("board", "chip", "machine", "evaluators", "LUT", "FF", "DSP", "BRAM", "URAM", "levels")
     rows = []

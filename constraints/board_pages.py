@@ -1,4 +1,4 @@
-"""What the pages of boards say of their machines: ``python -m constraints.board_pages --write``.
+"""What the pages of boards say of their machines: ``python -m beltline.constraints.board_pages --write``.
 
 The rest of ``docs/boards`` is written by hand.
 """
@@ -9,19 +9,18 @@ import argparse
 import sys
 from pathlib import Path
 
-from hw.machine import line_of, pass_clocks
-from hw.parameters import Multiplier
-from hw.serial_frames import BAUD
+from beltline.constraints import ecp5
+from beltline.constraints.area import chip_of
+from beltline.constraints.blocks import blocks
+from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.vivado import APERTURES, settings
+from beltline.hw.bus.serial_frames import BAUD
+from beltline.hw.interface.parameters import Multiplier
+from beltline.hw.top.machine import line_of, pass_clocks
 
-from . import ecp5
-from .area import chip_of
-from .boards import BOARDS, Board, Flow
-from .memory import blocks
-from .vivado import APERTURES, settings
+COMMAND = "python -m beltline.constraints.board_pages"
 
-COMMAND = "python -m constraints.board_pages"
-
-PAGES = Path(__file__).parents[1] / "docs" / "boards"
+PAGES = Path(__file__).resolve().parents[1] / "docs" / "boards"
 
 _PARTS = {
     "TRELLIS_COMB": "LUTs",
@@ -85,7 +84,10 @@ def machine_table(board: Board) -> str:
         ("line", f"{_line(board)}; {found.evaluators} evaluator{'s' if found.evaluators > 1 else ''}"),
         ("clock", f"{machine.clock_hz:,} Hz, which register `CLOCK_HZ` reports"),
         ("reached by", _reached(board)),
-        ("a sweep of the largest problem", f"{clocks:,} clocks, {share:.2f} a state, by `hw.machine.pass_clocks`"),
+        (
+            "a sweep of the largest problem",
+            f"{clocks:,} clocks, {share:.2f} a state, by `beltline.hw.top.machine.pass_clocks`",
+        ),
         ("so if timing closes at that clock", f"{_time(clocks, board)} a sweep: modelled, not measured"),
     ]
     if board.flow in APERTURES:
@@ -99,7 +101,7 @@ def machine_table(board: Board) -> str:
         ]
         if chip.uram:
             rows[-1] = (rows[-1][0], f"{rows[-1][1]}, {_share(found.uram, chip.uram)} UltraRAM")
-        rows.append(("both", "by arithmetic, `constraints/memory.py`, before anything is placed"))
+        rows.append(("both", "by arithmetic, `constraints/blocks.py`, before anything is placed"))
     if board.flow is Flow.ECP5:
         report = ecp5.kept(board.name)
         rows += [

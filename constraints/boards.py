@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from hw.parameters import MachineParameters, Multiplier
+from beltline.hw.interface.parameters import MachineParameters, Multiplier
 
 
 class Flow(enum.Enum):

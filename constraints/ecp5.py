@@ -1,8 +1,8 @@
-"""Bitstreams for ECP5 boards, from open tools: ``python -m constraints.ecp5 --board NAME --out DIR``.
+"""Bitstreams for ECP5 boards, from open tools: ``python -m beltline.constraints.ecp5 --board NAME --out DIR``.
 
-The generated Verilog of :class:`hw.serial_machine.SerialMachine`, which the build hash is of, stands as it is in a
-wrapper that has the chip's own parts: the clock, the reset and the pins, which ``amaranth-boards`` describes. Yosys
-synthesises, nextpnr places and routes, and ``ecppack`` of Project Trellis writes the bitstream.
+The generated Verilog of :class:`beltline.hw.top.serial_machine.SerialMachine`, which the build hash is of, stands as it
+is in a wrapper that has the chip's own parts: the clock, the reset and the pins, which ``amaranth-boards`` describes.
+Yosys synthesises, nextpnr places and routes, and ``ecppack`` of Project Trellis writes the bitstream.
 """
 
 from __future__ import annotations
@@ -28,17 +28,16 @@ from amaranth.vendor import LatticeECP5Platform
 from amaranth_boards.ecp5_5g_evn import ECP55GEVNPlatform
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
-from host.progress import StatusLine
-from hw import serial_machine, verilog
-from hw.serial_machine import SerialParameters
-from sim.cache import Progress, SimulationError, run_tool
-from sim.yosys import use_yosys
-
-from . import builds
-from .boards import BOARDS, Board, Flow
+from beltline.constraints import board_builds as builds
+from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.hw.top import serial_machine, verilog
+from beltline.hw.top.serial_machine import SerialParameters
+from beltline.sim.cache import Progress, SimulationError, run_tool
+from beltline.sim.progress import StatusLine
+from beltline.sim.yosys import use_yosys
 
 PLATFORMS: dict[str, type[LatticeECP5Platform]] = {"ecp5": ECP55GEVNPlatform, "ulx3s": ULX3S_85F_Platform}
-"""What ``amaranth-boards`` says of a board of :data:`constraints.boards.BOARDS`."""
+"""What ``amaranth-boards`` says of a board of :data:`beltline.constraints.boards.BOARDS`."""
 
 TOP = "top"
 REPORT = "report.json"
@@ -270,7 +269,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Build a board's bitstream; 0 where it is there and meets timing."""
     boards = [board.name for board in BOARDS.values() if board.flow is Flow.ECP5]
     parser = argparse.ArgumentParser(
-        prog="python -m constraints.ecp5",
+        prog="python -m beltline.constraints.ecp5",
         description="Build the bitstream of an ECP5 board with Yosys, nextpnr and Project Trellis.",
         epilog="Exit code 0: timing is met; 1: no bitstream, and nothing is left behind; 2: refused before any work",
         allow_abbrev=False,

@@ -1,4 +1,4 @@
-"""What the sweep engine takes of a chip, by preset: ``python -m constraints.sweep_area``.
+"""What the sweep engine takes of a chip, by preset: ``python -m beltline.constraints.sweep_area``.
 
 A lane is synthesised by itself, with all that it instances, and so is what is around the lanes. Both are added up, the
 lane as often as the engine has it. Nothing was placed or routed.
@@ -15,19 +15,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from constraints.area import CHIPS, synthesise
-from constraints.netlist import Area, Netlist
-from constraints.netlist import Path as LogicPath
-from hw import axi_machine, verilog
-from hw.parameters import MachineParameters, Multiplier
-from hw.registers import Engine
-from hw.sweep import lane
-from sim.cache import Progress, SimulationError
-from sim.yosys import use_yosys
+from beltline.constraints.area import CHIPS, synthesise
+from beltline.constraints.netlist import Area, Netlist
+from beltline.constraints.netlist import Path as LogicPath
+from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.interface.registers import Engine
+from beltline.hw.sweep import lane
+from beltline.hw.top import axi_machine, verilog
+from beltline.sim.cache import Progress, SimulationError
+from beltline.sim.yosys import use_yosys
 
 KEPT = Path(__file__).with_suffix(".json")
 
-PAGE = Path(__file__).parents[1] / "docs" / "sweep-engine.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweep-engine.md"
 
 BEGIN, END = "<!-- area -->\n", "<!-- end of area -->\n"
 
@@ -47,9 +47,9 @@ class Preset:
     machine
         The build.
     chip
-        Of :data:`constraints.area.CHIPS`.
+        Of :data:`beltline.constraints.area.CHIPS`.
     family
-        Of :data:`constraints.area.FAMILIES`.
+        Of :data:`beltline.constraints.area.FAMILIES`.
     """
 
     machine: MachineParameters
@@ -152,7 +152,7 @@ def table(results: Mapping[str, Any]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     """Synthesise, keep the figures, and write them into the page."""
-    parser = argparse.ArgumentParser(prog="python -m constraints.sweep_area", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m beltline.constraints.sweep_area", description=__doc__)
     parser.add_argument("--preset", choices=PRESETS, action="append", help="only this one (default: all)")
     given = parser.parse_args(argv)
     for name in given.preset or PRESETS:

@@ -1,4 +1,4 @@
-"""What Vivado builds a board's bitstream from: ``python -m constraints.vivado BOARD`` writes it.
+"""What Vivado builds a board's bitstream from: ``python -m beltline.constraints.vivado BOARD`` writes it.
 
 Written against public documents and block designs, and run against a stand-in of Vivado's commands: neither Vivado nor
 a board was there.
@@ -16,14 +16,14 @@ from pathlib import Path
 from amaranth.back.verilog import YosysError
 from amaranth.lib.wiring import Out, Signature
 
-from hw import axi_machine, verilog
-from hw.axi import Axi, AxiLite
-from hw.axi_registers import ADDRESS_BITS
-from hw.parameters import MachineParameters
-from hw.windows import WindowParameters
-
-from . import builds, ps7
-from .boards import BOARDS, Board, Flow
+from beltline.constraints import board_builds as builds
+from beltline.constraints import ps7
+from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.hw.bus.axi import Axi, AxiLite
+from beltline.hw.bus.axi_registers import ADDRESS_BITS
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.windows import WindowParameters
+from beltline.hw.top import axi_machine, verilog
 
 REGISTERS, TABLES = "s_axi_registers", "s_axi_tables"
 """The buses' names in the block design, by which the driver finds them in the hardware handoff."""
@@ -236,7 +236,7 @@ def main(argv: list[str] | None = None) -> int:
     """Write the directories of boards and say what to type there; 0 where all are there."""
     boards = [board.name for board in BOARDS.values() if board.flow is not Flow.ECP5]
     parser = argparse.ArgumentParser(
-        prog="python -m constraints.vivado",
+        prog="python -m beltline.constraints.vivado",
         description="Write what Vivado builds a board's bitstream from: generated Verilog, constraints, and a script.",
         epilog="Exit code 0: all are there; 1: one is not, and nothing of it is left behind; 2: refused.",
         allow_abbrev=False,

@@ -10,7 +10,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from amaranth.lib import wiring
 
-from host import __version__ as release
+from beltline.host import __version__ as release
 
 project = "Beltline"
 author = "The Beltline authors"

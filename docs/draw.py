@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from hw.expectation import ExpectationParameters
-from hw.line import LineParameters
-from hw.machine import OLD_VALUE_CLOCKS, pass_clocks
-from hw.norm import NormParameters
-from hw.parameters import MachineParameters
-from hw.ram import READ_LATENCY
-from hw.sequencer import SequencerParameters
+from beltline.hw.arithmetic.expectation import ExpectationParameters
+from beltline.hw.arithmetic.norm import NormParameters
+from beltline.hw.control.sequencer import SequencerParameters
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.line.line import LineParameters
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.top.machine import OLD_VALUE_CLOCKS, pass_clocks
 
 FIGURES = Path(__file__).parent / "figures"
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import Backend, BusDevice, DeviceError, DeviceLostError, check_identity
+from beltline.host.devices.base import Backend, BusDevice, DeviceError, DeviceLostError, check_identity
 
 REQUEST = struct.Struct("<cQI")
 """What to do, the byte offset, and the bytes that follow or, of a read, come back; a write is answered by one byte."""

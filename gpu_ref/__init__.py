@@ -33,14 +33,14 @@ same bits in each, and differences between them are differences of search only.
 
 from __future__ import annotations
 
-from gpu_ref.binary_search import WrongStates, wrong_states
-from gpu_ref.brute_force import search_states
-from gpu_ref.exact import exact_sweep
-from gpu_ref.methods import METHODS, Solution
-from gpu_ref.random_problems import RandomProblem, random_problem
-from gpu_ref.tables import check_tables, expectation
-from gpu_ref.utility import crra_utility
-from gpu_ref.vfi import solve
+from beltline.gpu_ref.binary_search import WrongStates, wrong_states
+from beltline.gpu_ref.brute_force import search_states
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.methods import METHODS, Solution
+from beltline.gpu_ref.random_problems import RandomProblem, random_problem
+from beltline.gpu_ref.tables import check_tables, expectation
+from beltline.gpu_ref.utility import crra_utility
+from beltline.gpu_ref.vfi import solve
 
 __all__ = [
     "METHODS",

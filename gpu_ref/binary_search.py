@@ -22,7 +22,7 @@ the infeasible half of the grid, and no later stage comes back. This can happen 
 1 of a stage is feasible, so is candidate 1 of the next, because it lies below a feasible maximiser. So with
 single-peaked objectives and ``N_k >= 8`` the published rule is wrong in exactly the states with a feasible choice and
 ``W(x, s) <= X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them:
-``python -m gpu_ref.published_rule`` shows it.
+``python -m beltline.gpu_ref.published.search_rule`` shows it.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_ref import brute_force
-from gpu_ref.tables import Array, check_tables, expectation
-from gpu_ref.utility import crra
-from gpu_ref.vfi import Sweep
+from beltline.gpu_ref import brute_force
+from beltline.gpu_ref.tables import Array, check_tables, expectation
+from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.vfi import Sweep
 
 Rule = Literal["published", "corrected"]
 
@@ -96,14 +96,15 @@ def sweep(
 ) -> tuple[Array, NDArray[np.int32]]:
     """One sweep by the staged search. Exact where every objective has a single peak and ``rule`` is ``"corrected"``.
 
-    Arguments and results as in :mod:`gpu_ref`, with ``N_k`` a power of two from 4. Where the last stage sees no
-    candidate of finite value, which under the published rule happens to states that do have one, the value is ``-inf``
-    and the policy ``-1``.
+    Arguments and results as in :mod:`beltline.gpu_ref`, with ``N_k`` a power of two from 4. Where the last stage sees
+    no candidate of finite value, which under the published rule happens to states that do have one, the value is
+    ``-inf`` and the policy ``-1``.
 
     Raises
     ------
     ValueError
-        The tables break a condition of :mod:`gpu_ref`, ``N_k`` is no power of two from 4, or ``rule`` is unknown.
+        The tables break a condition of :mod:`beltline.gpu_ref`, ``N_k`` is no power of two from 4, or ``rule`` is
+        unknown.
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta)
     if X.size < 4 or X.size & (X.size - 1):

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_ref.tables import Array, check_tables, expectation, feasible
+from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
 
 BLOCK = 512
 """Candidates evaluated between two scans: small enough for the first-level cache."""
@@ -58,7 +58,7 @@ def search_states(
     Parameters
     ----------
     X, W, Q, V, beta, eta
-        See :mod:`gpu_ref`.
+        See :mod:`beltline.gpu_ref`.
     states
         Flat state numbers ``x * N_z + s``, ``(n,)`` integers, in any order.
 
@@ -70,7 +70,7 @@ def search_states(
     Raises
     ------
     ValueError
-        The tables break a condition, see :func:`gpu_ref.tables.check_tables`.
+        The tables break a condition, see :func:`beltline.gpu_ref.tables.check_tables`.
     IndexError
         A state number outside ``0 .. N_k N_z - 1``.
     """
@@ -89,8 +89,8 @@ def sweep(
 ) -> tuple[Array, NDArray[np.int32]]:
     """One sweep by full grid search, the expectation computed once.
 
-    Arguments, results and errors as in :mod:`gpu_ref`. The lowest index wins a tie: a later candidate has to be
-    strictly greater. ``N_z N_k^2`` evaluations at most.
+    Arguments, results and errors as in :mod:`beltline.gpu_ref`. The lowest index wins a tie: a later candidate has to
+    be strictly greater. ``N_z N_k^2`` evaluations at most.
     """
     W = np.asarray(W, dtype=np.float64)
     value, policy = search_states(X, W, Q, V, beta, eta, np.arange(W.size))

@@ -5,9 +5,10 @@ last sweep moved as far as its neighbour's has moved. The utilities of the choic
 while the choice stays, a sweep of a state is three additions and two comparisons. Inside, tables lie ``(N_z, N_k)``, so
 that a row is contiguous, and ``EV`` has a spare word at either end, so that neighbours of the first and last choice can
 be looked at. A chunk of grid points computes value, change and the next sweep's ``EV``, with the proof of its single
-peaks (:mod:`gpu_ref.peaks`), while all of it is in the cache: one parallel region a sweep.
+peaks (:mod:`beltline.gpu_ref.peaks`), while all of it is in the cache: one parallel region a sweep.
 
-Bits are those of every sweep of :mod:`gpu_ref`: the same operations on each candidate, ties to the lower index.
+Bits are those of every sweep of :mod:`beltline.gpu_ref`: the same operations on each candidate, ties to the lower
+index.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from gpu_ref.exact import exact_sweep
-from gpu_ref.methods import shifts
-from gpu_ref.peaks import curvature_room, falls
-from gpu_ref.tables import Array, feasible
-from gpu_ref.utility import crra
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.methods import shifts
+from beltline.gpu_ref.peaks import curvature_room, falls
+from beltline.gpu_ref.tables import Array, feasible
+from beltline.gpu_ref.utility import crra
 
 Indexes = NDArray[np.int32]
 
@@ -523,13 +524,13 @@ def _keep(X: Array, W: Array, eta: float, policy: Indexes, kept: Array) -> None:
 class Climber:
     """A problem in the layout of these sweeps, and the iteration in progress.
 
-    ``X`` to ``eta`` as in :mod:`gpu_ref`, checked, ``W`` non-decreasing in ``x``. Making it allocates and nothing else;
-    :meth:`load` fills it; :meth:`sweep` and :meth:`fixed` go on; :meth:`read` gives the result back.
+    ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, ``W`` non-decreasing in ``x``. Making it allocates and
+    nothing else; :meth:`load` fills it; :meth:`sweep` and :meth:`fixed` go on; :meth:`read` gives the result back.
 
     Attributes
     ----------
     sweeps, maximising_sweeps, exact_sweeps
-        As in :class:`gpu_ref.methods.Solution`.
+        As in :class:`beltline.gpu_ref.methods.Solution`.
     h
         What the stopping rule measured in the last maximising sweep.
     low, high

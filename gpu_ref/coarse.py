@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from gpu_ref.tables import Array
-from gpu_ref.utility import crra
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import crra
 
 MOST = 128
 """Points of a coarse grid at most."""
@@ -151,7 +151,8 @@ def _draw(X: Array, stride: int, rows: Array, value: Array, start: Array) -> Non
 
 
 def coarse_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float) -> Array:
-    """``(N_k, N_z)``, units of utility; arguments as in :mod:`gpu_ref`, at least 8 points, everyone able to stay.
+    """``(N_k, N_z)``, units of utility; arguments as in :mod:`beltline.gpu_ref`, at least 8 points, everyone able to
+    stay.
 
     Not finite where the coarse solve went astray.
     """

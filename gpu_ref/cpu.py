@@ -1,4 +1,4 @@
-"""Solvers on the processor: every method of :data:`gpu_ref.methods.METHODS` in one call.
+"""Solvers on the processor: every method of :data:`beltline.gpu_ref.methods.METHODS` in one call.
 
 All cores, double precision, no reordering of sums. Problems too small to share out use one thread.
 """
@@ -16,16 +16,16 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_ref import binary_search, brute_force
-from gpu_ref.climb import Climber
-from gpu_ref.coarse import FEWEST, coarse_start
-from gpu_ref.egm import Endogenous, marginal_wealth
-from gpu_ref.memory import check_memory
-from gpu_ref.methods import METHODS, Arguments, Solution, check_arguments, error_bound, stay_start
-from gpu_ref.tables import Array, expectation
-from gpu_ref.threads import threads, threads_for
-from gpu_ref.utility import crra_utility
-from gpu_ref.vfi import sup_norm
+from beltline.gpu_ref import binary_search, brute_force
+from beltline.gpu_ref.climb import Climber
+from beltline.gpu_ref.coarse import FEWEST, coarse_start
+from beltline.gpu_ref.egm import Endogenous, marginal_wealth
+from beltline.gpu_ref.memory import check_memory
+from beltline.gpu_ref.methods import METHODS, Arguments, Solution, check_arguments, error_bound, stay_start
+from beltline.gpu_ref.tables import Array, expectation
+from beltline.gpu_ref.threads import threads, threads_for
+from beltline.gpu_ref.utility import crra_utility
+from beltline.gpu_ref.vfi import sup_norm
 
 
 def solve(
@@ -45,13 +45,13 @@ def solve(
     Parameters
     ----------
     X, W, Q, V0, beta, eta
-        See :mod:`gpu_ref`.
+        See :mod:`beltline.gpu_ref`.
     epsilon
         Of the method's stopping rule, units of utility; 0 runs all ``max_sweeps`` sweeps.
     max_sweeps
         At least 1.
     method
-        One of :data:`gpu_ref.methods.METHODS`, which also names the ``options`` of each.
+        One of :data:`beltline.gpu_ref.methods.METHODS`, which also names the ``options`` of each.
 
     Raises
     ------

@@ -19,9 +19,9 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_ref.methods import shifts
-from gpu_ref.tables import Array
-from gpu_ref.utility import crra_utility
+from beltline.gpu_ref.methods import shifts
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import crra_utility
 
 CHUNK = 1024
 """Grid points that a thread does at a time."""
@@ -146,7 +146,9 @@ def _evaluate(
 
 
 class Endogenous:
-    """The method's arrays, ``(N_z, N_k)``; arguments as in :mod:`gpu_ref`, ``slope`` of :func:`marginal_wealth`."""
+    """The method's arrays, ``(N_z, N_k)``; arguments as in :mod:`beltline.gpu_ref`, ``slope`` of
+    :func:`marginal_wealth`.
+    """
 
     def __init__(self, X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float) -> None:
         self.X, self.Q, self.beta, self.eta = X, Q, beta, eta

@@ -32,8 +32,8 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_ref.tables import Array, check_tables, expectation, feasible
-from gpu_ref.utility import crra
+from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
+from beltline.gpu_ref.utility import crra
 
 
 @njit(parallel=True, cache=True)
@@ -72,8 +72,8 @@ def exact_sweep(
     intervals of a level overlap at their ends only, so a level costs ``N_k`` evaluations and one more for each of its
     rows at most, and there are ``log2 N_k`` levels. Rows of a level, and exogenous states, run in parallel.
 
-    Arguments, results and errors as in :mod:`gpu_ref`; also raises ``ValueError`` where ``W`` falls in ``x``. See the
-    module for the proof and for what rounding does to near ties.
+    Arguments, results and errors as in :mod:`beltline.gpu_ref`; also raises ``ValueError`` where ``W`` falls in ``x``.
+    See the module for the proof and for what rounding does to near ties.
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
     ev = expectation(Q, V, beta)

@@ -1,6 +1,7 @@
 """What the solvers on the processor and on the graphics card share: methods, arguments, stopping rules and results.
 
-``gpu_ref.cpu.solve`` and ``gpu_ref.cuda.solve`` take the same arguments and return the same :class:`Solution`::
+``beltline.gpu_ref.cpu.solve`` and ``beltline.gpu_ref.cuda.solver.solve`` take the same arguments and return the same
+:class:`Solution`::
 
     solve(X, W, Q, V0, beta, eta, epsilon, max_sweeps=100_000, method="warm", **options) -> Solution
 
@@ -30,8 +31,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_ref.tables import Array, check_tables
-from gpu_ref.utility import crra, crra_utility
+from beltline.gpu_ref.tables import Array, check_tables
+from beltline.gpu_ref.utility import crra, crra_utility
 
 DOUBLE = 2.0**-53
 """Largest relative error of one rounding of double precision."""
@@ -94,8 +95,8 @@ METHODS: dict[str, Method] = {
     ),
 }
 """By name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` where all of it is finite, and
-``start="coarse"`` by the solution of a coarse problem (:mod:`gpu_ref.coarse`), but with few points as ``"stay"`` does.
-The time of either is counted in ``solve``."""
+``start="coarse"`` by the solution of a coarse problem (:mod:`beltline.gpu_ref.coarse`), but with few points as
+``"stay"`` does. The time of either is counted in ``solve``."""
 
 CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay", "coarse")}
 """Options that are one of a few words."""
@@ -198,8 +199,8 @@ def check_arguments(
     Raises
     ------
     ValueError
-        A table breaks a condition of :mod:`gpu_ref`, a number is out of range, or the method or one of its options is
-        unknown; one sentence.
+        A table breaks a condition of :mod:`beltline.gpu_ref`, a number is out of range, or the method or one of its
+        options is unknown; one sentence.
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {method!r}")

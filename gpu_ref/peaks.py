@@ -12,7 +12,7 @@ h + 2 e / h'``, and so on to the end; downhill the same, strictly. So there is *
 The error of utility grows no faster than ``|U| + (eta = 1)``, and ``|U| / |U''|`` rises with consumption, as does a
 constant over ``|U''|``: so what errors take of the curvature is largest at the largest consumption, and room that is
 positive there is smaller than at any other. Where it is not positive it proves nothing, and the search is exact by
-other means (:mod:`gpu_ref.exact`).
+other means (:mod:`beltline.gpu_ref.exact`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import math
 import numpy as np
 from numba import njit, prange
 
-from gpu_ref.methods import DOUBLE
-from gpu_ref.tables import Array
-from gpu_ref.utility import crra
+from beltline.gpu_ref.methods import DOUBLE
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import crra
 
 CURVATURE = 1.0 - 2.0**-40
 """Share of the computed curvature that is counted: the rest covers the rounding of this computation."""
@@ -54,7 +54,7 @@ def curvature_room(X: Array, W: Array, eta: float, largest: float) -> Array:
     """By how much the slope of ``EV`` may rise at each point without spoiling single peaks, ``(N_z, max(N_k - 2, 0))``.
 
     Units of utility per unit of money; infinite where the three points are never affordable together. ``largest``
-    bounds the ``|EV|`` for which this holds; ``X`` and ``W`` as in :mod:`gpu_ref`.
+    bounds the ``|EV|`` for which this holds; ``X`` and ``W`` as in :mod:`beltline.gpu_ref`.
     """
     room = np.empty((W.shape[1], max(X.size - 2, 0)))
     _room(X, W.max(axis=0), eta, largest, room)

@@ -2,7 +2,8 @@
 
 What :func:`random_problem` promises of every problem it draws:
 
-- shapes, dtypes and conditions of :mod:`gpu_ref`: ``X`` positive and strictly increasing, no step more than twenty
+- shapes, dtypes and conditions of :mod:`beltline.gpu_ref`: ``X`` positive and strictly increasing, no step more than
+twenty
   times another; ``W`` strictly increasing and concave in ``x``; ``Q`` stochastic; ``V0`` concave and non-decreasing in
   ``x``; ``beta`` in (0.5, 0.99); ``eta`` in [0.2, 10];
 - ``W[0, s] > X[0]``: every state has a feasible choice. About half of the problems have a state whose lowest rows can
@@ -25,8 +26,8 @@ from typing import Literal
 
 import numpy as np
 
-from gpu_ref.tables import Array
-from gpu_ref.utility import crra_utility
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.utility import crra_utility
 
 ETAS = (0.2, 0.5, 1.0, 1.0, 1.5, 2.0, 2.0, 3.0, 5.0, 10.0)
 """Half of the draws of ``eta``; the rest are log-uniform on [0.2, 10]. Solvers have code of their own for 1 and 2."""
@@ -34,7 +35,7 @@ ETAS = (0.2, 0.5, 1.0, 1.0, 1.5, 2.0, 2.0, 3.0, 5.0, 10.0)
 
 @dataclass(frozen=True)
 class RandomProblem:
-    """A table problem; :mod:`gpu_ref` gives shapes and units.
+    """A table problem; :mod:`beltline.gpu_ref` gives shapes and units.
 
     ``X, W, Q, V0, beta, eta`` are in the order in which the sweeps take them: ``sweep(*problem.arguments)``.
     """

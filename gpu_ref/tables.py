@@ -22,14 +22,15 @@ def check_tables(
     Parameters
     ----------
     X, W, Q, V, beta, eta
-        See :mod:`gpu_ref`.
+        See :mod:`beltline.gpu_ref`.
     ordered
         Also require ``W`` to be non-decreasing in ``x``.
 
     Raises
     ------
     ValueError
-        A shape does not fit, or a table breaks a condition of :mod:`gpu_ref`; the message names the first offender.
+        A shape does not fit, or a table breaks a condition of :mod:`beltline.gpu_ref`; the message names the first
+        offender.
     """
     X, W, Q, V = (np.ascontiguousarray(table, dtype=np.float64) for table in (X, W, Q, V))
     if X.ndim != 1 or X.size == 0:

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from gpu_ref.exact import exact_sweep
-from gpu_ref.methods import Solution, check_limits, error_bound
-from gpu_ref.tables import Array, check_tables
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.methods import Solution, check_limits, error_bound
+from beltline.gpu_ref.tables import Array, check_tables
 
 Sweep = Callable[..., tuple[Array, NDArray[np.int32]]]
 """``sweep(X, W, Q, V, beta, eta) -> (TV, policy)``."""
@@ -39,7 +39,7 @@ def solve(
     Parameters
     ----------
     X, W, Q, V0, beta, eta
-        See :mod:`gpu_ref`.
+        See :mod:`beltline.gpu_ref`.
     epsilon
         Positive, in units of utility; 0 runs all ``max_sweeps`` sweeps.
     max_sweeps
@@ -50,7 +50,7 @@ def solve(
     Raises
     ------
     ValueError
-        The tables break a condition of :mod:`gpu_ref`, or ``epsilon`` or ``max_sweeps`` is out of range.
+        The tables break a condition of :mod:`beltline.gpu_ref`, or ``epsilon`` or ``max_sweeps`` is out of range.
     """
     check_limits(epsilon, max_sweeps)
     X, W, Q, previous = check_tables(X, W, Q, V0, beta, eta)

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sim import verilator
-from sim.cache import Progress, SimulationError, cached, digest
+from beltline.sim import verilator
+from beltline.sim.cache import Progress, SimulationError, cached, digest
 
 TOP = "beltline"
-"""The top module; its ports are those of :class:`hw.axi_machine.AxiMachine`."""
+"""The top module; its ports are those of :class:`beltline.hw.top.axi_machine.AxiMachine`."""
 
 BLOCKS = ("beltline_evaluator", "beltline_lane")
 """Modules that a machine may instance many times, and that are then compiled once."""
@@ -44,7 +44,7 @@ class SimulatedBoard:
         Told what goes on while the gateware is compiled, which takes from seconds to minutes and is done once: the
         result is kept in the cache.
     cache_dir
-        The cache, ``sim.cache.cache_directory()`` by default.
+        The cache, ``beltline.sim.cache.cache_directory()`` by default.
     seed
         Of what registers and memories hold before anything sets them, as in hardware: anything.
 

@@ -11,9 +11,9 @@ import tty
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hw.serial_machine import MODULE, SerialParameters
-from sim import board
-from sim.cache import Progress, SimulationError
+from beltline.hw.top.serial_machine import MODULE, SerialParameters
+from beltline.sim import board
+from beltline.sim.cache import Progress, SimulationError
 
 SHIM = Path(__file__).with_name("serial_board.cpp")
 
@@ -33,7 +33,7 @@ class SimulatedSerialBoard:
     Parameters
     ----------
     files
-        Verilog, as :func:`hw.verilog.generate_serial` makes it.
+        Verilog, as :func:`beltline.hw.top.verilog.generate_serial` makes it.
     parameters
         Of the same build: they tell the rate of the line.
     line
@@ -41,7 +41,7 @@ class SimulatedSerialBoard:
     seed
         Of what registers and memories hold before anything sets them.
     progress, cache_dir
-        As of :class:`sim.board.SimulatedBoard`.
+        As of :class:`beltline.sim.board.SimulatedBoard`.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """Errors of the utility unit against a correctly rounded oracle.
 
-``python -m sim.utility_error`` prints the worst ones for every ``eta``. The oracle is MPFR (gmpy2, a dependency of
-development) with 128 bits, and knows nothing of the unit but its specification.
+``python -m beltline.sim.utility_error`` prints the worst ones for every ``eta``. The oracle is MPFR (gmpy2, a
+dependency of development) with 128 bits, and knows nothing of the unit but its specification.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.utility import A_FRACTION, B_FRACTION, UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import A_FRACTION, B_FRACTION, UtilityConstants, UtilityParameters
 
 ETAS = (0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 FORMATS = ((52, 48), (52, 52), (40, 52), (30, 20))
@@ -59,7 +59,9 @@ class Worst:
 
 
 def excess_bound(eta: float, value: int, size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What :class:`hw.utility.UtilityParameters` grants beyond half a unit to utilities of ``size`` units."""
+    """What :class:`beltline.hw.arithmetic.utility.UtilityParameters` grants beyond half a unit to utilities of ``size``
+    units.
+    """
     relative = np.log(2) * (abs(1 - eta) * 2**-57.7 + 2**-57.4) + 2**-60.5
     return size * relative + (2.0 ** (value - 57) if eta == 1 else 0.0)
 

@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sim.cache import Progress, SimulationError, cache_directory, cached, digest, jobs, run_tool
-from sim.yosys import INSTALL
+from beltline.sim.cache import Progress, SimulationError, cache_directory, cached, digest, jobs, run_tool
+from beltline.sim.yosys import INSTALL
 
 OLDEST = (5, 36)
 """The oldest Verilator that cocotb 2.1 works with."""

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from sim.cache import Progress, SimulationError, cached, digest, run_tool
+from beltline.sim.cache import Progress, SimulationError, cached, digest, run_tool
 
 INSTALL = 'install the simulation tools with: pip install "beltline[rtl]"'
 

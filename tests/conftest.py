@@ -6,6 +6,8 @@ import signal
 
 import pytest
 
+pytest.register_assert_rewrite("support")
+
 
 @pytest.fixture(scope="session", autouse=True)
 def heard_interrupts() -> None:

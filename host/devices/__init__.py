@@ -1,13 +1,13 @@
-"""Devices by name, all behind :class:`host.devices.base.Device`."""
+"""Devices by name, all behind :class:`beltline.host.devices.base.Device`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from host.checks import ProblemError, shown
-from host.devices import f2, model, pynq, rtl, serial
-from host.devices.base import (
+from beltline.host.devices import f2, pynq, rtl, serial
+from beltline.host.devices import software_model as model
+from beltline.host.devices.base import (
     Backend,
     Device,
     DeviceError,
@@ -16,12 +16,13 @@ from host.devices.base import (
     DeviceTimeoutError,
     Progress,
 )
-from host.devices.made import sweep_build
-from hw.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
+from beltline.host.devices.made import sweep_build
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.hw.interface.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
 
 if TYPE_CHECKING:
     # It compiles, and takes a second.
-    from host.problem import Problem
+    from beltline.host.problem.problem import Problem
 
 __all__ = [
     "DEVICES",
@@ -49,7 +50,7 @@ DEVICES: dict[str, Backend] = {
 """The machines, by the names that users call them."""
 
 REFERENCES = ("cpu", "gpu")
-"""Names of the solvers in double precision (:mod:`host.reference`), which are no machine."""
+"""Names of the solvers in double precision (:mod:`beltline.host.solver.reference`), which are no machine."""
 
 
 def known(name: object) -> str:

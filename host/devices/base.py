@@ -11,10 +11,21 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from host.checks import ProblemError
-from hw.parameters import MachineParameters
-from hw.registers import IDENTITY, READABLE, REGISTERS, VERSION, WRITABLE, Access, Engine, Register, Status, Table
-from hw.windows import WindowParameters
+from beltline.host.problem.checks import ProblemError
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import (
+    IDENTITY,
+    READABLE,
+    REGISTERS,
+    VERSION,
+    WRITABLE,
+    Access,
+    Engine,
+    Register,
+    Status,
+    Table,
+)
+from beltline.hw.interface.windows import WindowParameters
 
 Progress = Callable[[str], None]
 """Called with a short line about what is going on; a later line replaces an earlier one."""

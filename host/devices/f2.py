@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.checks import ProblemError, shown, whole
-from host.devices.base import Backend, DeviceError, Progress, check_identity
-from host.devices.builds import OPTION, check_build, recorded
-from host.devices.lock import BoardLock
-from host.devices.mapped import MappedDevice
-from hw.builds import Build
-from hw.parameters import MachineParameters
-from hw.registers import Table
+from beltline.host.devices.base import Backend, DeviceError, Progress, check_identity
+from beltline.host.devices.known_builds import OPTION, check_build, recorded
+from beltline.host.devices.lock import BoardLock
+from beltline.host.devices.mapped import MappedDevice
+from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.hw.interface.builds import Build
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Table
 
 LIBRARY = "libfpga_mgmt.so"
 
@@ -267,7 +267,7 @@ def _check_afi(afi: object) -> None:
 
 
 class F2Device(MappedDevice):
-    """One slot of an instance as a :class:`~host.devices.base.Device`.
+    """One slot of an instance as a :class:`~beltline.host.devices.base.Device`.
 
     Raises
     ------
@@ -386,7 +386,7 @@ def open_f2(
         Image to load first, unless the slot holds it already, as in ``"agfi-0123456789abcdef0"``; by default what is
         there is opened.
     builds
-        File of builds (:mod:`hw.builds`) that the image may be of, besides those of the boards.
+        File of builds (:mod:`beltline.hw.interface.builds`) that the image may be of, besides those of the boards.
 
     Raises
     ------

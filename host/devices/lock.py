@@ -15,7 +15,7 @@ import re
 import stat
 from pathlib import Path
 
-from host.devices.base import DeviceError, DeviceInUseError
+from beltline.host.devices.base import DeviceError, DeviceInUseError
 
 RUN = Path("/run/lock")
 """Where locks belong, on most systems: empty after a restart, and open to all users."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from host.checks import ProblemError, whole
-from hw.parameters import EVALUATORS, FOLD_LIMIT, LANES_LIMIT, ROW_WORDS, MachineParameters
-from hw.registers import Engine
+from beltline.host.problem.checks import ProblemError, whole
+from beltline.hw.interface.parameters import EVALUATORS, FOLD_LIMIT, LANES_LIMIT, ROW_WORDS, MachineParameters
+from beltline.hw.interface.registers import Engine
 
 OPTIONS = {
     "fold": f"stages of the line that a physical stage serves in turn, 1 to {FOLD_LIMIT} (default 1)",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import BusDevice, DeviceLostError
+from beltline.host.devices.base import BusDevice, DeviceLostError
 
 LINE_WORDS = 8
 """Words of a line of 64 bytes: what write-combining gathers, and the widest access of a processor."""

@@ -25,14 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from host.checks import ProblemError, shown, whole
-from host.devices.base import Backend, DeviceError, Progress, check_identity
-from host.devices.builds import OPTION, check_build, recorded
-from host.devices.lock import BoardLock
-from host.devices.mapped import MappedDevice
-from hw.builds import Build
-from hw.parameters import MachineParameters
-from hw.registers import Command, Interrupt, Status, Table
+from beltline.host.devices.base import Backend, DeviceError, Progress, check_identity
+from beltline.host.devices.known_builds import OPTION, check_build, recorded
+from beltline.host.devices.lock import BoardLock
+from beltline.host.devices.mapped import MappedDevice
+from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.hw.interface.builds import Build
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Command, Interrupt, Status, Table
 
 REGISTERS_INTERFACE, TABLES_INTERFACE = "s_axi_registers", "s_axi_tables"
 """Names of the slave interfaces in the block design."""
@@ -51,7 +51,7 @@ FPGA_MANAGER = Path("/sys/class/fpga_manager/fpga0")
 
 
 class PynqDevice(MappedDevice):
-    """A board as a :class:`~host.devices.base.Device`.
+    """A board as a :class:`~beltline.host.devices.base.Device`.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def open_pynq(
     interrupt
         Pin to wait for, as in ``"beltline/interrupt"``; by default the status is polled.
     builds
-        File of builds (:mod:`hw.builds`) that the bitstream may be of, besides those of the boards.
+        File of builds (:mod:`beltline.hw.interface.builds`) that the bitstream may be of, besides those of the boards.
 
     Raises
     ------

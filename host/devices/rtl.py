@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from host.devices.base import Backend, BusDevice, DeviceError, Progress
-from host.devices.made import OPTIONS, check_options, made
-from hw.parameters import MachineParameters
-from hw.registers import Interrupt, Status
-from sim.cache import SimulationError
+from beltline.host.devices.base import Backend, BusDevice, DeviceError, Progress
+from beltline.host.devices.made import OPTIONS, check_options, made
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Interrupt, Status
+from beltline.sim.cache import SimulationError
 
 if TYPE_CHECKING:
-    from sim.board import SimulatedBoard
+    from beltline.sim.board import SimulatedBoard
 
 
 @contextlib.contextmanager
@@ -29,7 +29,9 @@ def _device_errors() -> Iterator[None]:
 
 
 class RtlDevice(BusDevice):
-    """The simulated board as a :class:`~host.devices.base.Device`, reached through the AXI ports of the gateware."""
+    """The simulated board as a :class:`~beltline.host.devices.base.Device`, reached through the AXI ports of the
+    gateware.
+    """
 
     name = "rtl"
 
@@ -87,7 +89,7 @@ def missing() -> str:
         if importlib.util.find_spec(package) is None:
             return f"package {package.replace('_', '-')} not installed"
     try:
-        from sim import verilator
+        from beltline.sim import verilator
 
         verilator.find()
     except SimulationError as error:
@@ -113,9 +115,9 @@ def open_rtl(
     try:
         from amaranth.back.verilog import YosysError
 
-        from hw.verilog import generate
-        from sim.board import SimulatedBoard
-        from sim.yosys import use_yosys
+        from beltline.hw.top.verilog import generate
+        from beltline.sim.board import SimulatedBoard
+        from beltline.sim.yosys import use_yosys
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error
     with _device_errors():

@@ -1,10 +1,11 @@
-"""A board at the other end of a serial line, mostly a USB bridge: the frames of :mod:`hw.serial_frames`, by pyserial.
+"""A board at the other end of a serial line, mostly a USB bridge: the frames of :mod:`beltline.hw.bus.serial_frames`,
+by pyserial.
 
 Tested with the gateware, in simulation, at the other end of a pseudo-terminal: it never met a board.
 
 Every request is answered. One whose answer does not come, or is not sound, is made again after a silence, which tells
 the bridge that whatever it may have heard is over. No request is carried out twice; see
-:class:`hw.serial_bridge.SerialBridge`.
+:class:`beltline.hw.bus.serial_bridge.SerialBridge`.
 """
 
 from __future__ import annotations
@@ -23,8 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from host.checks import ProblemError, real, shown, whole
-from host.devices.base import (
+from beltline.host.devices.base import (
     Backend,
     BusDevice,
     DeviceError,
@@ -33,12 +33,11 @@ from host.devices.base import (
     Progress,
     check_identity,
 )
-from host.devices.builds import OPTION, check_build, recorded
-from host.devices.lock import BoardLock
-from hw import serial_frames
-from hw.builds import Build
-from hw.parameters import MachineParameters
-from hw.serial_frames import (
+from beltline.host.devices.known_builds import OPTION, check_build, recorded
+from beltline.host.devices.lock import BoardLock
+from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.hw.bus import serial_frames
+from beltline.hw.bus.serial_frames import (
     ANSWER,
     ANSWER_HEADER,
     BAUD,
@@ -51,6 +50,8 @@ from hw.serial_frames import (
     Operation,
     Outcome,
 )
+from beltline.hw.interface.builds import Build
+from beltline.hw.interface.parameters import MachineParameters
 
 PATIENCE = 0.5
 """Seconds that an answer may take besides those of its bytes on the line: many times what USB makes of them."""
@@ -66,7 +67,7 @@ LARGEST_BYTES = HEADER.size + ANSWER_HEADER.size + WORD_BYTES * BLOCK_WORDS + 2 
 
 
 class SerialDevice(BusDevice):
-    """A board as a :class:`~host.devices.base.Device`.
+    """A board as a :class:`~beltline.host.devices.base.Device`.
 
     Parameters
     ----------
@@ -218,7 +219,7 @@ def open_serial(
     retries
         How often a request is made again whose answer does not come, or is not sound.
     builds
-        File of builds (:mod:`hw.builds`) that the bitstream may be of, besides those of the boards.
+        File of builds (:mod:`beltline.hw.interface.builds`) that the bitstream may be of, besides those of the boards.
 
     Raises
     ------

@@ -10,14 +10,14 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-from hw.numbers import WIDTH
-from hw.pipeline import Pipeline, Timed
-from hw.queue import Queue
-from hw.ram import READ_LATENCY
-from hw.sweep.gather import Gather, GatherParameters
-from hw.sweep.parameters import SweepParameters
-from hw.sweep.peak import NEIGHBOURS, Peak, PeakParameters
-from hw.sweep.row_buses import RowPort
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline, Timed
+from beltline.hw.memory.queue import Queue
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.gather import Gather, GatherParameters
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.peak import NEIGHBOURS, Peak, PeakParameters
+from beltline.hw.sweep.row_buses import RowPort
 
 KEPT_BITS = len(NEIGHBOURS) * (WIDTH + 1)
 """What is kept of a state: the utilities of ``i - 1``, ``i``, ``i + 1``, then the three flags of those feasible."""
@@ -78,7 +78,8 @@ class Check(wiring.Component):
     fetch
         To the buses; ``inner`` is the exogenous state.
     valid, position, value, old, stays, rises, outside
-        A result, of state number ``position``: see :class:`hw.sweep.peak.PeakParameters`. ``old`` is the value before.
+        A result, of state number ``position``: see :class:`beltline.hw.sweep.peak.PeakParameters`. ``old`` is the value
+        before.
     """
 
     def __init__(self, parameters: CheckParameters) -> None:

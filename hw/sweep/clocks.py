@@ -12,19 +12,19 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from hw.parameters import ROW_WORDS
-from hw.queue import DEEP_CLOCKS
-from hw.sequencer import DRAIN
-from hw.sweep import gather
-from hw.sweep.check import CheckParameters
-from hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
-from hw.sweep.lane import LaneParameters
-from hw.sweep.machine import DECIDED, join_clocks, largest_norm_clocks
-from hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
-from hw.sweep.patch import NOTES, PatchParameters
-from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
-from hw.sweep.shift import ShiftParameters
-from hw.sweep.walk import AHEAD_ROWS, MARKS, WalkParameters
+from beltline.hw.control.sequencer import DRAIN
+from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.memory.queue import DEEP_CLOCKS
+from beltline.hw.sweep import gather
+from beltline.hw.sweep.check import CheckParameters
+from beltline.hw.sweep.datapath import DECIDED, join_clocks, largest_norm_clocks
+from beltline.hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
+from beltline.hw.sweep.lane import LaneParameters
+from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.patch import NOTES, PatchParameters
+from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
+from beltline.hw.sweep.shift import ShiftParameters
+from beltline.hw.sweep.walk import AHEAD_ROWS, MARKS, WalkParameters
 
 OFF_GRID = -1
 """In a log: the index of a probe that is not on the grid."""

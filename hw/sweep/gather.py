@@ -11,13 +11,13 @@ from amaranth.lib.wiring import In, Out
 from numba import njit
 from numpy.typing import NDArray
 
-from hw.numbers import WIDTH
-from hw.parameters import ROW_WORDS
-from hw.pipeline import Pipeline, Timed
-from hw.queue import Queue
-from hw.ram import READ_LATENCY, Ram
-from hw.sweep.parameters import ROW_SHIFT, SweepParameters
-from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline, Timed
+from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.memory.queue import Queue
+from beltline.hw.memory.ram import READ_LATENCY, Ram
+from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
 
 WINDOW_ROWS = 8
 """Rows of each exogenous state that a lane holds."""
@@ -182,7 +182,7 @@ class Gather(wiring.Component):
     valid, ready, state, index
         The states. One enters where both are high.
     fetch
-        :class:`hw.sweep.row_buses.RowPort`, to the buses. ``inner`` is the exogenous state.
+        :class:`beltline.hw.sweep.row_buses.RowPort`, to the buses. ``inner`` is the exogenous state.
     out_valid, below, here, above
         Signed 64 bits each; ``below`` is anything where the index is 0, ``above`` where it is the last of the build.
     leaving

@@ -20,20 +20,20 @@ from amaranth.hdl import (
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.decision import clamped
-from hw.expectation import Expectation, ExpectationParameters
-from hw.norm import Norm, NormParameters
-from hw.numbers import WIDTH
-from hw.parameters import ROW_WORDS
-from hw.pipeline import Pipeline, Term, Timed
-from hw.ram import BLOCK_DEPTH, READ_LATENCY, Ram
-from hw.sweep.check import KEPT_BITS, Check, CheckParameters
-from hw.sweep.parameters import HALF_WORDS, ROW_SHIFT, SweepParameters
-from hw.sweep.patch import Patch, PatchParameters
-from hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
-from hw.sweep.walk import Walk, WalkParameters
-from hw.utility import CONSTANTS
-from hw.windows import WORD_BYTES
+from beltline.hw.arithmetic.decision import clamped
+from beltline.hw.arithmetic.expectation import Expectation, ExpectationParameters
+from beltline.hw.arithmetic.norm import Norm, NormParameters
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
+from beltline.hw.arithmetic.utility import CONSTANTS
+from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.interface.windows import WORD_BYTES
+from beltline.hw.memory.ram import BLOCK_DEPTH, READ_LATENCY, Ram
+from beltline.hw.sweep.check import KEPT_BITS, Check, CheckParameters
+from beltline.hw.sweep.parameters import HALF_WORDS, ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.patch import Patch, PatchParameters
+from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
+from beltline.hw.sweep.walk import Walk, WalkParameters
 
 MODULE = "beltline_lane"
 
@@ -50,7 +50,8 @@ CONTEXTS = 64
 
 @dataclass(frozen=True)
 class LaneParameters:
-    """A lane: :mod:`hw.sweep.check`, :mod:`hw.sweep.walk` and :mod:`hw.sweep.patch` over its own memories.
+    """A lane: :mod:`beltline.hw.sweep.check`, :mod:`beltline.hw.sweep.walk` and :mod:`beltline.hw.sweep.patch` over its
+    own memories.
 
     A sweep is a check of all states; where some have lost their choice, a walk over these, and then new expectations
     for their points. Where there are no choices yet, or nearly all of them moved in the sweep before, nothing is
@@ -148,10 +149,10 @@ class Lane(wiring.Component):
         The utility's constants.
     points, count, states, last_index, first_point, part_shift
         Of the problem: the lane's points and states, ``N_z``, the last candidate, the lane's first point,
-        :class:`hw.sweep.walk.Walk`'s parts.
+        :class:`beltline.hw.sweep.walk.Walk`'s parts.
         They stand during a run, as do the constants.
     weight_write, weight_row, weight_column
-        See :class:`hw.expectation.Expectation`; the weight is ``data``.
+        See :class:`beltline.hw.arithmetic.expectation.Expectation`; the weight is ``data``.
     x_write, wealth_write, value_write, write_address, data
         The host's writes, with a bit for each byte; the address is the point, or the number of the state in the lane.
         None may come during a run.

@@ -1,7 +1,8 @@
 """The sweep engine in software, to the bit: the check and the walk of every lane, for any objective.
 
 A walk that starts elsewhere may end on another peak, so the walkers, their guesses and their steps are those of
-:class:`hw.sweep.walk.Walk`. Where the objective is single-peaked the results are also those of the assembly line.
+:class:`beltline.hw.sweep.walk.Walk`. Where the objective is single-peaked the results are also those of the assembly
+line.
 """
 
 from __future__ import annotations
@@ -12,7 +13,13 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from hw.model import (
+from beltline.hw.arithmetic.norm import NormParameters
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.control.sequencer import SequencerParameters
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import HELD, Mode, Status
+from beltline.hw.line.model import (
     _INFEASIBLE,
     _SATURATED,
     INFEASIBLE,
@@ -23,17 +30,11 @@ from hw.model import (
     _objective,
     _status,
 )
-from hw.norm import NormParameters
-from hw.numbers import MAXIMUM, MINIMUM
-from hw.parameters import MachineParameters
-from hw.registers import HELD, Mode, Status
-from hw.sequencer import SequencerParameters
-from hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks, seek_clocks
-from hw.sweep.lane import MOST_SHIFT
-from hw.sweep.parameters import SweepParameters
-from hw.sweep.shift import ShiftParameters
-from hw.sweep.walk import DECAY, WalkParameters
-from hw.utility import UtilityConstants
+from beltline.hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks, seek_clocks
+from beltline.hw.sweep.lane import MOST_SHIFT
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.shift import ShiftParameters
+from beltline.hw.sweep.walk import DECAY, WalkParameters
 
 _EXPONENT_LIMIT = 15
 """Largest exponent of a walker's step."""
@@ -283,7 +284,7 @@ class SweepSoftwareMachine(SoftwareMachine):
     Attributes
     ----------
     shift_weights
-        uint64, ``(states * states,)``: those of :class:`hw.sweep.shift.ShiftParameters`, as ``q``.
+        uint64, ``(states * states,)``: those of :class:`beltline.hw.sweep.shift.ShiftParameters`, as ``q``.
     kept
         int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
         one is not on the grid or has no utility.
@@ -293,7 +294,7 @@ class SweepSoftwareMachine(SoftwareMachine):
     seek_clocks
         Clocks of the passes that seek other peaks behind the last sweep.
     log
-        :class:`hw.sweep.clocks.SweepLog` of the last sweep.
+        :class:`beltline.hw.sweep.clocks.SweepLog` of the last sweep.
     """
 
     def __init__(self, build: SweepParameters, contexts: int = 64, logged: bool = False) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hw.numbers import WIDTH
-from hw.parameters import (
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.interface.parameters import (
     GRID_LIMIT,
     ROW_WORDS,
     STATES_LIMIT,
@@ -13,7 +13,7 @@ from hw.parameters import (
     Multiplier,
     check_lanes,
 )
-from hw.ram import address_bits
+from beltline.hw.memory.ram import address_bits
 
 ROW_SHIFT = ROW_WORDS.bit_length() - 1
 

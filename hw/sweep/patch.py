@@ -10,10 +10,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-from hw.pipeline import Pipeline
-from hw.queue import Queue
-from hw.ram import READ_LATENCY, Ram
-from hw.sweep.parameters import SweepParameters
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.queue import Queue
+from beltline.hw.memory.ram import READ_LATENCY, Ram
+from beltline.hw.sweep.parameters import SweepParameters
 
 NOTES = 16
 """Points whose notes are one word."""

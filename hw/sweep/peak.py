@@ -9,10 +9,10 @@ from amaranth.hdl import Const, Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.decision import Order, clamped
-from hw.evaluator import OBJECTIVE_BITS
-from hw.numbers import MAXIMUM, MINIMUM, WIDTH
-from hw.pipeline import Pipeline, Term, Timed
+from beltline.hw.arithmetic.decision import Order, clamped
+from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 
 NEIGHBOURS = ("below", "here", "above")
 """The kept choice ``i`` is ``here``; ``below`` is ``i - 1`` and ``above`` is ``i + 1``."""

@@ -8,9 +8,9 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.pipeline import Pipeline, Timed, either
-from hw.ram import READ_LATENCY
-from hw.sweep.parameters import ROW_BITS, SweepParameters
+from beltline.hw.arithmetic.pipeline import Pipeline, Timed, either
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.parameters import ROW_BITS, SweepParameters
 
 TAKEN_CLOCKS = 3
 """Clocks from a request in its lane's turn to ``taken``."""
@@ -41,7 +41,9 @@ class RowPort(wiring.Signature):
 
 
 class BankPort(wiring.Signature):
-    """The buses' port to a lane's memory of rows: ``data`` comes ``hw.ram.READ_LATENCY`` clocks after ``address``."""
+    """The buses' port to a lane's memory of rows: ``data`` comes ``beltline.hw.memory.ram.READ_LATENCY`` clocks after
+    ``address``.
+    """
 
     def __init__(self, address_bits: int) -> None:
         super().__init__({"address": Out(address_bits), "data": In(ROW_BITS)})

@@ -10,10 +10,10 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from numpy.typing import NDArray
 
-from hw.expectation import FRACTION, Expectation, ExpectationParameters
-from hw.numbers import WIDTH
-from hw.sweep.parameters import SweepParameters
-from hw.windows import WORD_BYTES
+from beltline.hw.arithmetic.expectation import FRACTION, Expectation, ExpectationParameters
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.interface.windows import WORD_BYTES
+from beltline.hw.sweep.parameters import SweepParameters
 
 SCALE = 12
 """Weights of a shift are below ``2**SCALE``."""
@@ -86,7 +86,7 @@ class Shift(wiring.Component):
     busy
         From the clock behind ``start``.
     weight_write, q_write, row, column, data
-        See :class:`hw.expectation.Expectation`.
+        See :class:`beltline.hw.arithmetic.expectation.Expectation`.
     before, after
         ``c`` and ``e``, signed 64 bits for each exogenous state.
     """

@@ -9,16 +9,16 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.decision import ORDER_CLOCKS, Order, clamped
-from hw.evaluator import OBJECTIVE_BITS, EvaluatorInstance, EvaluatorParameters
-from hw.numbers import MINIMUM, WIDTH
-from hw.pipeline import Pipeline, Term, Timed
-from hw.queue import DeepQueue
-from hw.ram import READ_LATENCY, Ram
-from hw.sweep.check import KEPT_BITS
-from hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
-from hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
-from hw.utility import CONSTANTS, UtilityPorts
+from beltline.hw.arithmetic.decision import ORDER_CLOCKS, Order, clamped
+from beltline.hw.arithmetic.evaluator import OBJECTIVE_BITS, EvaluatorInstance, EvaluatorParameters
+from beltline.hw.arithmetic.numbers import MINIMUM, WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
+from beltline.hw.arithmetic.utility import CONSTANTS, UtilityPorts
+from beltline.hw.memory.queue import DeepQueue
+from beltline.hw.memory.ram import READ_LATENCY, Ram
+from beltline.hw.sweep.check import KEPT_BITS
+from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
 
 MARKS = 16
 """States whose marks are one word."""
@@ -173,8 +173,8 @@ class Walk(wiring.Component):
     wealth_address, wealth_data, choice_address, choice_data, old_address, old_data
         Read ports of the lane's wealth, choices and values, of ``READ_LATENCY``.
     fetch
-        To the buses; ``inner`` is :attr:`hw.sweep.parameters.SweepParameters.inner_bits`. Where the lower half of a row
-        is asked for, the upper one of what comes is the lower half of the grid's; or the other way round.
+        To the buses; ``inner`` is :attr:`beltline.hw.sweep.parameters.SweepParameters.inner_bits`. Where the lower half
+        of a row is asked for, the upper one of what comes is the lower half of the grid's; or the other way round.
     other
         The peak of a state is not its choice.
     valid, position, state, choice, moved, kept, value, old, infeasible, outside, over

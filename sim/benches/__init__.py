@@ -1,1 +1,1 @@
-"""cocotb test modules, run by ``sim.bench.run_bench``."""
+"""cocotb test modules, run by ``beltline.sim.cocotb_runner.run_bench``."""

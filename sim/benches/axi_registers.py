@@ -21,8 +21,8 @@ from cocotbext.axi.axil_channels import (
     AxiLiteWSource,
 )
 
-from hw.registers import REGISTERS, Access
-from sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
+from beltline.hw.interface.registers import REGISTERS, Access
+from beltline.sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
 
 WRITE_CLOCKS, READ_CLOCKS = 2, 3
 """From the address, or the data if later, to the answer: what the slave promises."""

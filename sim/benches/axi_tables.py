@@ -2,7 +2,7 @@
 
 Behind the slave is a word memory of ``LATENCY`` clocks, which checks every access against what the burst on the bus may
 do. Parameters: ``data_bits``, ``window_bits``, ``words`` (of every table), ``readable`` and ``writable`` (tables),
-``write_clocks`` and ``read_clocks`` (see :class:`hw.axi_tables.AxiTables`).
+``write_clocks`` and ``read_clocks`` (see :class:`beltline.hw.bus.axi_tables.AxiTables`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiMaster, AxiResp
 from cocotbext.axi.axi_channels import AxiARSource, AxiAWSource, AxiBSink, AxiRSink, AxiWSource
 
-from sim.bench import bench_parameters
-from sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
+from beltline.sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
+from beltline.sim.cocotb_runner import bench_parameters
 
 LATENCY = 5
 INCR = 1

@@ -14,8 +14,8 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
-from sim.bench import bench_parameters
-from sim.benches.loading import load
+from beltline.sim.benches.loading import load
+from beltline.sim.cocotb_runner import bench_parameters
 
 STUCK = 3000
 """Clocks without a result after which a pass has failed."""

@@ -19,7 +19,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
-from sim.bench import bench_parameters
+from beltline.sim.cocotb_runner import bench_parameters
 
 
 async def _start(dut: Any, parameters: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 Parameters: ``stimulus`` (path of JSON: runs, each with ``gaps``, the probability of a clock without a state, and a list
 of ``(state, index)``), ``results`` (path to write: for each run a list of ``(clock, below, here, above)``, the clock
-counted from the end of its reset), and ``writes``: see :func:`sim.benches.loading.load`.
+counted from the end of its reset), and ``writes``: see :func:`beltline.sim.benches.loading.load`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge
 
-from sim.bench import bench_parameters
-from sim.benches.loading import load
+from beltline.sim.benches.loading import load
+from beltline.sim.cocotb_runner import bench_parameters
 
 STUCK = 2000
 """Clocks without an output after which a run has failed."""

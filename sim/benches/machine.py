@@ -17,9 +17,9 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge, with_timeout
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiMaster, AxiResp
 
-from hw.registers import REGISTERS, Command, Interrupt, Refused, Status, Table
-from sim.bench import bench_parameters
-from sim.benches.axi_bus import Monitor, clocks, hold_up
+from beltline.hw.interface.registers import REGISTERS, Command, Interrupt, Refused, Status, Table
+from beltline.sim.benches.axi_bus import Monitor, clocks, hold_up
+from beltline.sim.cocotb_runner import bench_parameters
 
 COUNTERS = ("STATUS", "CLOCKS", "SWEEPS", "STATES_DONE", "NORM")
 

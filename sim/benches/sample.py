@@ -1,4 +1,4 @@
-"""Bench of the running sum of ``tests/sim/test_sim_bench.py``: the least that a bench needs."""
+"""Bench of the running sum of ``tests/sim/test_cocotb_runner.py``: the least that a bench needs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge
 
-from sim.bench import bench_parameters
+from beltline.sim.cocotb_runner import bench_parameters
 
 
 async def start(dut):

@@ -11,13 +11,13 @@ from itertools import count
 
 import cocotb
 
-from hw import serial_frames
-from hw.parameters import MachineParameters
-from hw.registers import IDENTITY, READABLE, REGISTERS, WRITABLE, Access, Table
-from hw.serial_frames import BLOCK_WORDS, Operation, Outcome
-from hw.windows import WindowParameters
-from sim.bench import bench_parameters
-from sim.benches.serial_line import Line, start
+from beltline.hw.bus import serial_frames
+from beltline.hw.bus.serial_frames import BLOCK_WORDS, Operation, Outcome
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import IDENTITY, READABLE, REGISTERS, WRITABLE, Access, Table
+from beltline.hw.interface.windows import WindowParameters
+from beltline.sim.benches.serial_line import Line, start
+from beltline.sim.cocotb_runner import bench_parameters
 
 GIVEN = bench_parameters()
 DIVISOR, SILENCE, FEW = GIVEN["divisor"], GIVEN["silence"], GIVEN["few"]

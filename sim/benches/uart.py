@@ -7,8 +7,8 @@ import random
 import cocotb
 from cocotb.triggers import RisingEdge
 
-from sim.bench import bench_parameters
-from sim.benches.serial_line import Line, soon, start
+from beltline.sim.benches.serial_line import Line, soon, start
+from beltline.sim.cocotb_runner import bench_parameters
 
 DIVISOR = bench_parameters()["divisor"]
 RATES = (0.98, 1.0, 1.02)

@@ -1,7 +1,8 @@
 """What the tests of CUDA kernels have in common."""
 
 import pytest
-from cuda_on_cpu import Compiler
+
+from support.cuda_on_cpu import Compiler
 
 
 @pytest.fixture(scope="session")

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from amaranth.lib import wiring
-from hw_streams import Enclosed, Segment, Stream, with_gaps
 
-from hw import verilog
-from hw.parameters import Multiplier
-from sim.bench import run_bench, to_verilog
-from sim.yosys import use_yosys
+from beltline.hw.interface.parameters import Multiplier
+from beltline.hw.top import verilog
+from beltline.sim.cocotb_runner import run_bench, to_verilog
+from beltline.sim.yosys import use_yosys
+from support.streams import Enclosed, Segment, Stream, with_gaps
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def stream(tmp_path: Path) -> Stream:
         results.unlink(missing_ok=True)
         run_bench(
             design if isinstance(design, Mapping) else Enclosed(design),
-            "sim.benches.fixed_latency",
+            "beltline.sim.benches.fixed_latency",
             parameters={
                 "stimulus": str(stimulus),
                 "results": str(results),

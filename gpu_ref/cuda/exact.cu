@@ -1,0 +1,72 @@
+// The pieces of a sweep that needs no single peak, and of sweeps with the policy held fixed: one launch each.
+// `gpu_ref/exact.py` proves the search. Compiled by `gpu_ref/cuda/solver.py` after `cuda_common.cu`, with -fmad=false, so that
+// sums round as there.
+
+// EV(s, x) = beta sum_t Q(s, t) V(x, t), one thread an (x, s).
+extern "C" __global__ void expectation(const double* Q, const double* V, double beta, int points, int states, double* ev) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= (long long)points * states) return;
+    const int s = (int)(i / points), x = (int)(i % points);
+    double total = 0.0;
+    for (int t = 0; t < states; t++) {
+        const double chance = Q[s * states + t];
+        if (chance != 0.0) total += chance * V[(long long)x * states + t];
+    }
+    ev[i] = beta * total;
+}
+
+// One level of divide and conquer, one warp a row and state: rows at odd multiples of `step`, counted from 1, between the
+// policies of the rows `step` away. Lanes take candidates in turn; the lowest maximiser wins.
+extern "C" __global__ void level(const double* X, const double* W, const double* ev, double eta, int points, int states,
+                                 int step, double* value, int* policy) {
+    const long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32;
+    const int lane = threadIdx.x % 32;
+    const long long rows = (points / step + 1) / 2;
+    if (warp >= rows * states) return;
+    const long long row = (2 * (warp / states) + 1) * step - 1;
+    const int s = (int)(warp % states);
+    const double wealth = W[row * states + s];
+    int low = 0, high = points;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (X[middle] < wealth)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    high = low - 1;
+    low = 0;
+    if (row - step >= 0) low = max(low, policy[(row - step) * states + s]);
+    if (row + step < points) high = min(high, policy[(row + step) * states + s]);
+    const double* const future = ev + (long long)s * points;
+    double best = -INFINITE;
+    int index = -1;
+    for (int i = low + lane; i <= high; i += 32) {
+        const double objective = utility(wealth - X[i], eta) + future[i];
+        if (objective > best) {
+            best = objective;
+            index = i;
+        }
+    }
+    for (int other = 16; other; other /= 2) {
+        const double theirs = __shfl_xor_sync(0xffffffffu, best, other);
+        const int place = __shfl_xor_sync(0xffffffffu, index, other);
+        if (theirs > best || (theirs == best && place >= 0 && place < index)) {
+            best = theirs;
+            index = place;
+        }
+    }
+    if (lane == 0) {
+        value[row * states + s] = best;
+        policy[row * states + s] = index;
+    }
+}
+
+// A sweep with the policy held fixed, one thread a state.
+extern "C" __global__ void hold(const double* X, const double* W, const double* ev, const int* policy, double eta,
+                                int points, int states, double* value) {
+    const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
+    if (i >= (long long)points * states) return;
+    const int s = (int)(i % states), p = policy[i];
+    value[i] = p < 0 ? -INFINITE : utility(W[i] - X[p], eta) + ev[(long long)s * points + p];
+}

@@ -1,0 +1,37 @@
+// What kernels of a whole grid share: all blocks are on the device at once, and meet. `gpu_ref/krusell_smith/cuda_panel.py` and
+// `gpu_ref/krusell_smith/cuda_euler.py` put it before the kernel of each, launch cooperatively, and set `arrived` to 0 before.
+// Macro: THREADS of a block, a power of two.
+
+typedef unsigned long long u64;
+
+#ifndef SHARED
+extern __shared__ __align__(16) unsigned char room[];
+#define SHARED room
+#define PAUSE()
+#endif
+
+// Wait for all blocks. What was written before it is seen after it. `wanted` begins at 0 and is each thread's own.
+__device__ __forceinline__ void meet(unsigned int *arrived, unsigned int &wanted) {
+    __syncthreads();
+    wanted += gridDim.x;
+    if (gridDim.x > 1 && threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(arrived, 1u);
+        while (*(volatile unsigned int *)arrived < wanted) PAUSE();
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+// Sum of all threads' `value`, in an order that depends on nothing. All threads must call it.
+__device__ __forceinline__ double sum_of_block(double value, double *part) {
+    part[threadIdx.x] = value;
+    __syncthreads();
+    for (int half = THREADS / 2; half; half /= 2) {
+        if (threadIdx.x < half) part[threadIdx.x] += part[threadIdx.x + half];
+        __syncthreads();
+    }
+    double total = part[0];
+    __syncthreads();
+    return total;
+}

@@ -1,0 +1,558 @@
+// Value function iteration in double precision, a whole solve in one launch. `gpu_ref/cuda/solver.py` compiles this file after
+// `cuda_common.cu`.
+//
+// A *team* of `blocks` co-resident thread blocks solves one problem after another. A thread owns whole grid points, all
+// N_z states of each, so the expectation of its values is local. What crosses between threads is the table of discounted
+// expectations alone: double-buffered, and written and read through the second-level cache with one barrier of the team a
+// sweep. The barrier also carries the vote "a value of mine still moves", so that the convergence test costs nothing.
+//
+// Compiled with -fmad=false: products and sums round as they do in the reference solvers, so the bits are theirs too
+// (for eta = 2; power and logarithm may differ from the C library's in the last place).
+//
+// Macros, all set by the host:
+//   NZ        exogenous states
+//   POINTS    grid points a thread owns at most
+//   THREADS   threads of a block
+//   BLOCKS    blocks that a multiprocessor holds at once
+//   SEARCH    how a sweep maximises: one of the names below
+//   RULE      stopping rule: 0 `change`, 1 `span` or `spans` (gpu_ref/methods.py)
+//   RESERVE   1 if shared memory holds the utilities two choices away (WARM)
+
+#define WARM 0        // local search from the last policy; utilities of it and its neighbours are kept
+#define PLAIN 1       // the same without keeping utilities
+#define GRID 2        // every affordable choice
+#define CORRECTED 3   // three candidates a stage
+#define PUBLISHED 4   // the same with the published rule of ties
+#define COARSE 5      // every affordable one of a few fixed choices, expectation interpolated
+
+#define LOCAL (SEARCH == WARM || SEARCH == PLAIN)
+#define STAGED (SEARCH == CORRECTED || SEARCH == PUBLISHED)
+#define WARPS (THREADS / 32)
+
+// Unrolled while a thread's arrays may fit its registers.
+constexpr int unrolled_points = POINTS * NZ <= 16 ? POINTS : 1;
+constexpr int unrolled_states = NZ <= 16 ? NZ : 1;
+
+// Utility of choice i, -inf where there is no such choice or it cannot be afforded.
+__device__ __forceinline__ double utility_of(const double* X, int points, double wealth, double eta, int i) {
+    if (i < 0 || i >= points) return -INFINITE;
+    const double x = __ldg(X + i);
+    return x < wealth ? utility(wealth - x, eta) : -INFINITE;
+}
+
+// Lowest maximiser of a single-peaked objective, from a guess: doubles the step away from it, then bisects.
+__device__ __noinline__ int seek(const double* X, const double* future, int points, double wealth, double eta, int p) {
+    int low, high;
+    if (p + 1 < points && rises(X, future, wealth, eta, p)) {
+        low = p + 1;
+        for (int step = 1;; step *= 2) {
+            const int i = low + step - 1;
+            if (i >= points - 1) {
+                high = points - 1;
+                break;
+            }
+            if (!rises(X, future, wealth, eta, i)) {
+                high = i;
+                break;
+            }
+            low = i + 1;
+        }
+    } else {
+        high = p;
+        for (int step = 1;; step *= 2) {
+            const int i = high - step;
+            if (i < 0) {
+                low = 0;
+                break;
+            }
+            if (rises(X, future, wealth, eta, i)) {
+                low = i + 1;
+                break;
+            }
+            high = i;
+        }
+    }
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (rises(X, future, wealth, eta, middle))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+__device__ __forceinline__ int affordable(const double* X, int points, double wealth) {
+    int low = 0, high = points;
+    while (low < high) {
+        const int middle = (low + high) / 2;
+        if (X[middle] < wealth)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+__device__ __forceinline__ void search_all(
+    const double* X, const double* future, int points, double wealth, double eta, double& best, int& index) {
+    const int n = affordable(X, points, wealth);
+    best = -INFINITE;
+    index = -1;
+#pragma unroll 4
+    for (int i = 0; i < n; i++) {
+        const double objective = utility(wealth - X[i], eta) + future[i];
+        if (objective > best) {
+            best = objective;
+            index = i;
+        }
+    }
+}
+
+__device__ __forceinline__ double objective_of(const double* X, const double* future, double wealth, double eta, int i) {
+    const double x = X[i];
+    return x < wealth ? utility(wealth - x, eta) + future[i] : -INFINITE;
+}
+
+__device__ __forceinline__ void search_staged(
+    const double* X, const double* future, int points, double wealth, double eta, double& best, int& index) {
+    int h = 0;
+    for (int step = points / 4; step > 1; step /= 2) {
+        const double one = objective_of(X, future, wealth, eta, step * (h + 1));
+        const double two = objective_of(X, future, wealth, eta, step * (h + 2));
+        const double three = objective_of(X, future, wealth, eta, step * (h + 3));
+        const double most = fmax(fmax(one, two), three);
+        int j;
+        if (most == -INFINITE)
+            j = SEARCH == PUBLISHED ? 2 : 0;
+        else if (two == most)
+            j = one == most && three != most ? 1 : three == most && one != most ? 3 : 2;
+        else
+            j = one == most ? 0 : 4;
+        h = 2 * h + j;
+    }
+    best = -INFINITE;
+    index = -1;
+    for (int i = h; i < h + 4; i++) {
+        const double objective = objective_of(X, future, wealth, eta, i);
+        if (objective > best) {
+            best = objective;
+            index = i;
+        }
+    }
+}
+
+// points: N_k. span: points of a block. blocks: of a team. problems: their number. limit: of sweeps. interval: sweeps from
+// one maximisation to the next. words: 32 a team, zero. expectations: two tables (NZ, N_k + 2) a team, guards zero.
+// parts: two tables (blocks, 2 NZ) a team. apart: whether the rule is `spans`. guessed: whether the search begins at what `policy` holds. near: whether a team
+// is one block whose expectations lie in shared memory. The rest is for COARSE: choices, the grid points below them and
+// their weights, and room for (NZ, choices).
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
+    sweeps(const Problem* problems, int points, int span, int blocks, int count, int limit, int interval, u64* words,
+           double* expectations, double* parts, int apart, int guessed, int near, int coarse, const double* choices,
+           const int* left, const double* weight, double* interpolated) {
+    extern __shared__ __align__(16) double shared[];
+    double* const q = shared;                            // NZ * NZ
+    double* const reduced = q + ((NZ * NZ + 1) & ~1);    // WARPS * 2 NZ
+    double* const extreme = reduced + WARPS * 2 * NZ;    // 2 NZ
+    double* const system = extreme + 2 * NZ;             // NZ * (NZ + 1)
+    // Utilities two choices below and above the policy: (2, POINTS, NZ, THREADS).
+    double* const reserve = system + NZ * (NZ + 1) + threadIdx.x;
+    constexpr int above = POINTS * NZ * THREADS;
+    constexpr int reserved = RESERVE ? 2 * above : 0;
+
+    const int team_number = blockIdx.x / blocks;
+    const int teams = gridDim.x / blocks;
+    const int rank = blockIdx.x % blocks;
+    const int thread = threadIdx.x;
+    const int N = points;
+    const size_t stride = N + 2;  // a guard at each end, so that a choice's neighbours can be read without a test
+    const size_t table = NZ * stride;
+
+    Team team;
+    team.words = words + 32 * (size_t)team_number;
+    team.blocks = blocks;
+    team.met = 0;
+    team.votes[0] = team.votes[1] = 0;
+    double* const close = system + NZ * (NZ + 1) + reserved;  // two tables (NZ, N_k + 2) where `near`
+    double* const buffers = near ? close : expectations + 2 * table * team_number;
+    if (near)
+        for (int i = thread; i < 2 * NZ; i += THREADS) {
+            close[i * stride] = 0.0;
+            close[i * stride + N + 1] = 0.0;
+        }
+    double* const part = parts + (size_t)team_number * 2 * blocks * 2 * NZ;
+
+    const int first = rank * span;
+    const int last = min(N, first + span);
+
+    for (int number = team_number; number < count; number += teams) {
+        const Problem problem = problems[number];
+        const double* const X = problem.X;
+        const double eta = problem.eta, beta = problem.beta, epsilon = problem.epsilon;
+
+        double value[POINTS][NZ], before[POINTS][NZ];
+        double u_low[POINTS][NZ], u_own[POINTS][NZ], u_high[POINTS][NZ];
+        int policy[POINTS][NZ];
+
+        __syncthreads();
+        for (int i = thread; i < NZ * NZ; i += THREADS) q[i] = problem.Q[i];
+        __syncthreads();
+
+        auto publish = [&](double* out) {
+#pragma unroll unrolled_points
+            for (int j = 0; j < POINTS; j++) {
+                const int x = first + j * THREADS + thread;
+                if (x < last) {
+#pragma unroll unrolled_states
+                    for (int s = 0; s < NZ; s++) {
+                        double total = 0.0;
+#pragma unroll unrolled_states
+                        for (int t = 0; t < NZ; t++) {
+                            // What cannot happen may have a value of -inf.
+                            const double chance = q[s * NZ + t];
+                            if (__double_as_longlong(chance) != 0) total += chance * value[j][t];
+                        }
+                        out[s * stride + x + 1] = beta * total;
+                    }
+                }
+            }
+        };
+
+#pragma unroll unrolled_points
+        for (int j = 0; j < POINTS; j++) {
+            const int x = first + j * THREADS + thread;
+            if (x < last) {
+#pragma unroll unrolled_states
+                for (int s = 0; s < NZ; s++) {
+                    value[j][s] = problem.V0[(size_t)x * NZ + s];
+                    before[j][s] = value[j][s];
+                    policy[j][s] = LOCAL && guessed ? problem.policy[(size_t)x * NZ + s] : LOCAL ? N / 2 : 0;
+                    u_own[j][s] = u_low[j][s] = u_high[j][s] = -INFINITE;
+                }
+            }
+        }
+        publish(buffers);
+        meet(team, false);
+
+        unsigned stale = 0;  // states whose utilities in reserve are of another policy
+        auto refill = [&]() {
+#if SEARCH == WARM && RESERVE
+            if (stale == 0) return;
+#pragma unroll 1
+            for (int i = 0; i < POINTS * NZ; i++) {
+                if (!(stale >> i & 1)) continue;
+                const double w = __ldg(problem.W + (size_t)(first + i / NZ * THREADS + thread) * NZ + i % NZ);
+                int p = 0;
+#pragma unroll
+                for (int j = 0; j < POINTS; j++) {
+#pragma unroll
+                    for (int s = 0; s < NZ; s++)
+                        if (i == j * NZ + s) p = policy[j][s];
+                }
+                reserve[i * THREADS] = utility_of(X, N, w, eta, p - 2);
+                reserve[i * THREADS + above] = utility_of(X, N, w, eta, p + 2);
+            }
+            stale = 0;
+#endif
+        };
+
+        int done = 0;
+        double measured = INFINITE;
+        bool converged = false;
+#if RULE != 0
+        int next_check = 1, last_check = 0, turn = 0;
+        double last_measured = INFINITE;
+#endif
+        while (true) {
+            const double* const in = buffers + (done & 1) * table;
+            double* const out = buffers + ((done + 1) & 1) * table;
+            const bool maximise = LOCAL || done % interval == 0;
+            bool moves = false;
+#if RULE != 0
+            const bool checking = done + 1 == next_check || done + 1 == limit;
+            double high_of[NZ], low_of[NZ];
+#pragma unroll unrolled_states
+            for (int s = 0; s < NZ; s++) high_of[s] = low_of[s] = -INFINITE;
+#endif
+#if SEARCH == COARSE
+            for (int i = rank * THREADS + thread; i < NZ * coarse; i += blocks * THREADS) {
+                const int s = i / coarse, c = i % coarse;
+                const double* const e = in + s * stride + 1 + left[c];
+                // A weight of zero must not meet -inf.
+                interpolated[i] = weight[c] == 0.0 ? e[0] : e[0] + weight[c] * (e[1] - e[0]);
+            }
+            meet(team, false);
+#endif
+#pragma unroll unrolled_points
+            for (int j = 0; j < POINTS; j++) {
+                const int x = first + j * THREADS + thread;
+                if (x >= last) continue;
+#if LOCAL
+                double e_low[NZ], e_own[NZ], e_high[NZ];
+#pragma unroll unrolled_states
+                for (int s = 0; s < NZ; s++) {
+                    const double* const e = in + s * stride + policy[j][s];
+                    e_low[s] = e[0];
+                    e_own[s] = e[1];
+                    e_high[s] = e[2];
+                }
+#endif
+#pragma unroll unrolled_states
+                for (int s = 0; s < NZ; s++) {
+                    const double* const future = in + s * stride + 1;
+                    const size_t own_place = (size_t)x * NZ + s;
+                    double own;
+                    int& p = policy[j][s];
+#if LOCAL
+                    bool far = done == 0;
+#if SEARCH == PLAIN
+                    const double w = problem.W[own_place];
+                    u_low[j][s] = utility_of(X, N, w, eta, p - 1);
+                    u_own[j][s] = utility_of(X, N, w, eta, p);
+                    u_high[j][s] = utility_of(X, N, w, eta, p + 1);
+#endif
+                    const double low = u_low[j][s] + e_low[s];
+                    const double high = u_high[j][s] + e_high[s];
+                    own = u_own[j][s] + e_own[s];
+                    if (far || !(low < own && high <= own)) {
+#if RESERVE
+                        double* const spare = reserve + (j * NZ + s) * THREADS;
+                        stale |= 1u << (j * NZ + s);
+#else
+                        const double w = __ldg(problem.W + own_place);
+#endif
+                        if (!far && high > own) {
+                            u_low[j][s] = u_own[j][s];
+                            u_own[j][s] = u_high[j][s];
+                            own = high;
+                            p++;
+#if RESERVE
+                            u_high[j][s] = spare[above];
+#else
+                            u_high[j][s] = utility_of(X, N, w, eta, p + 1);
+#endif
+                            far = u_high[j][s] + future[p + 1] > own;
+                        } else if (!far && low >= own && low > -INFINITE) {
+                            u_high[j][s] = u_own[j][s];
+                            u_own[j][s] = u_low[j][s];
+                            own = low;
+                            p--;
+#if RESERVE
+                            u_low[j][s] = spare[0];
+#else
+                            u_low[j][s] = utility_of(X, N, w, eta, p - 1);
+#endif
+                            far = u_low[j][s] + future[p - 1] >= own && u_low[j][s] > -INFINITE;
+                        }
+                        if (far) {
+#if RESERVE
+                            const double w = __ldg(problem.W + own_place);
+#endif
+                            p = seek(X, future, N, w, eta, p);
+                            u_low[j][s] = utility_of(X, N, w, eta, p - 1);
+                            u_own[j][s] = utility_of(X, N, w, eta, p);
+                            u_high[j][s] = utility_of(X, N, w, eta, p + 1);
+                            own = u_own[j][s] + future[p];
+                        }
+                    }
+#else
+                    const double w = __ldg(problem.W + own_place);
+                    if (maximise) {
+#if SEARCH == GRID
+                        search_all(X, future, N, w, eta, own, p);
+                        if (interval > 1) u_own[j][s] = p < 0 ? -INFINITE : utility(w - X[p], eta);
+#elif SEARCH == COARSE
+                        search_all(choices, interpolated + s * coarse, coarse, w, eta, own, p);
+#else
+                        search_staged(X, future, N, w, eta, own, p);
+#endif
+                    } else {
+                        own = p < 0 ? -INFINITE : u_own[j][s] + future[p];
+                    }
+#endif
+                    const double old = value[j][s];
+                    if (maximise) before[j][s] = old;
+                    value[j][s] = own;
+#if RULE == 0
+                    // -inf that stays gives NaN here, and has not moved.
+                    moves |= fabs(own - old) >= epsilon;
+#else
+                    if (checking) {
+                        const double change = own == old ? 0.0 : own - old;
+                        high_of[s] = fmax(high_of[s], change);
+                        low_of[s] = fmax(low_of[s], -change);
+                    }
+#endif
+                }
+            }
+            publish(out);
+            done++;
+#if RULE == 0
+            if (!maximise) moves = true;
+            moves = arrive(team, moves);
+            refill();
+            moves = wait(team, moves);
+            if ((!moves && maximise) || done == limit) {
+                // Sweeps that maximise alone are compared with epsilon, and only they may end a solve below it.
+                converged = !moves;
+                break;
+            }
+#else
+            if (!checking) {
+                arrive(team, false);
+                refill();
+                wait(team, false);
+                continue;
+            }
+            double* const mine = part + ((size_t)turn * blocks + rank) * 2 * NZ;
+#pragma unroll unrolled_states
+            for (int s = 0; s < NZ; s++) {
+                const double high = largest_of_warp(high_of[s]), low = largest_of_warp(low_of[s]);
+                if (thread % 32 == 0) {
+                    reduced[(thread / 32) * 2 * NZ + s] = high;
+                    reduced[(thread / 32) * 2 * NZ + NZ + s] = low;
+                }
+            }
+            __syncthreads();
+            for (int i = thread; i < 2 * NZ; i += THREADS) {
+                double most = -INFINITE;
+                for (int warp = 0; warp < WARPS; warp++) most = fmax(most, reduced[warp * 2 * NZ + i]);
+                mine[i] = most;
+            }
+            arrive(team, false);
+            refill();
+            wait(team, false);
+            const double* const all = part + (size_t)turn * blocks * 2 * NZ;
+            for (int i = thread / 32; i < 2 * NZ; i += WARPS) {
+                double most = -INFINITE;
+                for (int block = thread % 32; block < blocks; block += 32) most = fmax(most, all[block * 2 * NZ + i]);
+                most = largest_of_warp(most);
+                if (thread % 32 == 0) extreme[i] = most;
+            }
+            __syncthreads();
+            turn ^= 1;
+            double top = -INFINITE, bottom = -INFINITE;
+            measured = 0.0;
+            for (int s = 0; s < NZ; s++) {
+                top = fmax(top, extreme[s]);
+                bottom = fmax(bottom, extreme[NZ + s]);
+                measured = fmax(measured, (extreme[s] + extreme[NZ + s]) / 2);
+            }
+            if (!apart) measured = (top + bottom) / 2;
+            if (measured < epsilon || done == limit) {
+                converged = measured < epsilon;
+                break;
+            }
+            // Looks again half-way to where the pace since the last look would reach epsilon: at most a few looks are
+            // spent, and the sweep that ends the solve is hardly ever passed over.
+            int ahead = 1;
+            if (measured < last_measured && last_measured < INFINITE && epsilon > 0.0) {
+                const double pace = log(last_measured / measured) / (done - last_check);
+                ahead = (int)fmin(32.0, fmax(1.0, 0.5 * log(measured / epsilon) / pace));
+            }
+            last_measured = measured;
+            last_check = done;
+            next_check = done + ahead;
+            __syncthreads();
+#endif
+        }
+
+        // What the last sweep read tells whether its search could be trusted: with single peaks, the neighbours decide.
+        bool doubt = false;
+#if LOCAL || STAGED
+        {
+            const double* const in = buffers + ((done - 1) & 1) * table;
+            for (int x = first + thread; x < last; x += THREADS)
+                for (int s = 0; s < NZ; s++)
+                    doubt |= doubtful(X, in + s * stride + 1, problem.W + (size_t)(N - 1) * NZ + s, eta, N, x);
+            doubt = meet(team, doubt);
+        }
+#endif
+
+#if RULE == 0
+        {
+            measured = 0.0;
+#pragma unroll unrolled_points
+            for (int j = 0; j < POINTS; j++) {
+                const int x = first + j * THREADS + thread;
+                if (x < last) {
+#pragma unroll unrolled_states
+                    for (int s = 0; s < NZ; s++)
+                        if (value[j][s] != before[j][s]) measured = fmax(measured, fabs(value[j][s] - before[j][s]));
+                }
+            }
+            const double largest = largest_of_warp(measured);
+            if (thread % 32 == 0) reduced[thread / 32] = largest;
+            __syncthreads();
+            if (thread == 0) {
+                double most = 0.0;
+                for (int warp = 0; warp < WARPS; warp++) most = fmax(most, reduced[warp]);
+                // Bits of doubles that are not negative are in their order. The host cleared the word.
+                atomicMax((u64*)(problem.outcome + 1), (u64)__double_as_longlong(most));
+            }
+        }
+#else
+        // (I - beta Q) c = beta Q m, by elimination: diagonally dominant, so no pivots are sought.
+        {
+            double top = -INFINITE, bottom = -INFINITE;
+            for (int s = 0; s < NZ; s++) {
+                top = fmax(top, extreme[s]);
+                bottom = fmax(bottom, extreme[NZ + s]);
+            }
+            for (int i = thread; i < NZ * (NZ + 1); i += THREADS) {
+                const int row = i / (NZ + 1), column = i % (NZ + 1);
+                if (column < NZ) {
+                    system[i] = (row == column ? 1.0 : 0.0) - beta * q[row * NZ + column];
+                } else {
+                    double total = 0.0;
+                    for (int s = 0; s < NZ; s++) {
+                        const double middle = apart ? (extreme[s] - extreme[NZ + s]) / 2 : (top - bottom) / 2;
+                        total += beta * q[row * NZ + s] * middle;
+                    }
+                    system[i] = total;
+                }
+            }
+            __syncthreads();
+            for (int k = 0; k < NZ; k++) {
+                const double pivot = system[k * (NZ + 1) + k];
+                for (int i = thread; i < NZ * NZ; i += THREADS) {
+                    const int row = i / NZ, column = k + 1 + i % NZ;
+                    if (row != k && column <= NZ)
+                        system[row * (NZ + 1) + column] -=
+                            system[row * (NZ + 1) + k] / pivot * system[k * (NZ + 1) + column];
+                }
+                __syncthreads();
+            }
+        }
+#endif
+
+#pragma unroll unrolled_points
+        for (int j = 0; j < POINTS; j++) {
+            const int x = first + j * THREADS + thread;
+            if (x < last) {
+#pragma unroll unrolled_states
+                for (int s = 0; s < NZ; s++) {
+                    const size_t i = (size_t)x * NZ + s;
+                    double v = value[j][s];
+#if RULE != 0
+                    v += system[s * (NZ + 1) + NZ] / system[s * (NZ + 1) + s];
+#endif
+                    problem.value[i] = v;
+                    problem.policy[i] = value[j][s] == -INFINITE ? -1 : policy[j][s];
+                    if (problem.previous) problem.previous[i] = before[j][s];
+                }
+            }
+        }
+        if (rank == 0 && thread == 0) {
+            problem.outcome[0] = done;
+#if RULE != 0
+            problem.outcome[1] = measured;
+#endif
+            problem.outcome[2] = converged;
+            problem.outcome[3] = doubt;
+        }
+        // Nobody may write the next problem's expectations while the last ones are still read.
+        if (number + teams < count) meet(team, false);
+    }
+}

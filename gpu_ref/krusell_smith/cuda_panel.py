@@ -1,0 +1,218 @@
+"""The panel of :mod:`beltline.gpu_ref.krusell_smith.panel` on a CUDA device, in double or in single precision.
+
+Same tables, cubics and operations for an agent; sums are taken in another order, so that ``K`` may differ from the
+processor's by rounding. They do not depend on how the device schedules: two runs are the same to the bit.
+
+Shocks, wealth and tables stay on the device. ``EVERY`` periods are one cooperative launch (``cuda_panel.cu``), whose
+blocks share the agents and meet once a period. An agent and period is ``2 x 8`` bytes of memory in double, ``2 x 4`` in
+single precision, and one bit.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from beltline.gpu_ref.cuda.solver import Clock, available
+from beltline.gpu_ref.cuda.solver import _cupy as cupy_module
+from beltline.gpu_ref.krusell_smith.panel import (
+    INTERPOLATIONS,
+    Panel,
+    Places,
+    check_method,
+    check_panel,
+    mean_of,
+    places,
+)
+from beltline.gpu_ref.krusell_smith.shocks import WORD, Shocks
+from beltline.gpu_ref.tables import Array
+
+__all__ = ["Simulator", "available", "layout", "near_bytes", "options", "simulate", "source"]
+
+THREADS = 512
+"""Of a block, a power of two."""
+
+RESIDENT = 2
+"""Blocks of a multiprocessor."""
+
+VECTOR_BYTES = 16
+"""Of agents that a thread moves at once."""
+
+NEAR_LIMIT = 96 * 1024
+"""Bytes of shared memory up to which a block keeps its tables there."""
+
+POINTS_LIMIT = 2**16
+"""Of the grid of ``k``: places are 16 bits."""
+
+EVERY = 100
+"""Periods of a launch: what an interrupt waits for."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How agents are spread over a device.
+
+    Attributes
+    ----------
+    blocks
+        As many as can be on the device at once, or fewer.
+    span
+        Agents of a block, whole words of shocks.
+    """
+
+    blocks: int
+    span: int
+
+
+def layout(agents: int, processors: int, size: int) -> Layout:
+    """Choose a :class:`Layout` for ``processors`` multiprocessors and agents of ``size`` bytes."""
+    least = THREADS * VECTOR_BYTES // size
+    span = max(math.ceil(agents / (processors * RESIDENT)), least)
+    span = WORD * math.ceil(span / WORD)
+    return Layout(math.ceil(agents / span), span)
+
+
+def source() -> str:
+    """Return the kernel."""
+    folder = Path(__file__).parent
+    return (folder / "cuda_grid.cu").read_text() + (folder / "cuda_panel.cu").read_text()
+
+
+def options(method: str, near: bool, once: bool) -> tuple[str, ...]:
+    """Return what the compiler is told; no fused multiply-add, as on the processor."""
+    single, cubic = INTERPOLATIONS[method] == np.float32, method != "bilinear"
+    macros = {"SINGLE": single, "CUBIC": cubic, "ONCE": once, "NEAR": near, "THREADS": THREADS, "RESIDENT": RESIDENT}
+    return ("-std=c++17", "-fmad=false", *(f"-D{name}={int(value)}" for name, value in macros.items()))
+
+
+def near_bytes(points: int, means: int, entries: int, kind: Any) -> int:
+    """Bytes of shared memory of a block that keeps its tables there."""
+    size = np.dtype(kind).itemsize
+    return 8 * (THREADS + 8 + means) + size * (8 * (points - 1) + points + points - 1) + 2 * entries
+
+
+def bounds_of(search: Places) -> NDArray[Any]:
+    """Return the grid with infinity in the place of its end: no search for an interval goes beyond."""
+    found = search.grid.copy()
+    found[-1] = np.inf
+    return found
+
+
+def once(search: Places) -> bool:
+    """Whether an interval is never more than one beyond the place where the search begins."""
+    whole: Any = search.grid.view(np.int32 if search.grid.dtype == np.float32 else np.int64).dtype.type
+    leading = np.arange(search.base, search.base + search.table.size).astype(whole)
+    last = (np.left_shift(leading + whole(1), whole(search.shift)) - whole(1)).view(search.grid.dtype)
+    ends = np.clip(np.searchsorted(search.grid, last, side="right") - 1, 0, search.grid.size - 2)
+    return bool((ends - search.table <= 1).all())
+
+
+@functools.cache
+def _kernel(device: int, method: str, near: bool, once: bool) -> Any:
+    module = cupy_module().RawModule(code=source(), options=options(method, near, once), enable_cooperative_groups=True)
+    return module.get_function("simulate")
+
+
+class Simulator:
+    """Keeps the shocks of a panel on the current device.
+
+    Parameters
+    ----------
+    shocks
+
+    Raises
+    ------
+    RuntimeError
+        There is no device, or no CuPy.
+    MemoryError
+        They do not fit.
+    """
+
+    def __init__(self, shocks: Shocks) -> None:
+        if missing := available():
+            raise RuntimeError(missing)
+        cupy = cupy_module()
+        needed = shocks.employed.nbytes + 8 * shocks.agents + 2**26
+        free = cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
+        if needed > free:
+            raise MemoryError(
+                f"the panel needs {needed / 2**30:.2f} GiB of device memory, and {free / 2**30:.2f} GiB are free"
+            )
+        self.shocks = shocks
+        self._employed = cupy.asarray(shocks.employed)
+        self._aggregate = cupy.asarray(shocks.aggregate)
+
+    def simulate(
+        self,
+        policy: ArrayLike,
+        grid: ArrayLike,
+        means: ArrayLike,
+        start: ArrayLike,
+        method: str = "bicubic",
+        progress: Callable[[int], None] | None = None,
+    ) -> Panel:
+        """Simulate; arguments, result and errors as of :func:`beltline.gpu_ref.krusell_smith.panel.simulate`."""
+        cupy = cupy_module()
+        check_method(method)
+        kind = INTERPOLATIONS[method]
+        agents, periods = self.shocks.agents, self.shocks.aggregate.size
+        g, x, m, wealth = check_panel(policy, grid, means, start, agents)
+        search = places(x, kind)
+        if x.size > POINTS_LIMIT:
+            raise ValueError(f"the grid of k may have {POINTS_LIMIT:,} points on a CUDA device, not {x.size:,}")
+        device = cupy.cuda.Device()
+        shared = near_bytes(x.size, m.size, search.table.size, kind)
+        near = shared <= min(NEAR_LIMIT, device.attributes["MaxSharedMemoryPerMultiprocessor"] // RESIDENT - 1024)
+        plan = layout(agents, device.attributes["MultiProcessorCount"], np.dtype(kind).itemsize)
+        kernel = _kernel(device.id, method, near, once(search))
+        if near:
+            kernel.max_dynamic_shared_size_bytes = shared
+        initial = np.clip(wealth.astype(kind), search.grid[0], search.grid[-1])
+        k, counts, arrived = cupy.asarray(initial), cupy.zeros(3, np.uint64), cupy.zeros(1, np.uint32)
+        capital = cupy.empty(periods + 1)
+        capital[0] = mean_of(initial)
+        tables: list[Array] = [np.ascontiguousarray(g.transpose(2, 3, 1, 0)), x, m]
+        tables += [bounds_of(search), search.steps, search.table.astype(np.uint16)]
+        policies, xs, ms, bounds, scales, starts = (cupy.asarray(table) for table in tables)
+        cubics = cupy.empty(8 if near else 8 * (x.size - 1), kind)
+        sums = cupy.empty(2 * plan.blocks)
+        clock = Clock(cupy)
+        clock.restart()
+        for t in range(0, periods, EVERY):
+            end = min(t + EVERY, periods)
+            arrived.fill(0)
+            kernel(
+                (plan.blocks,), (THREADS,),
+                (k, np.int64(agents), np.int32(plan.span), self._employed, np.int64(2 * self.shocks.employed.shape[1]),
+                 self._aggregate, np.int32(t), np.int32(end), policies, xs, ms, np.int32(x.size), np.int32(m.size),
+                 bounds, scales, starts, np.int32(search.table.size), np.int32(search.base), np.int32(search.shift),
+                 cubics, sums, capital, counts, arrived),
+                shared_mem=shared if near else 8 * (THREADS + 8),
+            )  # fmt: skip
+            if progress is not None and end % EVERY == 0:
+                # Otherwise launches run far ahead, and an interrupt would wait for all of them.
+                cupy.cuda.get_current_stream().synchronize()
+                progress(end)
+        clock.lap("periods")
+        below, above, outside = (int(count) for count in counts.get())
+        return Panel(capital.get(), k.get(), below, above, outside, clock.seconds["periods"])
+
+
+def simulate(
+    policy: ArrayLike,
+    grid: ArrayLike,
+    means: ArrayLike,
+    shocks: Shocks,
+    start: ArrayLike,
+    method: str = "bicubic",
+    progress: Callable[[int], None] | None = None,
+) -> Panel:
+    """Simulate once: :class:`Simulator` for many simulations with the same shocks."""
+    return Simulator(shocks).simulate(policy, grid, means, start, method, progress)

@@ -1,0 +1,204 @@
+"""Euler-equation iteration for a household whose prices depend on a mean, as in Krusell and Smith's economy.
+
+The household has wealth ``k`` and an exogenous state ``s = 2 a + e`` (aggregate state, employment), knows the mean
+``K`` and believes that it moves to ``K'(K, a)``. It chooses ``k'`` between the ends of the grid of ``k`` and eats
+``c = W(k, K, s) - k'``, ``W = R(K, a) k + income(K, s)``. Where no end binds,
+
+    c^-gamma = beta sum_s' P(s, s') R(K', a') c'^-gamma,     c' = W(k', K', s') - g(k', K', s'),
+
+``g`` being the policy. An iteration puts the last policy in on the right, as a bicubic spline over ``k`` and ``K``,
+solves for ``c``, holds ``k'`` between the ends, and goes ``damping`` of the way there (Maliar, Maliar and Valli 2010,
+JEDC 34(1), whose program goes 0.7 of it). It ends when no ``k'`` moves by ``tol``.
+
+The spline is that of FITPACK (not-a-knot, in both directions), as SciPy has it. ``K'`` does not depend on ``k``, so
+that of the direction of ``K`` only its values at ``N_K x 2`` places are needed, which are fixed weights of the ``N_K``
+values; and its slopes in the direction of ``k`` are a fixed matrix times the values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
+
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.threads import threads, threads_for
+
+DAMPING = 0.7
+"""Of the papers' program."""
+
+EVERY = 50
+"""Iterations between two calls of ``progress``."""
+
+LEAST = 1e-10
+"""Consumption of the next period below which it is not let fall, units of the good, while policies are still wrong."""
+
+
+@dataclass(frozen=True)
+class Household:
+    """A solved household.
+
+    Attributes
+    ----------
+    policy
+        ``k'``, ``(N_k, N_K, 4)``.
+    iterations
+    change
+        Largest one of ``k'`` in the last iteration, before damping.
+    converged
+        Whether it is below ``tol``.
+    """
+
+    policy: Array
+    iterations: int
+    change: float
+    converged: bool
+
+
+def spline_weights(grid: Array, at: Array) -> Array:
+    """Return what the values at ``grid`` are to be multiplied by for the cubic spline at ``at``: one more last axis.
+
+    With two or three points the spline is the polynomial through them.
+    """
+    return np.asarray(CubicSpline(grid, np.eye(grid.size))(at))
+
+
+def slope_matrix(grid: Array) -> Array:
+    """Return ``(n, n)``: what values are to be multiplied by for the slopes of their cubic spline at the points."""
+    return np.asarray(CubicSpline(grid, np.eye(grid.size))(grid, 1))
+
+
+@njit(cache=True, parallel=True)
+def _iterate(
+    policy: Array, slopes: Array, new: Array, grid: Array, wealth: Array, weights: Array, gross: Array, income: Array,
+    chain: Array, beta: float, gamma: float,
+) -> float:  # fmt: skip
+    n, means, states = policy.shape
+    changes = np.zeros(means * 2)
+    for place in prange(means * 2):
+        i, a = place // 2, place % 2
+        value, slope = np.zeros((states, n)), np.zeros((states, n))
+        for j in range(means):
+            w = weights[i, a, j]
+            for s in range(states):
+                for x in range(n):
+                    value[s, x] += w * policy[x, j, s]
+                    slope[s, x] += w * slopes[x, j, s]
+        most = 0.0
+        for e in range(2):
+            at = 0
+            for x in range(n):
+                old = policy[x, i, 2 * a + e]
+                while at < n - 2 and grid[at + 1] <= old:
+                    at += 1
+                while at > 0 and grid[at] > old:
+                    at -= 1
+                h = grid[at + 1] - grid[at]
+                t = (old - grid[at]) / h
+                v = 1 - t
+                left, right, rise, fall = (1 + 2 * t) * v * v, t * t * (3 - 2 * t), h * t * v * v, -h * t * t * v
+                total = 0.0
+                for s in range(states):
+                    ahead = (
+                        left * value[s, at] + right * value[s, at + 1] + rise * slope[s, at] + fall * slope[s, at + 1]
+                    )
+                    ahead = min(max(ahead, grid[0]), grid[n - 1])
+                    c = max(gross[i, a, s // 2] * old + income[i, a, s] - ahead, LEAST)
+                    marginal = 1 / c if gamma == 1.0 else c**-gamma
+                    total += chain[2 * a + e, s] * gross[i, a, s // 2] * marginal
+                total *= beta
+                c = 1 / total if gamma == 1.0 else total ** (-1 / gamma)
+                chosen = min(max(wealth[x, i, 2 * a + e] - c, grid[0]), grid[n - 1])
+                # Not `max`, which would lose a NaN.
+                if not abs(chosen - old) <= most:
+                    most = abs(chosen - old)
+                new[x, i, 2 * a + e] = chosen
+        changes[place] = most
+    return changes.max()
+
+
+def checked(*tables: ArrayLike) -> list[Array]:
+    """Return the tables of :func:`solve` as arrays of doubles: those before ``beta``, and ``start``, which is a copy.
+
+    Raises
+    ------
+    ValueError
+        They do not belong together.
+    """
+    found = [np.array(table, dtype=np.float64, order="C") for table in tables]
+    x, m, w, k, r, y, p, policy = found
+    if policy.shape != w.shape or w.shape != (x.size, m.size, 4) or k.shape != (m.size, 2):
+        raise ValueError(f"wealth and start must have the shape {(x.size, m.size, 4)}, and ahead {(m.size, 2)}")
+    if r.shape != (m.size, 2, 2) or y.shape != (m.size, 2, 4) or p.shape != (4, 4):
+        raise ValueError(f"gross, income and chain must have shapes {(m.size, 2, 2)}, {(m.size, 2, 4)} and (4, 4)")
+    return found
+
+
+def solve(
+    grid: ArrayLike,
+    means: ArrayLike,
+    wealth: ArrayLike,
+    ahead: ArrayLike,
+    gross: ArrayLike,
+    income: ArrayLike,
+    chain: ArrayLike,
+    beta: float,
+    gamma: float,
+    start: ArrayLike,
+    tol: float = 1e-8,
+    max_iterations: int = 20_000,
+    damping: float = DAMPING,
+    progress: Callable[[int, float], None] | None = None,
+) -> Household:
+    """Iterate to the policy.
+
+    Parameters
+    ----------
+    grid
+        Of ``k``, increasing.
+    means
+        Grid of ``K``, increasing.
+    wealth
+        ``W``, ``(N_k, N_K, 4)``.
+    ahead
+        ``K'``, ``(N_K, 2)``, on the grid of ``K``.
+    gross
+        ``R(K'(K, a), a')``, ``(N_K, 2, 2)``.
+    income
+        ``income(K'(K, a), s')``, ``(N_K, 2, 4)``.
+    chain
+        ``P``, ``(4, 4)``.
+    beta, gamma
+        Discount factor and relative risk aversion.
+    start
+        Policy to begin with, ``(N_k, N_K, 4)``.
+    tol
+        Change of ``k'`` below which to stop, units of the good.
+    max_iterations
+        After which to stop in any case.
+    damping
+        Above 0, at most 1.
+    progress
+        Called with the iterations behind and the last change, now and then.
+    """
+    x, m, w, k, r, y, p, policy = checked(grid, means, wealth, ahead, gross, income, chain, start)
+    weights, matrix = np.ascontiguousarray(spline_weights(m, k)), slope_matrix(x)
+    new = np.empty_like(policy)
+    change = np.inf
+    done = 0
+    with threads(threads_for(policy.size)):
+        for done in range(1, max_iterations + 1):
+            slopes = (matrix @ policy.reshape(x.size, -1)).reshape(policy.shape)
+            change = float(_iterate(policy, slopes, new, x, w, weights, r, y, p, beta, gamma))
+            if not np.isfinite(change):
+                raise FloatingPointError(f"the policy is no number after {done:,} iterations")
+            policy += damping * (new - policy)
+            if change < tol:
+                break
+            if progress is not None and done % EVERY == 0:
+                progress(done, change)
+    return Household(policy, done, change, change < tol)

@@ -1,0 +1,326 @@
+"""Simulation of a panel: many agents with one policy, whose mean is a state of the policy.
+
+An agent has wealth ``k``, and work or none. With the mean ``K`` of all ``k`` and the aggregate state ``a``, the next
+wealth is ``k' = g(k, K, a, e)``, interpolated between the points of a table ``(N_k, N_K, 2, 2)``, and the mean of the
+``k'`` is the next ``K``. Periods follow one another; agents are independent.
+
+Of a period, ``K`` and ``a`` are the same for everyone, and interpolation in two directions is first one and then the
+other. So each period begins with the interpolation in ``K``, of the whole table, and one cubic for each interval of
+``k`` and either employment; an agent then costs a search in a table and a cubic, whatever the method:
+
+``bilinear``
+    linear in ``K`` and in ``k``, double precision.
+``bicubic``
+    Catmull-Rom in both: on each interval the cubic with the values of its ends and, as slopes there, those of the
+    chords between the neighbours on either side; the chord of the interval itself at the ends of the grid. Double
+    precision.
+``bicubic-single``
+    The same. Wealth, grid and cubics are rounded to single precision, and so is all that is done for an agent; ``K`` is
+    still summed in double precision.
+
+Agents are summed in blocks of a fixed size, so that results do not depend on the number of threads. Whoever would
+leave the grid of ``k`` is held at its end and counted, and so are the periods whose ``K`` is off its grid, where the
+end of it is used.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import ArrayLike, NDArray
+
+from beltline.gpu_ref.krusell_smith.shocks import WORD, Shocks, Words
+from beltline.gpu_ref.memory import check_memory
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.threads import threads, threads_for
+
+INTERPOLATIONS = {"bilinear": np.float64, "bicubic": np.float64, "bicubic-single": np.float32}
+"""Names of the methods and the type of what an agent is."""
+
+BLOCK_WORDS = 256
+"""Words of agents that are summed on their own."""
+
+FINE = 6
+"""Leading bits of the mantissa that the search for an interval looks at: so 64 places an octave."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A simulated panel.
+
+    Attributes
+    ----------
+    capital
+        Mean wealth at the start of each period, and after the last: ``(T + 1,)``.
+    wealth
+        Of each agent after the last period, ``(N,)``, ``float64`` or ``float32``.
+    below, above
+        How often an agent would have left the grid of ``k``, and was held at its end.
+    outside
+        Periods whose ``K`` was off its grid.
+    seconds
+        Of all periods, without checks of arguments and, on a CUDA device, without transfers.
+    """
+
+    capital: Array
+    wealth: NDArray[Any]
+    below: int
+    above: int
+    outside: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a number lies on a grid, by the leading bits of it: the search of :func:`move`.
+
+    Attributes
+    ----------
+    grid
+        ``(N_k,)``, in the precision of the agents.
+    steps
+        ``1 / (x_(i+1) - x_i)``, ``(N_k - 1,)``, in the same.
+    table
+        For each leading bits the interval in which numbers that begin with them begin, ``int32``.
+    base, shift
+        Leading bits are ``(bits >> shift) - base``; below 0 they mean the first entry, and there are none above.
+    """
+
+    grid: NDArray[Any]
+    steps: NDArray[Any]
+    table: NDArray[np.int32]
+    base: int
+    shift: int
+
+
+def places(grid: Array, kind: Any) -> Places:
+    """Prepare the search in ``grid`` for numbers of type ``kind``.
+
+    Raises
+    ------
+    ValueError
+        The grid is not increasing in that precision, or begins below 0.
+    """
+    points = grid.astype(kind)
+    if points.ndim != 1 or points.size < 2 or not (np.diff(points) > 0).all() or not points[0] >= 0:
+        raise ValueError(f"the grid of k must increase from 0 or above, also in {np.dtype(kind).name}")
+    whole: Any = np.int32 if kind == np.float32 else np.int64
+    shift = np.finfo(kind).nmant - FINE
+    leading: Any = points.view(whole) >> shift
+    base = int(leading[1])
+    count = int(leading[-1]) - base + 1
+    starts = np.left_shift(np.arange(base, base + count).astype(whole), shift, dtype=whole).view(kind)
+    table = np.clip(np.searchsorted(points, starts, side="right") - 1, 0, points.size - 2)
+    table[0] = 0
+    steps = (1 / np.diff(points.astype(np.float64))).astype(kind)
+    return Places(points, steps, table.astype(np.int32), base, shift)
+
+
+@njit(cache=True)
+def _column(at: float, grid: Array, cubic: bool, weights: Array) -> tuple[int, bool]:
+    """Weights of up to four neighbouring points from the one returned on, and whether ``at`` is on the grid."""
+    n = grid.size
+    inside = grid[0] <= at <= grid[n - 1]
+    at = min(max(at, grid[0]), grid[n - 1])
+    i = 0
+    while i < n - 2 and grid[i + 1] <= at:
+        i += 1
+    h = grid[i + 1] - grid[i]
+    t = (at - grid[i]) / h
+    weights[:] = 0.0
+    if not cubic:
+        weights[1], weights[2] = 1 - t, t
+        return i - 1, inside
+    weights[1] = (1 + 2 * t) * (1 - t) ** 2
+    weights[2] = t * t * (3 - 2 * t)
+    # The slope at either end is that of a chord, whose weights are put on the points that it joins.
+    for end in range(2):
+        slope = h * (t * (1 - t) ** 2 if end == 0 else t * t * (t - 1))
+        low, high = max(i + end - 1, 0), min(i + end + 1, n - 1)
+        chord = slope / (grid[high] - grid[low])
+        weights[high - i + 1] += chord
+        weights[low - i + 1] -= chord
+    return i - 1, inside
+
+
+@njit(cache=True)
+def _cubics(policy: Array, state: int, at: float, means: Array, grid: Array, cubic: bool, out: NDArray[Any]) -> bool:
+    """Fill ``out[e, i]`` with the cubic of interval ``i`` in ``(k - x_i) / (x_(i+1) - x_i)``; False off the grid."""
+    n = grid.size
+    weights = np.empty(4)
+    first, inside = _column(at, means, cubic, weights)
+    values = np.empty(n)
+    for e in range(2):
+        for i in range(n):
+            total = 0.0
+            for j in range(4):
+                if weights[j] != 0.0:
+                    total += weights[j] * policy[i, first + j, state, e]
+            values[i] = total
+        for i in range(n - 1):
+            rise = values[i + 1] - values[i]
+            out[e, i, 0] = values[i]
+            if not cubic:
+                out[e, i, 1] = rise
+                out[e, i, 2] = out[e, i, 3] = 0.0
+                continue
+            h = grid[i + 1] - grid[i]
+            low, high = max(i - 1, 0), min(i + 2, n - 1)
+            left = h * (values[i + 1] - values[low]) / (grid[i + 1] - grid[low])
+            right = h * (values[high] - values[i]) / (grid[high] - grid[i])
+            out[e, i, 1] = left
+            out[e, i, 2] = 3 * rise - 2 * left - right
+            out[e, i, 3] = left + right - 2 * rise
+    return inside
+
+
+@njit(cache=True, parallel=True)
+def _move(
+    k: NDArray[Any], bits: NDArray[Any], employed: Words, cubics: NDArray[Any], grid: NDArray[Any],
+    steps: NDArray[Any], table: NDArray[np.int32], base: int, shift: int, sums: Array, below: NDArray[np.int64],
+    above: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """One period of every agent, in place; what a block of them sums to, and how many left the grid."""
+    low, high, top = grid[0], grid[-1], grid.size - 2
+    for block in prange(sums.size):
+        total, under, over = 0.0, 0, 0
+        for w in range(block * BLOCK_WORDS, min((block + 1) * BLOCK_WORDS, employed.size)):
+            word = employed[w]
+            for j in range(w * WORD, min((w + 1) * WORD, k.size)):
+                i = table[max((bits[j] >> shift) - base, 0)]
+                x = k[j]
+                while i < top and grid[i + 1] <= x:
+                    i += 1
+                t = (x - grid[i]) * steps[i]
+                c = cubics[word & np.uint64(1), i]
+                y = c[0] + t * (c[1] + t * (c[2] + t * c[3]))
+                word >>= np.uint64(1)
+                if not y >= low:
+                    y = low
+                    under += 1
+                elif y > high:
+                    y = high
+                    over += 1
+                k[j] = y
+                total += y
+        sums[block], below[block], above[block] = total, under, over
+
+
+def check_panel(policy: ArrayLike, grid: ArrayLike, means: ArrayLike, start: ArrayLike, agents: int) -> list[Array]:
+    """Return the first four as arrays of doubles, ``start`` with one entry an agent.
+
+    Raises
+    ------
+    ValueError
+        They do not belong together, or are not finite.
+    """
+    tables = [np.ascontiguousarray(given, dtype=np.float64) for given in (policy, grid, means, start)]
+    shape = (tables[1].size, tables[2].size, 2, 2)
+    if tables[0].shape != shape or tables[2].ndim != 1 or tables[2].size < 2 or not (np.diff(tables[2]) > 0).all():
+        raise ValueError(f"policy must have the shape {shape} of the grids of k and K, each increasing")
+    if not np.isfinite(tables[0]).all():
+        raise ValueError("policy must be finite")
+    if tables[3].size == 1:
+        tables[3] = np.full(agents, tables[3].item())
+    low, high = tables[1][0], tables[1][-1]
+    if tables[3].shape != (agents,) or not ((tables[3] >= low) & (tables[3] <= high)).all():
+        raise ValueError(f"start must be wealth from {low:g} to {high:g}, of one or of all {agents:,} agents")
+    return tables
+
+
+def check_method(method: str) -> None:
+    """Check that there is such an interpolation.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    if method not in INTERPOLATIONS:
+        raise ValueError(f"method must be one of {', '.join(map(repr, INTERPOLATIONS))}, not {method!r}")
+
+
+def simulate(
+    policy: ArrayLike,
+    grid: ArrayLike,
+    means: ArrayLike,
+    shocks: Shocks,
+    start: ArrayLike,
+    method: str = "bicubic",
+    progress: Callable[[int], None] | None = None,
+) -> Panel:
+    """Simulate the panel of ``shocks`` on this computer's cores.
+
+    Parameters
+    ----------
+    policy
+        ``k'``, ``(N_k, N_K, 2, 2)``: by ``k``, ``K``, aggregate state and employment.
+    grid
+        Of ``k``, increasing from 0 or above, uniform or not.
+    means
+        Grid of ``K``, increasing.
+    shocks
+    start
+        Wealth of each agent in the first period, or of all.
+    method
+        One of :data:`INTERPOLATIONS`.
+    progress
+        Called with the number of periods behind, after each hundred.
+
+    Raises
+    ------
+    ValueError
+        An argument is none of these.
+    MemoryError
+        The agents do not fit.
+    """
+    check_method(method)
+    kind = INTERPOLATIONS[method]
+    agents = shocks.agents
+    check_memory(agents * (8 + np.dtype(kind).itemsize), f"a panel of {agents:,} agents")
+    g, x, m, wealth = check_panel(policy, grid, means, start, agents)
+    search = places(x, kind)
+    k = wealth.astype(kind)
+    # Rounding may have put an agent at the end beyond the end.
+    np.clip(k, search.grid[0], search.grid[-1], out=k)
+    bits = k.view(np.int32 if kind == np.float32 else np.int64)
+    blocks = math.ceil(shocks.employed.shape[1] / BLOCK_WORDS)
+    sums, below, above = np.empty(blocks), np.empty(blocks, np.int64), np.empty(blocks, np.int64)
+    cubics = np.empty((2, x.size - 1, 4), kind)
+    periods = shocks.aggregate.size
+    capital = np.empty(periods + 1)
+    capital[0] = mean_of(k)
+    under = over = outside = 0
+    begin = time.perf_counter()
+    with threads(threads_for(agents)):
+        for t in range(periods):
+            inside = _cubics(g, int(shocks.aggregate[t]), capital[t], m, x, method != "bilinear", cubics)
+            outside += not inside
+            _move(
+                k, bits, shocks.employed[t], cubics, search.grid, search.steps, search.table, search.base,
+                search.shift, sums, below, above,
+            )  # fmt: skip
+            capital[t + 1] = sums.sum() / agents
+            under += int(below.sum())
+            over += int(above.sum())
+            if progress is not None and (t + 1) % 100 == 0:
+                progress(t + 1)
+    return Panel(capital, k, under, over, outside, time.perf_counter() - begin)
+
+
+def mean_of(k: NDArray[Any]) -> float:
+    """Mean of what agents own, summed in blocks and in double precision."""
+    size = BLOCK_WORDS * WORD
+    return math.fsum(float(k[i : i + size].sum(dtype=np.float64)) for i in range(0, k.size, size)) / k.size
+
+
+def path_error(capital: ArrayLike, reference: ArrayLike) -> float:
+    """Largest gap of a path of ``K`` from another one, in per cent of it: the papers' measure of a method."""
+    other = np.asarray(reference, dtype=np.float64)
+    return 100 * float(np.abs(np.asarray(capital, dtype=np.float64) / other - 1).max())

@@ -1,0 +1,229 @@
+"""Aggregate and employment shocks of a panel, one bit an agent and period.
+
+The chain is over pairs of an aggregate state and employment, ``0`` bad and ``1`` good, ``0`` unemployed and ``1``
+employed, in the order ``(0, 0), (0, 1), (1, 0), (1, 1)``. The aggregate state is drawn from it first; employment of
+period ``t + 1`` then follows ``P(e' | e, a, a')``, with whole numbers of agents: of the ``U`` unemployed of period
+``t``, ``U p`` stay so (rounded up or down at random, with the mean of ``U p``), and as many employed lose their work
+as make unemployment exactly that of the aggregate state. Who they are is uniformly random among those of a kind: each
+agent is drawn on its own first, 64 at once, and then as many random ones are put right as there were too many or too
+few. An agent therefore follows the chain, and no period has sampling error in unemployment.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from beltline.gpu_ref.memory import check_memory
+from beltline.gpu_ref.tables import Array
+
+Words = NDArray[np.uint64]
+
+WORD = 64
+"""Agents of a word."""
+
+PRECISION = 16
+"""Bits of the probability with which agents are first drawn; what is put right after makes up for the rest."""
+
+FLOW_TOLERANCE = 1e-4
+"""How far a chain may take unemployment from what it is to be: published tables have four to six digits."""
+
+
+@dataclass(frozen=True)
+class Shocks:
+    """What happens to a panel.
+
+    Attributes
+    ----------
+    aggregate
+        Aggregate state of each period, ``(T,)``, ``int8``: 0 bad, 1 good.
+    employed
+        ``(T, ceil(N / 64))``, ``uint64``: bit ``j`` of word ``w`` is 1 where agent ``64 w + j`` has work. Bits beyond
+        the last agent are 0.
+    agents
+        ``N``.
+    """
+
+    aggregate: NDArray[np.int8]
+    employed: Words
+    agents: int
+
+    def unemployed(self, period: int) -> int:
+        """Agents without work in a period."""
+        return self.agents - _count(self.employed[period])
+
+    def employment(self, period: int) -> NDArray[np.uint8]:
+        """``(N,)``: 1 where an agent has work in a period."""
+        little = np.ascontiguousarray(self.employed[period], dtype="<u8").view(np.uint8)
+        return np.unpackbits(little, bitorder="little")[: self.agents]
+
+
+@njit(cache=True)
+def _ones(word):  # type: ignore[no-untyped-def]
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@njit(cache=True)
+def _count(words: Words) -> int:
+    total = np.uint64(0)
+    for w in range(words.size):
+        total += _ones(words[w])
+    return int(total)
+
+
+@njit(cache=True)
+def _draw(before: Words, after: Words, random: Words, keep: int, gain: int, last: np.uint64) -> tuple[int, int]:
+    """Draw each agent on its own; return the unemployed who stay so, and the employed who lose work.
+
+    Employed next with probability ``keep`` and unemployed with ``gain``, in units of ``2**-PRECISION``.
+    """
+    idle, lost = 0, 0
+    for w in range(before.size):
+        kept, gained = np.uint64(0), np.uint64(0)
+        for bit in range(PRECISION):
+            fresh = random[w, bit]
+            kept = (kept | fresh) if (keep >> bit) & 1 else (kept & fresh)
+            gained = (gained | fresh) if (gain >> bit) & 1 else (gained & fresh)
+        word = before[w]
+        mask = last if w == before.size - 1 else ~np.uint64(0)
+        new = ((word & kept) | (~word & gained)) & mask
+        after[w] = new
+        idle += int(_ones(~word & ~new & mask))
+        lost += int(_ones(word & ~new))
+    return idle, lost
+
+
+@njit(cache=True)
+def _mend(before: Words, after: Words, candidates: NDArray[np.int64], kind: int, surplus: int) -> int:
+    """Give work to ``surplus`` random agents who were of ``kind`` and have none, or take it; return what is left."""
+    one = np.uint64(1)
+    wrong = np.uint64(0) if surplus > 0 else one
+    left = abs(surplus)
+    for i in range(candidates.size):
+        if left == 0:
+            break
+        w, j = candidates[i] // WORD, np.uint64(candidates[i] % WORD)
+        if ((before[w] >> j) & one) == np.uint64(kind) and ((after[w] >> j) & one) == wrong:
+            after[w] ^= one << j
+            left -= 1
+    return left if surplus > 0 else -left
+
+
+def aggregate_chain(transition: Array) -> Array:
+    """``(2, 2)`` transition matrix of the aggregate state alone.
+
+    Raises
+    ------
+    ValueError
+        It is not the same with and without work.
+    """
+    sums = transition.reshape(2, 2, 2, 2).sum(axis=3)
+    if np.abs(sums[:, 0] - sums[:, 1]).max() > FLOW_TOLERANCE:
+        raise ValueError("transition must move the aggregate state alike for the employed and the unemployed")
+    chain = sums.mean(axis=1)
+    return chain / chain.sum(axis=1, keepdims=True)
+
+
+def whole_numbers(agents: int, unemployment: Array) -> NDArray[np.int64]:
+    """Agents without work in each aggregate state.
+
+    Raises
+    ------
+    ValueError
+        They are no whole numbers.
+    """
+    exact = agents * unemployment
+    numbers = np.rint(exact).astype(np.int64)
+    if agents < 1 or np.abs(exact - numbers).max() > 1e-6:
+        shares = " and ".join(f"{share:.6g}" for share in unemployment)
+        raise ValueError(f"agents must make unemployment of {shares} whole numbers of agents, which {agents} does not")
+    return numbers
+
+
+def draw_shocks(
+    agents: int, periods: int, transition: ArrayLike, unemployment: ArrayLike, seed: int = 0, first: int = 0
+) -> Shocks:
+    """Draw the shocks of ``agents`` agents in ``periods`` periods; the same ones for the same arguments.
+
+    Parameters
+    ----------
+    agents
+        ``N``; both shares of it that ``unemployment`` names must be whole numbers of agents.
+    periods
+        ``T``, at least 1.
+    transition
+        ``(4, 4)``, over the pairs above.
+    unemployment
+        ``(2,)``: share of agents without work in the bad and in the good state, which ``transition`` must keep.
+    seed
+        Of NumPy's PCG64.
+    first
+        Aggregate state of the first period.
+
+    Raises
+    ------
+    ValueError
+        An argument is none of these.
+    MemoryError
+        ``T ceil(N / 64)`` words do not fit.
+    """
+    chain = np.asarray(transition, dtype=np.float64)
+    shares = np.asarray(unemployment, dtype=np.float64)
+    if chain.shape != (4, 4) or chain.min() < 0 or np.abs(chain.sum(axis=1) - 1).max() > 1e-9:
+        raise ValueError("transition must be a (4, 4) table of probabilities whose rows sum to 1")
+    if shares.shape != (2,) or not ((shares > 0) & (shares < 1)).all():
+        raise ValueError("unemployment must be two numbers above 0 and below 1")
+    if periods < 1:
+        raise ValueError(f"periods must be at least 1, not {periods}")
+    numbers = whole_numbers(agents, shares)
+    states = aggregate_chain(chain)
+    joint = chain.reshape(2, 2, 2, 2).transpose(0, 2, 1, 3)  # a, a', e, e'
+    totals = joint.sum(axis=3, keepdims=True)
+    given = np.divide(joint, totals, out=np.full_like(joint, 0.5), where=totals > 0)
+    for a in range(2):
+        for b in range(2):
+            moved = shares[a] * given[a, b, 0, 0] + (1 - shares[a]) * given[a, b, 1, 0]
+            if states[a, b] > 0 and abs(moved - shares[b]) > FLOW_TOLERANCE:
+                raise ValueError(
+                    f"transition takes unemployment of {shares[a]:.6g} to {moved:.6g} and not to {shares[b]:.6g}"
+                )
+    words = math.ceil(agents / WORD)
+    check_memory(8 * words * (periods + PRECISION), f"a panel of {agents:,} agents and {periods:,} periods")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    aggregate = np.empty(periods, np.int8)
+    aggregate[0] = first
+    stay = states[:, 1]
+    for t, u in enumerate(rng.random(periods - 1)):
+        aggregate[t + 1] = u < stay[aggregate[t]]
+
+    employed = np.empty((periods, words), np.uint64)
+    employed[0] = _pack(rng.permutation(agents) >= numbers[first], words)
+    last = np.uint64(2 ** (agents - WORD * (words - 1)) - 1)
+    scale = 2**PRECISION
+    for t in range(1, periods):
+        a, b = int(aggregate[t - 1]), int(aggregate[t])
+        p = given[a, b]
+        unemployed, employees = int(numbers[a]), agents - int(numbers[a])
+        idle = math.floor(unemployed * p[0, 0] + rng.random())
+        idle = min(max(idle, int(numbers[b]) - employees), unemployed, int(numbers[b]))
+        random = rng.integers(0, 2**64, size=(words, PRECISION), dtype=np.uint64)
+        before, after = employed[t - 1], employed[t]
+        drawn = _draw(before, after, random, round(p[1, 1] * scale), round(p[0, 1] * scale), last)
+        for kind, surplus in ((0, drawn[0] - idle), (1, drawn[1] - (int(numbers[b]) - idle))):
+            left = surplus
+            while left:
+                left = _mend(before, after, rng.integers(0, agents, size=16 * abs(left) + 64), kind, left)
+    return Shocks(aggregate, employed, agents)
+
+
+def _pack(bits: NDArray[np.bool_], words: int) -> Words:
+    padded = np.zeros(words * WORD, np.uint8)
+    padded[: bits.size] = bits
+    return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)

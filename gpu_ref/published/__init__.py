@@ -1,0 +1,1 @@
+"""Published programs and times, as they were printed."""

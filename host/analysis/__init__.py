@@ -1,0 +1,1 @@
+"""What a solution says as economics: simulation, Euler equation errors, inequality."""

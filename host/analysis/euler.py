@@ -1,0 +1,192 @@
+"""Euler equation errors: how good the policy is as economics, not only as the solution of its own discrete problem.
+
+Between two periods the first-order condition of the problem without a grid is
+
+    U'(c(x, s))  =  beta sum_s' Q(s, s') W_x(x', s') U'(c(x', s')),        c(x, s) = W(x, s) - x',
+
+``x'`` being the policy and ``W_x`` what one more unit of the asset brings. The error, in units of consumption
+(Judd 1992), is the share by which consumption departs from the one that the right-hand side asks for,
+
+    e(x, s)  =  1 - (beta sum_s' Q(s, s') W_x(x', s') c(x', s')^-eta)^(-1/eta) / c(x, s),
+
+so ``log10 |e| = -3`` is a mistake of one dollar in every thousand spent. Positive: too much is consumed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.analysis.simulation import heading, simulate, usable
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import marginal_utility
+from beltline.host.results.result import Result
+
+Array = NDArray[np.float64]
+
+SMALLEST = 2.0**-53
+"""Errors below one rounding of double precision are taken for it, where logarithms are."""
+
+
+def euler_errors(result: Result) -> Array:
+    """Return the error ``e(x, s)`` in every state, as a share of consumption; definition in the module's text.
+
+    It is nan where the lowest ``x'`` is chosen and less would be better: there the constraint binds and no such
+    equation holds. At the highest ``x'`` it is an error, for it is the grid that ends there and not the model.
+
+    Parameters
+    ----------
+    result
+        Of a problem with ``marginal_wealth``. If it is not solved a warning says so.
+
+    Returns
+    -------
+    (N_k, N_z) float64 array
+        With a horizon ``(T - 1, N_k, N_z)``, the first age first: the last age has no next one.
+
+    Raises
+    ------
+    ProblemError
+        The problem has no ``marginal_wealth``, or a state has no choice.
+
+    Sources
+    -------
+    Judd (1992), "Projection methods for solving aggregate growth models", Journal of Economic Theory 58(2), 410-452.
+    """
+    if not isinstance(result, Result):
+        raise ProblemError(f"result must be a Result, not {shown(result)}")
+    problem = result.problem
+    if problem.marginal_wealth is None:
+        raise ProblemError("an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have")
+    usable(result, "an Euler equation error")
+    consumption = problem.wealth - result.policy_values
+    if problem.horizon is None:
+        return _errors(problem, problem.marginal_wealth, consumption, consumption, result.policy)
+    errors = np.empty((problem.horizon - 1, problem.points, problem.states))
+    for age in range(problem.horizon - 1):
+        errors[age] = _errors(
+            problem, problem.marginal_wealth, consumption[age], consumption[age + 1], result.policy[age]
+        )
+    return errors
+
+
+def _errors(problem: Problem, marginal_wealth: Array, now: Array, following: Array, policy: NDArray[np.int32]) -> Array:
+    ahead = problem.beta * ((marginal_wealth * marginal_utility(following, problem.eta)) @ problem.transition.T)
+    wanted = np.take_along_axis(ahead, policy.astype(np.intp), axis=0) ** (-1 / problem.eta)
+    errors = 1 - wanted / now
+    errors[(policy == 0) & (errors < 0)] = np.nan
+    return np.asarray(errors)
+
+
+def log10_errors(errors: Array) -> Array:
+    """Return ``log10 |e|``, with ``SMALLEST`` in the place of what is smaller, and nan where ``e`` is."""
+    return np.asarray(np.log10(np.maximum(np.abs(errors), SMALLEST)))
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Errors over a set of states: all of the grid, or those that a path visits.
+
+    Parameters
+    ----------
+    mean : float
+        Mean of ``log10 |e|``.
+    log10_mean : float
+        ``log10`` of the mean of ``|e|``.
+    largest : float
+        Largest ``log10 |e|``.
+    states : int
+        States with an error that were looked at.
+    binding : int
+        States left out because the constraint binds there.
+    """
+
+    mean: float
+    log10_mean: float
+    largest: float
+    states: int
+    binding: int
+
+
+def summary(errors: Array) -> Errors:
+    """Return the :class:`Errors` of an array of any shape; nan throughout if every constraint binds."""
+    counted = errors[~np.isnan(errors)]
+    binding = errors.size - counted.size
+    if not counted.size:
+        return Errors(float("nan"), float("nan"), float("nan"), 0, binding)
+    logs = log10_errors(counted)
+    mean = np.log10(max(float(np.abs(counted).mean()), SMALLEST))
+    return Errors(float(logs.mean()), float(mean), float(logs.max()), counted.size, binding)
+
+
+@dataclass(frozen=True)
+class EulerReport:
+    """Euler equation errors on the grid and along a simulated path.
+
+    Parameters
+    ----------
+    grid : Errors
+        Over all states of the grid, each counted once, however rarely the economy is there.
+    path : Errors
+        Over the periods of the path.
+    periods, burn_in, seed : int
+        Of the path.
+    title : str
+        Heading of the report.
+    """
+
+    grid: Errors
+    path: Errors
+    periods: int
+    burn_in: int
+    seed: int
+    title: str
+
+    def __str__(self) -> str:
+        heads = ("mean", "log10 of mean", "largest")
+        about = f"{self.periods:,} periods after {self.burn_in:,}, seed {self.seed}"
+        lines = [self.title, f"  {'log10 |e|, e as a share of consumption':<46}" + "".join(f"{h:>15}" for h in heads)]
+        for name, errors in (("every state of the grid", self.grid), (about, self.path)):
+            numbers = (errors.mean, errors.log10_mean, errors.largest)
+            lines.append(f"  {name:<46}" + "".join(f"{number:>15.3f}" for number in numbers))
+            if errors.binding:
+                lines.append(f"    left out, as the constraint binds there: {errors.binding:,}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def euler_report(result: Result, periods: int = 10_000, burn_in: int = 1_000, seed: int = 0) -> EulerReport:
+    """Return the errors on the grid and along one path of :func:`beltline.host.analysis.simulation.simulate`, as
+    Aldrich et al. report.
+
+    Parameters
+    ----------
+    result
+        With an infinite horizon, of a problem with ``marginal_wealth``.
+    periods, burn_in, seed
+        Of the path.
+
+    Raises
+    ------
+    ProblemError
+        As :func:`euler_errors` and :func:`beltline.host.analysis.simulation.simulate`.
+    """
+    errors = euler_errors(result)
+    with warnings.catch_warnings():
+        # It was warned of already.
+        warnings.simplefilter("ignore")
+        path = simulate(result, periods, burn_in, seed)
+    along = errors[path.points, path.states]
+    return EulerReport(
+        grid=summary(errors),
+        path=summary(along),
+        periods=along.size,
+        burn_in=path.burn_in,
+        seed=path.seed,
+        title=heading("Euler equation errors", result),
+    )

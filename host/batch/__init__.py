@@ -1,0 +1,1 @@
+"""Many problems: workers, pools of processes, stored results."""

@@ -1,0 +1,494 @@
+"""Many problems, one after the other or side by side: what an estimation asks for."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from beltline.host.batch.pool import WorkerLostError, Workers
+from beltline.host.batch.store import Store, key
+from beltline.host.batch.worker import Answer, Settings, Station, Turns, alternatives, kept, pair, work
+from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
+from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.problem import Problem
+from beltline.host.results.result import Result
+from beltline.host.solver.fixed_point import FRACTION_LIMIT
+from beltline.host.solver.reference import reference_module
+from beltline.host.solver.session import Session, machine_method, no_options, seconds_limit, sweep_limit
+from beltline.sim.progress import check_progress, reporting
+
+CHUNK_LIMIT = 65_536
+"""Most problems that a worker is sent at a time."""
+
+GPU_CHUNK = 256
+"""Problems of a launch on a graphics card, where nothing else is said."""
+
+IN_FLIGHT_LIMIT = 1_000_000
+"""Most chunks that are with an executor at a time."""
+
+IN_FLIGHT = 32
+"""Chunks that are with an executor of whose size nothing is known."""
+
+
+ASK_SECONDS = 5.0
+"""Between two looks at how large a cluster is."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """A problem of a batch, and what came of it.
+
+    Parameters
+    ----------
+    index : int
+        Its place among the problems, from 0.
+    key : str
+        Content hash of the problem and of the options that change the answer; empty where there is no problem.
+    problem : Problem or None
+        None where the function that was to make it failed.
+    result : Result or None
+        None where there is an error. A result that is not solved (``result.success``) is a result.
+    error : Exception or None
+        Why there is no result: a ``ProblemError``, a ``DeviceError``, or what else was raised.
+    seconds : float
+        From the conversion of the tables to the verification of the result, on the computer that solved it; less what
+        it waited for others to leave the device.
+    stored : bool
+        Whether the result was in the store before.
+    """
+
+    index: int
+    key: str
+    problem: Problem | None
+    result: Result | None
+    error: Exception | None
+    seconds: float
+    stored: bool = False
+
+    @property
+    def success(self) -> bool:
+        """Whether there is a result, and it is solved."""
+        return self.result is not None and self.result.success
+
+
+def solve_many(
+    problems: Iterable[Problem | Callable[[], Problem]],
+    tol: float = 1e-10,
+    max_sweeps: int = 10_000,
+    *,
+    device: str | Session = "model",
+    order: Literal["given", "finished"] = "given",
+    warm: bool = False,
+    store: str | os.PathLike[str] | Store | None = None,
+    workers: int | None = None,
+    executor: Any = None,
+    chunk: int | None = None,
+    in_flight: int | None = None,
+    progress: Progress | Literal[False] | None = None,
+    verify: bool = True,
+    value_bits: int | None = None,
+    money_bits: int | None = None,
+    timeout: float | None = None,
+    method: str | None = None,
+    **options: Any,
+) -> Iterator[Attempt]:
+    """Solve ``problems`` and yield an :class:`Attempt` of each, as :func:`beltline.host.solver.solve.solve` would solve
+    it.
+
+    Problems are taken one by one as they are needed, so that a generator of millions is no more memory than a list of
+    ten. Without ``workers`` and ``executor`` they are solved in this process, on one open device: while it works on one
+    problem, the tables of the next are converted and the last result is verified, and only tables that changed are
+    moved. One that fails does not stop the others. After Ctrl-C, or when the iterator is closed, the device is
+    free again, and what was stored stays.
+
+    Parameters
+    ----------
+    problems
+        Problems, or functions without arguments that make one (``functools.partial(bl.rbc, beta=0.99)``), so that
+        parameters out of range are the failure of that problem and not of the batch.
+    tol, max_sweeps, progress, verify, value_bits, money_bits, timeout, method
+        As of :func:`beltline.host.solver.solve.solve`, the same for all; ``timeout`` is that of each run. On ``"gpu"``
+        the method is by default ``"shift"`` where the horizon is infinite; on a sweep engine it can be ``"shift"``,
+        with option ``start``.
+    device
+        Name of a device, or an open :class:`~beltline.host.solver.session.Session`, which is left open.
+    order
+        ``"given"``: attempts come in the order of the problems. ``"finished"``: as they finish.
+    warm
+        Whether to start from the value of the nearest problem that the same device has solved in this batch, by
+        ``parameters``, ``beta`` and ``eta``, each over its spread; where shapes differ or its value is no possible
+        start, as usual. Results then keep to ``tol`` and their error bound, but not to the last bit.
+    store
+        Directory of a :class:`~beltline.host.batch.store.Store`: results are kept there as soon as there are any, and
+        what is there already is not solved again. Errors are not kept.
+    workers
+        Processes of this computer to solve in, one thread each (:class:`~beltline.host.batch.pool.Workers`).
+    executor
+        To solve in instead: a :class:`~beltline.host.batch.pool.Workers`, any other executor of ``concurrent.futures``,
+        or a ``Client`` of Dask's ``distributed``. Each of its processes opens a device of its own and keeps it, and
+        solves a problem on one thread, or on as many as ``NUMBA_NUM_THREADS`` says there. It is left running. Retries,
+        and what becomes of the tasks of workers that are lost, are its business.
+    chunk
+        Problems that a worker is sent at a time, 1 by default: more is quicker where problems are small, and a lost
+        worker loses more. With device ``"gpu"`` the problems of a launch, 256 by default.
+    in_flight
+        Most chunks that are taken from ``problems`` and not yielded yet; by default four a worker.
+    **options
+        Of the device or the method. For a device, a list is of alternatives, of which each worker takes the first that
+        is free: ``slot=[0, 1, 2, 3]``.
+
+    Raises
+    ------
+    ProblemError
+        An argument is wrong, or the store is none or damaged.
+    DeviceError
+        A device cannot be opened.
+    BrokenExecutor
+        The user's own process pool lost a process, and with it all that it was asked for.
+    """
+    check_progress(progress)
+    settings = _settings(
+        device, options, tol, max_sweeps, verify, value_bits, money_bits, timeout, method, warm, executor, workers
+    )
+    if order not in ("given", "finished"):
+        raise ProblemError(f"order must be 'given' or 'finished', not {shown(order)}")
+    try:
+        given = iter(problems)
+    except TypeError:
+        raise ProblemError(f"problems must be a number of Problems to go through, not {shown(problems)}") from None
+    chunk = whole(
+        "chunk",
+        (GPU_CHUNK if device == "gpu" else 1) if chunk is None else chunk,
+        f"a whole number from 1 to {CHUNK_LIMIT}",
+        lambda v: 1 <= v <= CHUNK_LIMIT,
+    )
+    if in_flight is not None:
+        wanted = f"a whole number from 1 to {IN_FLIGHT_LIMIT}"
+        in_flight = whole("in_flight", in_flight, wanted, lambda v: 1 <= v <= IN_FLIGHT_LIMIT)
+    kept_in = store if store is None or isinstance(store, Store) else Store(store)
+    hands = _hands(device, settings, executor, workers)
+    return _Batch(given, settings, order, kept_in, hands, chunk, in_flight, progress).attempts()
+
+
+def _settings(
+    device: object,
+    options: dict[str, Any],
+    tol: object,
+    max_sweeps: object,
+    verify: object,
+    value_bits: int | None,
+    money_bits: int | None,
+    timeout: object,
+    method: str | None,
+    warm: object,
+    executor: object,
+    workers: object,
+) -> Settings:
+    """Everything that can be checked without a problem, checked."""
+    if executor is not None and workers is not None:
+        raise ProblemError("workers must be None where there is an executor, which has its own")
+    machine = isinstance(device, Session) or known(device) in DEVICES
+    name = "" if isinstance(device, Session) else str(device)
+    start: Literal["problem", "stay", "coarse"] = "problem"
+    if machine:
+        method, start = machine_method(device, method, options)
+    if isinstance(device, Session):
+        no_options(options)
+        if executor is not None or workers is not None:
+            raise ProblemError("device must be a name where others solve, for an open one cannot be sent to them")
+    elif machine:
+        for chosen in alternatives(options):
+            check_options(name, chosen)
+        if missing := (not workers and executor is None) and DEVICES[name].missing():
+            raise DeviceError(f"device {name!r} cannot be used here: {missing}")
+    elif executor is None and workers is None:
+        reference_module(name)
+    for what, value in (("verify", verify), ("warm", warm)):
+        if not isinstance(value, bool | np.bool_):
+            raise ProblemError(f"{what} must be True or False, not {shown(value)}")
+    if not machine:
+        from beltline.gpu_ref.methods import METHODS
+
+        for what, value in (("value_bits", value_bits), ("money_bits", money_bits), ("timeout", timeout)):
+            if value is not None:
+                raise ProblemError(f"{what} is for machines, and device {device!r} is none")
+        if warm:
+            raise ProblemError(f"warm is for machines, and device {device!r} is none")
+        if method is not None and (not isinstance(method, str) or method not in METHODS):
+            raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
+    wanted = f"a whole number from 0 to {FRACTION_LIMIT}, or None"
+    for what, bits in (("value_bits", value_bits), ("money_bits", money_bits)):
+        if bits is not None:
+            whole(what, bits, wanted, lambda b: 0 <= b <= FRACTION_LIMIT)
+    return Settings(
+        device=name,
+        options=options,
+        tol=real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf),
+        max_sweeps=sweep_limit(max_sweeps),
+        verify=bool(verify),
+        value_bits=value_bits,
+        money_bits=money_bits,
+        timeout=seconds_limit(timeout),
+        method=method or "",
+        start=start,
+        warm=bool(warm),
+    )
+
+
+def _key(settings: Settings, problem: Problem) -> str:
+    """All machines return the same bits, so which of them it was is no part of the key."""
+    machine = settings.device not in REFERENCES
+    decides = {
+        "solver": "machine" if machine else settings.device,
+        "method": settings.method,
+        "options": None if machine else sorted(settings.options.items()),
+        **({} if settings.start == "problem" else {"start": settings.start}),
+        **{name: getattr(settings, name) for name in ("tol", "max_sweeps", "verify", "warm")},
+        **{name: getattr(settings, name) for name in ("value_bits", "money_bits")},
+    }
+    return key(problem, decides)
+
+
+class _Hands:
+    """Where problems are solved: in threads of this process, or with an executor."""
+
+    def __init__(self, executor: Executor, settings: Settings, count: Callable[[], int], own: bool) -> None:
+        self.executor = executor
+        self.settings = settings
+        self.count = count
+        self._own = own
+
+    def submit(self, problems: list[Problem]) -> Future[list[Answer]]:
+        return self.executor.submit(work, self.settings, problems)
+
+    def close(self, finished: bool) -> None:
+        """End what was begun for this batch; not ``finished``, what is under way is of no use any more."""
+        if self._own:
+            self.executor.shutdown(wait=True, cancel_futures=not finished)
+
+
+class _Threads(_Hands):
+    """Two threads at one device: one is at it, and the other converts or verifies."""
+
+    def __init__(self, station: Station, settings: Settings) -> None:
+        super().__init__(pair(), settings, lambda: 1, True)
+        self._station = station
+        self._turns = Turns()
+
+    def submit(self, problems: list[Problem]) -> Future[list[Answer]]:
+        if len(problems) > 1:
+            return self.executor.submit(self._station.solve_all, self.settings, problems)
+        turn = self._turns.next()
+        return self.executor.submit(lambda: [self._station.solve(self.settings, problems[0], turn)])
+
+    def close(self, finished: bool) -> None:
+        if not finished:
+            self._station.cancel()
+        super().close(finished)
+        self._station.close()
+
+
+def _hands(device: str | Session, settings: Settings, executor: Any, workers: int | None) -> Callable[[], _Hands]:
+    """What makes the hands, once the first problem is asked for; all arguments are checked here."""
+    if workers is not None:
+        crew = Workers(workers)
+        return lambda: _Hands(crew, settings, lambda: crew.count, True)
+    if executor is None:
+        machine = settings.device not in REFERENCES
+        return lambda: _Threads(Station(device, settings.options if machine else {}), settings)
+    if isinstance(executor, Workers):
+        return lambda: _Hands(executor, settings, lambda: executor.count, False)
+    if isinstance(executor, Executor):
+        return lambda: _Hands(executor, settings, lambda: IN_FLIGHT // 4, False)
+    # A Client of Dask, which is no dependency: its executor is one of the standard kind.
+    if callable(getattr(executor, "get_executor", None)) and callable(getattr(executor, "nthreads", None)):
+        return lambda: _Hands(executor.get_executor(pure=False), settings, _threads_of(executor), False)
+    raise ProblemError(
+        f"executor must be an executor of concurrent.futures or a Client of distributed, not {shown(executor)}"
+    )
+
+
+_Waiting = tuple[int, str, Problem]
+"""Index, key, and what is to be solved."""
+
+
+def _threads_of(client: Any) -> Callable[[], int]:
+    """How many threads the workers of a cluster have, at least two; asked for now and then, as workers come and go."""
+    known, when = 0, -math.inf
+
+    def count() -> int:
+        nonlocal known, when
+        if time.monotonic() - when >= ASK_SECONDS:
+            known, when = sum(client.nthreads().values()), time.monotonic()
+        return max(2, known)
+
+    return count
+
+
+@dataclass(eq=False)
+class _Chunk:
+    """Neighbours among the problems: those that are under way together, and those there is nothing to do for."""
+
+    items: list[Attempt | _Waiting] = field(default_factory=list)
+    future: Future[list[Answer]] | None = None
+
+    def problems(self) -> list[Problem]:
+        return [item[2] for item in self.items if not isinstance(item, Attempt)]
+
+    def done(self) -> bool:
+        return all(isinstance(item, Attempt) for item in self.items)
+
+    def answered(self, answers: list[Answer]) -> list[Attempt]:
+        """Put the attempts in their places, and return those that are new."""
+        told = iter(answers)
+        new = []
+        for i, item in enumerate(self.items):
+            if not isinstance(item, Attempt):
+                index, name, problem = item
+                said = next(told)
+                attempt = Attempt(index, name, problem, said.result(problem), said.error, said.seconds)
+                self.items[i] = attempt
+                new.append(attempt)
+        return new
+
+    def attempts(self) -> list[Attempt]:
+        return [item for item in self.items if isinstance(item, Attempt)]
+
+
+class _Batch:
+    def __init__(
+        self,
+        problems: Iterator[Any],
+        settings: Settings,
+        order: str,
+        store: Store | None,
+        hands: Callable[[], _Hands],
+        chunk: int,
+        in_flight: int | None,
+        progress: Progress | Literal[False] | None,
+    ) -> None:
+        self._problems = enumerate(problems)
+        self._settings = settings
+        self._given = order == "given"
+        self._store = store
+        self._make_hands = hands
+        self._size = chunk
+        self._limit = in_flight
+        self._progress = progress
+        self._under_way: deque[_Chunk] = deque()
+        self._over: Exception | None = None
+        self._more = True
+        self._done = self._failed = self._found = 0
+
+    def attempts(self) -> Iterator[Attempt]:
+        """Solve, and yield."""
+        with (
+            contextlib.nullcontext() if self._store is None else self._store.writing(),
+            reporting(self._progress) as report,
+        ):
+            hands = self._make_hands()
+            finished = False
+            begin = time.monotonic()
+            try:
+                while True:
+                    self._fill(hands)
+                    if not self._under_way:
+                        break
+                    self._collect()
+                    for attempt in self._ready():
+                        self._done += 1
+                        self._failed += not attempt.success
+                        self._found += attempt.stored
+                        if report:
+                            report(self._text(time.monotonic() - begin))
+                        yield attempt
+                finished = True
+            finally:
+                for one in self._under_way:
+                    if one.future is not None:
+                        one.future.cancel()
+                hands.close(finished)
+        if self._over is not None:
+            raise self._over
+
+    def _text(self, seconds: float) -> str:
+        counts = ((self._found, "from the store"), (self._failed, "not solved"))
+        some = ", ".join(f"{count:,} {what}" for count, what in counts if count)
+        text = f"{self._done:,} problem{'s' * (self._done != 1)} done{some and f' ({some})'}"
+        return f"{text}, {self._done / max(seconds, 1e-9):,.3g} a second"
+
+    def _fill(self, hands: _Hands) -> None:
+        """Take problems until as many chunks are under way as may be."""
+        limit = self._limit or 4 * hands.count()
+        while self._more and len(self._under_way) < limit:
+            chunk = _Chunk()
+            while len(chunk.items) < self._size and (taken := self._take()) is not None:
+                chunk.items.append(taken)
+            if chunk.items:
+                self._under_way.append(chunk)
+            if problems := chunk.problems():
+                chunk.future = hands.submit(problems)
+
+    def _take(self) -> Attempt | _Waiting | None:
+        """The next problem, or the attempt at it where nothing is to be solved; None at the end."""
+        try:
+            index, item = next(self._problems)
+        except StopIteration:
+            self._more = False
+            return None
+        except Exception as error:
+            # What was asked for before is still delivered.
+            self._more, self._over = False, error
+            return None
+        try:
+            problem = item() if callable(item) else item
+            if not isinstance(problem, Problem):
+                raise ProblemError(f"problem {index} must be a Problem, not {shown(problem)}")
+        except Exception as error:
+            return Attempt(index, "", None, None, kept(error), 0.0)
+        name = _key(self._settings, problem)
+        if self._store is not None and (result := self._store.get(name, problem)) is not None:
+            return Attempt(index, name, problem, result, None, 0.0, stored=True)
+        return index, name, problem
+
+    def _collect(self) -> None:
+        """Wait until something is done that can be yielded, and store all that is."""
+        waiting = {one.future: one for one in self._under_way if one.future is not None and not one.done()}
+        ready = self._under_way[0].done() if self._given else any(one.done() for one in self._under_way)
+        if not waiting:
+            return
+        done, _ = wait(waiting, timeout=0 if ready else None, return_when=FIRST_COMPLETED)
+        for future in done:
+            one = waiting[future]
+            for attempt in one.answered(_answers(one, future)):
+                if self._store is not None and attempt.result is not None:
+                    self._store.put(attempt.key, attempt.result)
+
+    def _ready(self) -> Iterator[Attempt]:
+        while self._under_way and self._under_way[0].done():
+            yield from self._under_way.popleft().attempts()
+        if not self._given:
+            for one in [one for one in self._under_way if one.done()]:
+                self._under_way.remove(one)
+                yield from one.attempts()
+
+
+def _answers(chunk: _Chunk, future: Future[list[Answer]]) -> list[Answer]:
+    """What came back; an error of the executor is that of each problem, unless it cannot go on at all."""
+    error = future.exception()
+    if error is None:
+        return future.result()
+    if isinstance(error, BrokenExecutor | DeviceError) and not isinstance(error, WorkerLostError):
+        raise error
+    if not isinstance(error, Exception):
+        raise error
+    return [Answer(None, kept(error), 0.0) for _ in chunk.problems()]

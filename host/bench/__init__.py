@@ -1,0 +1,1 @@
+"""Programs that measure: benches, and the tables of the documentation."""

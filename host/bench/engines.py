@@ -1,0 +1,121 @@
+"""Prints what each engine takes for one problem: ``python -m beltline.host.bench.engines``.
+
+The RBC of :func:`beltline.host.models.rbc.rbc`, to the same tolerance. Clocks of the assembly line are those of its
+formula (:func:`beltline.hw.top.machine.run_clocks`), clocks of the sweep engine those of its clock model
+(:mod:`beltline.hw.sweep.clocks`); tests find both equal to the gateware's counter, at sizes that can be simulated.
+Times are at 250 MHz, if timing closes: no bitstream was made. A coarse start is made by the host, whose time is printed
+beside. A lane is busy in a clock in which it has a state to check, an evaluation to make, or a state to read once more
+for the expectations of its point.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from beltline.host.bench.sweep_acceleration import Other, Solved, Way, solve, start_of
+from beltline.host.models.rbc import rbc
+from beltline.host.results.files import check_target, replacing
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.top.machine import run_clocks
+
+CLOCK_HZ = 250_000_000
+
+PLAIN = Way("flat", "none", 0)
+
+FAST = Way("coarse", "point", 0)
+
+_MODEL = "clock model"
+
+FIRST = 10
+"""Sweeps, in which everything moves, behind which evaluations are counted by themselves."""
+
+TIGHTER = 100
+"""By what the tolerance is divided for a policy that is brute force's in every state."""
+
+
+def _shown(number: float) -> str:
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def _row(name: str, sweeps: int, clocks: int, source: str, line: int, more: str) -> str:
+    ms = _shown(clocks / CLOCK_HZ * 1e3)
+    return f"| {name} | {sweeps:,} | {clocks:,} | {source} | {ms} ms | {_shown(line / clocks)} | {more} |"
+
+
+def _told(solved: Solved, states: int) -> str:
+    evaluations = f"{sum(solved.evaluations) / solved.sweeps / states:.2g} evaluations a state and sweep"
+    if later := solved.evaluations[FIRST:]:
+        evaluations += f", {sum(later) / len(later) / states:.2g} after {FIRST} sweeps"
+    others = f"{len(solved.others):,} choices unlike full search's"
+    if solved.others:
+        others += f", by {max(other.gap for other in solved.others):.1e} at most"
+    return f"{evaluations}; lanes busy {solved.busy:.0%}; residual {solved.residual:.2g}; {others}"
+
+
+def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> Iterator[str]:
+    """The table, a line at a time; ``listed`` gets the choices that are not full search's, with their way to solve."""
+    problem = rbc(grid=grid)
+    states = problem.points * problem.states
+    build = SweepParameters(grid, problem.states, lanes)
+    size = f"{problem.points:,} x {problem.states} to {tol:g}"
+    yield f"| engine, {size} | sweeps | clocks | by | at 250 MHz, modelled | times the line | what it did |"
+    yield "|---|---|---|---|---|---|---|"
+    plain = solve(problem, build, PLAIN, tol)
+    line = run_clocks(MachineParameters(grid=grid, states=problem.states), problem.points, problem.states, plain.sweeps)
+    evaluations = f"{3 * (grid.bit_length() - 3) + 4} evaluations a state and sweep"
+    yield _row("assembly line", plain.sweeps, line, "formula", line, evaluations)
+    listed += [("same bits", other) for other in plain.others]
+    name = f"sweep engine, {lanes} lanes, same bits"
+    yield _row(name, plain.sweeps, plain.clocks, _MODEL, line, _told(plain, states))
+    start_of(problem, FAST, tol)  # Compiled, if it was not.
+    for goal in (tol, tol / TIGHTER):
+        begin = time.perf_counter()
+        start_of(problem, FAST, goal)
+        seconds = time.perf_counter() - begin
+        fast = solve(problem, build, FAST, goal)
+        listed += [(f"shifts, to {goal:g}", other) for other in fast.others]
+        name = f"shifts, coarse start ({seconds * 1e3:.0f} ms of this host)" + ("" if goal == tol else f", to {goal:g}")
+        yield _row(name, fast.sweeps, fast.clocks, _MODEL, line, _told(fast, states))
+    yield ""
+    yield (
+        "Formula: beltline.hw.top.machine.run_clocks. Clock model: beltline.hw.sweep.clocks. "
+        "Tests find both equal to the gateware's counter "
+        "at sizes that can be simulated. Times are those of 250 MHz, if timing closes."
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Solve and print."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.engines", description=__doc__)
+    parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
+    parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
+    parser.add_argument("--tol", type=float, default=1e-10, help="tolerance (default: %(default)s)")
+    parser.add_argument("--others", type=Path, metavar="FILE.csv", help="list the choices that are not full search's")
+    given = parser.parse_args(arguments)
+    try:
+        if given.others is not None:
+            check_target("others", given.others, (".csv",))
+        SweepParameters(given.grid, 4, given.lanes)
+        fixed_point(rbc(grid=given.grid), given.tol)
+    except ValueError as error:
+        parser.error(str(error))
+    listed: list[tuple[str, Other]] = []
+    for row in rows(given.grid, given.lanes, given.tol, listed):
+        print(row, flush=True)
+    if given.others is not None:
+        with replacing(given.others) as neighbour, neighbour.open("w", newline="", encoding="ascii") as file:
+            writer = csv.writer(file)
+            writer.writerow(("solve", "grid point", "state", "its choice", "exact choice", "objectives differ by"))
+            writer.writerows([(name, *other[:4], f"{other.gap:.3g}") for name, other in listed])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Solves the RBC with the gateware: ``python -m beltline.host.bench.first_light``.
+
+The simulated board is driven through the same calls as any device. The result is compared with the software model to
+the bit, and with a full grid search in double precision.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import numpy as np
+
+import beltline as bl
+from beltline.gpu_ref import brute_force, vfi
+from beltline.host.results.result import CLOCK_HZ
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Solve, compare and print; 0 where everything agrees."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.first_light", description=__doc__)
+    parser.add_argument("--grid", type=int, default=256, help="grid points N_k (default: %(default)s)")
+    parser.add_argument("--states", type=int, default=4, help="exogenous states N_z (default: %(default)s)")
+    parser.add_argument("--tol", type=float, default=1e-10, help="stop below this change of V (default: %(default)s)")
+    arguments = parser.parse_args(argv)
+
+    def say(text: str) -> None:
+        print(text, flush=True)
+
+    problem = bl.rbc(grid=arguments.grid, states=arguments.states)
+    say(f"Solving the RBC, {problem.points} x {problem.states}, with the gateware in simulation ...")
+    result = bl.solve(problem, tol=arguments.tol, device="rtl", progress=say)
+    say(str(result))
+    work = problem.points * problem.states
+    say(
+        f"\n{result.sweeps:,} sweeps took {result.clocks:,} clocks in simulation, "
+        f"{result.clocks / result.sweeps:,.1f} a sweep of {work:,} states: {result.clocks / CLOCK_HZ * 1e3:.2f} ms "
+        f"at {CLOCK_HZ / 1e6:.0f} MHz (modelled: if timing closes)."
+    )
+
+    model = bl.solve(problem, tol=arguments.tol, device="model", progress=False)
+    same_bits = np.array_equal(result.value, model.value) and np.array_equal(result.policy, model.policy)
+    same_bits = same_bits and (result.sweeps, result.clocks) == (model.sweeps, model.clocks)
+    say(f"Software model: {'the same bits and the same clocks' if same_bits else 'DIFFERENT'}.")
+
+    brute = vfi.solve(
+        problem.grid,
+        problem.wealth,
+        problem.transition,
+        problem.start,
+        problem.beta,
+        problem.eta,
+        arguments.tol,
+        sweep=brute_force.sweep,
+    )
+    wrong = int((result.policy != brute.policy).sum())
+    gap = float(np.abs(result.value - brute.value).max())
+    say(
+        f"Full grid search in double precision: {brute.sweeps:,} sweeps; the policy differs in {wrong} of {work:,} "
+        f"states, V by at most {gap:.1e}."
+    )
+    return 0 if result.success and same_bits and wrong == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,134 @@
+"""The tables of the Krusell-Smith page, printed by ``python -m beltline.host.bench.model_tables krusell-smith``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from beltline.host.devices import REFERENCES
+from beltline.host.models.krusell_smith.algorithm import Equilibrium, krusell_smith, panel_errors
+from beltline.host.models.krusell_smith.model import AGGREGATES
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.top.machine import run_clocks
+
+PUBLISHED = ((0.123815, 0.965565), (0.137800, 0.963238))
+"""Law of motion of Maliar, Maliar and Valli (2010)."""
+
+SEEDS = 5
+"""Panels, of which the first is the page's; the others say how much a panel matters."""
+
+NEAR: dict[str, Any] = {"low": 36.0, "high": 44.0, "law": ((0.1271, 0.9647), (0.1385, 0.963)), "progress": False}
+"""Of the households that are compared: ``K`` stays in there, and the law is not far."""
+
+TABLES = (
+    (4, 250, True),
+    (4, 500, True),
+    (4, 1000, True),
+    (4, 2000, True),
+    (4, 4000, True),
+    (8, 4000, True),
+    (16, 4000, True),
+    (4, 4000, False),
+)
+"""Points of ``K``, choices, and whether the policy is refined."""
+
+CHOICES = 1000
+"""Choices that the clocks are told for."""
+
+CLOCK_HZ = 250e6
+"""The main clock of AWS F2."""
+
+UNREFINED = 25
+"""Iterations after which a household on its grid is given up: its law jumps and does not settle."""
+
+
+def law_gap(one: Equilibrium, other: Equilibrium) -> float:
+    """Largest gap of ``K'`` by two laws over the ``K`` of the first one's panel, in per cent."""
+    kept = one.capital[one.discard :]
+    log = np.log(np.linspace(kept.min(), kept.max(), 101))
+    gaps = [np.abs(np.expm1(x[0] - y[0] + (x[1] - y[1]) * log)) for x, y in zip(one.law, other.law, strict=True)]
+    return 100 * float(np.max(gaps))
+
+
+def tables(device: str) -> None:
+    """Published and ours, errors of the panel's interpolations, how fine a table on ``device`` must be, and clocks."""
+    _published()
+    _fineness(device)
+    _clocks()
+
+
+def _published() -> None:
+    runs = [krusell_smith(seed=seed, progress=False) for seed in range(SEEDS)]
+    ours = runs[0]
+    laws = np.array([run.law for run in runs])
+    low, high = laws.min(axis=0), laws.max(axis=0)
+    economy = ours.economy
+    print(f"{ours.wealth.size:,} agents, {ours.aggregate.size:,} periods, grid {economy.points} x {economy.means}\n")
+    print(f"| law of motion | published | ours, seed 0 | ours, {SEEDS} seeds |\n|---|---:|---:|---:|")
+    for a, name in enumerate(AGGREGATES):
+        for i in range(2):
+            between = f"{low[a, i]:.4f} to {high[a, i]:.4f}"
+            print(f"| `b{i}`, {name} | {PUBLISHED[a][i]:.6f} | {ours.law[a, i]:.6f} | {between} |")
+    rows = [
+        *((f"R2, {name}", [run.r2[a] for run in runs], ".7f") for a, name in enumerate(AGGREGATES)),
+        ("forecast error, largest, %", [run.forecast_errors.max() for run in runs], ".4f"),
+        ("forecast error, mean, %", [run.forecast_errors.mean() for run in runs], ".4f"),
+        ("mean K", [run.capital[run.discard :].mean() for run in runs], ".3f"),
+        ("Gini of wealth", [run.gini for run in runs], ".4f"),
+        ("iterations", [run.iterations for run in runs], "d"),
+        ("held at an end of the grid of k", [run.below + run.above for run in runs], ",d"),
+        ("periods with K off its grid", [run.outside for run in runs], "d"),
+    ]
+    print("\n| | seed 0 | least | most |\n|---|---:|---:|---:|")
+    for name, found, form in rows:
+        print(f"| {name} | {found[0]:{form}} | {min(found):{form}} | {max(found):{form}} |")
+    print("\n| error of the path of K, % | bilinear | bicubic, single |\n|---|---:|---:|")
+    errors = panel_errors(ours)
+    print(f"| the largest one, seed 0 | {errors['bilinear']:.2f} | {errors['bicubic-single']:.2g} |")
+    for run in runs:
+        if not run.success:
+            print(f"\nseed {run.seed}: {run.message}")
+    print(flush=True)
+
+
+def _fineness(device: str) -> None:
+    euler = krusell_smith(**NEAR)
+    print(f"K from {NEAR['low']:g} to {NEAR['high']:g}, tables on device {device}\n")
+    heads = ("household", "points of K", "choices", "iterations", "`b0`, `b1` bad", "`b0`, `b1` good")
+    print(f"| {' | '.join(heads)} | gap of `b1` | gap of K', % |\n|---|{7 * '---:|'}")
+    print(f"| Euler equation | 4 | | {_row(euler)} | | |")
+    finer = krusell_smith(**NEAR, means=16)
+    print(f"| Euler equation | 16 | | {_row(finer)} | {_gaps(euler, finer)} |", flush=True)
+    for means, choices, refine in TABLES:
+        if means > 4 and device not in REFERENCES:
+            # A machine has 16 exogenous states.
+            continue
+        limit: dict[str, Any] = {} if refine else {"max_iterations": UNREFINED}
+        found = krusell_smith(
+            **NEAR, household="table", device=device, means=means, choices=choices, refine=refine, **limit
+        )
+        name = "table, refined" if refine else "table, on the grid"
+        print(f"| {name} | {means} | {choices:,} | {_row(found)} | {_gaps(euler, found)} |", flush=True)
+    print()
+
+
+def _clocks() -> None:
+    found = krusell_smith(**NEAR, household="table", choices=CHOICES, options={"method": "warm"})
+    build = MachineParameters(grid=1 << (CHOICES - 1).bit_length(), states=16)
+    # Sweeps as a machine does them, in double precision; a run begins with a pass of its own for each law.
+    runs = found.iterations * run_clocks(build, CHOICES, 16, 0)
+    clocks = runs + run_clocks(build, CHOICES, 16, found.household_iterations) - run_clocks(build, CHOICES, 16, 0)
+    sweeps = found.household_iterations
+    print(f"{CHOICES:,} choices, {found.iterations} laws: {sweeps:,} sweeps, {clocks:,} clocks of a machine")
+    print(f"whose line is not folded, {clocks / CLOCK_HZ:.2f} s at {CLOCK_HZ / 1e6:g} MHz; computed, not run.\n")
+
+
+def _row(found: Equilibrium) -> str:
+    laws = " | ".join(f"{b0:.5f}, {b1:.5f}" for b0, b1 in found.law)
+    off = "" if found.success else f", off by {found.change:.1e}"
+    return f"{found.iterations}{off} | {laws}"
+
+
+def _gaps(one: Equilibrium, other: Equilibrium) -> str:
+    return f"{np.abs(one.law - other.law)[:, 1].max():.4f} | {law_gap(one, other):.4f}"

@@ -1,0 +1,198 @@
+"""Time the panel and the whole Krusell-Smith economy: ``python -m beltline.host.bench.panel_bench``.
+
+Panels follow the policy of a household that believes ``LAW``; wealth begins as a log-normal that is as wide as what
+economies end with, so that a short run costs an agent what a long one does. Times are those of whole calls without the
+shocks, divided by periods; nothing is compiled in them. The gap is the largest one from the path of ``K`` by
+Catmull-Rom interpolation in double precision on the processor, in per cent. Prints each row as soon as it is measured
+and, with ``--out``, writes all as JSON. Other programs slow all of it down: the load that was there before is told. Two
+cores need some three minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from beltline.gpu_ref.krusell_smith import panel
+from beltline.gpu_ref.krusell_smith.shocks import draw_shocks, whole_numbers
+from beltline.host.models.krusell_smith.algorithm import PANELS, EulerHousehold, krusell_smith
+from beltline.host.models.krusell_smith.model import Economy
+from beltline.host.results.files import check_target, replacing
+from beltline.sim.progress import reporting
+
+LAW = ((0.127, 0.9647), (0.1385, 0.9630))
+AGENTS = (10_000, 500_000, 10_000_000)
+PERIODS = {"cpu": 110, "gpu": 1_100}
+"""By default. A processor's time a period does not depend on them."""
+REPEATS = 3
+
+Row = dict[str, Any]
+Tell = Callable[[str], None]
+
+
+def machine(where: str) -> dict[str, str]:
+    """What times depend on."""
+    known = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "processor": platform.processor() or platform.machine(),
+        "cores": str(os.cpu_count()),
+        "threads": str(numba.get_num_threads()),
+        "load": f"{os.getloadavg()[0]:.1f}",
+        "numba": numba.__version__,
+    }
+    if where == "gpu":
+        from beltline.gpu_ref.cuda.solver import device_name
+
+        known["device"] = device_name()
+    return known
+
+
+def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> Iterator[Row]:
+    """Time every interpolation at every size."""
+    economy = Economy()
+    tell("household of the panels")
+    policy = EulerHousehold(economy, 1e-6).solve(np.array(LAW), None)
+    for agents in sizes:
+        tell(f"shocks of {agents:,} agents")
+        begin = time.perf_counter()
+        shocks = draw_shocks(agents, periods, economy.transition, economy.unemployment)
+        drawing = time.perf_counter() - begin
+        rng = np.random.default_rng(0)
+        start = np.minimum(rng.lognormal(np.log(economy.steady_capital) - 0.25, 0.7, agents), economy.top)
+
+        on_cpu = partial(panel.simulate, policy, economy.grid, economy.mean_grid, shocks, start)
+        run: Callable[[str], panel.Panel] = on_cpu
+        if where == "gpu":
+            from beltline.gpu_ref.krusell_smith.cuda_panel import Simulator
+
+            run = partial(Simulator(shocks).simulate, policy, economy.grid, economy.mean_grid, start)
+        # Compiled, and the device's memory allocated.
+        tell(f"{agents:,} agents, the path of K on the processor")
+        reference = on_cpu("bicubic").capital
+        for name in panel.INTERPOLATIONS:
+            tell(f"{agents:,} agents, {name}, compiling")
+            run(name)
+            calls, periods_alone = [], []
+            for number in range(1, REPEATS + 1):
+                tell(f"{agents:,} agents, {name}, run {number} of {REPEATS}")
+                begin = time.perf_counter()
+                found = run(name)
+                calls.append(time.perf_counter() - begin)
+                periods_alone.append(found.seconds)
+            yield {
+                "agents": agents,
+                "periods": periods,
+                "method": name,
+                "milliseconds a period": 1e3 * statistics.median(periods_alone) / periods,
+                "whole call, s": statistics.median(calls),
+                "gap, %": panel.path_error(found.capital, reference),
+                "held": found.below + found.above,
+                "drawing, s": drawing,
+                "shocks, MiB": shocks.employed.nbytes / 2**20,
+            }
+
+
+def time_economy(where: str, tell: Tell) -> Row:
+    """Time the whole economy of 10,000 agents and a grid of 100 x 4, household and panel on ``where``."""
+    tell("the economy, compiling")
+    krusell_smith(panel=where, device=where, max_iterations=1, progress=False)
+    runs = []
+    for number in range(1, REPEATS + 1):
+        tell(f"the economy, run {number} of {REPEATS}")
+        runs.append(krusell_smith(panel=where, device=where, progress=False))
+    found = sorted(runs, key=lambda run: run.timing["all"])[REPEATS // 2]
+    return {
+        "iterations": found.iterations,
+        "household": f"{found.household} on {found.device}, {found.household_iterations} iterations",
+        "converged": found.success,
+        "law": found.law.tolist(),
+        "r2": found.r2.tolist(),
+        "forecast error, %": float(found.forecast_errors.max()),
+        "seconds": found.timing,
+    }
+
+
+HEAD = "| agents | interpolation | ms a period | whole call, s | gap of K, % | held | drawing, s |\n" + 7 * "|---" + "|"
+
+
+def panel_line(row: Row) -> str:
+    """Return a panel's line of the table under ``HEAD``."""
+    return (
+        f"| {row['agents']:,} | {row['method']} | {row['milliseconds a period']:.4g} "
+        f"| {row['whole call, s']:.3f} | {row['gap, %']:.3g} | {row['held']:,} | {row['drawing, s']:.2f} |"
+    )
+
+
+def economy_lines(economy: Row) -> str:
+    """Return what is said of an economy."""
+    parts = ", ".join(f"{name} {spent:.2f} s" for name, spent in economy["seconds"].items())
+    return (
+        f"Whole economy of 10,000 agents: {economy['iterations']} iterations; {parts}\n"
+        f"Household: {economy['household']}"
+    )
+
+
+def measure(where: str, sizes: Sequence[int], periods: int) -> dict[str, Any]:
+    """Time panels and an economy, print each as soon as it is known, return all."""
+    with reporting(None) as told:
+        tell: Tell = told or (lambda text: None)
+
+        def show(text: str) -> None:
+            tell("")
+            print(text, flush=True)
+
+        result: dict[str, Any] = {"machine": machine(where), "panels": []}
+        show(", ".join(f"{name} {value}" for name, value in result["machine"].items()))
+        show(f"Panels of {periods:,} periods\n\n{HEAD}")
+        for row in time_panels(where, sizes, periods, tell):
+            result["panels"].append(row)
+            show(panel_line(row))
+        result["economy"] = time_economy(where, tell)
+        show(f"\n{economy_lines(result['economy'])}")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m beltline.host.bench.panel_bench", description="Time panels and an economy."
+    )
+    parser.add_argument("--panel", default="cpu", choices=PANELS, help="where to simulate")
+    parser.add_argument("--agents", default=",".join(map(str, AGENTS)), metavar="N,N,...", help="default %(default)s")
+    parser.add_argument("--periods", type=int, metavar="N", help="default 110, on a GPU 1,100")
+    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the result there")
+    given = parser.parse_args(arguments)
+    if given.out is not None:
+        check_target("out", given.out, (".json",))
+    if given.periods is not None and given.periods < 2:
+        parser.error(f"--periods must be at least 2, not {given.periods}")
+    try:
+        sizes = [int(text) for text in given.agents.split(",")]
+    except ValueError:
+        parser.error(f"--agents must be whole numbers with commas between them, not {given.agents!r}")
+    try:
+        for size in sizes:
+            whole_numbers(size, np.array(Economy().unemployment))
+    except ValueError as error:
+        parser.error(f"--{error}")
+    result = measure(given.panel, sizes, given.periods or PERIODS[given.panel])
+    if given.out is not None:
+        with replacing(given.out) as neighbour:
+            neighbour.write_text(json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

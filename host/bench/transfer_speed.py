@@ -1,0 +1,140 @@
+"""Speed of block transfers to mapped memory, beside that of a plain memory-mapped file. Run as a program.
+
+No board is involved: the windows are a file in memory, so this is what the host itself takes of the time, and not the
+link. Boards that are mapped (``pynq``, ``f2``) copy by the same code.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.devices.base import Device, capabilities
+from beltline.host.devices.mapped import MappedDevice
+from beltline.host.solver.driver import read_table, write_table
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Table
+from beltline.hw.interface.windows import WindowParameters
+
+REPEATS = 15
+
+MEMORY = Path("/dev/shm")
+"""A file system in memory, so that no disk is measured."""
+
+
+class MappedFile(MappedDevice):
+    """The windows of a machine in a memory-mapped file, and registers that say its sizes; nothing runs.
+
+    Parameters
+    ----------
+    path
+        Of the file, which is made.
+    parameters
+        Sizes of the machine.
+    """
+
+    name = "file"
+    clocks_source = "not counted: nothing runs"
+
+    def __init__(self, path: Path, parameters: MachineParameters) -> None:
+        words = (1 << WindowParameters(parameters).address_bits) // 8
+        self._tables = np.memmap(path, dtype=np.int64, mode="w+", shape=(words,))
+        constants = {"IDENTITY": IDENTITY, "VERSION": VERSION} | capabilities(parameters)
+        self._registers = {REGISTERS[name].offset: value for name, value in constants.items()}
+
+    def _read_word(self, offset: int) -> int:
+        return self._registers.get(offset, 0)
+
+    def _write_word(self, offset: int, word: int) -> None:
+        self._registers[offset] = word
+
+    def _release(self) -> None:
+        self._tables = np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Bytes a second, in the median and at best, and the bytes that were moved."""
+
+    what: str
+    size: int
+    median: float
+    best: float
+
+
+def measured(what: str, size: int, move: Callable[[], object], repeats: int = REPEATS) -> Speed:
+    """Time ``move``, which moves ``size`` bytes."""
+    seconds = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        move()
+        seconds.append(time.perf_counter() - begin)
+    # The first touches the pages.
+    return Speed(what, size, size / statistics.median(seconds[1:]), size / min(seconds[1:]))
+
+
+LOADED = (Table.X, Table.W, Table.Q, Table.V)
+KEPT = (Table.V, Table.POLICY)
+"""What a solve writes, and what it reads back."""
+
+
+def speeds(device: Device, build: MachineParameters, directory: Path, repeats: int = REPEATS) -> list[Speed]:
+    """Load and read back all tables of ``device``, in the driver's blocks, and plain copies of as many bytes.
+
+    Parameters
+    ----------
+    device
+    build
+        Its sizes.
+    directory
+        Where to make the plain file.
+    repeats
+    """
+    windows = WindowParameters(build)
+    tables = {table: np.arange(windows.words(table), dtype=np.int64) for table in LOADED}
+    kept = sum(windows.words(table) for table in KEPT)
+    source = np.concatenate(list(tables.values()))
+    plain = np.memmap(directory / "plain", dtype=np.int64, mode="w+", shape=source.shape)
+
+    def write_plain() -> None:
+        plain[:] = source
+
+    def read_plain() -> NDArray[np.int64]:
+        return np.array(plain[:kept])
+
+    def load() -> None:
+        for table, words in tables.items():
+            write_table(device, table, words)
+
+    def read_back() -> list[NDArray[np.int64]]:
+        return [read_table(device, table, windows.words(table)) for table in KEPT]
+
+    return [
+        measured("plain file, write", source.nbytes, write_plain, repeats),
+        measured("mapped device, load", source.nbytes, load, repeats),
+        measured("plain file, read", 8 * kept, read_plain, repeats),
+        measured("mapped device, read back", 8 * kept, read_back, repeats),
+    ]
+
+
+def main() -> None:
+    """Print a table at the headline size."""
+    build = MachineParameters(grid=65_536, states=4)
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
+        print("65,536 x 4, host memory and no board:")
+        for speed in speeds(MappedFile(Path(name) / "windows", build), build, Path(name)):
+            print(
+                f"{speed.what:<26}{speed.size / 1e6:5.1f} MB  {speed.median / 1e9:6.2f} GB/s, "
+                f"at best {speed.best / 1e9:.2f}"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,137 @@
+"""``beltline solve krusell-smith``: its options, its report, its files. Exit codes are those of
+:mod:`beltline.host.cli.main`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
+from beltline.gpu_ref.methods import METHODS
+from beltline.host.devices import DEVICES, REFERENCES
+from beltline.host.models.krusell_smith.algorithm import CHOICES, HOUSEHOLDS, PANELS, krusell_smith, panel_errors
+from beltline.host.models.krusell_smith.plot import KINDS, check_equilibrium_kind
+from beltline.host.plots.figures import SUFFIXES, check_plot
+from beltline.host.problem.checks import ProblemError
+from beltline.host.results.files import check_target
+
+NAME = "krusell-smith"
+
+
+def plot_option(group: Any, draws: str) -> None:
+    """Add ``--plot``, which without a file's name is in ``policy.png``; ``draws`` begins the sentence of its help."""
+    group.add_argument(
+        "--plot",
+        type=Path,
+        nargs="?",
+        const=Path("policy.png"),
+        metavar="FILE.png",
+        help=f"{draws} to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options of ``beltline solve krusell-smith``."""
+
+    def option(group: Any, flag: str, kind: type, default: float, text: str) -> None:
+        group.add_argument(
+            flag, type=kind, default=default, metavar="N" if kind is int else "X", help=f"{text} (default %(default)s)"
+        )
+
+    model = parser.add_argument_group("model")
+    option(model, "--agents", int, 10_000, "households of the panel, a multiple of 50")
+    option(model, "--periods", int, 1_100, "quarters of the panel")
+    option(model, "--discard", int, 100, "quarters at its beginning that are not looked at")
+    option(model, "--grid", int, 100, "points of k of the Euler-equation iteration")
+    option(model, "--choices", int, CHOICES, "points of k of a table")
+    option(model, "--top", float, 1000.0, "highest k of both")
+    option(model, "--means", int, 4, "points of mean capital K; four of them are 16 exogenous states of a table")
+    option(model, "--low", float, 30.0, "lowest K")
+    option(model, "--high", float, 50.0, "highest K")
+    option(model, "--beta", float, 0.99, "discount factor a quarter")
+    option(model, "--gamma", float, 1.0, "relative risk aversion; 1 is log")
+    option(model, "--seed", int, 0, "of the shocks")
+    run = parser.add_argument_group("solution")
+    option(run, "--tol", float, 1e-7, "stop when the law believed and the law estimated differ by less")
+    run.add_argument(
+        "--household-tol",
+        type=float,
+        metavar="X",
+        help="stop a household when no k' changes by this much, or of a table no V (default 1e-08, 1e-07)",
+    )
+    option(run, "--relaxation", float, 0.4, "how far a law goes towards the one estimated")
+    option(run, "--max-iterations", int, 100, "stop after this many laws in any case")
+    run.add_argument(
+        "--device",
+        default="cpu",
+        metavar="NAME",
+        help=f"of the household: {', '.join((*DEVICES, *REFERENCES))} (default %(default)s)",
+    )
+    run.add_argument(
+        "--household", metavar="NAME", help=f"{' or '.join(HOUSEHOLDS)} (default euler on cpu and gpu, table on others)"
+    )
+    run.add_argument(
+        "--panel", default="cpu", metavar="NAME", help=f"{' or '.join(PANELS)}: where it is simulated (default cpu)"
+    )
+    run.add_argument(
+        "--interpolation",
+        default="bicubic",
+        metavar="NAME",
+        help=f"of the panel: {', '.join(INTERPOLATIONS)} (default %(default)s)",
+    )
+    run.add_argument(
+        "--method",
+        metavar="NAME",
+        help=f"of a table on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default mpi); on a sweep engine: shift",
+    )
+    run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the device or method")
+    run.add_argument(
+        "--compare", action="store_true", help="simulate with every interpolation and print its error on the path of K"
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", type=Path, metavar="FILE.npz", help="write everything to this file (.npz)")
+    plot_option(output, "draw")
+    output.add_argument(
+        "--kind", default="policy", metavar="NAME", help=f"of plot: {', '.join(KINDS)} (default %(default)s)"
+    )
+    output.add_argument("--quiet", action="store_true", help="print no report and no progress")
+
+
+def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]]) -> int:
+    """Solve as ``given`` says, and return the exit code; ``options`` reads those of the device."""
+    if given.out is not None:
+        check_target("out", given.out, (".npz",))
+    check_equilibrium_kind(given.kind)
+    if given.plot is not None:
+        check_plot(given.plot)
+    same = "agents periods discard household device interpolation panel tol relaxation max_iterations choices seed"
+    same += " household_tol top means low high beta gamma"
+    try:
+        result = krusell_smith(
+            **{name: getattr(given, name) for name in same.split()},
+            points=given.grid,
+            progress=False if given.quiet else None,
+            options=options(given.option) | ({} if given.method is None else {"method": given.method}),
+        )
+    except MemoryError as error:
+        raise ProblemError(str(error)) from None
+    if not given.quiet:
+        print(result)
+    if given.compare:
+        for name, gap in panel_errors(result).items():
+            print(f"  {'error of K':<16}{name}: {gap:.3g} %")
+    if given.out is not None:
+        result.save(given.out)
+    if given.plot is not None:
+        result.plot(given.plot, given.kind)
+    for path in (given.out, given.plot):
+        if path is not None and not given.quiet:
+            print(f"  {'written':<16}{path}")
+    if not result.success:
+        print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
+        return 1
+    return 0

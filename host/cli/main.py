@@ -1,0 +1,305 @@
+"""The command line, ``beltline``.
+
+Exit codes: 0 solved; 1 not solved (what there is was still written), a device was lost or took too long, or a file
+could not be read or written; 2 refused before any work; 130 interrupted, nothing written but a checkpoint. A plot of a
+result that is not solved is drawn, and is exit code 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from beltline.gpu_ref.methods import METHODS
+from beltline.host import __version__
+from beltline.host.bench.suite import BUDGET, GRIDS, bench, markdown
+from beltline.host.cli import krusell_smith as equilibrium_cli
+from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceLostError, DeviceTimeoutError
+from beltline.host.devices.inventory import inventory, table
+from beltline.host.models.base import Model
+from beltline.host.models.catalogue import MODELS, made, parameters
+from beltline.host.plots.figures import KINDS, SUFFIXES, check_kind, check_plot
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+from beltline.host.results.files import check_target
+from beltline.host.results.result import SUFFIXES as FILES
+from beltline.host.results.result import check_out, load
+from beltline.host.solver.solve import solve
+
+REFUSED = 2
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(REFUSED, f"{self.prog}: {message}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="beltline", description="An accelerator for Bellman equations.", allow_abbrev=False)
+    parser.add_argument("--version", action="version", version=f"beltline {__version__}")
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, parser_class=_Parser)
+    solving = commands.add_parser(
+        "solve",
+        help="solve a model and report",
+        description="Solve a model by value function iteration and print a report.",
+        epilog="Exit code 0: solved; 1: not solved, for example at the sweep limit; 2: refused; 130: interrupted.",
+        allow_abbrev=False,
+    )
+    # No `choices`: they would blame the value of a mistyped option for being no model.
+    default = next(iter(MODELS))
+    known = "; ".join(f"{name}, {entry.about}{' (the default)' * (name == default)}" for name, entry in MODELS.items())
+    solving.add_argument(
+        "model",
+        nargs="?",
+        default=default,
+        help=f"{known}; {equilibrium_cli.NAME}, whose options `beltline solve {equilibrium_cli.NAME} --help` lists",
+    )
+
+    def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:
+        group.add_argument(flag, type=kind, default=default, metavar="N" if kind is int else "X", help=text)
+
+    model = solving.add_argument_group("model")
+    for name, (kind, text) in parameters().items():
+        model.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "X", help=text)
+    run = solving.add_argument_group("solution")
+    option(run, "--tol", float, 1e-10, "stop when no value changes by this much, in utility (default %(default)s)")
+    option(run, "--max-sweeps", int, 10_000, "stop after this many sweeps in any case (default %(default)s)")
+    run.add_argument(
+        "--device", default="model", metavar="NAME", help=f"{', '.join((*DEVICES, *REFERENCES))} (default %(default)s)"
+    )
+    run.add_argument(
+        "--method",
+        metavar="NAME",
+        help=f"on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default warm); on a sweep engine: shift",
+    )
+    run.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"of the device or method, any number of times ({_device_options()})",
+    )
+    run.add_argument(
+        "--timeout", type=float, metavar="X", help="stop a run that has not ended after this many seconds, exit code 1"
+    )
+    run.add_argument(
+        "--checkpoint",
+        type=Path,
+        metavar="FILE.npz",
+        help="save value and sweeps there every half minute and on Ctrl-C, and resume from it; deleted when converged",
+    )
+    run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
+    output = solving.add_argument_group("output")
+    output.add_argument(
+        "--out", type=Path, metavar="FILE.npz", help=f"write value, policy and tables to this file ({', '.join(FILES)})"
+    )
+    equilibrium_cli.plot_option(output, "draw value and policy")
+    output.add_argument("--kind", metavar="NAME", help="what --plot draws, as for `beltline plot`")
+    output.add_argument("--quiet", action="store_true", help="print no report and no progress")
+    drawing = commands.add_parser(
+        "plot",
+        help="draw a saved result",
+        description="Draw a figure of a result that was saved, and say where it is.",
+        epilog="Exit code 0: drawn; 1: drawn, but the result is not solved, or a file cannot be read or written; "
+        "2: refused; 130: interrupted.",
+        allow_abbrev=False,
+    )
+    drawing.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
+    drawing.add_argument(
+        "--kind",
+        metavar="NAME",
+        help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
+        "response to a step of the exogenous state; ages and life, of a life cycle (default policy); and of an economy "
+        "what its page of the documentation names",
+    )
+    drawing.add_argument(
+        "--out",
+        type=Path,
+        metavar="FILE.png",
+        help=f"draw to this file ({', '.join(SUFFIXES)}), replacing it; by default a .png beside FILE, "
+        "with -NAME after its name for other kinds than policy, if there is none yet",
+    )
+    drawing.add_argument("--quiet", action="store_true", help="do not print where the figure is")
+    timing = commands.add_parser(
+        "bench",
+        help="time every device and method here",
+        description="Time every device and method that this computer has, check that they agree, and print one table.",
+        epilog="Exit code 0: all agree; 1: not all; 2: refused; 130: interrupted.",
+        allow_abbrev=False,
+    )
+    timing.add_argument(
+        "--out", type=Path, metavar="DIR", help="write bench.json, .csv, .md and .png to this directory"
+    )
+    timing.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
+    timing.add_argument(
+        "--budget", type=float, default=BUDGET, metavar="X", help="seconds a solve may take (default %(default)s)"
+    )
+    timing.add_argument(
+        "--seconds", type=float, default=540.0, metavar="X", help="seconds of the whole run (default %(default)s)"
+    )
+    timing.add_argument("--quiet", action="store_true", help="print the table only")
+    commands.add_parser(
+        "devices",
+        help="list what there is to solve on here",
+        description="List the devices that can be named, and why those that are not here are not.",
+        epilog="Exit code 0.",
+        allow_abbrev=False,
+    )
+    return parser
+
+
+def _equilibrium_parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog=f"beltline solve {equilibrium_cli.NAME}",
+        description="Solve Krusell and Smith's economy: the law of motion of capital, and a panel that follows it.",
+        epilog="Exit code 0: solved; 1: not solved, for example at the limit of iterations; 2: refused; "
+        "130: interrupted.",
+        allow_abbrev=False,
+    )
+    parser.set_defaults(command=equilibrium_cli.NAME)
+    equilibrium_cli.add_arguments(parser)
+    return parser
+
+
+def _device_options() -> str:
+    """What the help says of them."""
+    return "; ".join(f"{name}: {', '.join(has.options)}" for name, has in DEVICES.items() if has.options)
+
+
+def _options(given: Sequence[str]) -> dict[str, Any]:
+    """Options as typed: whole numbers, hexadecimal ones too, true and false, otherwise text."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not (name.isidentifier() and equals):
+            raise ProblemError(f"option must be NAME=VALUE, not {text!r}")
+        if name in found:
+            raise ProblemError(f"option {name!r} is given twice")
+        if name in inspect.signature(solve).parameters:
+            raise ProblemError(f"option {name!r} is none of a device or method: use --{name.replace('_', '-')}")
+        try:
+            found[name] = {"true": True, "false": False}[value] if value in ("true", "false") else int(value, 0)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        if words[:2] == ["solve", equilibrium_cli.NAME]:
+            # No table problem but an outer loop around one, with options of its own.
+            given = _equilibrium_parser().parse_args(words[2:])
+        else:
+            given = _parser().parse_args(words)
+    except SystemExit as stop:
+        return int(stop.code or 0)
+    name = f"beltline {given.command}"
+    try:
+        if given.command == equilibrium_cli.NAME:
+            name = "beltline solve"
+            return equilibrium_cli.run(given, _options)
+        return {"solve": _solve, "plot": _plot, "devices": _devices, "bench": _bench}[given.command](given)
+    except (DeviceTimeoutError, DeviceLostError, OSError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return 1
+    except (ProblemError, DeviceError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        return REFUSED
+    except KeyboardInterrupt:
+        print(f"{name}: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _devices(given: argparse.Namespace) -> int:
+    print(table(inventory()), end="")
+    return 0
+
+
+def _bench(given: argparse.Namespace) -> int:
+    try:
+        grids = [int(text) for text in given.grids.split(",")] if given.grids else list(GRIDS)
+    except ValueError:
+        raise ProblemError(f"grids must be whole numbers with commas between, not {given.grids!r}") from None
+    result = bench(
+        given.out,
+        given.budget,
+        given.seconds,
+        grids,
+        (lambda line: None) if given.quiet else lambda line: print(line, file=sys.stderr, flush=True),
+    )
+    print(markdown(result), end="")
+    return 0 if all(row["agrees"] for row in result["rows"]) else 1
+
+
+def _kind(given: argparse.Namespace) -> tuple[str, ...]:
+    """The kind of figure, if one was named."""
+    return () if given.kind is None else (given.kind,)
+
+
+def _plot(given: argparse.Namespace) -> int:
+    out = given.out
+    if out is None:
+        ending = "" if given.kind in (None, "policy") else f"-{given.kind}"
+        out = given.file.with_name(f"{given.file.stem}{ending}.png")
+        if out.exists():
+            raise ProblemError(f"{str(out)!r} exists already; name it with --out to replace it")
+    check_plot(out)
+    result = load(given.file)
+    with warnings.catch_warnings():
+        # Said below, in one sentence and with the file's name.
+        warnings.simplefilter("ignore")
+        result.plot(out, *_kind(given))
+    if not given.quiet:
+        print(out)
+    if not result.success:
+        print(f"beltline plot: {str(given.file)!r} is not solved: {result.message}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _solve(given: argparse.Namespace) -> int:
+    if given.out is not None:
+        check_out(given.out)
+    if given.plot is not None:
+        check_plot(given.plot)
+    asked = {name: getattr(given, name) for name in parameters()}
+    if given.model not in MODELS:
+        known = (*MODELS, equilibrium_cli.NAME)
+        raise ProblemError(f"model must be one of {', '.join(map(repr, known))}, not {given.model!r}")
+    problem = made(given.model, {name: value for name, value in asked.items() if value is not None})
+    if given.out is not None and isinstance(problem, Model):
+        check_target("out", given.out, problem.suffixes)
+    if given.kind is not None:
+        own = isinstance(problem, Model) and problem.kinds
+        check_kind(given.kind, own or tuple(KINDS), problem if isinstance(problem, Problem) else None)
+    result = solve(
+        problem,
+        tol=given.tol,
+        max_sweeps=given.max_sweeps,
+        device=given.device,
+        progress=False if given.quiet else None,
+        verify=not given.no_verify,
+        method=given.method,
+        timeout=given.timeout,
+        checkpoint=given.checkpoint,
+        **_options(given.option),
+    )
+    if not given.quiet:
+        print(result)
+    for path, write, more in ((given.out, result.save, ()), (given.plot, result.plot, _kind(given))):
+        if path is not None:
+            write(path, *more)
+            if not given.quiet:
+                print(f"  {'written':<14}{path}")
+    if not result.success:
+        print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,66 @@
+"""Which bitstreams a device takes: those that this Beltline's own generator makes, and those recorded by it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from beltline.constraints import board_builds as builds
+from beltline.constraints.boards import BOARDS, Flow
+from beltline.host.devices.base import Device, DeviceError, capabilities
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.hw.interface.builds import Build, read
+
+OPTION = "build.json of a build of your own, as `python -m beltline.hw.top.verilog` writes it"
+"""What option ``builds`` means."""
+
+_FLOWS = {"pynq": (Flow.ZYNQ, Flow.MPSOC), "f2": (Flow.F2,), "serial": (Flow.ECP5,)}
+"""How the bitstreams of the boards are made that a device reaches."""
+
+
+def recorded(path: object) -> tuple[Build, ...]:
+    """The builds in a user's file; none if ``path`` is None.
+
+    Raises
+    ------
+    ProblemError
+        It is no path, or there is no such file, or it is none of builds.
+    """
+    if path is None:
+        return ()
+    if not isinstance(path, str | os.PathLike):
+        raise ProblemError(f"builds must be the path of a file of builds, such as 'build.json', not {shown(path)}")
+    try:
+        return read(Path(path))
+    except OSError as error:
+        raise ProblemError(f"builds '{os.fspath(path)}' cannot be read: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ProblemError(f"builds '{os.fspath(path)}' is no file of builds: {error}") from None
+
+
+def check_build(device: Device, known: Sequence[Build] = ()) -> None:
+    """Check that the bitstream in ``device`` is one of the boards' builds, or one of ``known``, by its content hash.
+
+    Raises
+    ------
+    DeviceError
+        It is neither. The message has its hash, what was expected of which boards, and the commands that build it.
+    """
+    built = device.read_register("BUILD_HASH")
+    kept = builds.kept()
+    if any(build.build_hash == built for build in (*kept.values(), *known)):
+        return
+    mine = [name for name in kept if BOARDS[name].flow in _FLOWS[device.name]]
+    sizes = [capabilities(kept[name].parameters) for name in mine]
+    meant = [name for name, has in zip(mine, sizes, strict=True) if all(device.read_register(r) == has[r] for r in has)]
+    hashes: dict[str, list[str]] = {}
+    for name in meant or mine:
+        hashes.setdefault(kept[name].digits, []).append(name)
+    expected = ", ".join(f"{digits} for {' and '.join(names)}" for digits, names in hashes.items())
+    commands = " or ".join(f"'{builds.rebuild(name)}'" for name in meant or mine)
+    raise DeviceError(
+        f"device {device.name!r} has a bitstream of build {built:016x}, which this Beltline does not make"
+        f"{', though its sizes are those of one' if meant else ''}: it makes {expected}; rebuild with {commands}, or "
+        f"name the build.json of your own build with option builds"
+    )

@@ -1,0 +1,238 @@
+"""The device that needs no board: the bit-exact software model behind the machine's registers and table windows."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.devices.base import (
+    Backend,
+    DeviceError,
+    Progress,
+    capabilities,
+    check_block,
+    check_words,
+    encoded,
+    register_named,
+)
+from beltline.host.devices.made import OPTIONS, check_options, made
+from beltline.hw.interface.layout import Layout
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import (
+    IDENTITY,
+    REGISTERS,
+    VERSION,
+    Access,
+    Command,
+    Engine,
+    Mode,
+    Refused,
+    Status,
+    Table,
+)
+from beltline.hw.interface.windows import WindowParameters
+
+if TYPE_CHECKING:
+    from beltline.hw.line.model import SoftwareMachine
+
+
+class ModelDevice:
+    """A :class:`~beltline.host.devices.base.Device` that answers as the gateware would.
+
+    Commands act at once; a run goes on inside :meth:`wait`, one whole sweep at a time.
+
+    Parameters
+    ----------
+    machine
+        The tables of the assembly line's are the windows. Those of a sweep engine are in table order; they are filled
+        from the windows when a run begins, and its results are put into the windows when it has ended.
+    build
+        What it is the machine of, by default ``machine.parameters``.
+    """
+
+    name = "model"
+    clocks_source = "modelled by formula"
+
+    def __init__(self, machine: SoftwareMachine, build: MachineParameters | None = None) -> None:
+        self._machine = machine
+        self._build = build or machine.parameters
+        self._constants = {"IDENTITY": IDENTITY, "VERSION": VERSION, "BUILD_HASH": 0} | capabilities(self._build)
+        self._windows = WindowParameters(self._build)
+        self._tables: dict[Table, NDArray[Any]] = {
+            Table.X: machine.x,
+            Table.W: machine.w,
+            Table.Q: machine.q,
+            Table.V: machine.v,
+            Table.POLICY: machine.policy,
+        }
+        self._in_lanes = self._build.engine is Engine.SWEEP
+        if self._in_lanes:
+            self.clocks_source = "modelled by the clock model"
+            self._tables = {t: np.zeros(self._windows.words(t), words.dtype) for t, words in self._tables.items()}
+        self._layout: Layout | None = None
+        self._refused = Refused(0)
+        self._closed = False
+        self._settings = {name: 0 for name, register in REGISTERS.items() if register.access is Access.READ_WRITE}
+
+    def read_register(self, name: str) -> int:
+        register_named(name, Access.WRITE)
+        self._check_open()
+        if name in self._constants:
+            return self._constants[name]
+        if name in self._settings:
+            return self._settings[name]
+        machine = self._machine
+        counters = {
+            "STATUS": machine.status,
+            "REFUSED": self._refused,
+            "CLOCKS": machine.clocks,
+            "SWEEPS": machine.sweeps,
+            "STATES_DONE": machine.states_done,
+            "NORM": machine.norm,
+        }
+        return int(counters[name])
+
+    def write_register(self, name: str, value: int) -> None:
+        encoded(register_named(name, Access.READ), value)
+        self._check_open()
+        if name == "COMMAND":
+            self._command(Command(value & sum(Command)))
+            return
+        self._check_idle(f"register {name}", Refused.REGISTER)
+        self._settings[name] = value
+
+    def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
+        check_words(words)
+        self._check_open()
+        check_block(self._windows, table, first, words.size, writing=True)
+        self._check_idle(f"table {table.name}", Refused.TABLE)
+        window = self._window(table)
+        window[first : first + words.size] = words.view(window.dtype)
+
+    def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
+        self._check_open()
+        check_block(self._windows, table, first, count, writing=False)
+        self._check_idle(f"table {table.name}", Refused(0))
+        part = self._window(table)[first : first + count]
+        return part.view(np.int64).copy() if part.itemsize == 8 else part.astype(np.int64)
+
+    def wait(self, seconds: float) -> bool:
+        self._check_open()
+        end = time.monotonic() + seconds
+        while self._busy and not self._machine.step() and time.monotonic() < end:
+            pass
+        self._publish()
+        return not self._busy
+
+    def close(self) -> None:
+        """Let go of the model. Closing twice is no error; any other use after it raises ``DeviceError``."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise DeviceError(f"device {self.name!r} is closed")
+
+    @property
+    def _busy(self) -> bool:
+        return bool(self._machine.status & Status.BUSY)
+
+    def _check_idle(self, what: str, flag: Refused) -> None:
+        if self._busy:
+            self._refused |= flag
+            raise DeviceError(f"device {self.name!r} is busy and keeps {what} to itself")
+
+    def _window(self, table: Table) -> NDArray[Any]:
+        return self._tables[table]
+
+    def _fill(self) -> None:
+        """Bring the problem in the windows into table order."""
+        from beltline.hw.sweep.model import SweepSoftwareMachine
+
+        machine, build = self._machine, self._build
+        grid, states = self._settings["GRID"], self._settings["STATES"]
+        if not self._in_lanes or not (2 <= grid <= build.grid and 1 <= states <= build.states):
+            return
+        self._layout = Layout(build, grid, states)
+        assert isinstance(machine, SweepSoftwareMachine)
+        machine.q[:], machine.shift_weights[:] = self._tables[Table.Q].reshape(2, -1)
+        for table, words in ((Table.X, machine.x), (Table.W, machine.w), (Table.V, machine.v)):
+            for part in self._layout.blocks(table):
+                words[part.table : part.table + part.count] = part.of(self._tables[table])
+
+    def _publish(self) -> None:
+        """Put the results of a run that has ended into the windows."""
+        if self._layout is None or self._busy:
+            return
+        machine = self._machine
+        for table, words in ((Table.V, machine.v), (Table.POLICY, machine.policy)):
+            # Before the first sweep the policy is another problem's.
+            if table is Table.V or machine.sweeps:
+                for part in self._layout.blocks(table):
+                    part.of(self._tables[table])[:] = words[part.table : part.table + part.count]
+        self._layout = None
+
+    def _command(self, command: Command) -> None:
+        if Command.RESET in command:
+            self._machine.reset()
+            self._refused = Refused(0)
+            self._layout = None
+            return
+        if Command.STOP in command and self._busy:
+            self._machine.stop()
+        if Command.RUN in command and not self._busy:
+            # Here, because it compiles: a list of devices needs it not.
+            from beltline.hw.arithmetic.utility import UtilityConstants
+
+            settings = self._settings
+            form = settings["UTILITY_FORM"]
+            self._fill()
+            self._machine.start(
+                grid=settings["GRID"],
+                states=settings["STATES"],
+                mode=Mode(settings["MODE"]),
+                sweep_limit=settings["SWEEP_LIMIT"],
+                epsilon=settings["EPSILON"],
+                constants=UtilityConstants(
+                    a=settings["UTILITY_A"],
+                    b=settings["UTILITY_B"],
+                    negative=bool(form & 1),
+                    log=bool(form & 2),
+                    shift=form >> 8 & 63,
+                ),
+            )
+            self._publish()
+
+
+def open_model(
+    parameters: MachineParameters | None,
+    progress: Progress | None = None,
+    *,
+    fold: int | None = None,
+    evaluators: int | None = None,
+    lanes: int | None = None,
+) -> ModelDevice:
+    """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
+    if progress:
+        progress("preparing the software model (compiled once, then kept)")
+    build = made(parameters or MachineParameters(), fold, evaluators, lanes)
+    if build.engine is Engine.SWEEP:
+        from beltline.hw.sweep.model import SweepSoftwareMachine
+        from beltline.hw.sweep.parameters import SweepParameters
+
+        return ModelDevice(SweepSoftwareMachine(SweepParameters.of(build), logged=True), build)
+    from beltline.hw.line.model import SoftwareMachine
+
+    return ModelDevice(SoftwareMachine(build))
+
+
+BACKEND = Backend(
+    description="the bit-exact software model, compiled",
+    missing=lambda: "",
+    open=open_model,
+    options=OPTIONS,
+    elastic=True,
+    check=check_options,
+)

@@ -1,0 +1,1 @@
+"""Models of the literature, and what a model is."""

@@ -1,0 +1,1 @@
+"""Aiyagari's economy: model, market, distribution and result."""

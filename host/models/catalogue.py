@@ -1,0 +1,121 @@
+"""Models by the names that the command line calls them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.models.base import Model
+from beltline.host.models.life_cycle import life_cycle
+from beltline.host.models.rbc import rbc
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A model that can be named.
+
+    Parameters
+    ----------
+    make
+        Called with the parameters as keywords; each has a number as its default.
+    about
+        What it is, in a few words.
+    parameters
+        Those that the command line offers, and what the help says of each, without its default.
+    """
+
+    make: Callable[..., Problem | Model]
+    about: str
+    parameters: Mapping[str, str]
+
+    def default(self, name: str) -> Any:
+        """The default of a parameter."""
+        return inspect.signature(self.make).parameters[name].default
+
+
+MODELS: dict[str, Entry] = {
+    "rbc": Entry(
+        rbc,
+        "the real business cycle",
+        {
+            "grid": "grid points of capital, up to 65536",
+            "states": "productivity states, 1 to 16",
+            "beta": "discount factor a quarter, between 0 and 1",
+            "eta": "relative risk aversion, above 0 up to 16; 1 is log",
+            "alpha": "capital's share of output, between 0 and 1",
+            "delta": "depreciation a quarter, 0 to 1",
+            "rho": "persistence of log productivity, between -1 and 1",
+            "sigma": "standard deviation of its shock a quarter",
+        },
+    ),
+    "life-cycle": Entry(
+        life_cycle,
+        "a life of finitely many ages",
+        {
+            "grid": "grid points of assets",
+            "states": "productivity states",
+            "ages": "ages, from 1",
+            "beta": "discount factor from age to age",
+            "eta": "relative risk aversion",
+            "interest": "of assets from age to age, above -1",
+            "wage": "of a unit of productivity, above 0",
+            "rho": "persistence of log productivity",
+            "sigma": "standard deviation of its shock",
+        },
+    ),
+    "aiyagari": Entry(
+        aiyagari,
+        "saving against uncertain labour, with an interest rate that clears the market",
+        {
+            "grid": "grid points of assets",
+            "states": "labour states",
+            "beta": "discount factor a year",
+            "eta": "relative risk aversion",
+            "alpha": "capital's share of output",
+            "delta": "depreciation a year",
+            "rho": "persistence of log labour",
+            "sigma": "its standard deviation, unconditional",
+            "high": "highest assets",
+        },
+    ),
+}
+"""The first is the default."""
+
+
+def parameters() -> dict[str, tuple[type, str]]:
+    """Every parameter of any model: its type, and what the help says of it, model by model."""
+    found: dict[str, tuple[type, str]] = {}
+    for model, entry in MODELS.items():
+        for name, text in entry.parameters.items():
+            default = entry.default(name)
+            if name not in found and model == next(iter(MODELS)):
+                found[name] = type(default), f"{text} (default {default})"
+            elif name not in found:
+                found[name] = type(default), f"{model}: {text} ({default})"
+            else:
+                kind, before = found[name]
+                found[name] = kind, f"{before}; {model}: {text} ({default})"
+    return found
+
+
+def made(model: str, given: Mapping[str, Any]) -> Problem | Model:
+    """Return the model called ``model`` with the parameters that were ``given``.
+
+    Raises
+    ------
+    ProblemError
+        No model has that name, or it has no such parameter; or one is out of range.
+    """
+    if model not in MODELS:
+        raise ProblemError(f"model must be one of {', '.join(map(repr, MODELS))}, not {model!r}")
+    entry = MODELS[model]
+    for name in given:
+        if name not in entry.parameters:
+            takes = ", ".join(f"--{known}" for known in entry.parameters)
+            raise ProblemError(f"model {model!r} has no parameter --{name}: it takes {takes}")
+    return entry.make(**given)

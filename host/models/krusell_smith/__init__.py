@@ -1,0 +1,1 @@
+"""Krusell and Smith's economy: model, household, algorithm and result."""

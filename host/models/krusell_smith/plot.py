@@ -1,0 +1,174 @@
+"""An equilibrium as figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from beltline.gpu_ref.krusell_smith.euler_iteration import spline_weights
+from beltline.host.models.krusell_smith.model import AGGREGATES, EMPLOYMENT
+from beltline.host.plots.figures import SUFFIXES, check_plot
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.results.files import check_target, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from beltline.host.models.krusell_smith.algorithm import Equilibrium
+
+LINES = 60
+"""Lines of a surface along ``k``."""
+
+BINS = 120
+"""Of the distribution of wealth, at most: a hundred agents are worth one."""
+
+TAIL = 0.999
+"""Share of households that the distribution shows; what is beyond is said in the title."""
+
+
+def check_equilibrium_kind(kind: str) -> None:
+    """Check that there are plots of this kind.
+
+    Raises
+    ------
+    ProblemError
+        There are not.
+    """
+    if kind not in KINDS:
+        raise ProblemError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {shown(kind)}")
+
+
+def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+    """Draw a figure of ``result`` as :meth:`~beltline.host.models.krusell_smith.algorithm.Equilibrium.plot` says, and
+    write it if there is a path.
+
+    Raises
+    ------
+    ProblemError
+        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+    """
+    check_equilibrium_kind(kind)
+    check_plot(path)
+    from matplotlib.figure import Figure
+
+    size = {"policy": (10, 8), "lorenz": (6, 6)}.get(kind, (10, 4.5))
+    if path is None:
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=size, layout="constrained")
+    else:
+        figure = Figure(figsize=size, dpi=150, layout="constrained")
+    KINDS[kind](result, figure)
+    title = f"Krusell-Smith, {result.wealth.size:,} agents"
+    figure.suptitle(title if result.success else f"{title} ({result.status})")
+    if path is not None:
+        with replacing(check_target("plot", path, SUFFIXES)) as neighbour:
+            figure.savefig(neighbour)
+    return figure
+
+
+def _policy(result: Equilibrium, figure: Figure) -> None:
+    from matplotlib.ticker import MaxNLocator
+
+    # As far as all but a few households are; closer at 0, where the policy bends. A spline in K, as the household has.
+    k = float(np.quantile(result.wealth, TAIL)) * np.linspace(0, 1, LINES) ** 2
+    means = np.linspace(result.economy.low, result.economy.high, LINES // 3)
+    weights = spline_weights(result.economy.mean_grid, means)
+    x, y = np.meshgrid(k, means, indexing="ij")
+    for place in range(4):
+        a, e = divmod(place, 2)
+        axes = figure.add_subplot(2, 2, place + 1, projection="3d")
+        columns = np.stack([np.interp(k, result.grid, column) for column in result.policy[:, :, a, e].T])
+        axes.plot_surface(
+            x, y, columns.T @ weights.T - x, cmap="viridis", rcount=LINES, ccount=LINES, edgecolor="0.3", linewidth=0.15
+        )
+        axes.set_title(f"{AGGREGATES[a]}, {EMPLOYMENT[e]}", y=0.98)
+        axes.set_xlabel("capital k")
+        axes.set_ylabel("mean capital K")
+        axes.set_zlabel("saving, k' - k")
+        axes.set_box_aspect(None, zoom=0.88)
+        axes.tick_params(labelsize="small", pad=1)
+        for axis in (axes.xaxis, axes.yaxis, axes.zaxis):
+            axis.set_major_locator(MaxNLocator(5))
+
+
+def _law(result: Equilibrium, figure: Figure) -> None:
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    capital = result.capital[result.discard :]
+    now, growth = capital[:-1], 100 * np.diff(np.log(capital))
+    for a, (name, colour) in enumerate(zip(AGGREGATES, ("tab:red", "tab:blue"), strict=True)):
+        here = result.aggregate[result.discard :] == a
+        b0, b1 = result.law[a]
+        line = np.linspace(now[here].min(), now[here].max(), 50)
+        about = f"{name}: ln K' = {b0:.4f} + {b1:.4f} ln K, $R^2$ = {result.r2[a]:.7f}"
+        upper.plot(line, 100 * (b0 + (b1 - 1) * np.log(line)), color=colour, linewidth=1.2, label=about)
+        upper.scatter(now[here], growth[here], s=5, color=colour, alpha=0.4, linewidths=0)
+        left = growth[here] - 100 * (b0 + (b1 - 1) * np.log(now[here]))
+        lower.scatter(now[here], left, s=5, color=colour, alpha=0.6, linewidths=0)
+    upper.set_ylabel("growth of K, %")
+    upper.legend(fontsize="small")
+    lower.axhline(0, color="0.4", linewidth=0.8)
+    lower.set_ylabel("residual, %")
+    lower.set_xlabel("mean capital K")
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3)
+
+
+def _path(result: Equilibrium, figure: Figure) -> None:
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    periods = np.arange(result.discard, result.capital.size)
+    upper.plot(periods, result.capital[result.discard :], linewidth=1.4, label="panel")
+    upper.plot(periods, result.forecast, linewidth=1.0, linestyle="--", label="law of motion alone")
+    upper.set_ylabel("mean capital K")
+    upper.legend(fontsize="small")
+    lower.plot(periods, result.forecast_errors, linewidth=1.0, color="tab:red")
+    lower.set_ylabel("forecast error, %")
+    lower.set_xlabel("period")
+    for axes in (upper, lower):
+        axes.grid(alpha=0.3)
+        axes.margins(x=0.01)
+
+
+def _wealth(result: Equilibrium, figure: Figure) -> None:
+    axes = figure.subplots()
+    top = float(np.quantile(result.wealth, TAIL))
+    bins = min(BINS, 20 + result.wealth.size // 100)
+    edges = np.linspace(0, top, bins + 1)
+    base = np.zeros(bins)
+    for e, label in enumerate(EMPLOYMENT):
+        counts, _ = np.histogram(result.wealth[result.employed == e], edges)
+        density = counts / result.wealth.size / np.diff(edges)
+        axes.stairs(base + density, edges, baseline=base, fill=True, alpha=0.8, label=label)
+        base = base + density
+    mean = float(result.wealth.mean())
+    axes.axvline(mean, color="0.3", linewidth=0.8, linestyle="--", label=f"mean {mean:.2f}")
+    axes.set_xlabel(f"capital k, the richest {100 * (1 - TAIL):.1f} % left out")
+    axes.set_ylabel("density, per unit of the good")
+    axes.margins(x=0.01)
+    axes.legend(fontsize="small")
+    axes.grid(alpha=0.3)
+
+
+def _lorenz(result: Equilibrium, figure: Figure) -> None:
+    axes = figure.subplots()
+    people, owned = result.lorenz()
+    axes.plot(people, owned, linewidth=1.6, label=f"wealth, Gini {result.gini:.3f}")
+    axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.8, linestyle="--", label="all own the same")
+    axes.set_xlabel("share of households, poorest first")
+    axes.set_ylabel("share of wealth")
+    axes.set_aspect("equal")
+    axes.grid(alpha=0.3)
+    axes.legend(fontsize="small")
+
+
+KINDS: dict[str, Callable[[Equilibrium, Figure], None]] = {
+    "policy": _policy,
+    "law": _law,
+    "path": _path,
+    "wealth": _wealth,
+    "lorenz": _lorenz,
+}
+"""What can be drawn of an equilibrium."""

@@ -1,0 +1,111 @@
+"""Models of the literature as :class:`beltline.host.problem.problem.Problem`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beltline.host.problem.checks import ProblemError, real, whole
+from beltline.host.problem.markov import tauchen
+from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import utility
+
+RBC_GRID_LIMIT = 2**20
+"""Largest grid that is built, so that a mistyped size is refused and not allocated."""
+
+
+def rbc(
+    grid: int = 65_536,
+    states: int = 4,
+    beta: float = 0.984,
+    eta: float = 2.0,
+    alpha: float = 0.35,
+    delta: float = 0.01,
+    rho: float = 0.95,
+    sigma: float = 0.005,
+    width: float = 3.0,
+) -> Problem:
+    """Return the real business cycle model: a planner, one good, capital, and productivity ``z``.
+
+    Money on hand is ``W(k, z) = z k**alpha + (1 - delta) k``; ``ln z' = rho ln z + e``, ``e ~ N(0, sigma**2)``, as a
+    :func:`~beltline.host.problem.markov.tauchen` chain. With ``kss(z) = ((1/beta - 1 + delta) / (alpha z))**(1/(alpha -
+    1))``, the stationary capital if ``z`` never moved, the grid is uniform from ``0.95 kss(z_min)`` to ``1.05
+    kss(z_max)``, and the start is one period's utility of staying there, ``V0(k, z) = U(z kss(z)**alpha - delta
+    kss(z))``.
+
+    Parameters
+    ----------
+    grid
+        Number of grid points of capital, 2 to ``RBC_GRID_LIMIT``.
+    states
+        Number of productivity states, 1 to ``CHAIN_LIMIT``.
+    beta
+        Discount factor of a period (a quarter with the defaults), above 0 and below 1.
+    eta
+        Relative risk aversion, above 0 and at most 16; 1 is log utility.
+    alpha
+        Capital's share of output, above 0 and below 1.
+    delta
+        Depreciation of a period, from 0 to 1.
+    rho
+        Persistence of ``ln z``, above -1 and below 1.
+    sigma
+        Standard deviation of the shock to ``ln z``, above 0.
+    width
+        Half-width of the productivity grid in unconditional standard deviations, above 0.
+
+    Raises
+    ------
+    ProblemError
+        An argument out of range, in one sentence.
+
+    Sources
+    -------
+    Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011), "Tapping the supercomputer under your desk:
+    solving dynamic equilibrium models with graphics processors", JEDC 35(3), 386-393. Peri (2019), "A hardware approach
+    to value function iteration", University of Colorado Boulder working paper 19-01.
+    """
+    grid = whole("grid", grid, f"a whole number from 2 to {RBC_GRID_LIMIT}", lambda v: 2 <= v <= RBC_GRID_LIMIT)
+    states = chain_size("states", states)
+    beta = parameter("beta", beta)
+    eta = parameter("eta", eta)
+    alpha = parameter("alpha", alpha)
+    delta = real("delta", delta, "a number from 0 to 1", lambda v: 0 <= v <= 1)
+    rho = parameter("rho", rho)
+    sigma = parameter("sigma", sigma)
+    width = parameter("width", width)
+    log_z, transition = tauchen(states, rho, sigma, width=width)
+    with np.errstate(all="ignore"):
+        z = np.exp(log_z)
+        steady = ((1 / beta - 1 + delta) / (alpha * z)) ** (1 / (alpha - 1))
+        capital = np.linspace(0.95 * steady[0], 1.05 * steady[-1], grid)
+        output = z * capital[:, None] ** alpha
+        wealth = output + (1 - delta) * capital[:, None]
+        marginal_wealth = alpha * z * capital[:, None] ** (alpha - 1) + (1 - delta)
+        consumption = z * steady**alpha - delta * steady
+    if not (np.isfinite(wealth).all() and steady[0] > 0):
+        raise ProblemError(
+            f"the stationary capital of this calibration runs from {steady[0]:.3g} to {steady[-1]:.3g}, "
+            f"beyond double precision: change beta, alpha, delta or sigma"
+        )
+    if (wealth[0] <= capital[0]).any():
+        raise ProblemError(
+            f"the poorest state of this calibration cannot keep its capital of {capital[0]:.6g}: "
+            f"its output {output[0].min():.3g} is below the depreciation, so lower delta, sigma or width"
+        )
+    return Problem(
+        grid=capital,
+        wealth=wealth,
+        transition=transition,
+        start=np.broadcast_to(utility(consumption, eta), wealth.shape),
+        beta=beta,
+        eta=eta,
+        name="RBC",
+        asset="capital k",
+        labels=tuple(f"z = {value:.4f}" for value in z),
+        marginal_wealth=marginal_wealth,
+        output=output,
+        shock="productivity z",
+        shock_values=z,
+        parameters={"alpha": alpha, "delta": delta, "rho": rho, "sigma": sigma, "width": width},
+    )

@@ -1,0 +1,330 @@
+"""Results as figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from beltline.host.analysis.euler import euler_errors, log10_errors
+from beltline.host.analysis.simulation import impulse_response, stationary_distribution
+from beltline.host.models.life_cycle import life_paths
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.problem import Problem
+from beltline.host.results.files import check_target, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from beltline.host.results.result import Result
+
+    Draw = Callable[[Figure], None]
+    Colour = tuple[float, ...]
+
+SUFFIXES = (".png", ".pdf", ".svg")
+"""File types that plots are written as."""
+
+LEGEND_ROWS = 8
+"""States a legend names before it only names some of them."""
+
+ENDLESS = ("distribution", "irf")
+"""Kinds that need an infinite horizon."""
+
+OF_AGES = ("ages", "life")
+"""Kinds that need a finite one."""
+
+INTERVALS = 120
+"""Intervals of the density of the stationary distribution."""
+
+
+def check_plot(path: str | os.PathLike[str] | None) -> None:
+    """Check that a plot can be made, and written to ``path``.
+
+    Raises
+    ------
+    ProblemError
+        It cannot.
+    """
+    if path is not None:
+        check_target("plot", path, SUFFIXES)
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise ProblemError("a plot needs the Python package matplotlib, which is not installed") from None
+
+
+def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+    """Draw a figure of ``result``, and write it if a ``path`` is given.
+
+    ``"policy"``: value and policy against ``x``, one line a state; of the first age, with a horizon. The policy is
+    drawn as saving, ``x' - x``: on a grid as fine as these ``x'`` itself cannot be told from the 45-degree line.
+
+    ``"euler"``: Euler equation errors (:func:`beltline.host.analysis.euler.euler_errors`) at every grid point, one
+    colour a state; of the first age, with a horizon.
+
+    ``"distribution"``: the stationary distribution of ``x``
+    (:func:`beltline.host.analysis.simulation.stationary_distribution`) as a density, and each state's part of it.
+
+    ``"irf"``: :func:`beltline.host.analysis.simulation.impulse_response` with its defaults, in per cent of the
+    baseline.
+
+    ``"ages"``: with a horizon, value and choice of up to ten ages against ``x``, at the middle exogenous state.
+
+    ``"life"``: with a horizon, mean and spread of the lives of :func:`beltline.host.models.life_cycle.life_paths`, by
+    age.
+
+    Parameters
+    ----------
+    result
+    path
+        Where to write the figure, if anywhere. Nothing is shown on a screen then.
+    kind
+
+    Raises
+    ------
+    ProblemError
+        ``path`` is no place for a figure, ``kind`` is not known, ``result`` has no such figure, or matplotlib is not
+        installed.
+    """
+    check_kind(kind)
+    check_plot(path)
+    # Before a window opens: these may refuse.
+    return drawn(KINDS[kind](result), path)
+
+
+def drawn(draw: Draw, path: str | os.PathLike[str] | None) -> Figure:
+    """Return a figure that ``draw`` has drawn on, and write it if a ``path`` is given.
+
+    Raises
+    ------
+    ProblemError
+        As :func:`check_plot`.
+    """
+    check_plot(path)
+    from matplotlib.figure import Figure
+
+    if path is None:
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=(10, 4.5), layout="constrained")
+    else:
+        figure = Figure(figsize=(10, 4.5), dpi=150, layout="constrained")
+    draw(figure)
+    if path is not None:
+        with replacing(check_target("plot", path, SUFFIXES)) as neighbour:
+            figure.savefig(neighbour)
+    return figure
+
+
+def check_kind(kind: str, kinds: Sequence[str] = (), problem: Problem | None = None) -> None:
+    """Check that there are plots of this kind: one of ``kinds``, or of those of a result where none are given.
+
+    Parameters
+    ----------
+    kind
+    kinds
+    problem
+        Whose result is to be drawn; its horizon says more.
+
+    Raises
+    ------
+    ProblemError
+        There are not.
+    """
+    known = kinds or tuple(KINDS)
+    if not isinstance(kind, str) or kind not in known:
+        raise ProblemError(f"kind must be one of {', '.join(map(repr, known))}, not {shown(kind)}")
+    if problem is None:
+        return
+    if problem.horizon is None and kind in OF_AGES:
+        raise ProblemError(f"kind {kind!r} needs ages, and the horizon of this problem is infinite")
+    if problem.horizon is not None and kind in ENDLESS:
+        raise ProblemError(f"kind {kind!r} needs an infinite horizon, and this problem has {problem.horizon} ages")
+    if problem.horizon == 1 and kind == "euler":
+        raise ProblemError("kind 'euler' needs two ages, and this problem has one")
+
+
+def _unit(problem: Problem) -> str:
+    return "" if problem.asset == "x" else ", units of the good"
+
+
+def colours(count: int) -> list[Colour]:
+    """One colour a state, dark to bright."""
+    from matplotlib import colormaps
+
+    return [tuple(colour) for colour in colormaps["viridis"](np.linspace(0.0, 0.88, count)).tolist()]
+
+
+def legend_labels(problem: Problem) -> list[str | None]:
+    """What the legend calls each state; None for those that it leaves out."""
+    named = set(np.linspace(0, problem.states - 1, min(problem.states, LEGEND_ROWS)).round().astype(int).tolist())
+    labels = problem.labels or [f"state {s}" for s in range(problem.states)]
+    return [label if s in named else None for s, label in enumerate(labels)]
+
+
+def _finish(figure: Figure, axes: Sequence[Axes], legend: Axes, title: str) -> None:
+    for each in axes:
+        each.margins(x=0.01)
+        each.grid(alpha=0.3)
+    # Outside the axes, where it hides no line.
+    figure.legend(*legend.get_legend_handles_labels(), loc="outside right center", fontsize="small")
+    figure.suptitle(title)
+
+
+def _title(result: Result) -> str:
+    problem = result.problem
+    title = f"{problem.name}: {problem.points:,} grid points, {problem.states} states"
+    if problem.horizon is not None:
+        title += f", first of {problem.horizon} ages"
+    return title if result.success else f"{title} ({result.status})"
+
+
+def _policy(result: Result) -> Draw:
+    problem = result.problem
+    value, saving = result.value, result.policy_values - problem.grid[:, None]
+    if problem.horizon is not None:
+        value, saving = value[0], saving[0]
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
+            left.plot(problem.grid, value[:, s], color=colour, label=label, linewidth=1.4)
+            right.plot(problem.grid, saving[:, s], color=colour, label=label, linewidth=1.4)
+        right.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
+        left.set_title("Value")
+        left.set_ylabel("V(x, s), units of utility")
+        right.set_title("Policy, as saving")
+        right.set_ylabel(f"x' - x{_unit(problem)}")
+        for axes in (left, right):
+            axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        _finish(figure, (left, right), right, _title(result))
+
+    return draw
+
+
+def _euler(result: Result) -> Draw:
+    problem = result.problem
+    errors = log10_errors(euler_errors(result))
+    if problem.horizon is not None:
+        if not errors.shape[0]:
+            raise ProblemError("with one age there is no Euler equation to draw the errors of")
+        errors = errors[0]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        size = 1.2 if problem.points * problem.states > 8000 else 3
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
+            # As pixels in files of vectors, or there would be one object for each of many thousand states.
+            axes.plot(problem.grid, errors[:, s], ".", color=colour, markersize=size, rasterized=True)
+            axes.plot([], [], "o", color=colour, markersize=5, label=label)
+        mean = float(np.nanmean(errors))
+        axes.axhline(mean, color="0.2", linewidth=1.0, linestyle="--", label=f"mean {mean:.2f}")
+        axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        axes.set_ylabel("log10 |Euler equation error|, share of consumption")
+        _finish(figure, (axes,), axes, f"Euler equation errors, {_title(result)}")
+
+    return draw
+
+
+def _distribution(result: Result) -> Draw:
+    problem = result.problem
+    mass = stationary_distribution(result)
+    # Neighbouring grid points are gathered, each with the ground half way to the next: the mass of single ones jumps.
+    count = min(problem.points, INTERVALS)
+    first = np.linspace(0, problem.points, count + 1).round().astype(int)
+    grid = problem.grid
+    halves = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
+    edges = halves[first]
+    density = np.add.reduceat(mass, first[:-1], axis=0) / np.diff(edges)[:, None]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.stairs(density.sum(axis=1), edges, color="0.8", fill=True, label="all states")
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
+            axes.stairs(density[:, s], edges, color=colour, label=label, linewidth=1.4)
+        mean = float(problem.grid @ mass.sum(axis=1))
+        axes.axvline(mean, color="0.4", linewidth=0.8, linestyle="--", label=f"mean {mean:.4g}")
+        axes.set_ylim(bottom=0.0)
+        axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        axes.set_ylabel(f"density, per {'unit of x' if problem.asset == 'x' else 'unit of the good'}")
+        _finish(figure, (axes,), axes, f"Stationary distribution, {_title(result)}")
+
+    return draw
+
+
+def _irf(result: Result) -> Draw:
+    response = impulse_response(result)
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for name in response.names:
+            axes.plot(response.percent(name), label=name, linewidth=1.6)
+        axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--")
+        axes.set_xlabel("periods after the impulse")
+        axes.set_ylabel("per cent of the baseline")
+        _finish(figure, (axes,), axes, response.title)
+
+    return draw
+
+
+def _ages(result: Result) -> Draw:
+    problem = result.problem
+    if problem.horizon is None:
+        raise ProblemError("there are no ages to draw: the horizon of this problem is infinite")
+    ages, middle = result.value.shape[0], problem.states // 2
+    drawn = np.unique(np.linspace(0, ages - 1, min(ages, 10)).round().astype(int)).tolist()
+    labels = problem.labels or [f"state {s}" for s in range(problem.states)]
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for colour, age in zip(colours(len(drawn)), drawn, strict=True):
+            left.plot(problem.grid, result.value[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4)
+            right.plot(
+                problem.grid, result.policy_values[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4
+            )
+        right.plot(problem.grid, problem.grid, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
+        left.set_title(f"Value, {labels[middle]}")
+        left.set_ylabel("V(x, s), units of utility")
+        right.set_title(f"Policy, {labels[middle]}")
+        right.set_ylabel(f"x'{_unit(problem)}")
+        for axes in (left, right):
+            axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        _finish(figure, (left, right), right, _title(result).replace(", first of ", ", "))
+
+    return draw
+
+
+def _life(result: Result) -> Draw:
+    lives = life_paths(result)
+    wanted = [name for name in ("consumption", result.problem.asset_name) if name in lives.series]
+
+    def draw(figure: Figure) -> None:
+        ages = np.arange(1, lives.points.shape[1] + 1)
+        panels = figure.subplots(1, len(wanted), squeeze=False)[0]
+        for axes, name in zip(panels, wanted, strict=True):
+            table = lives.series[name]
+            low, high = np.quantile(table, [0.1, 0.9], axis=0)
+            axes.fill_between(ages, low, high, color="0.85", label="middle 80 %")
+            for person, line in enumerate(table[:4]):
+                axes.plot(ages, line, color="0.6", linewidth=0.8, label="four of them" if person == 0 else None)
+            axes.plot(ages, table.mean(axis=0), color="C0", linewidth=1.8, label="mean")
+            axes.set_title(name.capitalize())
+            axes.set_xlabel("age")
+            axes.set_ylabel(f"{name}{_unit(result.problem)}")
+        _finish(figure, panels, panels[-1], f"{lives.title}, {lives.points.shape[0]:,} people")
+
+    return draw
+
+
+KINDS: dict[str, Callable[[Result], Draw]] = {
+    "policy": _policy,
+    "euler": _euler,
+    "distribution": _distribution,
+    "irf": _irf,
+    "ages": _ages,
+    "life": _life,
+}
+"""What can be drawn of a result. Each computes first, and returns what draws it on a figure."""

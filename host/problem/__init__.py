@@ -1,0 +1,1 @@
+"""Problems: tables and what is checked of them, utility, grids, Markov chains."""

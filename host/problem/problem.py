@@ -1,0 +1,279 @@
+"""The one form of every problem that is solved here.
+
+    V(x, s) = max over x' in X, x' < W(x, s) of  U(W(x, s) - x')  +  beta * sum_s' Q(s, s') V(x', s')
+
+with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.checks import ProblemError, first, place, real, shown, table, whole
+from beltline.host.problem.utility import slope_fall, slope_noise, slope_rise
+from beltline.hw.arithmetic.utility import ETA_LIMIT
+
+ROW_SUM_TOLERANCE = 1e-12
+"""How far a row of ``Q`` may be from 1: several thousand roundings of double precision, yet far less than the last
+digit of a published table of probabilities."""
+
+HORIZON_LIMIT = 65_536
+"""Largest ``horizon``."""
+
+START_ROUNDING = 2.0**-50
+"""Relative error (a few roundings of double precision) that ``start`` may carry without being called non-concave."""
+
+
+RESERVED = frozenset(
+    {"age", "state", "next_state", "value", "policy", "policy_values", "wealth", "transition", "start"}
+    | {"marginal_wealth", "output", "consumption", "investment"}
+)
+"""Names that tables and files have for other things."""
+
+
+def names(asset: str, shock: str) -> tuple[str, str]:
+    """Return ``asset`` and ``shock`` as names that can stand in tables and files.
+
+    In lower case, without the symbol (a last word of one letter), and with underscores for the rest; ``x`` and ``s``
+    where nothing is left or the name is taken.
+    """
+
+    def plain(text: str, otherwise: str) -> str:
+        words = re.sub(r"\W+", " ", text.lower()).split()
+        if len(words) > 1 and len(words[-1]) == 1:
+            words.pop()
+        name = "_".join(words)
+        return name if name.isidentifier() and name not in RESERVED else otherwise
+
+    first, second = plain(asset, "x"), plain(shock, "s")
+    return first, second if second != first else "shock"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Problem:
+    """A Bellman equation as tables, checked when it is made.
+
+    Arrays are copied to read-only float64. No solver reads ``marginal_wealth``, ``output`` or what follows them.
+
+    Parameters
+    ----------
+    grid : (N_k,) array
+        The endogenous state ``X``, strictly increasing, uniform or not; at least 2 points.
+    wealth : (N_k, N_z) array
+        Money on hand ``W(x, s)``, non-decreasing in ``x`` and above ``grid[0]``, so that every state has a choice.
+    transition : (N_z, N_z) array
+        Markov matrix ``Q(s, s')``; rows (today's state) sum to 1 within ``ROW_SUM_TOLERANCE``.
+    start : (N_k, N_z) array
+        ``V0``: the first guess or, with ``horizon``, the value after the last age. Concave in ``x``, as every search
+        rests on that which does not try all ``x'``.
+    beta : float
+        Discount factor, above 0 and below 1.
+    eta : float
+        Relative risk aversion, above 0 and at most ``ETA_LIMIT``.
+    horizon : int, optional
+        Number of ages of a finite-horizon problem. Without it the horizon is infinite.
+    name : str
+        What reports and plots call the problem.
+    asset : str
+        What plots call ``x``.
+    labels : sequence of N_z str, optional
+        What plots call the exogenous states.
+    marginal_wealth : (N_k, N_z) array, optional
+        ``dW/dx (x, s)``, what one more unit of the asset brings, above 0. Euler equation errors need it.
+    output : (N_k, N_z) array, optional
+        Income of the period, ``Y(x, s)``, in units of the good; ``Y`` less consumption is investment. Moments and
+        impulse responses of the two need it.
+    shock : str
+        What reports and plots call ``s``.
+    shock_values : (N_z,) array, optional
+        The exogenous states as numbers, such as productivity, where one number says all of a state.
+    parameters : mapping of str to float, optional
+        What the tables were made from, for the record: nothing is computed from it.
+
+    Raises
+    ------
+    ProblemError
+        The first fault found, in one sentence.
+    """
+
+    grid: NDArray[np.float64]
+    wealth: NDArray[np.float64]
+    transition: NDArray[np.float64]
+    start: NDArray[np.float64]
+    beta: float
+    eta: float
+    horizon: int | None = None
+    name: str = "problem"
+    asset: str = "x"
+    labels: tuple[str, ...] = ()
+    marginal_wealth: NDArray[np.float64] | None = None
+    output: NDArray[np.float64] | None = None
+    shock: str = "s"
+    shock_values: NDArray[np.float64] | None = None
+    parameters: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        def keep(name: str, value: object) -> None:
+            object.__setattr__(self, name, value)
+
+        keep("beta", real("beta", self.beta, "a number above 0 and below 1", lambda beta: 0 < beta < 1))
+        wanted = f"a number above 0 and at most {ETA_LIMIT:g}"
+        keep("eta", real("eta", self.eta, wanted, lambda eta: 0 < eta <= ETA_LIMIT))
+        if self.horizon is not None:
+            wanted = f"a whole number from 1 to {HORIZON_LIMIT}, or None for an infinite horizon"
+            keep("horizon", whole("horizon", self.horizon, wanted, lambda ages: 1 <= ages <= HORIZON_LIMIT))
+        for name, dimensions in (("grid", 1), ("transition", 2), ("wealth", 2), ("start", 2)):
+            keep(name, table(name, getattr(self, name), dimensions))
+        for name, dimensions in (("marginal_wealth", 2), ("output", 2), ("shock_values", 1)):
+            if getattr(self, name) is not None:
+                keep(name, table(name, getattr(self, name), dimensions))
+        self._check_grid()
+        self._check_transition()
+        shape = (self.points, self.states)
+        for name in ("wealth", "start", "marginal_wealth", "output"):
+            given = shape if getattr(self, name) is None else getattr(self, name).shape
+            if given != shape:
+                raise ProblemError(
+                    f"{name} must have one row per grid point and one column per exogenous state, "
+                    f"shape {shape}, not {given}"
+                )
+        self._check_wealth()
+        self._check_concavity()
+        self._check_facts()
+        for name in ("name", "asset", "shock"):
+            if not isinstance(getattr(self, name), str):
+                raise ProblemError(f"{name} must be a string, not {shown(getattr(self, name))}")
+        labels = self.labels if isinstance(self.labels, tuple | list) else (None,)
+        if not all(isinstance(label, str) for label in labels):
+            raise ProblemError(f"labels must be a sequence of strings, not {shown(self.labels)}")
+        if labels and len(labels) != self.states:
+            raise ProblemError(f"labels must name all {self.states} exogenous states, not {len(labels)}")
+        keep("labels", tuple(labels))
+        if not isinstance(self.parameters, Mapping):
+            raise ProblemError(f"parameters must be a mapping of names to numbers, not {shown(self.parameters)}")
+        for name, value in self.parameters.items():
+            if not isinstance(name, str):
+                raise ProblemError(f"names of parameters must be strings, not {shown(name)}")
+            real(f"parameters[{name!r}]", value, "a finite number", math.isfinite)
+        keep("parameters", {name: float(value) for name, value in self.parameters.items()})
+
+    @property
+    def points(self) -> int:
+        """``N_k``, the number of grid points."""
+        return self.grid.shape[0]
+
+    @property
+    def states(self) -> int:
+        """``N_z``, the number of exogenous states."""
+        return self.transition.shape[0]
+
+    @property
+    def asset_name(self) -> str:
+        """``asset`` as a name for tables and files: "capital k" is ``capital``."""
+        return names(self.asset, self.shock)[0]
+
+    @property
+    def shock_name(self) -> str:
+        """``shock`` as a name for tables and files: "productivity z" is ``productivity``."""
+        return names(self.asset, self.shock)[1]
+
+    def _check_facts(self) -> None:
+        if self.marginal_wealth is not None and (self.marginal_wealth <= 0).any():
+            where = first(self.marginal_wealth <= 0)
+            raise ProblemError(
+                f"marginal_wealth must be above 0, but {place('marginal_wealth', where)} is "
+                f"{self.marginal_wealth[where]:.6g}"
+            )
+        if self.shock_values is not None and self.shock_values.size != self.states:
+            raise ProblemError(
+                f"shock_values must have one value for each of the {self.states} exogenous states, "
+                f"not {self.shock_values.size}"
+            )
+
+    def _check_grid(self) -> None:
+        if self.points < 2:
+            raise ProblemError(f"grid must have at least 2 points, not {self.points}")
+        falls = np.diff(self.grid) <= 0
+        if falls.any():
+            (i,) = first(falls)
+            raise ProblemError(
+                f"grid must be strictly increasing, but grid[{i + 1}] = {self.grid[i + 1]:.17g} "
+                f"is not above grid[{i}] = {self.grid[i]:.17g}"
+            )
+
+    def _check_transition(self) -> None:
+        rows, columns = self.transition.shape
+        if rows != columns or rows < 1:
+            raise ProblemError(
+                f"transition must be square, one row and one column per exogenous state, not of shape {rows, columns}"
+            )
+        negative = self.transition < 0
+        if negative.any():
+            where = first(negative)
+            raise ProblemError(
+                f"transition must not be negative, but {place('transition', where)} is {self.transition[where]:.6g}"
+            )
+        sums = self.transition.sum(axis=1)
+        off = np.abs(sums - 1) > ROW_SUM_TOLERANCE
+        if off.any():
+            (s,) = first(off)
+            raise ProblemError(
+                f"rows of transition must sum to 1 within {ROW_SUM_TOLERANCE:g}, but row {s} sums to {sums[s]:.15g}"
+            )
+
+    def _check_wealth(self) -> None:
+        falls = np.diff(self.wealth, axis=0) < 0
+        if falls.any():
+            i, s = first(falls)
+            raise ProblemError(
+                f"wealth must not fall as the grid rises, but wealth[{i + 1}, {s}] = {self.wealth[i + 1, s]:.17g} "
+                f"is below wealth[{i}, {s}] = {self.wealth[i, s]:.17g}"
+            )
+        poor = self.wealth[0] <= self.grid[0]
+        if poor.any():
+            (s,) = first(poor)
+            raise ProblemError(
+                f"wealth[0, {s}] = {self.wealth[0, s]:.17g} must exceed grid[0] = {self.grid[0]:.17g}, "
+                f"or that state can afford no choice"
+            )
+
+    def _check_concavity(self) -> None:
+        convex = convex_at(self.grid, self.start, self.wealth, self.beta, self.eta)
+        if convex is not None:
+            j, s, rise = convex
+            raise ProblemError(
+                f"start must be concave in x, but it is not at grid point {j}, state {s}: "
+                f"its slope rises by {rise:.3g}, more than the curvature of utility makes up for"
+            )
+
+
+def convex_at(
+    grid: NDArray[np.float64],
+    start: NDArray[np.float64],
+    wealth: NDArray[np.float64],
+    beta: float,
+    eta: float,
+) -> tuple[int, int, float] | None:
+    """Where ``start`` is too convex in ``x`` to search from: first grid point, state, and the rise of its slope.
+
+    None where utility's curvature makes up for any rise, so that the objectives of a first sweep have a single peak.
+    """
+    if grid.size < 3:
+        return None
+    with np.errstate(over="ignore", invalid="ignore"):
+        rise = slope_rise(grid, start)
+        size = np.abs(start)
+        largest = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:])
+        noise = START_ROUNDING * largest * slope_noise(grid, 1.0)[:, None]
+        fall = slope_fall(grid, float(wealth.max()), eta)[:, None]
+        convex = (rise > noise) & (beta * rise > fall)
+    if not convex.any():
+        return None
+    j, s = first(convex)
+    return j + 1, s, float(rise[j, s])

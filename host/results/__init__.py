@@ -1,0 +1,1 @@
+"""What a solve returns, as text, files and labelled arrays."""

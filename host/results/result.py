@@ -1,0 +1,370 @@
+"""What a solve returns."""
+
+from __future__ import annotations
+
+import enum
+import json
+import os
+import textwrap
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.problem import Problem
+from beltline.host.results.files import check_target, replacing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from xarray import Dataset
+
+CLOCK_HZ = 250e6
+"""The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
+measurement, until a build closes timing there."""
+
+REPORT_WIDTH = 118
+"""Columns of a printed report."""
+
+FILE_FORMAT = 1
+"""Version of what :meth:`Result.save` writes."""
+
+NETCDF = ".nc"
+SUFFIXES = (".npz", NETCDF)
+"""File types that results are saved as."""
+
+
+class Outcome(enum.StrEnum):
+    """How a run ended."""
+
+    CONVERGED = "converged"
+    FINISHED = "finished"
+    LIMIT = "sweep limit reached"
+    STOPPED = "stopped"
+    SATURATED = "saturated"
+    INFEASIBLE = "infeasible"
+    NOT_VERIFIED = "not verified"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Value, policy, and what is known about them.
+
+    Parameters
+    ----------
+    value : (N_k, N_z) float64 array
+        ``V(x, s)`` in utility. With a horizon ``(T, N_k, N_z)``, the first age first: ``value[T - 1]`` is the last
+        age's, whose continuation is the problem's ``start``.
+    policy : int32 array of the same shape
+        Index of the best ``x'``; the lowest, where several are best.
+    success : bool
+        Converged or finished and, unless that was turned off, verified.
+    status : str
+        One of :class:`Outcome`.
+    message : str
+        The status in a sentence, with what to do about it.
+    sweeps : int
+    change : float
+        Largest ``|V_n - V_(n-1)|`` of the last sweep, as the device reported it.
+    residual : float
+        Largest ``|TV - V|`` of ``value``, recomputed by an exact double-precision sweep; with ``verify=False`` what the
+        device's ``change`` implies.
+    error_bound : float
+        Bound on the largest ``|V - V*|`` (contraction bound, from ``residual``), ``V*`` being the exact solution on the
+        grid.
+    verified : bool
+        Whether residual and bound were recomputed from ``value``.
+    tol : float
+        The tolerance asked for.
+    clocks : int
+        Clocks of the machine, 0 for solvers in double precision, which have none.
+    clocks_source : str
+        Where they come from, empty where there are none.
+    timing : dict of str to float
+        Seconds of this computer for ``open``, ``load``, ``solve``, ``read`` and ``verify``.
+    device : str
+    money_bits, value_bits : int or None
+        Fraction bits of the run; None in double precision.
+    build_hash : int
+        Content hash of the gateware build, 0 where there is none.
+    problem : Problem
+    method : str
+        Of a solver in double precision.
+    """
+
+    value: NDArray[np.float64]
+    policy: NDArray[np.int32]
+    success: bool
+    status: str
+    message: str
+    sweeps: int
+    change: float
+    residual: float
+    error_bound: float
+    verified: bool
+    tol: float
+    clocks: int
+    clocks_source: str
+    timing: dict[str, float]
+    device: str
+    money_bits: int | None
+    value_bits: int | None
+    build_hash: int
+    problem: Problem
+    method: str = ""
+
+    @property
+    def policy_values(self) -> NDArray[np.float64]:
+        """The best ``x'`` itself, in units of the grid."""
+        values: NDArray[np.float64] = self.problem.grid[self.policy]
+        return values
+
+    def variables(self) -> dict[str, NDArray[np.float64]]:
+        """Return the tables of a period by economic name, each of the shape of ``value``.
+
+        ``consumption``, and ``output`` and ``investment`` where the problem knows its output; the asset and the shock
+        by their own names (``capital``, ``productivity``), and ``next_`` and the asset's name for the choice. What has
+        no choice is nan.
+        """
+        from beltline.host.analysis.simulation import variables
+
+        tables = variables(self) | {f"next_{self.problem.asset_name}": self.policy_values}
+        chosen = self.policy >= 0
+        return tables if chosen.all() else {name: np.where(chosen, table, np.nan) for name, table in tables.items()}
+
+    def __str__(self) -> str:
+        problem = self.problem
+        ages = "" if problem.horizon is None else f", {problem.horizon} ages"
+        rows = [
+            ("status", f"{self.status}: {self.message}"),
+            ("sweeps", f"{self.sweeps:,}"),
+        ]
+        if problem.horizon is None:
+            rows.append(("last change", f"max |V_n - V_(n-1)| = {self.change:.3g} (tolerance {self.tol:g})"))
+        how = "recomputed in double precision by an exact search" if self.verified else "device's own"
+        bound = "contraction bound" if self.verified else how
+        rows += [
+            ("residual", f"max |TV - V| = {self.residual:.3g} ({how})"),
+            ("error bound", f"max |V - V*| <= {self.error_bound:.3g} ({bound})"),
+            *self._machine_rows(),
+            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
+        ]
+        margin = " " * 16
+        wrapped = [
+            textwrap.fill(f"  {name:<14}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
+            for name, text in rows
+        ]
+        size = f"{problem.points:,} grid points x {problem.states} states{ages}"
+        return "\n".join([f"{problem.name}, {size}, on device {self.device}", *wrapped])
+
+    __repr__ = __str__
+
+    def _machine_rows(self) -> list[tuple[str, str]]:
+        if not self.clocks_source:
+            return [("method", self.method), ("numbers", "double precision")]
+        seconds = self.clocks / CLOCK_HZ
+        time = f"{seconds * 1e3:,.3f} ms" if seconds < 1 else f"{seconds:,.3f} s"
+        return [
+            ("clocks", f"{self.clocks:,} ({self.clocks_source})"),
+            ("", f"= {time} at {CLOCK_HZ / 1e6:g} MHz (modelled, if timing closes)"),
+            ("numbers", f"64-bit fixed point, {self.money_bits} fraction bits of money, {self.value_bits} of value"),
+        ]
+
+    def to_xarray(self) -> Dataset:
+        """Return value, policy and the problem's tables as an ``xarray.Dataset``, with units and names on everything.
+
+        Dimensions are ``age`` (with a horizon, first age 1), the asset under its own name (``capital``, for example),
+        whose coordinate is the grid, and ``state``, whose coordinate is the labels, or numbers where there are none.
+        ``attrs`` has all that is known about the run; its entry ``about`` is the same as JSON, and makes a file of the
+        dataset one that :func:`load` reads.
+
+        Raises
+        ------
+        ProblemError
+            xarray is not installed.
+        """
+        from beltline.host.results.dataset import to_xarray
+
+        return to_xarray(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result and its problem to ``path``, whole or not at all, and return the path.
+
+        ``.npz``: the arrays ``value``, ``policy``, ``policy_values`` and the problem's tables can be read with
+        ``numpy.load``; ``about`` is JSON with everything else. ``.nc``: netCDF-4 of :meth:`to_xarray`.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file, or what writes netCDF is not installed.
+        OSError
+            The disk refused; nothing is left behind.
+        """
+        target = check_out(path)
+        if target.suffix.lower() == NETCDF:
+            from beltline.host.results.dataset import write
+
+            with replacing(target) as neighbour:
+                write(self, neighbour)
+            return target
+        with replacing(target) as neighbour:
+            np.savez_compressed(
+                neighbour,
+                about=np.array(about(self)),
+                value=self.value,
+                policy=self.policy,
+                policy_values=self.policy_values,
+                **tables(self.problem),
+            )
+        return target
+
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+        """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+
+        Parameters
+        ----------
+        path
+        kind
+            ``"policy"``: value and policy. ``"euler"``: Euler equation errors on the grid. ``"distribution"``: the
+            stationary distribution of the asset. ``"irf"``: the response to a step of the exogenous state. With a
+            horizon, ``"ages"``: value and choice by age, and ``"life"``: simulated lives.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file, matplotlib is not installed, or the result has no such figure.
+        """
+        from beltline.host.plots.figures import plot
+
+        return plot(self, path, kind)
+
+
+PLAIN = (
+    "success",
+    "status",
+    "message",
+    "sweeps",
+    "change",
+    "residual",
+    "error_bound",
+    "verified",
+    "tol",
+    "clocks",
+    "clocks_source",
+    "timing",
+    "device",
+    "money_bits",
+    "value_bits",
+    "build_hash",
+)
+"""What a result has besides its arrays, its problem and its method."""
+
+_PLAIN_PROBLEM = ("beta", "eta", "horizon", "name", "asset", "labels")
+# Files of before these were known lack them.
+_LATER_PROBLEM = ("shock", "parameters")
+_TABLES = ("grid", "wealth", "transition", "start")
+_OPTIONAL_TABLES = ("marginal_wealth", "output", "shock_values")
+
+
+def check_out(path: str | os.PathLike[str]) -> Path:
+    """Return ``path`` if a result can be saved there; nothing is written.
+
+    Raises
+    ------
+    ProblemError
+        It cannot: as :meth:`Result.save`.
+    """
+    target = check_target("out", path, SUFFIXES)
+    if target.suffix.lower() == NETCDF:
+        from beltline.host.results.dataset import check_netcdf
+
+        check_netcdf()
+    return target
+
+
+def about(result: Result) -> str:
+    """Return everything that is no array as JSON."""
+    problem = result.problem
+    return json.dumps(
+        {
+            "format": FILE_FORMAT,
+            "result": {name: getattr(result, name) for name in (*PLAIN, "method")},
+            "problem": {name: getattr(problem, name) for name in (*_PLAIN_PROBLEM, *_LATER_PROBLEM)},
+        }
+    )
+
+
+def tables(problem: Problem) -> dict[str, Any]:
+    """Return the problem's arrays by name, those that it has."""
+    arrays = {name: getattr(problem, name) for name in (*_TABLES, *_OPTIONAL_TABLES)}
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
+def restored(path: str, about: str, arrays: Mapping[str, Any]) -> Result:
+    """Return the result that :func:`about` and its arrays describe.
+
+    Raises
+    ------
+    ProblemError
+        They are of another version, or make no problem.
+    KeyError, ValueError, TypeError
+        They are not those of a result.
+    """
+    facts = json.loads(about)
+    if facts["format"] != FILE_FORMAT:
+        raise ProblemError(f"{path!r} has file format {facts['format']}, not {FILE_FORMAT}")
+    known = facts["problem"]
+    problem = Problem(
+        **{name: arrays[name] for name in _TABLES},
+        **{name: arrays[name] for name in _OPTIONAL_TABLES if name in arrays},
+        **{name: known[name] for name in _PLAIN_PROBLEM},
+        **{name: known[name] for name in _LATER_PROBLEM if name in known},
+    )
+    plain = {name: facts["result"][name] for name in PLAIN}
+    # Files of before there were methods lack it.
+    method = facts["result"].get("method", "")
+    return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, method=method, **plain)
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Return what :meth:`Result.save` wrote to ``path``: the :class:`Result`, or the economy of a model that is more.
+
+    Raises
+    ------
+    ProblemError
+        The file is not one of those, or what reads netCDF is not installed.
+    OSError
+        It cannot be read.
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise ProblemError(f"path must be a file name, not {shown(path)}")
+    suffix = Path(path).suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ProblemError(f"path must end in {' or '.join(SUFFIXES)}, not {os.fspath(path)!r}")
+    name = os.fspath(path)
+    if suffix == NETCDF:
+        from beltline.host.results.dataset import check_netcdf, read
+
+        check_netcdf()
+    try:
+        if suffix == NETCDF:
+            return restored(name, *read(Path(path)))
+        with np.load(path, allow_pickle=False) as file:
+            if "economy" in file:
+                from beltline.host.models.aiyagari.model import read as read_economy
+
+                return read_economy(name, json.loads(str(file["economy"]))["aiyagari"], file)
+            text = str(file["about"])
+            if "krusell_smith" not in json.loads(text):
+                return restored(name, text, file)
+        from beltline.host.models.krusell_smith.algorithm import load_equilibrium
+
+        return load_equilibrium(path)
+    except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, ProblemError):
+            raise
+        raise ProblemError(f"{name!r} is not a file that a result was saved to") from error

@@ -1,0 +1,1 @@
+"""From a problem to a verified result: fixed-point images, driver, sessions, reference solvers, verification."""

@@ -1,0 +1,225 @@
+"""The fixed-point image of a problem, with binary points under which nothing can overflow."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.checks import ProblemError, first, real, shown, whole
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import slope_fall, slope_noise, slope_rise, utility
+from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
+from beltline.hw.arithmetic.utility import UtilityConstants
+
+FRACTION_LIMIT = 52
+"""Most fraction bits of money and of value: a double below 1 has no more."""
+
+RANGE = 2.0**62
+"""Every bound, in units, stays below this, half of what the format holds; the other half absorbs all rounding."""
+
+SMALLEST_IMPATIENCE = 2.0**-30
+"""Smallest ``1 - beta`` (times the row sums of ``Q``) of an infinite horizon. Above it, rounding of up to ``2**13``
+units a sweep adds up to less than ``2**43``, far within the half that :data:`RANGE` sets aside."""
+
+SMALLEST_TOLERANCE = 4
+"""Smallest tolerance in units of value. Below a few units, rounding decides whether the change falls that far."""
+
+UTILITY_ERROR = 2.0**-50
+"""Relative error of the utility unit where it exceeds one unit of value."""
+
+PADDING = MAXIMUM
+"""Grid points beyond ``N_k``: no wealth can afford them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Image:
+    """The tables of a problem as a machine holds them.
+
+    Parameters
+    ----------
+    money_bits, value_bits
+        Fraction bits of money and of value.
+    grid : (N_k,) int64 array
+        ``X`` in units of money.
+    wealth : (N_k, N_z) int64 array
+        ``W`` in units of money.
+    transition : (N_z, N_z) uint64 array
+        ``beta Q`` in units of ``2**-64``, each the nearest to the exact product.
+    start : (N_k, N_z) int64 array
+        ``V0`` in units of value.
+    constants
+        The utility unit's run-time constants.
+    epsilon
+        The tolerance in units of value, rounded up: an integer is below it exactly when it is below the tolerance.
+    note
+        Empty, or a sentence on what the rounding cannot promise.
+    """
+
+    money_bits: int
+    value_bits: int
+    grid: NDArray[np.int64]
+    wealth: NDArray[np.int64]
+    transition: NDArray[np.uint64]
+    start: NDArray[np.int64]
+    constants: UtilityConstants
+    epsilon: int
+    note: str
+
+    @property
+    def money_unit(self) -> float:
+        return float(2.0**-self.money_bits)
+
+    @property
+    def value_unit(self) -> float:
+        return float(2.0**-self.value_bits)
+
+
+def modulus(problem: Problem) -> float:
+    """Return the Bellman operator's contraction modulus: ``beta`` times the largest row sum of ``Q``."""
+    return problem.beta * max(1.0, float(problem.transition.sum(axis=1).max()))
+
+
+def value_bounds(problem: Problem) -> tuple[float, float]:
+    """Return bounds on ``V`` after any number of sweeps, on ``beta Q V``, and on utility where it is of use.
+
+    Always taking the lowest ``x'`` bounds ``V`` from below: each sweep adds at least the utility of the poorest. Eating
+    everything but the lowest ``x'`` in the best state bounds it from above. Both start from ``V0``, and sum over the
+    ages or, for an infinite horizon, to no more than a sweep's utility over ``1 - beta``.
+    """
+    poorest = float(utility(problem.wealth[0].min() - problem.grid[0], problem.eta))
+    richest = float(utility(problem.wealth[-1].max() - problem.grid[0], problem.eta))
+    lowest = [poorest, float(problem.start.min())]
+    highest = [richest, float(problem.start.max())]
+    if problem.horizon is None:
+        impatience = 1 - modulus(problem)
+        lowest.append(poorest / impatience)
+        highest.append(richest / impatience)
+    else:
+        for _ in range(problem.horizon):
+            lowest.append(poorest + problem.beta * lowest[-1])
+            highest.append(richest + problem.beta * highest[-1])
+    return min(lowest), max(highest)
+
+
+def fraction_bits(bound: float) -> int:
+    """Return the most fraction bits ``f`` with ``|bound| * 2**f < RANGE``, at most 52; negative where none do."""
+    if not math.isfinite(bound):
+        return -1
+    return min(FRACTION_LIMIT, 62 - math.frexp(bound)[1])
+
+
+def _chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
+    if certain < 0:
+        raise ProblemError(f"{reach}, more than 64-bit fixed point holds: rescale the problem")
+    if asked is None:
+        return certain
+    name = f"{kind}_bits"
+    asked = whole(
+        name, asked, f"a whole number from 0 to {FRACTION_LIMIT}, or None", lambda b: 0 <= b <= FRACTION_LIMIT
+    )
+    if asked > certain:
+        raise ProblemError(f"{name} = {asked} can overflow: {reach}, which leaves at most {certain} fraction bits")
+    return asked
+
+
+def _check_money(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.int64], bits: int) -> None:
+    merged = np.diff(grid) <= 0
+    if merged.any():
+        (i,) = first(merged)
+        raise ProblemError(
+            f"grid[{i}] and grid[{i + 1}] are {problem.grid[i + 1] - problem.grid[i]:.3g} apart and become one "
+            f"with {bits} fraction bits of money: use a coarser grid or smaller units"
+        )
+    poor = wealth[0] <= grid[0]
+    if poor.any():
+        (s,) = first(poor)
+        raise ProblemError(
+            f"wealth[0, {s}] exceeds grid[0] by only {problem.wealth[0, s] - problem.grid[0]:.3g}, "
+            f"which vanishes with {bits} fraction bits of money"
+        )
+
+
+def _note(problem: Problem, value_bits: int) -> str:
+    """Return a sentence where rounding might exceed the objective's curvature, so that searches may differ.
+
+    Along ``x'`` the objective's slope must fall from each grid interval to the next by more than errors can raise it:
+    utility is off by a unit or ``2**-50`` of itself, and ``EV`` by half a unit. Consumption that is smaller than the
+    largest has relatively more curvature than error (for ``ln``, whose size has no such order, a bound is added).
+    """
+    if problem.points < 3:
+        return ""
+    richest = float(problem.wealth.max())
+    most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        size = np.abs(utility(most, problem.eta))
+        if problem.eta == 1:
+            size = np.maximum(size, 0.2 / most**2)
+        error = 1.5 * 2.0**-value_bits + UTILITY_ERROR * size
+        rise = problem.beta * np.maximum(slope_rise(problem.grid, problem.start).max(axis=1), 0.0)
+        fall = slope_fall(problem.grid, richest, problem.eta)
+        flat = fall - rise <= slope_noise(problem.grid, error)
+    if not flat.any():
+        return ""
+    (j,) = first(flat)
+    cure = "use a coarser grid" if value_bits == FRACTION_LIMIT else "use more value bits or a coarser grid"
+    return (
+        f"Around grid point {j + 1} rounding with {value_bits} value bits may exceed the curvature of the objective, "
+        f"where searches can settle on different near-ties ({cure} to exclude it)."
+    )
+
+
+def fixed_point(problem: Problem, tol: float, value_bits: int | None = None, money_bits: int | None = None) -> Image:
+    """Return the fixed-point image of ``problem``.
+
+    Parameters
+    ----------
+    problem
+    tol
+        The run is to end when the largest change of ``V`` is below this; at least four units of value. Not looked at
+        with a finite horizon.
+    value_bits, money_bits
+        Fraction bits, 0 to 52; by default as many as cannot overflow.
+
+    Raises
+    ------
+    ProblemError
+        A bound exceeds the format, a tolerance is below what the format resolves, grid points merge, or consumption
+        of the poorest vanishes.
+    """
+    tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
+    if problem.horizon is None and 1 - modulus(problem) < SMALLEST_IMPATIENCE:
+        raise ProblemError(
+            f"beta = {shown(problem.beta)} is too close to 1 for an infinite horizon: "
+            f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
+        )
+    low, high = value_bounds(problem)
+    value_bits = _chosen(
+        "value", value_bits, fraction_bits(max(-low, high)), f"V can reach {low if -low > high else high:.3g}"
+    )
+    largest = float(max(np.abs(problem.grid).max(), np.abs(problem.wealth).max()))
+    money_bits = _chosen("money", money_bits, fraction_bits(largest), f"grid and wealth reach {largest:.3g}")
+    value, money = Fixed(value_bits), Fixed(money_bits)
+    if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
+        raise ProblemError(
+            f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
+            f"four units of a value with {value_bits} fraction bits (V can reach {low if -low > high else high:.3g})"
+        )
+    grid, wealth = money.encode(problem.grid), money.encode(problem.wealth)
+    _check_money(problem, grid, wealth, money_bits)
+    discount = Fraction(problem.beta)
+    products = [min(round(discount * Fraction(q) * 2**64), 2**64 - 1) for q in problem.transition.ravel().tolist()]
+    return Image(
+        money_bits=money_bits,
+        value_bits=value_bits,
+        grid=grid,
+        wealth=wealth,
+        transition=np.array(products, dtype=np.uint64).reshape(problem.transition.shape),
+        start=value.encode(problem.start),
+        constants=UtilityConstants.of(problem.eta, money_bits, value_bits),
+        epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
+        note=_note(problem, value_bits),
+    )

@@ -1,0 +1,62 @@
+"""Values that an iteration can start from, besides a problem's own."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from beltline.gpu_ref.coarse import FEWEST, coarse_start
+from beltline.gpu_ref.methods import can_stay, stay_start
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import slope_rise
+
+Array = NDArray[np.float64]
+
+
+def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) -> Array | None:
+    """Return a value to start from, concave in ``x``, which searches rest on.
+
+    Parameters
+    ----------
+    problem
+        What is to be solved.
+    start
+        ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: a solution on few points, drawn over all
+        (:mod:`beltline.gpu_ref.coarse`), but with few points as ``"stay"``.
+    tol
+        Of the solve, in utility.
+
+    Returns
+    -------
+    float64, ``(N_k, N_z)``, units of utility; None where there is no such start: with a horizon, where somebody cannot
+    stay, and where the coarse solve went astray. Where households stop at a limit, what is drawn is not concave, and
+    its least concave majorant is returned.
+    """
+    X, W, beta, eta = problem.grid, problem.wealth, problem.beta, problem.eta
+    if problem.horizon is not None or not can_stay(X, W, eta):
+        return None
+    if start == "coarse" and problem.points >= FEWEST:
+        value = coarse_start(X, W, problem.transition, beta, eta, tol)
+        if not np.isfinite(value).all():
+            return None
+    else:
+        value = stay_start(X, W, beta, eta)
+    return value if (slope_rise(X, value) <= 0).all() else concave(X, value)
+
+
+def concave(grid: Array, value: Array) -> Array:
+    """Return the least concave majorant of each column of ``value``, ``(N_k, N_z)``, over ``grid``, ``(N_k,)``.
+
+    What a start must be, and a value need not be: where households stop at a limit, the values of choices from a grid
+    are not concave from point to point.
+    """
+    steps = np.diff(grid)
+    majorant = value.copy()
+    for s in range(value.shape[1]):
+        slopes = np.diff(value[:, s]) / steps
+        falling = isotonic_regression(slopes, weights=steps, increasing=False).x
+        majorant[1:, s] = value[0, s] + np.cumsum(falling * steps)
+    return majorant

@@ -1,0 +1,193 @@
+"""What a device returned, measured in double precision by a search that needs no concavity.
+
+After every solve the Bellman operator ``T`` is applied once more to the returned ``V``, on the problem's own tables
+(not their fixed-point image), by :func:`beltline.gpu_ref.exact.exact_sweep`, whose divide and conquer rests on nothing
+but ``W`` being non-decreasing. Whatever the device's search did, ``T`` is a contraction of modulus ``beta`` (Blackwell
+1965, "Discounted dynamic programming", Annals of Mathematical Statistics 36), so
+
+    max |V - V*|  <=  max |TV - V| / (1 - beta)
+
+holds of the numbers returned. A search that missed a maximum shows: with ``V = T_fixed V_before`` and the reported
+largest change ``d = max |V - V_before|``, no state's ``|TV - V|`` may exceed ``beta d`` and the rounding of one sweep.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import marginal_utility, utility
+from beltline.host.solver.fixed_point import UTILITY_ERROR, Image, modulus
+
+DOUBLE = 2.0**-53
+"""Largest relative error of one rounding of double precision."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """How good the returned ``V`` is.
+
+    Parameters
+    ----------
+    residual
+        Largest ``|TV - V|``; with a finite horizon over all ages ``|T V_next - V|``.
+    error_bound
+        Bound on the largest ``|V - V*|``.
+    independent
+        Whether both were computed from ``V``; otherwise they are derived from the change that the device reported.
+    missed
+        Empty, or a clause that names the first state where the search missed the maximum.
+    """
+
+    residual: float
+    error_bound: float
+    independent: bool
+    missed: str = ""
+
+
+def fixed_rounding(
+    problem: Problem, image: Image, consumption: NDArray[np.float64], largest: float
+) -> NDArray[np.float64]:
+    """Return how far one fixed-point sweep may be from the exact one, where it chooses this ``consumption``.
+
+    Utility is off by a unit or ``2**-50`` of itself; the expectation by half a unit and by the rounding of ``beta Q``
+    (``2**-65`` each, times ``largest``, the largest ``|V|``); ``V0`` by half a unit; ``W`` and ``x'`` by half a unit of
+    money each, times marginal utility.
+    """
+    unit = image.money_unit
+    return (
+        2 * image.value_unit
+        + UTILITY_ERROR * np.abs(utility(consumption, problem.eta))
+        + unit * marginal_utility(consumption - unit, problem.eta)
+        + problem.states * 2.0**-65 * largest
+    )
+
+
+def float_rounding(problem: Problem, consumption: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
+    """Return how far one double-precision sweep may be from the exact one, where it chooses this ``consumption``.
+
+    Consumption is rounded once, which utility's power magnifies; the power or logarithm, its division and the last sum
+    take four roundings; the expectation one a state and a few, each relative to ``largest``, the largest ``|V|``.
+    """
+    u = np.abs(utility(consumption, problem.eta))
+    return DOUBLE * ((abs(1 - problem.eta) + 4) * u + (problem.eta == 1) + (problem.states + 4) * largest)
+
+
+def _one_sweep(
+    problem: Problem,
+    image: Image,
+    before: NDArray[np.float64],
+    value: NDArray[np.float64],
+    policy: NDArray[np.int32],
+    slack: float,
+) -> tuple[float, float, tuple[int, int, float, int] | None]:
+    """Return the residual of ``value`` against ``T before``, its rounding, and the first miss (x, s, gap, of how many).
+
+    ``slack`` is what ``T before`` may differ from the sweep that the device did: ``beta`` times its last change.
+    """
+    from beltline.gpu_ref.exact import exact_sweep
+
+    best, exact_policy = exact_sweep(
+        problem.grid, problem.wealth, problem.transition, before, problem.beta, problem.eta
+    )
+    gap = np.abs(best - value)
+    largest = float(max(np.abs(before).max(), np.abs(best).max()))
+    chosen = problem.wealth - problem.grid[policy]
+    consumption = np.minimum(chosen, problem.wealth - problem.grid[exact_policy])
+    ahead = problem.beta * (before @ problem.transition.T)
+    loss = best - (utility(chosen, problem.eta) + np.take_along_axis(ahead, policy.astype(np.intp), axis=0))
+    doubt = float_rounding(problem, consumption, largest)
+    # Twice: the device's sweep started from the V before, whose exact choice may be another one.
+    rounding = 2 * (fixed_rounding(problem, image, consumption, largest) + doubt)
+    # A choice was the best for the V before: it may lose the slack there and again here. Rounding is infinite where a
+    # choice leaves no consumption, or none that the unit of money resolves.
+    missed = ~((gap <= slack + rounding) & (loss <= 2 * (slack + rounding)) & np.isfinite(rounding))
+    error = float(doubt[np.isfinite(doubt)].max(initial=0.0))
+    if not missed.any():
+        return float(gap.max()), error, None
+    x, s = (int(i) for i in np.unravel_index(int(np.argmax(missed)), missed.shape))
+    return float(gap.max()), error, (x, s, float(max(gap[x, s], loss[x, s])), int(missed.sum()))
+
+
+def _missed(miss: tuple[int, int, float, int], age: str = "") -> str:
+    x, s, gap, count = miss
+    more = "" if count == 1 else f", the first of {count:,} states"
+    return (
+        f"an exact double-precision sweep finds the maximum missed by {gap:.3g} at grid point {x}, state {s}{age}{more}"
+    )
+
+
+def measure(
+    problem: Problem, image: Image, value: NDArray[np.float64], policy: NDArray[np.int32], change: float
+) -> Verification:
+    """Measure a result with one exact sweep in double precision, or with one for each age.
+
+    Parameters
+    ----------
+    problem
+    image
+        Its fractions' bits say how much rounding to allow.
+    value, policy : (N_k, N_z) arrays, or (T, N_k, N_z) with the first age first
+    change
+        Largest change of ``V`` in the last sweep, as the device reported it; not looked at with a horizon.
+    """
+    contraction = modulus(problem)
+    if problem.horizon is None:
+        residual, doubt, miss = _one_sweep(problem, image, value, value, policy, contraction * change)
+        bound = (residual + doubt) / (1 - contraction)
+        return Verification(residual, bound, True, _missed(miss) if miss else "")
+    worst = bound = error = 0.0
+    missed = ""
+    following = problem.start
+    for age in range(value.shape[0] - 1, -1, -1):
+        residual, doubt, miss = _one_sweep(problem, image, following, value[age], policy[age], 0.0)
+        worst = max(worst, residual)
+        error = contraction * error + residual + doubt
+        bound = max(bound, error)
+        if miss and not missed:
+            missed = _missed(miss, f", age {problem.horizon - value.shape[0] + age + 1}")
+        following = value[age]
+    return Verification(worst, bound, True, missed)
+
+
+def peaked(problem: Problem, image: Image, value: NDArray[np.int64]) -> bool:
+    """Whether every objective of the sweep that follows from ``value`` is proven single-peaked, so that any climb ends
+    at its maximum; with a horizon, of the sweep of every age.
+
+    Parameters
+    ----------
+    problem
+    image
+    value : (N_k, N_z) int64 array, or (T, N_k, N_z) in the order of the sweeps
+        In the image's units.
+    """
+    # Here, because it compiles.
+    from beltline.hw.arithmetic.expectation import ExpectationParameters
+    from beltline.hw.line.model import curvature_room, single_peaked
+
+    room = curvature_room(image.grid, image.wealth, image.constants)
+    unit = ExpectationParameters(problem.states)
+    befores = [value] if problem.horizon is None else [image.start, *value[:-1]]
+    return all(single_peaked(unit.model(before, image.transition)[0], image.grid, room) for before in befores)
+
+
+def trust(
+    problem: Problem, image: Image, value: NDArray[np.float64], policy: NDArray[np.int32], change: float
+) -> Verification:
+    """Return what the device's own numbers imply, if its searches missed nothing.
+
+    Arguments as of :func:`measure`. The residual is at most ``beta`` times the last change, plus a sweep's rounding.
+    """
+    contraction = modulus(problem)
+    largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
+    rounding = 2 * float(fixed_rounding(problem, image, problem.wealth - problem.grid[policy], largest).max())
+    if problem.horizon is None:
+        residual = contraction * change + rounding
+        return Verification(residual, residual / (1 - contraction), False)
+    error = 0.0
+    for _ in range(value.shape[0]):
+        error = contraction * error + rounding
+    return Verification(rounding, error, False)

@@ -1,0 +1,1 @@
+"""Number formats and arithmetic units, each with its bit-exact model."""

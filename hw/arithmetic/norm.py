@@ -1,0 +1,87 @@
+"""Sup norm of the change of value, on the fly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline, Term
+
+_HALF = WIDTH // 2
+
+
+@njit(cache=True, parallel=True)
+def _norm(after, before):  # type: ignore[no-untyped-def]
+    norm = np.uint64(0)
+    for k in prange(after.size):
+        size = np.uint64(after[k]) - np.uint64(before[k])
+        norm = max(norm, size if after[k] >= before[k] else np.uint64(0) - size)
+    return norm
+
+
+@dataclass(frozen=True)
+class NormParameters:
+    """``max |after - before|`` over all pairs since ``clear``: exact, unsigned 64 bits."""
+
+    @property
+    def latency(self) -> int:
+        """Clocks from a pair until it counts in ``norm``; a pair enters every clock."""
+        return 7
+
+    def model(self, after: NDArray[np.int64], before: NDArray[np.int64]) -> int:
+        """The norm, to the bit, for two int64 arrays of one shape; 0 for empty ones."""
+        return int(_norm(after.reshape(-1), before.reshape(-1)))
+
+
+class Norm(wiring.Component):
+    """:class:`NormParameters` in gateware. Fixed latency, one pair a clock, no ready.
+
+    The running maximum is kept in two halves, one clock apart, so that its loop holds a 32-bit comparison. ``clear``
+    must come when no pair is under way.
+    """
+
+    def __init__(self, parameters: NormParameters) -> None:
+        self.parameters = parameters
+        super().__init__(
+            {
+                "clear": In(1),
+                "after": In(signed(WIDTH)),
+                "before": In(signed(WIDTH)),
+                "valid": In(1),
+                "norm": Out(WIDTH),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        change = p.total([Term(p.input(self.after)), Term(p.input(self.before), negative=True)], WIDTH + 1)
+        flipped = p.compute(lambda value: value ^ value[-1].replicate(WIDTH + 1), change)
+        sign = p.compute(lambda value: value[-1], change)
+        size = p.total([Term(flipped), Term(sign)], WIDTH)
+        valid = p.valid(p.input(self.valid), size.time)
+
+        high = Signal(_HALF)
+        low = Signal(_HALF)
+        replace = Signal()
+        compare = Signal()
+        m.d.sync += [replace.eq(0), compare.eq(0)]
+        with m.If(valid):
+            with m.If(size.value[_HALF:] > high):
+                m.d.sync += [high.eq(size.value[_HALF:]), replace.eq(1)]
+            with m.Elif(size.value[_HALF:] == high):
+                m.d.sync += compare.eq(1)
+        lower = p.delay(size, 1).value[:_HALF]
+        with m.If(replace | (compare & (lower > low))):
+            m.d.sync += low.eq(lower)
+        with m.If(self.clear):
+            m.d.sync += [high.eq(0), low.eq(0)]
+        m.d.comb += self.norm.eq(Cat(low, high))
+        return m

@@ -1,0 +1,105 @@
+"""AXI4-Lite slave in front of the registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.bus.axi import AxiLite, Response
+from beltline.hw.bus.ports import RegisterPort
+from beltline.hw.interface.registers import REGISTERS, Access, Register
+
+ADDRESS_BITS = 12
+"""The register window is 4 KiB, the least that a bus maps."""
+
+
+def hits(number: Value, chosen: Callable[[Register], bool]) -> Value:
+    """Whether a register number belongs to a chosen register."""
+    words = [r.offset // 4 + k for r in REGISTERS.values() if chosen(r) for k in range(r.words)]
+    return Cat(*(number == word for word in words)).any()
+
+
+class AxiRegisters(wiring.Component):
+    """Turns AXI4-Lite transactions into accesses of :class:`beltline.hw.control.register_file.RegisterFile`.
+
+    One transaction at a time; reads and writes take turns. An address beyond the registers or not a multiple of 4, a
+    write of less than 32 bits, a write of what can only be read and a read of what can only be written answer SLVERR
+    and change nothing; so does a write while ``locked``, but of ``COMMAND``, and ``refused`` is high for one clock. A
+    write takes 2 clocks from the later of address and data to the response, a read 3 from its address.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "bus": In(AxiLite(ADDRESS_BITS)),
+                "locked": In(1),
+                "refused": Out(1),
+                "registers": Out(RegisterPort()),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        bus = self.bus
+        write_address, read_address = Signal(ADDRESS_BITS), Signal(ADDRESS_BITS)
+        data, strobes = Signal(32), Signal(4)
+        have_address, have_data, have_read = Signal(), Signal(), Signal()
+
+        m.d.comb += [bus.awready.eq(~have_address), bus.wready.eq(~have_data), bus.arready.eq(~have_read)]
+        with m.If(bus.awvalid & bus.awready):
+            m.d.sync += [write_address.eq(bus.awaddr), have_address.eq(1)]
+        with m.If(bus.wvalid & bus.wready):
+            m.d.sync += [data.eq(bus.wdata), strobes.eq(bus.wstrb), have_data.eq(1)]
+        with m.If(bus.arvalid & bus.arready):
+            m.d.sync += [read_address.eq(bus.araddr), have_read.eq(1)]
+
+        def legal(address: Value, access: Access) -> Value:
+            return ~address[:2].any() & hits(address[2:], lambda r: r.access in (access, Access.READ_WRITE))
+
+        writable = Signal()
+        held = Signal()
+        m.d.comb += [
+            writable.eq(legal(write_address, Access.WRITE) & strobes.all()),
+            held.eq(self.locked & ~hits(write_address[2:], lambda r: r.access is Access.WRITE)),
+            self.registers.write_data.eq(data),
+        ]
+        with m.FSM() as fsm:
+            # The proofs look at these.
+            self.states = {name: fsm.ongoing(name) for name in ("IDLE", "RESPOND", "READ", "DELIVER")}
+            self.held = {"write": write_address, "read": read_address, "strobes": strobes}
+            with m.State("IDLE"):
+                with m.If(have_address & have_data):
+                    m.d.comb += [
+                        self.registers.address.eq(write_address[2:]),
+                        self.registers.write.eq(writable & ~held),
+                        self.refused.eq(writable & held),
+                    ]
+                    good = writable & ~held
+                    m.d.sync += [bus.bvalid.eq(1), bus.bresp.eq(Mux(good, Response.OKAY, Response.SLVERR))]
+                    m.next = "RESPOND"
+                with m.Elif(have_read):
+                    m.d.comb += self.registers.address.eq(read_address[2:])
+                    m.next = "READ"
+            with m.State("RESPOND"), m.If(bus.bready):
+                m.d.sync += [bus.bvalid.eq(0), have_address.eq(0), have_data.eq(0)]
+                # A read that waits goes before the next write.
+                with m.If(have_read):
+                    m.d.comb += self.registers.address.eq(read_address[2:])
+                    m.next = "READ"
+                with m.Else():
+                    m.next = "IDLE"
+            with m.State("READ"):
+                readable = legal(read_address, Access.READ)
+                m.d.sync += [
+                    bus.rvalid.eq(1),
+                    bus.rresp.eq(Mux(readable, Response.OKAY, Response.SLVERR)),
+                    bus.rdata.eq(self.registers.read_data & readable.replicate(32)),
+                ]
+                m.next = "DELIVER"
+            with m.State("DELIVER"), m.If(bus.rready):
+                m.d.sync += [bus.rvalid.eq(0), have_read.eq(0)]
+                m.next = "IDLE"
+        return m

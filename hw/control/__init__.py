@@ -1,0 +1,1 @@
+"""The sequencer of a run, and the registers."""

@@ -1,0 +1,1 @@
+"""The assembly line: Peri's pipelined search, whole or folded."""

@@ -1,0 +1,374 @@
+"""The sweep engine in the machine: its lanes, between the sequencer and the host's accesses of the tables."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.arithmetic.utility import CONSTANTS
+from beltline.hw.bus.host_access import HostAccess
+from beltline.hw.control.register_file import asks, utility_constants
+from beltline.hw.control.sequencer import Sequencer
+from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
+from beltline.hw.interface.registers import HELD, Mode, Table
+from beltline.hw.interface.windows import WORD_BYTES
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.lane import LaneInstance, LaneParameters
+from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.shift import Shift, ShiftParameters
+
+DECIDED = 3
+"""Clocks from the norm until it is known whether it is below epsilon."""
+
+_FAN = 8
+"""Lanes whose flags are joined in one clock."""
+
+
+def join_clocks(build: SweepParameters) -> int:
+    """Clocks in which what all lanes say comes together, ``_FAN`` of them in each: at least two."""
+    return max(2, -(-build.lane_bits // (_FAN.bit_length() - 1)))
+
+
+def _joined(p: Pipeline, words: list[Value], join: Callable[[list[Value]], ValueLike], clocks: int) -> Value:
+    """What ``join`` makes of all words, in registers of ``_FAN`` of them."""
+    for _ in range(clocks):
+        words = [p.register(join(words[k : k + _FAN]), 0).value for k in range(0, len(words), _FAN)]
+    return words[0]
+
+
+def _any(flags: list[Value]) -> Value:
+    return Cat(*flags).any()
+
+
+def _all(flags: list[Value]) -> Value:
+    return Cat(*flags).all()
+
+
+def largest_norm_clocks(build: SweepParameters) -> int:
+    """Latency of :class:`LargestNorm`: a register, and two for each level of its tree."""
+    return 2 * build.lane_bits + 1
+
+
+class LargestNorm(wiring.Component):
+    """The largest of the lanes' norms, ``clocks`` behind the last change of any of them.
+
+    Attributes
+    ----------
+    norms
+        Unsigned 64 bits, of each lane.
+    norm
+        Unsigned 64 bits.
+    """
+
+    def __init__(self, build: SweepParameters) -> None:
+        self.build = build
+        super().__init__({"norms": In(WIDTH).array(build.lanes), "norm": Out(WIDTH)})
+
+    @property
+    def clocks(self) -> int:
+        return largest_norm_clocks(self.build)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        half = WIDTH // 2
+        norms: list[Value] = []
+        for number, norm in enumerate(self.norms):
+            held = Signal(WIDTH, name=f"norm{number}")
+            m.d.sync += held.eq(norm)
+            norms.append(held)
+        while len(norms) > 1:
+            larger: list[Value] = []
+            for a, b in zip(norms[::2], norms[1::2], strict=True):
+                above, equal, low = Signal(), Signal(), Signal()
+                best = Signal(WIDTH)
+                m.d.sync += [
+                    above.eq(a[half:] > b[half:]),
+                    equal.eq(a[half:] == b[half:]),
+                    low.eq(a[:half] > b[:half]),
+                    best.eq(Mux(above | (equal & low), a, b)),
+                ]
+                larger.append(best)
+            norms = larger
+        m.d.comb += self.norm.eq(norms[0])
+        return m
+
+
+class SweepDatapath(wiring.Component):
+    """Lanes and buses of :class:`beltline.hw.top.machine.Machine`.
+
+    A table window is the lanes' memories, one after the other: ``docs/registers.md``. ``reset`` is the machine's, for
+    the lanes, which are modules of their own.
+    """
+
+    def __init__(
+        self,
+        parameters: MachineParameters,
+        host: HostAccess,
+        sequencer: Sequencer,
+        norm: LargestNorm,
+        settings: dict[str, Signal],
+    ) -> None:
+        self._build = SweepParameters.of(parameters)
+        self._host = host
+        self._sequencer = sequencer
+        self._norm = norm
+        self._settings = settings
+        super().__init__({"reset": In(1)})
+
+    @staticmethod
+    def read_clocks(parameters: MachineParameters) -> int:
+        """Clocks from a read at the machine's port to its word."""
+        return 2 + READ_LATENCY + 1 + -(-SweepParameters.of(parameters).lane_bits // 2)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        build, sequencer = self._build, self._sequencer
+        lanes = [LaneInstance(LaneParameters(build)) for _ in range(build.lanes)]
+        for number, lane in enumerate(lanes):
+            m.submodules[f"lane{number}"] = lane
+        m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.inner_bits))
+        m.submodules.shift = shift = Shift(ShiftParameters(build))
+        self._held, self._plain_after = Signal(), Signal(init=1)
+        self._seek, self._above, self._again = Signal(), Signal(), Signal()
+        self._problem(m, lanes, buses)
+        self._accesses(m, p, lanes, shift)
+        self._samples(m, p, lanes, shift)
+        go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
+        m.d.sync += [
+            go.eq(sequencer.begin),
+            prologue.eq(sequencer.prologue),
+            cold.eq(sequencer.first_sweep & ~self._seek),
+            half.eq(sequencer.half),
+        ]
+        # The sequencer tells the kind of a pass in the clock behind `begin`.
+        begin = Signal()
+        m.d.sync += begin.eq(go | self._again)
+        m.d.comb += buses.restart.eq(begin)
+        for number, lane in enumerate(lanes):
+            wiring.connect(m, lane.fetch, buses.lanes[number])
+            wiring.connect(m, buses.banks[number], lane.bank)
+            m.d.comb += [
+                lane.reset.eq(self.reset),
+                lane.go.eq(begin),
+                lane.prologue.eq(prologue),
+                lane.cold.eq(cold),
+                lane.half.eq(half),
+                lane.fixed.eq(self._held),
+                lane.seek.eq(self._seek),
+                lane.above.eq(self._above),
+                lane.shift_before.eq(shift.before),
+                lane.shift_after.eq(shift.after),
+                self._norm.norms[number].eq(lane.norm),
+            ]
+
+        # A pass is done when all lanes are, their norms and flags have come together, and the next is known.
+        clocks = join_clocks(build)
+        done = _joined(p, [lane.done for lane in lanes], _all, clocks)
+        gathered = self._norm.clocks + DECIDED
+        # More than the registers from `begin` to the lanes and back.
+        guard = 6 + clocks
+        wait = Signal(range(guard + gathered + 1))
+        ended = Signal()
+        m.d.comb += ended.eq(done & (wait == 0))
+        with m.If(sequencer.begin | self._again):
+            m.d.sync += wait.eq(guard + gathered)
+        with m.Elif(wait > gathered):
+            m.d.sync += wait.eq(wait - 1)
+        with m.Elif(~done):
+            m.d.sync += wait.eq(gathered)
+        with m.Elif(wait != 0):
+            m.d.sync += wait.eq(wait - 1)
+        self._kinds(m, shift, ended)
+
+        retired = [lane.retired for lane in lanes]
+        while len(retired) > 1:
+            retired = [
+                p.register(sum(retired[k : k + _FAN], start=Value.cast(0))[: build.lane_bits + 1], 0).value
+                for k in range(0, len(retired), _FAN)
+            ]
+        m.d.comb += [
+            sequencer.take.eq(1),
+            sequencer.norm.eq(self._norm.norm),
+            sequencer.retired.eq(retired[0]),
+            sequencer.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], _any, clocks)),
+            sequencer.saturated.eq(_joined(p, [lane.saturated for lane in lanes], _any, clocks)),
+            sequencer.peaks.eq(_joined(p, [lane.other for lane in lanes], _any, clocks)),
+        ]
+        return m
+
+    def _kinds(self, m: Module, shift: Shift, ended: Value) -> None:
+        """What kind of sweep comes next, and its shifts.
+
+        Plain sweeps come first, before the limit, and behind another kind whose norm is below epsilon. Behind the last
+        sweep come two passes that seek other peaks, if any are wanted; the sequencer does not see them.
+        """
+        sequencer, settings = self._sequencer, self._settings
+        mode = settings["MODE"]
+        wanted = mode[HELD]
+        shifts = asks(mode, Mode.SHIFT)
+        held, plain, left = self._held, Signal(init=1), Signal(8)
+        last = Signal()
+        at_limit, seeks = Signal(), asks(mode, Mode.PEAKS)
+        m.d.sync += [
+            last.eq(sequencer.sweeps + 2 == settings["SWEEP_LIMIT"]),
+            at_limit.eq(sequencer.sweeps + 1 == settings["SWEEP_LIMIT"]),
+        ]
+        ends = ~sequencer.prologue & (at_limit | (plain & sequencer.below & ~asks(mode, Mode.HORIZON)))
+        next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
+        m.d.comb += [
+            sequencer.plain.eq(plain),
+            next_plain.eq(sequencer.prologue | sequencer.below | last),
+            next_left.eq(Mux(held, left - 1, wanted)),
+            next_held.eq(~next_plain & (next_left != 0)),
+            shift.states.eq(settings["STATES"]),
+        ]
+        with m.FSM():
+            with m.State("IDLE"), m.If(sequencer.begin):
+                m.next = "PASS"
+            with m.State("PASS"), m.If(ended):
+                m.d.sync += [held.eq(next_held), left.eq(next_left)]
+                # It counts for the sweep that ends, until the sequencer has decided.
+                kind_after = next_plain | ~(next_held | shifts)
+                m.d.sync += self._plain_after.eq(kind_after)
+                with m.If(ends & seeks):
+                    m.d.comb += shift.clear.eq(1)
+                    m.d.sync += [self._seek.eq(1), self._above.eq(0)]
+                    m.next = "AGAIN"
+                with m.Elif(next_plain | ~shifts):
+                    m.d.comb += shift.clear.eq(1)
+                    m.next = "END"
+                with m.Else():
+                    m.d.comb += shift.start.eq(1)
+                    m.next = "SHIFT"
+            with m.State("SHIFT"), m.If(~shift.busy):
+                m.next = "END"
+            with m.State("AGAIN"):
+                m.d.comb += self._again.eq(1)
+                m.next = "SEEK"
+            with m.State("SEEK"), m.If(ended):
+                m.d.sync += self._above.eq(1)
+                m.next = "AGAIN"
+                with m.If(self._above):
+                    m.d.sync += self._seek.eq(0)
+                    m.next = "END"
+            with m.State("END"):
+                m.d.comb += sequencer.pass_done.eq(1)
+                m.next = "IDLE"
+        with m.If(sequencer.begin):
+            m.d.sync += plain.eq(self._plain_after)
+
+    def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
+        """The changes at the reference point come from one lane."""
+        width = len(shift.sample) + len(shift.sample_state) + 1
+        words = [
+            Cat(lane.sample_valid, lane.sample_state, lane.sample) & lane.sample_valid.replicate(width)
+            for lane in lanes
+        ]
+        sample = _joined(p, words, lambda group: functools.reduce(operator.or_, group), join_clocks(self._build))
+        m.d.comb += Cat(shift.sample_valid, shift.sample_state, shift.sample).eq(sample)
+
+    def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
+        """What every lane must know of the problem. It stands long before a run begins."""
+        build, settings = self._build, self._settings
+        grid, states = settings["GRID"][: build.index_bits + 1], settings["STATES"][:5]
+        # A lane has 2**shift rows.
+        shift = Signal(range(build.local_bits + 1))
+        least = ROW_WORDS * build.lanes
+        m.d.sync += shift.eq(sum((grid > least << k for k in range(build.local_bits)), start=Value.cast(0)))
+        point_shift = Signal(range(build.point_bits + 1))
+        part_shift = Signal(range(build.point_bits + 1))
+        part_bits = LaneParameters(build).walk.part_bits
+        whole, rest = Signal(build.lane_bits + 1), Signal(build.point_bits + 1)
+        full = Signal(build.point_bits + 1)
+        m.d.sync += [
+            point_shift.eq(shift + ROW_SHIFT),
+            part_shift.eq(Mux(point_shift > part_bits, point_shift - part_bits, 0)),
+            full.eq(1 << point_shift),
+            whole.eq(grid >> point_shift),
+            rest.eq(grid & (full - 1)),
+        ]
+        full_count, rest_count = Signal(build.position_bits + 1), Signal(build.position_bits + 1)
+        m.d.sync += [full_count.eq(full * states), rest_count.eq(rest * states)]
+        # The reference point of the shifts is the middle one.
+        middle, reference = Signal(build.point_bits), Signal(build.position_bits)
+        of_middle = Signal(build.lane_bits + 1)
+        half = grid >> 1
+        m.d.sync += [middle.eq(half & (full - 1)), of_middle.eq(half >> point_shift), reference.eq(middle * states)]
+        last_index = Signal(build.index_bits)
+        m.d.sync += last_index.eq(grid - 1)
+        m.d.comb += buses.shift.eq(shift)
+        constants = utility_constants(settings)
+        for number, lane in enumerate(lanes):
+            # Two multiplications for all lanes: a lane is full, has the rest, or nothing.
+            is_full, has_rest = number < whole, number == whole
+            m.d.sync += [
+                lane.points.eq(Mux(is_full, full, Mux(has_rest, rest, 0))),
+                lane.count.eq(Mux(is_full, full_count, Mux(has_rest, rest_count, 0))),
+                lane.refers.eq(of_middle == number),
+                lane.first_point.eq(Const(number, max(1, build.lane_bits)) << point_shift),
+            ]
+            m.d.comb += [
+                lane.states.eq(states),
+                lane.last_index.eq(last_index),
+                lane.sample_place.eq(reference),
+                lane.part_shift.eq(part_shift),
+                *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
+            ]
+
+    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
+        """The host's writes go to all lanes, a register for each; words come back through a tree."""
+        build, host = self._build, self._host
+        state_bits = (build.states - 1).bit_length()
+        # Without a reset: a write that was taken is done. The weights of shifts are behind Q.
+        q_hit, of_shift = host.writes(m, Table.Q), host.write_address[2 * state_bits]
+        q_write = p.register(q_hit & (~of_shift).replicate(WORD_BYTES), 0)
+        shift_write = p.register(q_hit & of_shift.replicate(WORD_BYTES), 0)
+        q_address = p.register(host.write_address, 0).value
+        m.d.comb += [
+            shift.q_write.eq(q_write.value),
+            shift.weight_write.eq(shift_write.value),
+            shift.column.eq(q_address[:state_bits]),
+            shift.row.eq(q_address[state_bits : 2 * state_bits]),
+            shift.data.eq(p.register(host.write_data, 0).value),
+        ]
+        own = {
+            Table.X: ("x_write", build.point_bits),
+            Table.W: ("wealth_write", build.position_bits),
+            Table.V: ("value_write", build.position_bits),
+        }
+        for number, lane in enumerate(lanes):
+            for table, (name, bits) in own.items():
+                hit = host.write_address[bits : bits + build.lane_bits] == number
+                strobes = host.writes(m, table) & hit.replicate(WORD_BYTES)
+                m.d.comb += getattr(lane, name).eq(p.register(strobes, 0).value)
+            address = p.register(host.write_address, 0).value
+            m.d.comb += [
+                lane.weight_write.eq(q_write.value),
+                lane.weight_column.eq(address[:state_bits]),
+                lane.weight_row.eq(address[state_bits : 2 * state_bits]),
+                lane.write_address.eq(address),
+                lane.read_address.eq(p.register(host.read_address, 0).value),
+                lane.data.eq(p.register(host.write_data, 0).value),
+            ]
+        # A word is that of the table and the lane that were asked for with its address.
+        asked = p.delay(p.input(host.read_table), 1 + READ_LATENCY)
+        for lane in lanes:
+            m.d.comb += [lane.read_wealth.eq(asked.value == Table.W), lane.read_policy.eq(asked.value == Table.POLICY)]
+        number_read = p.input(host.read_address[build.position_bits :][: build.lane_bits])
+        words, time = [lane.word for lane in lanes], asked.time + 1
+        for low in range(0, build.lane_bits, 2):
+            digit = p.delay(number_read, time).value[low : low + 2]
+            words = [
+                p.register(Cat(*words[k : k + 4]).word_select(digit, WIDTH), 0).value for k in range(0, len(words), 4)
+            ]
+            time += 1
+        m.d.comb += host.read_data.eq(words[0])

@@ -1,0 +1,1 @@
+"""Whole machines, and the Verilog of a build."""

@@ -1,0 +1,218 @@
+"""Runs cocotb benches from pytest, on an Amaranth component or on Verilog.
+
+A bench is a module of cocotb tests in ``sim/benches``; ``run_bench`` compiles what it tests with Verilator, once, and
+runs it. With ``WAVES=1`` in the environment the waveforms are left in ``build/waves``, as VCD.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from amaranth.back import verilog
+from amaranth.hdl import Elaboratable
+
+from beltline.sim import verilator
+from beltline.sim.cache import Progress, SimulationError, cached, digest
+from beltline.sim.yosys import use_yosys
+
+PARAMETERS = "BELTLINE_BENCH"
+"""Environment variable that carries the parameters of a bench, as JSON."""
+
+OPTIMISE = "-O1"
+"""A bench is compiled more often than it is run for long."""
+
+OUTPUT_LINES = 40
+"""Lines at the end of the simulator's output that a failure quotes."""
+
+
+class BenchFailure(AssertionError):
+    """A test of a bench failed, or the bench ran no test."""
+
+
+def bench_parameters() -> dict[str, Any]:
+    """Return, inside a bench, the ``parameters`` that ``run_bench`` was given."""
+    parameters: dict[str, Any] = json.loads(os.environ.get(PARAMETERS, "{}"))
+    return parameters
+
+
+def to_verilog(component: Elaboratable, top: str) -> dict[str, str]:
+    """Return ``component`` as the Verilog of module ``top``, the ports those of its signature."""
+    use_yosys(progress=print)
+    # Without the places in the Python source, or an edit of a comment would compile everything anew.
+    return {f"{top}.v": verilog.convert(component, name=top, emit_src=False)}
+
+
+def run_bench(
+    design: Elaboratable | Mapping[str, str],
+    test_module: str,
+    *,
+    top: str = "top",
+    tests: Sequence[str] = (),
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 1,
+    blocks: Sequence[str] = (),
+    optimise: str = OPTIMISE,
+    progress: Progress | None = None,
+) -> None:
+    """Run the cocotb tests of ``test_module`` on ``design``.
+
+    Parameters
+    ----------
+    design
+        An Amaranth component, or Verilog files (name to text). Benches see the signals of the top module, and not
+        those of its submodules.
+    test_module
+        The bench, for instance ``beltline.sim.benches.utility``.
+    top
+        Name of the top module, given to a component and looked for in files.
+    tests
+        Names of the tests to run, all by default.
+    parameters
+        Anything JSON can hold; the bench reads it with ``bench_parameters()``.
+    seed
+        Of ``random`` in the bench.
+    blocks
+        Modules that are compiled once, however often they are instanced. It pays for big machines.
+    optimise
+        Flags of the C++ compiler.
+
+    Raises
+    ------
+    BenchFailure
+        A test failed, or none was run.
+    SimulationError
+        The design does not compile, or the simulator broke off.
+    """
+    __tracebackhide__ = True
+    files = dict(design) if isinstance(design, Mapping) else to_verilog(design, top)
+    waves = os.environ.get("WAVES", "0") not in ("", "0")
+    directory = _compiled(files, top, blocks, optimise, waves, progress)
+    with tempfile.TemporaryDirectory(prefix="beltline-bench-") as scratch:
+        _run(directory, Path(scratch), test_module, top, tests, parameters or {}, seed, waves)
+
+
+def _compiled(
+    files: Mapping[str, str],
+    top: str,
+    blocks: Sequence[str],
+    optimise: str,
+    waves: bool,
+    progress: Progress | None,
+) -> Path:
+    import cocotb
+    from cocotb_tools import config
+
+    libraries = config.libs_dir
+    main = config.share_dir / "lib" / "verilator" / "verilator.cpp"
+    arguments = ["--vpi", "-LDFLAGS", f"-Wl,-rpath,{libraries} -L{libraries} -lcocotbvpi_verilator"]
+    if waves:
+        arguments.append("--trace-vcd")
+    if blocks:
+        arguments.append("--hierarchical")
+    # Of the top module only: access to every signal of a big design slows it 3 to 6 times.
+    configuration = [f'public_flat_rw -module "{top}" -var "*"']
+    configuration += [f'hier_block -module "{block}"' for block in blocks]
+    key = digest(
+        json.dumps([sorted(files.items()), top, arguments, configuration, optimise]),
+        verilator.find().version,
+        cocotb.__version__,
+    )
+    return cached(
+        f"bench-{top}",
+        key,
+        lambda directory: verilator.compile_design(
+            directory,
+            files,
+            top=top,
+            product=top,
+            sources=[main],
+            arguments=arguments,
+            configuration=configuration,
+            optimise=optimise,
+            progress=progress,
+        ),
+        progress=progress,
+    )
+
+
+def _run(
+    directory: Path,
+    scratch: Path,
+    test_module: str,
+    top: str,
+    tests: Sequence[str],
+    parameters: Mapping[str, Any],
+    seed: int,
+    waves: bool,
+) -> None:
+    __tracebackhide__ = True
+    from cocotb_tools.runner import get_runner
+
+    results = scratch / "results.xml"
+    log = scratch / "log"
+    problem: BaseException | None = None
+    try:
+        get_runner("verilator").test(
+            test_module=test_module,
+            hdl_toplevel=top,
+            hdl_toplevel_lang="verilog",
+            build_dir=directory,
+            test_dir=scratch,
+            testcase=list(tests) or None,
+            seed=seed,
+            extra_env={PARAMETERS: json.dumps(parameters), "COCOTB_ANSI_OUTPUT": "0"},
+            results_xml=str(results),
+            log_file=log,
+            waves=waves,
+        )
+    except (SystemExit, RuntimeError) as error:
+        # The runner ends the process on a failure, which would hide what failed from pytest.
+        problem = error
+    output = log.read_text(errors="replace") if log.exists() else ""
+    if waves and (scratch / "dump.vcd").exists():
+        kept = Path.cwd() / "build" / "waves"
+        kept.mkdir(parents=True, exist_ok=True)
+        name = os.environ.get("PYTEST_CURRENT_TEST", test_module).rpartition("::")[2].partition(" ")[0]
+        shutil.move(scratch / "dump.vcd", kept / (re.sub(r"\W+", "-", f"{test_module}-{name}").strip("-") + ".vcd"))
+    _check(results, output, test_module, tests, seed, problem)
+
+
+def _check(
+    results: Path,
+    output: str,
+    test_module: str,
+    tests: Sequence[str],
+    seed: int,
+    problem: BaseException | None,
+) -> None:
+    __tracebackhide__ = True
+    tail = "\n".join(output.splitlines()[-OUTPUT_LINES:])
+    if not results.exists():
+        raise SimulationError(f"the simulation of {test_module} broke off:\n{tail}") from problem
+    cases = ElementTree.parse(results).getroot().findall(".//testcase")
+    ran = [case for case in cases if case.find("skipped") is None]
+    failures = []
+    for case in ran:
+        for kind in ("failure", "error"):
+            for found in case.findall(kind):
+                said = (found.text or found.get("message") or "no message").strip()
+                failures.append(f"{case.get('name')}: {said}")
+    if failures:
+        raise BenchFailure(
+            f"{len(failures)} of {len(ran)} tests of {test_module} failed (seed {seed})\n"
+            + "\n".join(failures)
+            + f"\nThe simulator's output ends:\n{tail}"
+        )
+    if not ran or len(ran) < len(tests):
+        wanted = f" named {', '.join(tests)}" if tests else ""
+        raise BenchFailure(f"{test_module} ran {len(ran)} tests{wanted}")
+    if problem is not None:
+        raise SimulationError(f"the simulation of {test_module} ended with an error:\n{tail}") from problem

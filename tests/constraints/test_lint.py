@@ -1,0 +1,194 @@
+"""What is generated for a board: Verilator finds nothing to say of it, and Yosys elaborates it, its wrapper on top."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from beltline.constraints import vivado
+from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.hw.arithmetic import evaluator
+from beltline.hw.top import verilog
+from beltline.sim import verilator
+from beltline.sim.yosys import use_yosys
+from support import f2_kit
+
+pytestmark = pytest.mark.gateware
+
+DISTINCT = list({(b.flow, b.machine): b for b in BOARDS.values() if b.flow is not Flow.ECP5}.values())
+"""A board for each wrapper and machine."""
+
+QUICK = ("arty-z7-20",)
+"""The machine of the smallest chip; the others take minutes."""
+
+
+def sources(board: Board, generated: Mapping[str, str], directory: Path) -> tuple[str, list[str]]:
+    """Write a board's Verilog into one directory, and for AWS F2 what stands in for the HDK: the top, and the files."""
+    made = vivado.project(board, dict(generated))
+    files = {Path(name).name: text for name, text in made.items() if name.endswith((".v", ".sv", ".vh"))}
+    top = vivado.WRAPPER
+    if board.flow is Flow.F2:
+        top = vivado.CL
+        files |= f2_kit.files()
+    for name, text in files.items():
+        (directory / name).write_text(text)
+    return top, [name for name in files if name.endswith((".v", ".sv"))]
+
+
+GENERATED = {
+    "WIDTHEXPAND": "operands are as wide as their values need, which Verilog extends",
+    "WIDTHTRUNC": "a condition may have many bits, as in ! count",
+    "CASEINCOMPLETE": "what no case has keeps the value that was assigned before",
+    "PROCASSINIT": "registers have the value that a bitstream starts with",
+    "UNUSEDSIGNAL": "bits of words, and resets of what is never reset",
+    "CMPCONST": "banks are compared with numbers that some cannot exceed",
+    "DECLFILENAME": "a file has a module and those below it",
+    "ASCRANGE": "a wire of no bits is written [-1:0]; it has no driver and no load",
+}
+"""What Verilator may say of Verilog that Amaranth and Yosys wrote, and why."""
+
+WAIVED: dict[str, dict[str, str]] = {
+    "beltline.v": GENERATED,
+    "beltline_evaluator.v": GENERATED,
+    "beltline_ram.v": {
+        "GENUNNAMED": "the loop over lanes",
+        "UNUSEDPARAM": "STYLE means nothing where the attribute is left away",
+    },
+    "beltline_board.v": {
+        "PROCASSINIT": "the reset is on when the bitstream starts",
+        "SYMRSVDWORD": "the port interrupt is no C++ here",
+    },
+    "cl_beltline.sv": {
+        "PINCONNECTEMPTY": "outputs of the slices that AXI4 has and the machine has not",
+        "UNUSEDSIGNAL": "addresses beyond the machine",
+    },
+    "cl_ports.vh": {"UNUSEDSIGNAL": "interfaces of the shell that are not used"},
+    "axi_register_slice.v": {"UNUSEDSIGNAL": "a stand-in"},
+    "axi_register_slice_light.v": {"UNUSEDSIGNAL": "a stand-in"},
+    "sh_ddr.sv": {"UNUSEDSIGNAL": "a stand-in"},
+}
+"""Likewise, by file."""
+
+
+def complaints(said: str) -> list[str]:
+    """Warnings that are not waived, and errors, each in a line.
+
+    Nothing in an evaluator is reset, so its reset is left open.
+    """
+    found = []
+    for line in said.splitlines():
+        if not line.startswith("%"):
+            continue
+        named = re.match(r"%Warning-(\w+): ([\w.]+):", line)
+        open_reset = line.startswith("%Warning-PINMISSING: beltline.v:") and line.endswith("'rst'")
+        if not open_reset and not (named and named[1] in WAIVED.get(named[2], {})):
+            found.append(line)
+    return found
+
+
+def lint(top: str, names: list[str], directory: Path) -> list[str]:
+    tool = verilator.find()
+    command = [str(tool.command), "--lint-only", "--no-timing", "-Wall", "-Wno-fatal", "--top-module", top, "-I."]
+    done = subprocess.run(
+        [*command, *names], cwd=directory, env=tool.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return complaints(done.stderr)
+
+
+def elaborate(top: str, names: list[str], directory: Path) -> None:
+    script = f"read_verilog -sv {' '.join(names)}; hierarchy -check -top {top}; proc; check -assert"
+    done = subprocess.run([use_yosys(), "-q", "-p", script], cwd=directory, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module")
+def small() -> dict[str, str]:
+    """The Verilog of a small machine with the bus of AWS F2."""
+    use_yosys()
+    return verilog.generate(shrunk("f2").machine)
+
+
+def shrunk(name: str) -> Board:
+    board = BOARDS[name]
+    machine = dataclasses.replace(board.machine, grid=64, states=2, results=0)
+    return dataclasses.replace(board, machine=machine)
+
+
+def test_small_machine_in_the_custom_logic(small: dict[str, str], tmp_path: Path) -> None:
+    top, names = sources(shrunk("f2"), small, tmp_path)
+    assert lint(top, names, tmp_path) == []
+    elaborate(top, names, tmp_path)
+
+
+def test_evaluators_have_no_use_for_their_reset(small: dict[str, str]) -> None:
+    text = small[f"{evaluator.MODULE}.v"].split(f"module {evaluator.MODULE}(")[1]
+    assert len(re.findall(r"\brst\b", text.split("endmodule")[0])) in (0, 3)  # the port's list, direction and wire
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new"),
+    [
+        ("cl_beltline.sv", "    assign tdo = 1'b0;\n", "    assign tdo = 1'b0;\n    assign tdi = 1'b0;\n"),
+        ("cl_beltline.sv", "cl_sh_id0", "cl_sh_id"),
+        ("cl_beltline.sv", ".s_axi_tables_awlen(", ".s_axi_tables_len("),
+        ("cl_beltline.sv", "logic [15:0] pcis_awid", "logic [15:0] pcis_id"),
+        ("cl_beltline.sv", ".s_axi_awqos(", ".s_axi_awqos_x("),
+    ],
+)
+def test_a_mistake_is_seen(file: str, old: str, new: str, small: dict[str, str], tmp_path: Path) -> None:
+    top, names = sources(shrunk("f2"), small, tmp_path)
+    text = (tmp_path / file).read_text()
+    assert old in text
+    (tmp_path / file).write_text(text.replace(old, new))
+    with pytest.raises(AssertionError):
+        assert lint(top, names, tmp_path) == []
+
+
+@pytest.mark.skipif("HDK_SHELL_DIR" not in os.environ, reason="HDK_SHELL_DIR is not set: there is no AWS kit")
+def test_custom_logic_with_the_kit_itself(small: dict[str, str], tmp_path: Path) -> None:
+    top, names = sources(shrunk("f2"), small, tmp_path)
+    design = Path(os.environ["HDK_SHELL_DIR"]) / "design"
+    for file in [*(design / "interfaces").iterdir(), design / "sh_ddr" / "sh_ddr.stub.sv"]:
+        (tmp_path / file.name).write_text(file.read_text())
+    said = lint(top, [name.replace("sh_ddr.sv", "sh_ddr.stub.sv") for name in names], tmp_path)
+    # The kit's own files are not ours to judge.
+    assert [line for line in said if not re.match(r"%Warning-\w+: (unused_\w+\.inc|sh_ddr\.stub\.sv):", line)] == []
+    found = {}
+    pattern = r"^\s*(input|output|inout)\b([^\n,/]*?)(\w+)\s*,?\s*(?://.*)?$"
+    for way, kind, name in re.findall(pattern, (tmp_path / "cl_ports.vh").read_text(), re.M):
+        high = re.search(r"\[(\d+)\s*:\s*0\]", kind)
+        found[name] = (way, int(high[1]) + 1 if high else 1)
+    assert found == f2_kit.ports()
+
+
+def test_every_port_of_the_shell_is_driven_once(tmp_path: Path) -> None:
+    """In the custom logic's text, a name that is driven is assigned, is an output of a slice, or is of a template."""
+    text = vivado.project(BOARDS["f2"], {"beltline_build.v": f"64'h{0:016x};"})["cl_beltline/design/cl_beltline.sv"]
+    assigned = [
+        name
+        for left in re.findall(r"^ *assign ([^=]+) =", text, re.M)
+        for name in re.findall(r"\w+", left.replace("{", "").replace("}", ""))
+    ]
+    sliced = re.findall(r"\.s_axi_\w+\((cl_\w+)\)", text)
+    templates = [name for names in f2_kit.TEMPLATES.values() for name in names.split()]
+    driven = [*assigned, *sliced, *templates, *f2_kit.MEMORY.split()]
+    wanted = [name for name, (way, _) in f2_kit.ports().items() if way != "input"]
+    assert sorted(name for name in driven if name in f2_kit.ports()) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    "board",
+    [pytest.param(board, id=board.name, marks=() if board.name in QUICK else pytest.mark.slow) for board in DISTINCT],
+)
+def test_machine_of_a_board(board: Board, tmp_path: Path) -> None:
+    use_yosys()
+    top, names = sources(board, verilog.generate(board.machine), tmp_path)
+    assert lint(top, names, tmp_path) == []
+    elaborate(top, names, tmp_path)

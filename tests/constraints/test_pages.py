@@ -1,0 +1,107 @@
+"""The pages of boards say what the boards are, and the machines fit their chips by arithmetic."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from beltline.constraints import area, board_pages, vivado
+from beltline.constraints import blocks as memory
+from beltline.constraints.area import chip_of
+from beltline.constraints.blocks import block_rams, blocks, ultra_rams
+from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.host.cli import main as cli
+from beltline.host.devices import DEVICES
+from beltline.hw.interface.parameters import MachineParameters
+
+ROOM = 0.85
+"""At most this share of a chip: what is placed needs room, and so do the buses."""
+
+
+@pytest.mark.parametrize("name", ["index", *BOARDS])
+def test_page_is_up_to_date(name: str) -> None:
+    text = (board_pages.PAGES / f"{name}.md").read_text()
+    assert text == board_pages.page(name, text), f"run `{board_pages.COMMAND} --write`"
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_page_has_its_parts_and_the_command(board: Board) -> None:
+    text = (board_pages.PAGES / f"{board.name}.md").read_text()
+    heads = re.findall(r"^## (.+)$", text, re.M)
+    assert heads == ["What you need", "What to type", "What you get", "Use it", "Accuracy", "What was never tried"]
+    command = "bitstream" if board.flow is Flow.ECP5 else "vivado"
+    assert f"make {command} BOARD={board.name}\n" in text
+    if board.flow is not Flow.ECP5:
+        assert f"cd build/vivado/{board.name} && {vivado.project_command(board)}\n" in text
+    assert f"({board.name}.md)" in (board_pages.PAGES / "index.md").read_text()
+
+
+@pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
+def test_commands_of_a_page_have_options_that_there_are(board: Board) -> None:
+    text = (board_pages.PAGES / f"{board.name}.md").read_text()
+    commands = re.findall(r"^beltline solve .+$", text, re.M)
+    assert len(commands) == (0 if board.flow is Flow.XDMA else 1)
+    for line in commands:
+        given = cli._parser().parse_args(shlex.split(line)[1:])
+        assert given.grid == board.machine.grid
+        assert {option.partition("=")[0] for option in given.option} <= set(DEVICES[given.device].options)
+
+
+def test_page_without_a_place_for_the_table_is_refused() -> None:
+    with pytest.raises(
+        ValueError, match=r"^page of 'f2' has no lines '<!-- Written by .+' and '<!-- Until here. -->'$"
+    ):
+        board_pages.page("f2", "# AWS F2\n")
+
+
+def test_index_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert board_pages.main([]) == 0
+    assert capsys.readouterr().out.count("\n") == 2 + len(BOARDS)
+
+
+@pytest.mark.parametrize(
+    "board", [board for board in BOARDS.values() if board.flow is not Flow.ECP5], ids=lambda board: board.name
+)
+def test_machine_fits_with_room(board: Board) -> None:
+    chip, used = chip_of(board), blocks(board.machine)
+    assert used.dsp <= ROOM * chip.dsp
+    assert used.bram <= ROOM * chip.bram18 / 2
+    assert used.uram <= ROOM * chip.uram
+
+
+def test_machine_that_does_not_fit_is_seen() -> None:
+    zcu104, kv260 = chip_of(BOARDS["zcu104"]), chip_of(BOARDS["kv260"])
+    assert blocks(MachineParameters(grid=16_384, states=4, bus_bits=128, fold=2)).uram > zcu104.uram
+    assert blocks(MachineParameters(grid=8192, states=4, bus_bits=128, fold=3)).bram > kv260.bram18 / 2
+    assert blocks(MachineParameters()).dsp > zcu104.dsp
+
+
+def test_headline_machine_by_hand() -> None:
+    used = blocks(MachineParameters(grid=65_536, states=4))
+    assert used.evaluators == 46
+    # 46 evaluators, and four products of 64 by 64 bits in tiles of 26 by 17.
+    assert used.dsp == 46 * 56 + 4 * 12
+
+
+@pytest.mark.parametrize(
+    ("width", "depth", "blocks36", "ultras"),
+    [(64, 512, 1, 1), (64, 1024, 2, 1), (64, 8192, 16, 2), (11, 8192, 3, 2), (72, 4096, 8, 1), (73, 4097, 15, 4)],
+)
+def test_blocks_of_a_ram_by_hand(width: int, depth: int, blocks36: int, ultras: int) -> None:
+    assert (block_rams(width, depth), ultra_rams(width, depth)) == (blocks36, ultras)
+
+
+def test_small_rams_are_luts() -> None:
+    tiny = blocks(MachineParameters(grid=4, states=1))
+    # Nothing but the evaluators' tables, in halves of a block.
+    assert tiny.bram == 21 * tiny.evaluators // 2
+
+
+@pytest.mark.skipif(not area.KEPT.exists(), reason="the figures of synthesis are not there: make area")
+def test_evaluator_takes_what_synthesis_says() -> None:
+    measured = area.load()["units"]["evaluator"]
+    for name, family in area.FAMILIES.items():
+        assert measured[name]["dsp"] == memory.DSPS[family.multiplier]
+        assert measured[name]["bram18"] == memory.TABLES

@@ -1,0 +1,148 @@
+"""Every block of Python in the pages runs, and every `beltline` command of them.
+
+Blocks of a page share their names, and a directory, as for a reader who types them one after the other. An HTML comment
+just before a block says more of it:
+
+- ``<!-- not run: why -->``: it is not.
+- ``<!-- file: path -->``: its text is that of the file, less the file's first docstring.
+- ``<!-- output -->``, before a block of text: it is what the block of Python before it prints as a program, numbers
+  aside.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib
+import pytest
+
+import beltline as bl
+from beltline.host.cli.main import main
+from beltline.host.devices import DEVICES
+from support.paths import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+SMALLER = {
+    "grid=65536": "grid=256",
+    "grid=4096": "grid=256",
+    "krusell_smith()": "krusell_smith(agents=1000, periods=400)",
+}
+"""What would take a minute is made to take none."""
+
+NUMBER = re.compile(r"-?\d[\d,.]*(e[-+]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its page, its first line, its language, its text, and what the comment before it says."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    note: str
+
+
+def blocks(page: Path) -> list[Block]:
+    found = []
+    text = page.read_text()
+    for match in re.finditer(
+        r"^(?:<!-- (?P<note>.*?) -->\n)?```(?P<language>\S*)\n(?P<text>.*?)^```$", text, re.M | re.S
+    ):
+        line = text.count("\n", 0, match.start("text")) + 1
+        found.append(Block(page, line, match["language"], match["text"], match["note"] or ""))
+    return found
+
+
+def commands(page: Path) -> list[str]:
+    lines = [line for block in blocks(page) if block.language == "" for line in block.text.splitlines()]
+    return [line.partition("  #")[0] for line in lines if re.match(r"beltline \w", line)]
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Files that pages take for granted."""
+    directory = tmp_path_factory.mktemp("kept")
+    small = bl.solve(bl.rbc(grid=256), progress=False)
+    for name in ("rbc.nc", "rbc.npz", "result.npz", "euler.nc"):
+        small.save(directory / name)
+    return directory
+
+
+@pytest.fixture
+def reader(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a reader of a page is: in a directory with those files."""
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    matplotlib.use("agg")
+    # The gateware returns the same bits, after minutes of compiling.
+    monkeypatch.setitem(DEVICES, "rtl", DEVICES["model"])
+
+
+def shorter(text: str) -> str:
+    for long, short in SMALLER.items():
+        text = text.replace(long, short)
+    return text
+
+
+def plain(text: str) -> list[str]:
+    """The words of a text, wherever its lines break, with every number as ``#``."""
+    return NUMBER.sub("#", text).split()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.usefixtures("reader")
+@pytest.mark.filterwarnings("ignore:.*is not solved.*")
+def test_python(page: Path) -> None:
+    # What pages take for granted.
+    problem = bl.rbc(grid=256)
+    names: dict[str, object] = {"bl": bl, "problem": problem}
+    names |= {"X": problem.grid, "W": problem.wealth, "Q": problem.transition, "V0": problem.start}
+    printed = ""
+    found = blocks(page)
+    for block, following in itertools.zip_longest(found, found[1:]):
+        if block.note == "output":
+            assert plain(printed) == plain(block.text), f"{page.name}:{block.line} is not what is printed"
+        if block.language != "python" or block.note.startswith("not run: "):
+            continue
+        if block.note.startswith("file: "):
+            code = (ROOT / block.note.removeprefix("file: ")).read_text()
+            assert re.sub(r'\A""".*?"""\n+', "", code, flags=re.S) == block.text, f"{page.name}:{block.line}"
+        # Errors are told with the page's own line. A page has none of this file's future imports.
+        source = compile("\n" * (block.line - 1) + shorter(block.text), str(page), "exec", dont_inherit=True)
+        names["__name__"] = "__main__" if following is not None and following.note == "output" else "page"
+        with contextlib.redirect_stdout(io.StringIO()) as out:
+            exec(source, names)
+        printed = out.getvalue()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.name)
+@pytest.mark.usefixtures("reader")
+def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for command in commands(page):
+        words = shlex.split(re.sub(r"--grid \d+", "--grid 256", command))[1:]
+        if words[:2] == ["solve", "krusell-smith"]:
+            words += ["--agents", "100", "--periods", "120", "--discard", "20"]
+        elif words[0] == "solve" and "--grid" not in words:
+            words += ["--grid", "256"]
+        if words[0] != "bench":
+            assert main(words) == 0, f"{page.name}: {command}: {capsys.readouterr().err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_notes_are_understood(page: Path) -> None:
+    for block in blocks(page):
+        assert re.fullmatch(r"|output|not run: .+|file: .+", block.note), f"{page.name}:{block.line}: {block.note!r}"
+
+
+def test_pages_have_code() -> None:
+    assert sum(block.language == "python" for page in PAGES for block in blocks(page)) >= 10
+    assert sum(len(commands(page)) for page in PAGES) >= 5

@@ -1,0 +1,38 @@
+"""Every example runs to its end as it stands, and says that it solved what it set out to solve."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+# A device needs a board; tests/host/devices/test_example_device.py runs it with one that is not there.
+EXAMPLES = [path for path in sorted((ROOT / "examples").glob("*.py")) if "device" not in path.stem]
+
+
+SMALLER = {"estimation": ["--grid", "128", "--samples", "20", "--periods", "1000"]}
+"""Arguments of those that would take a minute."""
+
+
+def test_there_are_examples() -> None:
+    assert EXAMPLES
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
+def test_example(
+    example: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(example), *SMALLER.get(example.stem, [])])
+    code: object = None
+    try:
+        runpy.run_path(str(example), run_name="__main__")
+    except SystemExit as stop:
+        code = stop.code
+    assert not code
+    assert "converged" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,316 @@
+"""Solvers on a CUDA device against the reference solvers. Skipped, with the reason, where there is no device."""
+
+import dataclasses
+
+import numba
+import numpy as np
+import pytest
+
+from beltline.gpu_ref import brute_force, cpu
+from beltline.gpu_ref.coarse import FEWEST
+from beltline.gpu_ref.cuda import solver as cuda
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.methods import METHODS, can_stay, modulus
+from beltline.gpu_ref.published.search_rule import headline
+from beltline.gpu_ref.random_problems import random_problem
+from beltline.gpu_ref.vfi import solve as reference_solve
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Of the reference solvers: workers that test side by side would wake all cores each, and wait for them."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+gpu = pytest.mark.skipif(bool(cuda.available()), reason=cuda.available() or "there is a device")
+
+EPSILON = 1e-9
+ROUNDING = 1e-12
+"""Relative: power and logarithm of the device differ from the C library's by a unit in the last place."""
+
+
+def close(a, b, slack=0.0):
+    finite = np.isfinite(b)
+    assert np.array_equal(np.isfinite(a), finite)
+    assert np.abs(a[finite] - b[finite]).max(initial=0.0) <= slack + ROUNDING * (1 + np.abs(b[finite]).max(initial=0.0))
+
+
+def check_policy(problem, solution):
+    """The policy is full search's from `previous`, but where two choices tie within rounding."""
+    X, W, Q = problem.X, problem.W, problem.Q
+    value, policy = brute_force.sweep(X, W, Q, solution.previous, problem.beta, problem.eta)
+    differ = np.argwhere(policy != solution.policy)
+    if problem.eta == 2.0 and solution.exact_sweeps == 0:
+        assert differ.size == 0
+    ev = problem.beta * (solution.previous @ Q.T)
+    for x, s in differ:
+        i, j = policy[x, s], solution.policy[x, s]
+        assert i >= 0
+        assert j >= 0
+        with np.errstate(all="ignore"):
+            c = W[x, s] - X[[i, j]]
+            u = np.log(c) if problem.eta == 1.0 else c ** (1 - problem.eta) / (1 - problem.eta)
+        a, b = u + ev[[i, j], s]
+        assert abs(a - b) <= ROUNDING * (1 + abs(a))
+    return value
+
+
+def test_a_reason_is_a_sentence():
+    reason = cuda.available()
+    assert reason == "" or (reason.endswith(".") and reason[0].isupper())
+
+
+@pytest.mark.skipif(not cuda.available(), reason="there is a device")
+def test_without_a_device_solve_says_so():
+    problem = random_problem(np.random.default_rng(0))
+    with pytest.raises(RuntimeError, match="CU"):
+        cuda.solve(*problem.arguments, EPSILON)
+
+
+def test_methods_that_do_not_run_here_are_named():
+    problem = random_problem(np.random.default_rng(0))
+    with pytest.raises(ValueError, match="method 'egm' does not run on a CUDA device"):
+        cuda.solve(*problem.arguments, EPSILON, method="egm")
+
+
+@pytest.mark.parametrize(("points", "states"), [(1, 1), (16, 4), (500, 8), (65_536, 4), (1_000_000, 4), (3_000, 64)])
+@pytest.mark.parametrize("problems", [1, 7, 1000])
+@pytest.mark.parametrize("local", [True, False])
+def test_every_layout_covers_the_grid_and_fits(points, states, problems, local):
+    plan = cuda.layout(points, states, problems, 132, local=local)
+    assert plan.threads % 32 == 0
+    assert plan.threads * plan.points >= plan.span
+    assert (plan.blocks - 1) * plan.span < points <= plan.blocks * plan.span
+    assert plan.blocks * plan.teams <= 132
+
+
+@gpu
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("method", ["warm", "monotone", "grid", "macqueen", "shift", "mpi"])
+def test_random_problems(seed, method):
+    # Each number of states is another kernel to compile; `test_numbers_of_states` has more of them.
+    problem = random_problem(np.random.default_rng(seed), states=(1, 4, 7)[seed % 3])
+    solution = cuda.solve(*problem.arguments, EPSILON, method=method)
+    assert solution.converged
+    assert solution.residual < EPSILON
+    once = check_policy(problem, solution)
+    X, W, Q = problem.X, problem.W, problem.Q
+    size = 1 + np.abs(solution.value).max()
+    if METHODS[method].rule == "change":
+        reference = reference_solve(*problem.arguments, EPSILON, sweep=brute_force.sweep)
+        # A local search that went astray, and was found out in the end, may take more sweeps.
+        if solution.exact_sweeps <= 1:
+            assert abs(solution.sweeps - reference.sweeps) <= (0 if problem.eta == 2.0 else 1)
+            close(solution.value, reference.value, 2 * EPSILON)
+        close(solution.value, once)
+    again, _ = exact_sweep(X, W, Q, solution.value, problem.beta, problem.eta)
+    factor = modulus(Q, problem.beta)
+    assert np.abs(again - solution.value).max() <= factor * EPSILON + ROUNDING * size
+    tight = reference_solve(*problem.arguments, 1e-12 * size, sweep=exact_sweep)
+    assert np.abs(solution.value - tight.value).max() <= solution.error_bound + 1e-12 * size / (1 - factor)
+
+
+@gpu
+@pytest.mark.parametrize("method", ["warm", "monotone", "grid", "shift"])
+@pytest.mark.parametrize("grid", [1, 2, 3, 5, 33, 1025, 4097])
+def test_odd_sizes_over_blocks(grid, method):
+    problem = random_problem(np.random.default_rng(grid), max(grid, 2), 3, "general")
+    if grid == 1:
+        problem = dataclasses.replace(problem, X=problem.X[:1], W=problem.W[:1], V0=problem.V0[:1])
+    solution = cuda.solve(*problem.arguments, EPSILON, method=method)
+    assert solution.converged
+    check_policy(problem, solution)
+
+
+@gpu
+@pytest.mark.parametrize("states", [1, 2, 3, 8, 9, 17, 25, 64])
+def test_numbers_of_states(states):
+    problem = random_problem(np.random.default_rng(states), 130, states, "general")
+    for method in ("warm", "shift"):
+        check_policy(problem, cuda.solve(*problem.arguments, EPSILON, method=method))
+
+
+@gpu
+@pytest.mark.parametrize("tie", ["corrected", "published"])
+def test_staged_search_is_the_reference_bit_by_bit(tie):
+    from beltline.gpu_ref import binary_search
+
+    problem = headline(1024)
+    tables = (problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta)
+    # Poor states, in which the rules differ.
+    poor = problem.W - (problem.W[0].min() - problem.X[0]) * 0.9
+    for W in (problem.W, poor):
+        solution = cuda.solve(tables[0], W, *tables[2:], 0.0, 30, "binary", tie=tie)
+        V = problem.V0
+        for _ in range(30):
+            V, policy = binary_search.sweep(problem.X, W, problem.Q, V, problem.beta, problem.eta, tie)
+        assert np.array_equal(solution.value, V)
+        assert np.array_equal(solution.policy, policy)
+
+
+@gpu
+def test_howard_holds_the_policy_between_full_searches():
+    problem = headline(512)
+    tables = (problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta)
+    solution = cuda.solve(*tables, 1e-9, method="grid+howard", interval=20)
+    assert solution.converged
+    assert solution.sweeps == 20 * (solution.maximising_sweeps - 1) + 1
+    value, policy = brute_force.sweep(*tables[:3], solution.previous, problem.beta, problem.eta)
+    assert np.array_equal(policy, solution.policy)
+    assert np.array_equal(value, solution.value)
+    assert np.abs(value - solution.previous).max() == solution.residual < 1e-9
+
+
+@gpu
+def test_interpolation_over_all_grid_points_is_full_search():
+    problem = headline(257)
+    tables = (problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta)
+    coarse = cuda.solve(*tables, 1e-8, method="interp", choices=257)
+    full = cuda.solve(*tables, 1e-8, method="grid")
+    close(coarse.value, full.value, 1e-8)
+    assert np.abs(coarse.choices - problem.X).max() < 1e-12
+    finer = cuda.solve(*tables, 1e-8, method="interp", choices=1025)
+    assert (finer.value >= full.value - 1e-6).all()
+
+
+@gpu
+@pytest.mark.parametrize("points", [16, 1024, 5000])
+def test_headline_is_the_reference_bit_by_bit(points):
+    problem = headline(points)
+    tables = (problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta)
+    reference = reference_solve(*tables, 1e-10)
+    for method in ("warm", "monotone", "grid"):
+        solution = cuda.solve(*tables, 1e-10, method=method)
+        assert solution.sweeps == reference.sweeps == 1353
+        assert solution.residual == reference.residual
+        assert np.array_equal(solution.value, reference.value)
+        assert np.array_equal(solution.policy, reference.policy)
+        if method != "grid":
+            assert np.array_equal(solution.previous, reference.previous)
+
+
+@gpu
+@pytest.mark.parametrize("points", [700, 1024, 2049, 5000, 30_000])
+def test_starts_need_fewer_sweeps(points):
+    problem = headline(points)
+    tables = (problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta)
+    given = cuda.solve(*tables, 1e-10, method="shift")
+    stay = cuda.solve(*tables, 1e-10, method="shift", start="stay")
+    coarse = cuda.solve(*tables, 1e-10, method="shift", start="coarse")
+    exact = cuda.solve(*tables, 1e-10, method="warm")
+    assert coarse.sweeps <= stay.sweeps < given.sweeps < exact.sweeps == 1353
+    assert coarse.sweeps < stay.sweeps - 50 or points < FEWEST
+    for found in (given, stay, coarse):
+        check_policy(problem, found)
+        assert found.converged
+        assert found.exact_sweeps == 0
+        assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
+    processor = cpu.solve(*tables, 1e-10, method="shift", start="coarse")
+    assert abs(processor.sweeps - coarse.sweeps) <= 2
+    assert np.abs(processor.value - coarse.value).max() <= processor.error_bound + coarse.error_bound
+
+
+@gpu
+@pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
+@pytest.mark.parametrize("states", [1, 4, 25])
+def test_coarse_start_of_random_problems(eta, states):
+    """Wherever the start leads, the end is the same; where it goes astray or nobody can stay, too."""
+    for seed in range(6):
+        problem = random_problem(np.random.default_rng(seed), 1500, states, "general")
+        problem = dataclasses.replace(problem, eta=eta)
+        for method in ("shift", "macqueen", "mpi") if states == 4 else ("shift",):
+            found = cuda.solve(*problem.arguments, EPSILON, method=method, start="coarse")
+            assert found.converged
+            check_policy(problem, found)
+            again, _ = exact_sweep(problem.X, problem.W, problem.Q, found.value, problem.beta, eta)
+            size = 1 + np.abs(found.value).max()
+            assert np.abs(again - found.value).max() <= modulus(problem.Q, problem.beta) * EPSILON + ROUNDING * size
+
+
+@gpu
+@pytest.mark.parametrize("start", ["stay", "coarse"])
+def test_a_batch_may_mix_problems_that_can_and_cannot_stay(start):
+    problems = [random_problem(np.random.default_rng(seed), 1200, 4, "general") for seed in range(12)]
+    stays = [can_stay(problem.X, problem.W, problem.eta) for problem in problems]
+    assert 0 < sum(stays) < len(stays)
+    batch = cuda.solve_batch([problem.arguments for problem in problems], EPSILON, start=start, previous=True)
+    for problem, solution in zip(problems, batch, strict=True):
+        assert solution.converged
+        check_policy(problem, solution)
+        single = cuda.solve(*problem.arguments, EPSILON, method="shift", start=start)
+        assert abs(solution.sweeps - single.sweeps) <= 1
+        assert np.abs(solution.value - single.value).max() <= solution.error_bound + single.error_bound
+
+
+@gpu
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("method", ["warm", "macqueen", "shift"])
+def test_values_that_are_not_concave(seed, method):
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, 300, 3, "general")
+    bumps = problem.V0 + rng.uniform(0.0, 5.0, problem.V0.shape)
+    problem = dataclasses.replace(problem, V0=bumps)
+    few = cuda.solve(*problem.arguments, 0.0, 1, method)
+    assert few.exact_sweeps == 1
+    assert not few.converged
+    _, policy = brute_force.sweep(*problem.arguments)
+    assert (policy == few.policy).mean() > 0.99
+    solution = cuda.solve(*problem.arguments, EPSILON, method=method)
+    assert solution.converged
+    tolerance = 1e-12 * (1 + np.abs(solution.value).max())
+    tight = reference_solve(*problem.arguments, tolerance, sweep=exact_sweep)
+    slack = tolerance / (1 - modulus(problem.Q, problem.beta))
+    assert np.abs(solution.value - tight.value).max() <= solution.error_bound + slack
+
+
+@gpu
+def test_states_without_a_choice_and_values_of_nobody():
+    rng = np.random.default_rng(3)
+    problem = random_problem(rng, 120, 2, "general")
+    W = problem.W.copy()
+    W[:7, 1] = problem.X[0]
+    problem = dataclasses.replace(problem, W=W, Q=np.eye(2))
+    solution = cuda.solve(*problem.arguments, 0.0, 1)
+    value, policy = brute_force.sweep(*problem.arguments)
+    assert np.array_equal(policy, solution.policy)
+    close(solution.value, value)
+    nobody = problem.V0.copy()
+    nobody[:5] = -np.inf
+    problem = dataclasses.replace(problem, V0=nobody)
+    solution = cuda.solve(*problem.arguments, 0.0, 3)
+    reference = reference_solve(*problem.arguments, 0.0, 3, sweep=brute_force.sweep)
+    close(solution.value, reference.value)
+    assert solution.exact_sweeps == 3
+
+
+@gpu
+@pytest.mark.parametrize("method", ["warm", "shift", "macqueen"])
+@pytest.mark.parametrize(("points", "count"), [(100, 300), (3000, 40)])
+def test_a_batch_is_the_single_solves(points, count, method):
+    problems = [random_problem(np.random.default_rng(seed), points, 3, "general") for seed in range(count)]
+    batch = cuda.solve_batch([problem.arguments for problem in problems], EPSILON, method=method, previous=True)
+    for problem, solution in list(zip(problems, batch, strict=True))[:: max(1, count // 12)]:
+        single = cuda.solve(*problem.arguments, EPSILON, method=method)
+        assert solution.converged
+        assert solution.sweeps == single.sweeps
+        close(solution.value, single.value)
+        check_policy(problem, solution)
+
+
+@gpu
+def test_shapes_of_a_batch_must_agree():
+    problems = [random_problem(np.random.default_rng(1), points, 2).arguments for points in (10, 11)]
+    with pytest.raises(ValueError, match="problems of a batch must have one shape"):
+        cuda.solve_batch(problems, EPSILON)
+
+
+@gpu
+def test_what_does_not_fit_is_refused():
+    assert cuda.memory(65_536, 4) < 2**26
+    import cupy
+
+    with pytest.raises(MemoryError, match="needs .* GiB of device memory, and .* GiB are free"):
+        cuda._refuse(cupy, 2**60)

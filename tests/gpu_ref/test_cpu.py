@@ -1,0 +1,307 @@
+"""Every method on the processor against brute force, and every stopping rule against the solution."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import beltline.gpu_ref.memory
+from beltline.gpu_ref import brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
+from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _draw, _solve, coarse_start, spacing
+from beltline.gpu_ref.methods import METHODS, error_bound
+from beltline.gpu_ref.peaks import curvature_room
+from beltline.gpu_ref.published import search_rule as published_rule
+from beltline.gpu_ref.threads import THREADS_WORTH, threads_for
+
+EXACT = ("grid", "monotone", "warm")
+"""Stop by the change, and find what brute force finds in every sweep, whatever V is."""
+PROVEN = tuple(name for name, method in METHODS.items() if method.rule != "own")
+
+
+@pytest.fixture(autouse=True)
+def one_thread(request):
+    """But for the test of threads: these problems are too small to share out."""
+    before = numba.get_num_threads()
+    if "threads" not in request.node.name:
+        numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+def headline(grid, states=4):
+    p = published_rule.headline(grid, states)
+    return p.X, p.W, p.Q, p.V0, p.beta, p.eta
+
+
+def any_problem(seed):
+    """Values that are not concave, wealth with flat stretches, states that afford nothing, impossible states."""
+    rng = np.random.default_rng(seed)
+    grid, states = int(rng.integers(1, 60)), int(rng.integers(1, 6))
+    X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
+    rise = np.where(rng.random((grid, states)) < 0.2, 0.0, rng.uniform(0.0, 4.0 / grid, (grid, states)))
+    W = X[0] + rng.uniform(-0.3, 0.5, states) + np.cumsum(rise, axis=0)
+    Q = rng.dirichlet(np.ones(states), states) if rng.random() < 0.7 else np.eye(states)
+    V = rng.normal(0.0, rng.choice([0.01, 1.0, 100.0]), (grid, states))
+    if rng.random() < 0.3:
+        V = np.round(V)
+    if rng.random() < 0.3:
+        V[rng.random(V.shape) < 0.2] = -np.inf
+    return X, W, Q, V, float(rng.uniform(0.5, 0.99)), float(rng.choice([0.2, 1.0, 1.5, 2.0, 5.0]))
+
+
+def same(a, b):
+    np.testing.assert_array_equal(a.policy, b.policy)
+    np.testing.assert_array_equal(a.value, b.value)
+    assert (a.sweeps, a.residual, a.converged) == (b.sweeps, b.residual, b.converged)
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(seed=st.integers(0, 2**32 - 1), tolerance=st.integers(2, 9))
+def test_exact_methods_have_the_bits_of_brute_force(seed, tolerance):
+    for arguments in (random_problem(np.random.default_rng(seed)).arguments, any_problem(seed)):
+        epsilon, limit = 10.0**-tolerance, 40
+        oracle = vfi.solve(*arguments, epsilon, limit, brute_force.sweep)
+        for method in EXACT:
+            same(cpu.solve(*arguments, epsilon, limit, method), oracle)
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_every_proven_bound_holds(seed):
+    """Against a solution thousand times as good; the residual, too, is at most what the rule promises."""
+    rng = np.random.default_rng(seed)
+    problem = random_problem(rng, grid=int(2 ** rng.integers(2, 7)))
+    X, W, Q, V0, beta, eta = problem.arguments
+    beta = min(beta, 0.9)
+    truth = vfi.solve(X, W, Q, V0, beta, eta, 1e-11 * max(1.0, np.abs(V0).max()))
+    for method in PROVEN:
+        start = "stay" if "start" in METHODS[method].options and rng.random() < 0.5 else None
+        options = {"start": start} if start else {}
+        found = cpu.solve(X, W, Q, V0, beta, eta, 1e-7, method=method, **options)
+        assert found.converged
+        assert found.residual < 1e-7
+        if method == "binary" and np.abs(found.value - truth.value).max() > 1e-3:
+            # A coarse grid does not keep V concave, and this search does not notice: that is what it is here to show.
+            continue
+        error = np.abs(found.value - truth.value).max()
+        assert error <= found.error_bound + truth.error_bound
+        change = np.abs(exact_sweep(X, W, Q, found.value, beta, eta)[0] - found.value).max()
+        assert change <= beta * found.residual + 1e-11 * max(1.0, np.abs(found.value).max())
+        assert found.error_bound == error_bound(found.residual, found.value, Q, beta, eta)
+        assert set(found.seconds) == {"allocate", "load", "solve", "read"}
+        assert found.method == method
+
+
+@pytest.mark.parametrize("method", PROVEN)
+@pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
+def test_headline_policies(method, eta):
+    """The policy of the exact solution; where it differs, in ties within what the value is uncertain."""
+    X, W, Q, V0, beta, _ = headline(256)
+    exact = vfi.solve(X, W, Q, V0, beta, eta, 1e-10)
+    found = cpu.solve(X, W, Q, V0, beta, eta, 1e-8, method=method)
+    assert found.converged
+    for x, s in np.argwhere(found.policy != exact.policy):
+        ev = beta * exact.value @ Q[s]
+        one, other = (crra_utility(W[x, s] - X[p], eta) + ev[p] for p in (found.policy[x, s], exact.policy[x, s]))
+        assert abs(one - other) < 1e-6
+
+
+@pytest.mark.parametrize(("method", "options", "sweeps"), [
+    ("warm", {}, 1353),
+    ("monotone", {}, 1353),
+    ("binary", {}, 1353),
+    ("macqueen", {}, None),
+    ("shift", {}, None),
+    ("shift", {"start": "stay"}, None),
+    ("shift", {"start": "coarse"}, None),
+    ("mpi", {"start": "stay"}, None),
+])  # fmt: skip
+def test_headline_sweeps(method, options, sweeps):
+    arguments = headline(2048)
+    found = cpu.solve(*arguments, 1e-10, method=method, **options)
+    exact = cpu.solve(*arguments, 1e-10)
+    assert found.converged
+    assert found.sweeps == sweeps if sweeps else found.sweeps < 1353
+    # Where value and value differ within their bounds, near ties may go to the neighbour.
+    assert np.abs(found.policy - exact.policy).max() <= 1
+    assert np.count_nonzero(found.policy != exact.policy) <= 8
+    assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
+
+
+@pytest.mark.parametrize("grid", [FEWEST, 1025, 3000, 65_536])
+def test_coarse_grids_cover(grid):
+    stride, rows = spacing(grid)
+    assert 8 <= rows <= MOST
+    assert (rows - 2) * stride < grid - 1 <= (rows - 1) * stride
+
+
+def test_drawn_values_are_exact_for_cubic_polynomials():
+    X = np.cumsum(np.random.default_rng(0).uniform(0.1, 1.0, 101))
+    rows = X[np.minimum(np.arange(18) * 6, 100)]
+    drawn = np.empty((101, 2))
+    _draw(X, 6, rows, np.stack([rows**3 - 2.0 * rows, 5.0 - rows], axis=1), drawn)
+    np.testing.assert_allclose(drawn, np.stack([X**3 - 2.0 * X, 5.0 - X], axis=1), rtol=1e-11, atol=1e-9)
+
+
+@pytest.mark.parametrize("eta", [1.0, 2.0, 3.0])
+def test_coarse_start(eta):
+    """The start is the solution but for what choices on a grid lose, and saves most sweeps."""
+    X, W, Q, V0, beta, _ = headline(4096)
+    stay, coarse = (
+        cpu.solve(X, W, Q, V0, beta, eta, 1e-10, method="shift", start=start) for start in ("stay", "coarse")
+    )
+    assert coarse.converged
+    assert coarse.exact_sweeps == 0
+    assert coarse.sweeps < stay.sweeps - 100
+    assert np.abs(coarse.value - stay.value).max() <= coarse.error_bound + stay.error_bound
+    gap = coarse_start(X, W, Q, beta, eta, 1e-10) - stay.value
+    # A shift by state is for the stopping rule to find.
+    assert np.ptp(gap, axis=0).max() < 1e-5
+    assert cpu.solve(X[::64], W[::64], Q, V0[::64], beta, eta, 1e-8, method="shift", start="coarse").converged
+
+
+def test_coarse_sweeps_of_the_headline_problem():
+    """What the page on baselines says of them."""
+    X, W, Q, _, beta, eta = headline(65_536)
+    stride, count = spacing(X.size)
+    rows = np.minimum(np.arange(count) * stride, X.size - 1)
+    _, sweeps = _solve(X[rows], W[rows], Q, beta, eta, 1e-10)
+    assert (count, sweeps, (sweeps - 1) // (1 + INNER) + 1) == (128, 474, 44)
+
+
+@pytest.mark.parametrize("states", [1, 3, 12])
+def test_coarse_start_of_random_problems(states):
+    """Wherever the start leads, the end is the same."""
+    for seed in range(8):
+        problem = random_problem(np.random.default_rng(seed), 1100, states, "general")
+        found = cpu.solve(*problem.arguments, 1e-9, method="shift", start="coarse")
+        given = cpu.solve(*problem.arguments, 1e-9, method="shift")
+        assert found.converged
+        assert np.abs(found.value - given.value).max() <= found.error_bound + given.error_bound
+
+
+def test_threads_change_nothing(monkeypatch):
+    arguments = headline(THREADS_WORTH // 4 + 77)
+    before = numba.get_num_threads()
+    assert threads_for(100) == 1
+    assert threads_for(10**6) == before
+    many = cpu.solve(*arguments, 1e-4)
+    mpi = cpu.solve(*arguments, 1e-4, method="mpi")
+    monkeypatch.setattr(cpu, "threads_for", lambda states: 1)
+    same(cpu.solve(*arguments, 1e-4), many)
+    same(cpu.solve(*arguments, 1e-4, method="mpi"), mpi)
+    assert numba.get_num_threads() == before
+
+
+def test_fixed_policies_do_not_spoil_the_search():
+    """From the flat start, sweeps of a fixed policy leave values that are not concave: the exact search takes over."""
+    arguments = headline(1024)
+    found = cpu.solve(*arguments, 1e-10, method="mpi")
+    assert 0 < found.exact_sweeps <= found.maximising_sweeps < found.sweeps
+    np.testing.assert_array_equal(found.policy, cpu.solve(*arguments, 1e-10).policy)
+    howard = cpu.solve(*headline(128), 1e-10, method="grid+howard")
+    assert howard.sweeps == 20 * (howard.maximising_sweeps - 1) + 1
+    np.testing.assert_array_equal(howard.policy, cpu.solve(*headline(128), 1e-10).policy)
+
+
+def test_published_tie_rule_loses_states():
+    found = cpu.solve(*headline(64), 1e-10, method="binary", tie="published")
+    assert np.count_nonzero(found.policy < 0) == 2
+
+
+def test_interpolation():
+    """With the grid itself as choices it is full search; with others its own fixed point is near."""
+    arguments = headline(128)
+    exact = cpu.solve(*arguments, 1e-8, method="grid")
+    same_points = cpu.solve(*arguments, 1e-8, method="interp", choices=128)
+    np.testing.assert_array_equal(same_points.choices[same_points.policy], arguments[0][exact.policy])
+    np.testing.assert_allclose(same_points.value, exact.value, rtol=1e-12)
+    coarse = cpu.solve(*arguments, 1e-8, method="interp", choices=100)
+    assert coarse.choices.shape == (100,)
+    assert coarse.error_bound == np.inf
+    assert np.abs(coarse.value - exact.value).max() < 5e-3
+
+
+def test_endogenous_grid():
+    """Brock and Mirman's closed form: log utility and full depreciation."""
+    alpha, beta, grid = 0.35, 0.95, 2000
+    X = np.linspace(0.05, 0.5, grid)
+    W = np.stack([0.95 * X**alpha, 1.05 * X**alpha], axis=1)
+    slope = alpha * W / X[:, None]
+    Q = np.array([[0.8, 0.2], [0.3, 0.7]])
+    for marginal, error in ((slope, 2e-5), (None, 2e-4)):
+        found = cpu.solve(X, W, Q, np.zeros((grid, 2)), beta, 1.0, 1e-10, method="egm", marginal=marginal)
+        assert found.converged
+        inside = alpha * beta * W
+        assert np.abs(X[found.policy] - inside)[200:-200].max() <= (X[1] - X[0]) / 2 + error
+        exact = cpu.solve(X, W, Q, np.zeros((grid, 2)), beta, 1.0, 1e-10, method="shift")
+        assert np.abs(found.value - exact.value).max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
+        ({"method": "warm", "interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
+        ({"method": "mpi", "inner": -1}, r"^inner must be a whole number from 0, not -1$"),
+        ({"method": "grid+howard", "interval": 0}, r"^interval must be a whole number from 1, not 0$"),
+        ({"method": "interp", "choices": 1}, r"^choices must be a whole number from 2, not 1$"),
+        ({"method": "binary", "tie": "other"}, r"^tie must be 'corrected' or 'published', not 'other'$"),
+        ({"method": "shift", "start": "here"}, r"^start must be 'given' or 'stay' or 'coarse', not 'here'$"),
+        ({"epsilon": -1.0}, r"^epsilon must not be negative, not -1.0$"),
+        ({"max_sweeps": 0}, r"^max_sweeps must be at least 1, not 0$"),
+        ({"method": "egm", "marginal": [[1.0]]}, r"^marginal must have shape \(16, 4\), not \(1, 1\)$"),
+    ],
+)
+def test_refusals(change, sentence):
+    X, W, Q, V0, beta, eta = headline(16)
+    with pytest.raises(ValueError, match=sentence):
+        cpu.solve(X, W, Q, V0, beta, eta, **{"epsilon": 1e-6, **change})
+
+
+def test_other_refusals():
+    X, W, Q, V0, _, eta = headline(16)
+    with pytest.raises(ValueError, match=r"^method 'shift' needs beta below 1, not 1.0$"):
+        cpu.solve(X, W, Q, V0, 1.0, eta, 1e-6, method="shift")
+    with pytest.raises(ValueError, match=r"^method 'binary' needs a power of two from 4 as N_k, not 100$"):
+        cpu.solve(*headline(100), 1e-6, method="binary")
+    with pytest.raises(ValueError, match=r"^W must not fall in x"):
+        cpu.solve(X, W[::-1], Q, V0, 0.9, eta, 1e-6)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_does_not_fit_is_refused_before_it_is_allocated(method, monkeypatch):
+    monkeypatch.setattr(beltline.gpu_ref.memory, "available", lambda: 2**28 + 1000)
+    sentence = rf"^method '{method}' on 1,024 x 4 states needs 0\.00 GiB, more than the 0\.00 GiB that this computer"
+    with pytest.raises(MemoryError, match=sentence.replace("+", r"\+")):
+        cpu.solve(*headline(1024), 1e-6, method=method)
+
+
+def test_memory_does_not_grow_with_the_square_of_the_grid():
+    for _, needs in cpu._SOLVERS.values():
+        assert needs(2**20, 4) <= 17 * needs(2**16, 4)
+
+
+def test_room_is_what_is_left_of_the_curvature():
+    X, W, *_ = headline(64)
+    room = curvature_room(X, W, 2.0, 100.0)
+    h = X[1] - X[0]
+    c = W.max(axis=0) - X[10]
+    np.testing.assert_allclose(room[:, 10], 2.0 * c**-3 * h, rtol=1e-7)
+    assert (curvature_room(X, W, 2.0, 1e12) < 0.0).any()
+    assert np.isinf(curvature_room(X, W - 45.0, 2.0, 100.0)[:, -1]).all()
+
+
+def test_limit_and_nothing_to_choose():
+    short = cpu.solve(*headline(64), 0.0, 3)
+    assert (short.sweeps, short.converged) == (3, False)
+    for method in ("warm", "monotone", "mpi", "shift", "grid", "grid+howard"):
+        X, W = np.array([1.0, 2.0, 3.0, 4.0]), np.array([[0.5], [2.5], [4.5], [6.5]])
+        found = cpu.solve(X, W, [[1.0]], np.zeros((4, 1)), 0.9, 2.0, 1e-9, method=method)
+        assert found.converged
+        assert found.value[0, 0] == -np.inf
+        assert found.policy[0, 0] == -1
+        assert np.isfinite(found.value[2:]).all()

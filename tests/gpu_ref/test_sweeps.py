@@ -1,0 +1,253 @@
+"""The sweeps of the reference solvers against a few obvious lines, and against each other."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from beltline.gpu_ref import (
+    binary_search,
+    brute_force,
+    check_tables,
+    crra_utility,
+    exact_sweep,
+    random_problem,
+    search_states,
+)
+
+Array = NDArray[np.float64]
+SWEEPS = [brute_force.sweep, exact_sweep]
+CURVATURES = [0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0]
+
+
+def obvious_sweep(
+    X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float
+) -> tuple[Array, NDArray[np.intp], Array]:
+    """Value, policy, and the gap between the best and the second-best candidate."""
+    c = W[:, :, None] - X
+    positive = np.where(c > 0, c, 1.0)
+    utility = np.log(positive) if eta == 1 else positive ** (1 - eta) / (1 - eta)
+    EV = beta * np.array(
+        [[sum(Q[s, t] * V[i, t] for t in range(len(Q)) if Q[s, t]) for i in range(len(X))] for s in range(len(Q))]
+    )
+    objective = np.where(c > 0, utility + EV, -np.inf)
+    value = objective.max(axis=2)
+    policy = np.where(value > -np.inf, objective.argmax(axis=2), -1)
+    ranked = np.sort(np.concatenate([objective, np.full((*W.shape, 1), -np.inf)], axis=2), axis=2)
+    with np.errstate(invalid="ignore"):
+        gap = ranked[:, :, -1] - ranked[:, :, -2]
+    return value, policy, gap
+
+
+def any_problem(rng: np.random.Generator, eta: float) -> tuple[Array, Array, Array, Array, float, float]:
+    """Any ``V``, ``W`` only non-decreasing (with flat stretches), some states without a feasible choice."""
+    grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 6))
+    X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
+    rise = np.where(rng.random((grid, states)) < 0.2, 0.0, rng.uniform(0.0, 4.0 / grid, (grid, states)))
+    W = X[0] + rng.uniform(-0.3, 0.5, states) + np.cumsum(rise, axis=0)
+    Q = rng.dirichlet(np.ones(states), states)
+    if rng.random() < 0.3:
+        Q = np.eye(states)
+    V = rng.normal(0.0, rng.choice([0.01, 1.0, 100.0]), (grid, states))
+    if rng.random() < 0.3:
+        V = np.round(V)
+    if rng.random() < 0.3:
+        V[rng.random(V.shape) < 0.2] = -np.inf
+    return X, W, Q, V, float(rng.uniform(0.5, 0.99)), eta
+
+
+def assert_same(
+    arguments: tuple[Array, Array, Array, Array, float, float], value: Array, policy: NDArray[np.int32]
+) -> None:
+    true_value, true_policy, gap = obvious_sweep(*arguments)
+    assert value.dtype == np.float64
+    assert policy.dtype == np.int32
+    # Utility by pow or by division, and sums in another order, differ by a few units in the last place of their terms.
+    X, W = arguments[:2]
+    with np.errstate(invalid="ignore"):
+        difference = np.abs(value - true_value)
+        chosen = crra_utility(W - X[np.maximum(policy, 0)], arguments[5])
+        scale = np.abs(np.nan_to_num(chosen, neginf=0.0)) + np.abs(np.nan_to_num(true_value, neginf=0.0)) + 1.0
+    error = 16 * np.finfo(float).eps * scale
+    assert ((value == true_value) | (difference <= error)).all()
+    assert (policy == true_policy)[~(gap <= error)].all()
+
+
+@pytest.mark.parametrize("eta", CURVATURES)
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_any_value_function(sweep, eta):
+    stuck = 0
+    for seed in range(60):
+        arguments = any_problem(np.random.default_rng(seed), eta)
+        value, policy = sweep(*arguments)
+        assert_same(arguments, value, policy)
+        stuck += np.count_nonzero(policy < 0)
+    assert stuck > 50
+
+
+@settings(derandomize=True, deadline=None, max_examples=150)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_concave_problems(seed):
+    problem = random_problem(np.random.default_rng(seed))
+    for sweep in SWEEPS:
+        value, policy = sweep(*problem.arguments)
+        assert (policy >= 0).all()
+        assert_same(problem.arguments, value, policy)
+
+
+@pytest.mark.parametrize("eta", CURVATURES)
+def test_exact_has_the_bits_of_brute_force(eta):
+    for seed in range(1000, 1100):
+        arguments = any_problem(np.random.default_rng(seed), eta)
+        value, policy = brute_force.sweep(*arguments)
+        other_value, other_policy = exact_sweep(*arguments)
+        np.testing.assert_array_equal(other_value, value)
+        np.testing.assert_array_equal(other_policy, policy)
+
+
+def test_exact_where_the_concave_search_fails():
+    """On non-concave values the staged search is wrong somewhere, so the cases above are not all easy."""
+    wrong = 0
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        problem = random_problem(rng, grid=64, kind="general")
+        X, W, Q, V, beta, eta = problem.arguments
+        V = V + rng.normal(0.0, 0.1, V.shape)
+        policy = brute_force.sweep(X, W, Q, V, beta, eta)[1]
+        wrong += (binary_search.sweep(X, W, Q, V, beta, eta)[1] != policy).any()
+        np.testing.assert_array_equal(exact_sweep(X, W, Q, V, beta, eta)[1], policy)
+    assert wrong > 30
+
+
+@pytest.mark.parametrize("sweep", [*SWEEPS, binary_search.sweep])
+def test_ties_go_to_the_lowest_index(sweep):
+    tied = 0
+    for seed in range(50):
+        problem = random_problem(np.random.default_rng(seed), grid=32, kind="ties")
+        X, W = problem.X, problem.W
+        true_value, true_policy, gap = obvious_sweep(*problem.arguments)
+        value, policy = sweep(*problem.arguments)
+        np.testing.assert_array_equal(value, true_value)
+        np.testing.assert_array_equal(policy, true_policy)
+        two = ((X < W[:, :, None]).sum(axis=2) > 1) & (W <= X[-1])
+        assert (gap[two] == 0).all()
+        tied += np.count_nonzero(two)
+    assert tied > 1000
+
+
+@pytest.mark.parametrize("sweep", SWEEPS)
+def test_flat_objective_takes_the_lowest(sweep):
+    """All candidates tie where utility is too small to be seen beside the value."""
+    X = np.arange(1.0, 9.0)
+    W = np.full((8, 1), 1e9)
+    V = np.full((8, 1), 1e9)
+    value, policy = sweep(X, W, [[1.0]], V, 0.5, 5.0)
+    assert (value == 5e8).all()
+    assert (policy == 0).all()
+
+
+@pytest.mark.parametrize("sweep", [*SWEEPS, binary_search.sweep])
+def test_no_feasible_choice(sweep):
+    X = np.array([1.0, 2.0, 3.0, 4.0])
+    W = np.array([[0.5], [1.0], [1.5], [9.0]])
+    value, policy = sweep(X, W, [[1.0]], np.zeros((4, 1)), 0.9, 2.0)
+    np.testing.assert_array_equal(policy.ravel(), [-1, -1, 0, 0])
+    np.testing.assert_array_equal(value.ravel(), [-np.inf, -np.inf, -2.0, -0.125])
+
+
+@pytest.mark.parametrize("points", range(2, 11))
+def test_corrected_rule_on_concave_problems(points):
+    published = 0
+    for seed in range(40):
+        problem = random_problem(np.random.default_rng([points, seed]), grid=2**points)
+        value, policy = brute_force.sweep(*problem.arguments)
+        ours, found = binary_search.sweep(*problem.arguments)
+        np.testing.assert_array_equal(found, policy)
+        np.testing.assert_array_equal(ours, value)
+        wrong = binary_search.wrong_states(*problem.arguments, rule="published")
+        lost = problem.W <= problem.X[2**points // 4] if points > 2 else np.zeros(policy.shape, dtype=bool)
+        np.testing.assert_array_equal(wrong.states, np.flatnonzero(lost))
+        assert wrong.lost == wrong.count
+        published += wrong.count > 0
+    assert points == 2 or published > 10
+
+
+def test_chosen_states():
+    problem = random_problem(np.random.default_rng(7), grid=50, states=3)
+    value, policy = brute_force.sweep(*problem.arguments)
+    states = np.array([149, 0, 77, 77, 3])
+    some_value, some_policy = search_states(*problem.arguments, states)
+    np.testing.assert_array_equal(some_value, value.ravel()[states])
+    np.testing.assert_array_equal(some_policy, policy.ravel()[states])
+    with pytest.raises(IndexError, match=r"^states must lie in 0 \.\. 149, not in 5 \.\. 150$"):
+        search_states(*problem.arguments, [150, 5])
+
+
+def test_brute_force_across_blocks():
+    """More candidates than a block, the best in a later block, and a tie across a border goes to the first."""
+    X = np.arange(1.0, 2 * brute_force.BLOCK + 4)
+    W = np.full((X.size, 1), 1e9)
+    V = np.zeros((X.size, 1))
+    V[[brute_force.BLOCK - 1, brute_force.BLOCK, X.size - 1], 0] = 2e9
+    assert (brute_force.sweep(X, W, [[1.0]], V, 0.5, 5.0)[1] == brute_force.BLOCK - 1).all()
+    V[-1] = 3e9
+    assert (brute_force.sweep(X, W, [[1.0]], V, 0.5, 5.0)[1] == X.size - 1).all()
+
+
+def test_utility():
+    c = np.array([-1.0, 0.0, 0.5, 1.0, 3.0])
+    np.testing.assert_array_equal(crra_utility(c, 2.0), [-np.inf, -np.inf, -2.0, -1.0, -1.0 / 3.0])
+    np.testing.assert_array_equal(crra_utility(c, 1.0)[:2], -np.inf)
+    np.testing.assert_allclose(crra_utility(c, 1.0)[2:], np.log(c[2:]), rtol=4e-16)
+    for eta in CURVATURES:
+        if eta != 1.0:
+            np.testing.assert_allclose(crra_utility(c[2:], eta), c[2:] ** (1 - eta) / (1 - eta), rtol=4e-16)
+    with pytest.raises(ValueError, match=r"^eta must be positive and finite, not 0.0$"):
+        crra_utility(c, 0.0)
+
+
+def change(name, index, number):
+    def apply(tables):
+        tables[name] = np.array(tables[name])
+        tables[name][index] = number
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (change("X", 2, 1.0), "X must be strictly increasing, but X[2] = 1.0 follows X[1] = 2.0"),
+        (change("W", (1, 0), np.nan), "W[1, 0] is nan, not finite"),
+        (change("W", (2, 1), 1.0), "W must not fall in x, but W[2, 1] = 1.0 follows W[1, 1] = 5.0"),
+        (change("Q", (1, 0), -0.5), "Q[1, 0] = -0.5 is negative"),
+        (change("Q", (1, 0), 0.75), "row 1 of Q sums to 1.25, not 1"),
+        (change("V", (0, 1), np.inf), "V[0, 1] is inf, neither finite nor -inf"),
+        (lambda t: t.update(V=np.zeros((3, 1))), "V must have shape (3, 2), not (3, 1)"),
+        (lambda t: t.update(Q=np.eye(3)), "Q must have shape (2, 2), not (3, 3)"),
+        (lambda t: t.update(W=np.zeros(3)), "W must have shape (3, N_z) with N_z >= 1, not (3,)"),
+        (lambda t: t.update(X=np.zeros((3, 1))), "X must have shape (N_k,) with N_k >= 1, not (3, 1)"),
+        (lambda t: t.update(beta=0.0), "beta must be positive and finite, not 0.0"),
+        (lambda t: t.update(eta=np.inf), "eta must be positive and finite, not inf"),
+    ],
+)
+def test_table_errors(spoil, message):
+    tables = {"X": np.array([1.0, 2.0, 3.0]), "W": np.array([[4.0, 4.0], [5.0, 5.0], [6.0, 6.0]])}
+    tables |= {"Q": np.full((2, 2), 0.5), "V": np.zeros((3, 2)), "beta": 0.9, "eta": 2.0}
+    check_tables(**tables, ordered=True)
+    spoil(tables)
+    with pytest.raises(ValueError) as error:
+        exact_sweep(**tables)
+    assert str(error.value) == message
+
+
+def test_staged_search_errors():
+    problem = random_problem(np.random.default_rng(0), grid=48)
+    with pytest.raises(ValueError, match=r"^the staged search needs a power of two from 4 as N_k, not 48$"):
+        binary_search.sweep(*problem.arguments)
+    problem = random_problem(np.random.default_rng(0), grid=16)
+    with pytest.raises(ValueError, match=r"^rule must be 'published' or 'corrected', not 'right'$"):
+        binary_search.sweep(*problem.arguments, rule="right")

@@ -1,0 +1,166 @@
+"""Whole solves of the reference solvers, on the headline problem at small sizes."""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref import binary_search, brute_force, exact_sweep, random_problem, solve, wrong_states
+from beltline.gpu_ref.published import search_rule as published_rule
+
+SWEEPS_TO_CONVERGE = 1353
+"""At epsilon = 1e-10, for every grid that was tried."""
+
+
+def tables(grid):
+    p = published_rule.headline(grid)
+    return p.X, p.W, p.Q, p.V0, p.beta, p.eta
+
+
+def test_headline_tables():
+    """Hand-computable facts of the formulas."""
+    p = published_rule.headline(101)
+    z_max = np.exp(3 * 0.005 / np.sqrt(1 - 0.95**2))
+    marginal = 0.35 * z_max * (p.X[-1] / 1.05) ** (0.35 - 1) + 1 - 0.01
+    assert marginal * 0.984 == pytest.approx(1, abs=1e-14)
+    marginal = 0.35 / z_max * (p.X[0] / 0.95) ** (0.35 - 1) + 1 - 0.01
+    assert marginal * 0.984 == pytest.approx(1, abs=1e-14)
+    np.testing.assert_allclose(np.diff(p.X), (p.X[-1] - p.X[0]) / 100, rtol=1e-12)
+    np.testing.assert_allclose(p.Q.sum(axis=1), 1, atol=1e-15)
+    np.testing.assert_allclose(p.Q, p.Q[::-1, ::-1], atol=1e-15)
+    # The top state stays when e is above the edge below it; neighbours are two unconditional deviations apart.
+    step = 2 / np.sqrt(1 - 0.95**2)
+    assert p.Q[3, 3] == pytest.approx(1 - NormalDist().cdf(1.0 * step - 0.95 * 1.5 * step), abs=1e-14)
+    c = z_max * (p.X[-1] / 1.05) ** 0.35 - 0.01 * p.X[-1] / 1.05
+    np.testing.assert_allclose(p.V0[:, 3], -1 / c, rtol=1e-14)
+    np.testing.assert_allclose(p.W[50, 3], z_max * p.X[50] ** 0.35 + 0.99 * p.X[50], rtol=1e-15)
+    with pytest.raises(ValueError, match=r"^grid and states must be at least 2, not 1 and 4$"):
+        published_rule.headline(1)
+
+
+@pytest.mark.parametrize("grid", [16, 256, 1000])
+def test_sweeps_of_the_headline_problem(grid):
+    solution = solve(*tables(grid), epsilon=1e-10)
+    assert solution.converged
+    assert abs(solution.sweeps - SWEEPS_TO_CONVERGE) <= 1
+    assert solution.residual < 1e-10
+    X, W, Q, _, beta, eta = tables(grid)
+    value, policy = brute_force.sweep(X, W, Q, solution.previous, beta, eta)
+    np.testing.assert_array_equal(value, solution.value)
+    np.testing.assert_array_equal(policy, solution.policy)
+    assert np.abs(solution.value - solution.previous).max() == solution.residual
+
+
+def test_all_sweeps_give_the_same_solution():
+    ours = [solve(*tables(64), 1e-10, sweep=sweep) for sweep in (brute_force.sweep, exact_sweep, binary_search.sweep)]
+    for other in ours[1:]:
+        assert other.sweeps == ours[0].sweeps
+        np.testing.assert_array_equal(other.value, ours[0].value)
+        np.testing.assert_array_equal(other.policy, ours[0].policy)
+
+
+@pytest.mark.parametrize(("grid", "wrong"), [(64, 2), (256, 4), (1024, 13), (4096, 44)])
+def test_published_rule(grid, wrong):
+    """The published rule is wrong in as many states in every sweep; the corrected one in none."""
+    X, W, Q, V, beta, eta = tables(grid)
+    for _ in range(60):
+        found = wrong_states(X, W, Q, V, beta, eta, "published", oracle=exact_sweep)
+        assert found.count == found.lost == wrong
+        assert found.largest_loss == 0.0
+        np.testing.assert_array_equal(found.states, np.flatnonzero(W <= X[grid // 4]))
+        assert wrong_states(X, W, Q, V, beta, eta, "corrected", oracle=exact_sweep).count == 0
+        V = exact_sweep(X, W, Q, V, beta, eta)[0]
+    assert wrong_states(X, W, Q, V, beta, eta, "corrected").count == 0
+
+
+def test_published_rule_at_the_headline_size():
+    """686 states of 262,144. The oracle is checked by full search of the wrong states and of a sample of all."""
+    arguments = tables(65_536)
+    found = wrong_states(*arguments, rule="published", oracle=exact_sweep)
+    assert found.count == found.lost == 686
+    np.testing.assert_array_equal(found.states, np.flatnonzero(arguments[1] <= arguments[0][16_384]))
+    assert wrong_states(*arguments, rule="corrected", oracle=exact_sweep).count == 0
+    states = np.concatenate([found.states, np.arange(0, 262_144, 997)])
+    value, policy = brute_force.search_states(*arguments, states)
+    true_value, true_policy = exact_sweep(*arguments)
+    np.testing.assert_array_equal(value, true_value.ravel()[states])
+    np.testing.assert_array_equal(policy, true_policy.ravel()[states])
+
+
+def test_command(capsys):
+    published_rule.main(["--grid", "256", "--sweeps", "5"])
+    printed = capsys.readouterr().out
+    assert "256 x 4 = 1024 states" in printed
+    assert "differs from full grid search in 0 states of 2 sweep(s) checked" in printed
+    assert "4 wrong states in each sweep, of which 4 end without" in printed
+    assert "corrected rule  0 wrong states in each sweep" in printed
+
+
+def test_limits_of_solve():
+    arguments = tables(16)
+    short = solve(*arguments, epsilon=0.0, max_sweeps=3)
+    assert (short.sweeps, short.converged) == (3, False)
+    # The test is strict: a residual equal to epsilon goes on.
+    assert solve(*arguments, epsilon=short.residual, max_sweeps=9).sweeps == 4
+    with pytest.raises(ValueError, match=r"^epsilon must not be negative, not -1$"):
+        solve(*arguments, epsilon=-1)
+    with pytest.raises(ValueError, match=r"^max_sweeps must be at least 1, not 0$"):
+        solve(*arguments, epsilon=1e-6, max_sweeps=0)
+
+
+def test_states_nobody_can_be_in_do_not_stop_convergence():
+    X = np.array([1.0, 2.0, 3.0, 4.0])
+    W = np.array([[0.5], [2.5], [4.5], [6.5]])
+    solution = solve(X, W, [[1.0]], np.zeros((4, 1)), 0.9, 2.0, 1e-9)
+    assert solution.converged
+    assert solution.value[0, 0] == -np.inf
+    assert np.isfinite(solution.value[2:]).all()
+
+
+def test_promises_of_random_problems():
+    kinds = set()
+    etas = []
+    few = 0
+    for seed in range(300):
+        p = random_problem(np.random.default_rng(seed))
+        again = random_problem(np.random.default_rng(seed))
+        assert all(np.array_equal(a, b) for a, b in zip(p.arguments, again.arguments, strict=True))
+        kinds.add(p.kind)
+        etas.append(p.eta)
+        grid, states = p.W.shape
+        assert 3 <= grid <= 200
+        assert 1 <= states <= 8
+        steps = np.diff(p.X)
+        assert (p.X > 0).all()
+        assert (steps > 0).all()
+        assert steps.max() <= 20.001 * steps.min()
+        slopes = np.diff(p.W, axis=0) / steps[:, None]
+        assert (slopes > 0).all()
+        assert (np.diff(slopes, axis=0) <= 1e-10).all()
+        assert (p.W[0] > p.X[0]).all()
+        few += ((p.X < p.W[0][:, None]).sum(axis=1) <= 3).any()
+        np.testing.assert_allclose(p.Q.sum(axis=1), 1, atol=1e-14)
+        assert (p.Q >= 0).all()
+        slopes = np.diff(p.V0, axis=0) / steps[:, None]
+        assert (slopes >= 0).all()
+        assert (np.diff(slopes, axis=0) <= 1e-8 * (1 + np.abs(p.V0).max())).all()
+        assert 0.5 < p.beta < 0.99
+        assert 0.2 <= p.eta <= 10
+        value, policy = brute_force.sweep(*p.arguments)
+        assert np.abs(p.V0).max() < 1e4
+        assert np.abs(value).max() < 2e4
+        assert (policy >= 0).all()
+    assert kinds == {"general", "ties"}
+    assert {1.0, 2.0} <= set(etas)
+    assert few > 100
+    assert random_problem(np.random.default_rng(0), 2, 1).W.shape == (2, 1)
+
+
+def test_random_problem_errors():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=r"^grid must be at least 2 and states at least 1, not 1 and 3$"):
+        random_problem(rng, 1, 3)
+    with pytest.raises(ValueError, match=r"^kind must be 'general' or 'ties', not 'odd'$"):
+        random_problem(rng, kind="odd")

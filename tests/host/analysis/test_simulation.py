@@ -1,0 +1,280 @@
+"""Paths, stationary distributions, moments and impulse responses, against dense linear algebra and plain loops."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.analysis.simulation import chain_distribution, variables
+from support.fakes import problem
+
+
+def solved(grid: int = 512, tol: float = 1e-8, **options: Any) -> bl.Result:
+    return bl.solve(bl.rbc(grid=grid, **options), tol=tol, device="cpu", progress=False)
+
+
+@pytest.fixture(scope="module")
+def rbc() -> bl.Result:
+    return solved()
+
+
+@pytest.fixture(scope="module")
+def small() -> bl.Result:
+    """With so much depreciation and such large shocks that the policy moves even on a small grid."""
+    return solved(60, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
+
+
+def chain(result: bl.Result) -> np.ndarray:
+    """The transition of the joint state, dense."""
+    given = result.problem
+    size = given.points * given.states
+    dense = np.zeros((size, size))
+    for x in range(given.points):
+        for s in range(given.states):
+            for t in range(given.states):
+                to = result.policy[x, s] * given.states + t
+                dense[x * given.states + s, to] += given.transition[s, t]
+    return dense
+
+
+def dense_distribution(result: bl.Result) -> np.ndarray:
+    values, vectors = np.linalg.eig(chain(result).T)
+    assert (np.abs(values - 1) < 1e-9).sum() == 1
+    vector = vectors[:, np.argmin(np.abs(values - 1))].real
+    return (vector / vector.sum()).reshape(result.policy.shape)
+
+
+def test_stationary_distribution_is_the_eigenvector(small: bl.Result) -> None:
+    mass = bl.stationary_distribution(small)
+    # The ends' distributions met within 1e-12; the eigenvector has its own rounding.
+    np.testing.assert_allclose(mass, dense_distribution(small), atol=1e-9)
+    assert mass.sum() == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(mass.sum(axis=0), chain_distribution(small.problem.transition), atol=1e-12)
+
+
+def test_exact_moments_are_those_of_the_dense_chain(small: bl.Result) -> None:
+    weights, dense = dense_distribution(small).ravel(), chain(small)
+    found = bl.moments(small)
+    assert found.names == ("output", "consumption", "investment", "capital", "productivity")
+    given = small.problem
+    k, z = np.repeat(given.grid, given.states), np.tile(given.shock_values, given.points)
+    output = z * k**0.35
+    series = {"output": output, "capital": k, "productivity": z}
+    series["investment"] = small.policy_values.ravel() - (1 - 0.9) * k
+    series["consumption"] = output - series["investment"]
+    gap_y = output - weights @ output
+    for name, values in series.items():
+        mean = weights @ values
+        gap = values - mean
+        variance = weights @ gap**2
+        assert found.mean[name] == pytest.approx(mean, rel=1e-8)
+        assert found.std[name] == pytest.approx(np.sqrt(variance), rel=1e-7)
+        assert found.autocorrelation[name] == pytest.approx(weights @ (gap * (dense @ gap)) / variance, abs=1e-7)
+        with_output = weights @ (gap * gap_y) / np.sqrt(variance * (weights @ gap_y**2))
+        assert found.correlation[name] == pytest.approx(with_output, abs=1e-7)
+
+
+def test_simulated_moments_approach_the_exact_ones(small: bl.Result) -> None:
+    exact, simulated = bl.moments(small), bl.moments(small, "simulation", periods=400_000)
+    for name in exact.names:
+        # 400,000 periods of correlation under 0.9 weigh as 20,000 that are independent: 1 % is more than their noise.
+        assert simulated.mean[name] == pytest.approx(exact.mean[name], rel=0.01)
+        assert simulated.std[name] == pytest.approx(exact.std[name], rel=0.02)
+        assert simulated.autocorrelation[name] == pytest.approx(exact.autocorrelation[name], abs=0.01)
+        assert simulated.correlation[name] == pytest.approx(exact.correlation[name], abs=0.01)
+
+
+def test_simulated_moments_are_those_of_the_path(rbc: bl.Result) -> None:
+    path = bl.simulate(rbc, periods=500, burn_in=10, seed=3)
+    found = bl.moments(rbc, "simulation", periods=500, burn_in=10, seed=3)
+    for name, series in path.series.items():
+        assert found.mean[name] == pytest.approx(series.mean())
+        assert found.std[name] == pytest.approx(series.std(), abs=1e-12)
+    series, output = path.series["capital"], path.series["output"]
+    assert found.correlation["capital"] == pytest.approx(np.corrcoef(series, output)[0, 1])
+    gap = series - series.mean()
+    assert found.autocorrelation["capital"] == pytest.approx((gap[1:] * gap[:-1]).sum() / (gap**2).sum())
+
+
+def test_path_follows_policy_and_chain(rbc: bl.Result) -> None:
+    path = bl.simulate(rbc, periods=4000, burn_in=0, seed=1, start=(3, 2))
+    assert (path.points[0], path.states[0]) == (3, 2)
+    draws = np.random.default_rng(1).random(4000)
+    for t in range(3999):
+        assert path.points[t + 1] == rbc.policy[path.points[t], path.states[t]]
+        row = np.cumsum(rbc.problem.transition[path.states[t]])
+        assert path.states[t + 1] == np.flatnonzero(draws[t] < row)[0]
+    capital, productivity = path.series["capital"], path.series["productivity"]
+    np.testing.assert_array_equal(capital, rbc.problem.grid[path.points])
+    np.testing.assert_allclose(path.series["output"], productivity * capital**0.35, rtol=1e-15)
+    spent = path.series["consumption"] + path.series["investment"]
+    np.testing.assert_allclose(spent, path.series["output"], rtol=1e-14)
+    accumulated = 0.99 * capital[:-1] + path.series["investment"][:-1]
+    np.testing.assert_allclose(accumulated, capital[1:], rtol=1e-13)
+
+
+def test_seed_and_burn_in(rbc: bl.Result) -> None:
+    whole = bl.simulate(rbc, periods=300, burn_in=0, seed=5)
+    later = bl.simulate(rbc, periods=200, burn_in=100, seed=5)
+    np.testing.assert_array_equal(whole.points[100:], later.points)
+    assert (bl.simulate(rbc, periods=300, burn_in=0, seed=6).states != whole.states).any()
+
+
+def test_impulse_response_is_that_of_the_dense_chain(small: bl.Result) -> None:
+    response = bl.impulse_response(small, periods=12)
+    assert (response.state, response.to) == (1, 2)
+    mass, dense, tables = dense_distribution(small), chain(small), variables(small)
+    for state, paths in ((1, response.baseline), (2, response.shocked)):
+        now = np.zeros_like(mass)
+        now[:, state] = mass[:, 1] / mass[:, 1].sum()
+        flat = now.ravel()
+        for t in range(12):
+            for name in response.names:
+                assert paths[name][t] == pytest.approx(flat @ tables[name].ravel(), rel=1e-8)
+            flat = flat @ dense
+    assert response.difference("capital")[0] == 0
+    percent = 100 * (response.shocked["output"] / response.baseline["output"] - 1)
+    np.testing.assert_allclose(response.percent("output"), percent, atol=1e-12)
+
+
+def test_impulse_response_dies_out(small: bl.Result) -> None:
+    response = bl.impulse_response(small, state=2, to=0, periods=200)
+    assert response.percent("productivity")[0] < -10
+    for name in response.names:
+        assert abs(response.percent(name)[-1]) < 1e-6
+
+
+def test_reports(rbc: bl.Result) -> None:
+    moments, response = str(bl.moments(rbc)).splitlines(), str(bl.impulse_response(rbc)).splitlines()
+    assert moments[0] == "Moments of RBC, 512 grid points x 4 states"
+    assert " ".join(moments[1].split()) == "mean standard dev. autocorrelation with output"
+    assert moments[-1].strip() == "Exact: expectations under the stationary distribution of the policy on the grid."
+    simulated = repr(bl.moments(rbc, "simulation", periods=1000, seed=7)).splitlines()
+    assert simulated[-1].strip() == "Simulated: 1,000 periods after 1,000 that were dropped, seed 7."
+    assert response[0] == "Response to a step from z = 0.9841 to z = 1.0161 of RBC, 512 grid points x 4 states"
+    assert " ".join(response[1].split()) == "period 0 1 4 8 20 40 80 160"
+    assert response[5].split()[:2] == ["capital", "0.000%"]
+
+
+def test_without_output_and_shock_values() -> None:
+    given = bl.rbc(grid=256, states=3, delta=0.9, sigma=0.2, rho=0.5)
+    plain = replace(given, output=None, shock_values=None, asset="x", shock="s", labels=())
+    result = bl.solve(plain, tol=1e-8, device="cpu", progress=False)
+    found = bl.moments(result)
+    assert found.names == ("consumption", "x")
+    assert found.reference == "consumption"
+    assert found.correlation["consumption"] == pytest.approx(1)
+    assert bl.impulse_response(result).title.startswith("Response to a step from state 1 to state 2 of RBC")
+
+
+def test_what_does_not_move_has_no_correlation() -> None:
+    found = bl.moments(solved(65, states=1, delta=1.0))
+    assert found.std["productivity"] == found.std["capital"] == 0
+    assert np.isnan(found.autocorrelation["capital"])
+    assert np.isnan(found.correlation["output"])
+    assert str(found).splitlines()[2].split()[-2:] == ["-", "-"]
+
+
+def test_long_run_that_depends_on_the_start() -> None:
+    sentence = (
+        "on this grid of 16 points the long run depends on the start: the mean of capital k is {} from the lowest "
+        "point and {} from the highest, so use a finer grid"
+    )
+    pattern = "^" + sentence.format(r"4\d\.\d+", r"60\.\d+") + "$"
+    with pytest.raises(bl.ProblemError, match=pattern):
+        bl.stationary_distribution(solved(16))
+
+
+def test_chain_of_separate_groups() -> None:
+    given = replace(bl.rbc(grid=64, states=2), transition=np.eye(2))
+    result = bl.solve(given, tol=1e-6, device="cpu", progress=False)
+    sentence = "transition has more than one stationary distribution: its states fall into separate groups"
+    with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
+        bl.stationary_distribution(result)
+
+
+def test_state_that_is_left_for_good() -> None:
+    given = replace(bl.rbc(grid=64, states=2, delta=0.9), transition=np.array([[0.5, 0.5], [0.0, 1.0]]))
+    result = bl.solve(given, tol=1e-6, device="cpu", progress=False)
+    sentence = "state 0 has no place in the stationary distribution: the chain leaves it for good"
+    with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
+        bl.impulse_response(result, state=0)
+
+
+LIMIT = "100000000"
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda r: bl.simulate(3), "result must be a Result, not 3"),
+        (lambda r: bl.simulate(r, periods=0), f"periods must be a whole number from 1 to {LIMIT}, not 0"),
+        (lambda r: bl.simulate(r, burn_in=-1), f"burn_in must be a whole number from 0 to {LIMIT}, not -1"),
+        (lambda r: bl.simulate(r, seed=1.5), "seed must be a whole number that is not negative, not 1.5"),
+        (lambda r: bl.simulate(r, start=3), "start must be a grid point and an exogenous state, not 3"),
+        (lambda r: bl.simulate(r, start=(512, 0)), "start[0] must be a whole number from 0 to 511, not 512"),
+        (lambda r: bl.simulate(r, start=(0, 4)), "start[1] must be a whole number from 0 to 3, not 4"),
+        (lambda r: bl.moments(r, "both"), "how must be 'exact' or 'simulation', not 'both'"),
+        (
+            lambda r: bl.moments(r, "simulation", periods=1),
+            f"periods must be a whole number from 2 to {LIMIT}, not 1",
+        ),
+        (lambda r: bl.impulse_response(r, state=4), "state must be a whole number from 0 to 3, not 4"),
+        (
+            lambda r: bl.impulse_response(r, state=3),
+            "to must be a whole number from 0 to 3 that is not 3, not 4",
+        ),
+        (lambda r: bl.impulse_response(r, periods=0), f"periods must be a whole number from 1 to {LIMIT}, not 0"),
+    ],
+)
+def test_bad_input(rbc: bl.Result, call: Any, sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        call(rbc)
+
+
+def test_one_state_has_no_impulse() -> None:
+    sentence = "an impulse response needs at least 2 exogenous states, and this problem has 1"
+    with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
+        bl.impulse_response(solved(64, states=1))
+
+
+def test_horizon_is_refused() -> None:
+    result = bl.solve(problem(16, 2, horizon=3), device="cpu", progress=False)
+    for call, what in (
+        (bl.simulate, "a simulation"),
+        (bl.stationary_distribution, "a stationary distribution"),
+        (bl.moments, "a table of moments"),
+        (bl.impulse_response, "an impulse response"),
+    ):
+        sentence = f"{what} needs an infinite horizon, and this problem has 3 ages"
+        with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
+            call(result)
+
+
+def test_unsolved_result_is_told() -> None:
+    result = bl.solve(bl.rbc(grid=256), tol=1e-8, max_sweeps=300, device="cpu", progress=False)
+    assert not result.success
+    for call, what in (
+        (bl.simulate, "a simulation"),
+        (bl.moments, "a table of moments"),
+        (bl.impulse_response, "an impulse response"),
+    ):
+        with pytest.warns(UserWarning, match=f"^{what} of a result that is not solved: sweep limit reached$") as told:
+            found = call(result)
+        assert len(told) == 1
+        assert told[0].filename == __file__
+    assert str(found).splitlines()[0].endswith("(sweep limit reached)")
+
+
+def test_state_without_a_choice_is_refused(rbc: bl.Result) -> None:
+    policy = rbc.policy.copy()
+    policy[4, 1] = -1
+    infeasible = replace(rbc, policy=policy, success=False, status="infeasible")
+    sentence = "a simulation needs a choice in every state, and this result is infeasible"
+    with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
+        bl.simulate(infeasible)

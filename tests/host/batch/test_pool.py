@@ -1,0 +1,227 @@
+"""Processes that solve side by side, and what becomes of a batch when one of them dies."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import beltline as bl
+from beltline.host.batch.pool import HELD, TRIES, WorkerLostError
+from support.batches import TOL, Logged, end, many, repeated, threads_in, tiny
+from support.paths import ROOT, TESTS
+
+COUNT, GRID = 30, 64
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[bl.Workers]:
+    with bl.Workers(2) as workers:
+        yield workers
+
+
+def same(attempts: list[bl.Attempt], count: int, grid: int) -> None:
+    assert [attempt.index for attempt in attempts] == list(range(count))
+    assert all(attempt.success for attempt in attempts), [attempt.error for attempt in attempts if attempt.error]
+    assert [a.problem.beta for a in attempts if a.problem] == [tiny(number).beta for number in range(count)]
+
+
+def test_results_are_those_of_this_process(two: bl.Workers) -> None:
+    here = list(bl.solve_many(many(6), TOL, progress=False))
+    there = list(bl.solve_many(many(6), TOL, executor=two, progress=False))
+    same(there, 6, 16)
+    for one, other in zip(here, there, strict=True):
+        assert one.result is not None
+        assert other.result is not None
+        assert one.key == other.key
+        assert (one.result.value == other.result.value).all()
+        assert (one.result.policy == other.result.policy).all()
+
+
+def test_each_process_has_one_thread_and_one_device(two: bl.Workers) -> None:
+    threads = {future.result() for future in [two.submit(_threads) for _ in range(4)]}
+    assert len(threads) == 2
+    assert {count for _, count, _ in threads} == {1}
+    list(bl.solve_many(many(6), TOL, executor=two, progress=False))
+    assert {future.result()[2] for future in [two.submit(_threads) for _ in range(4)]} == {1}
+
+
+def _threads() -> tuple[int, int, int]:
+    import numba
+
+    from beltline.host.batch import worker as station
+
+    time.sleep(0.05)
+    return os.getpid(), numba.get_num_threads(), len(station._stations)
+
+
+def test_scripts_that_import_numba_have_workers_of_one_thread_that_can_still_compile() -> None:
+    # A process that is spawned imports the script first.
+    code = (
+        "import numba, numpy\nimport beltline as bl\n"
+        "def threads():\n"
+        "    threads = numba.get_num_threads()\n"
+        "    return threads, numba.njit(lambda: 3)()\n"
+        "if __name__ == '__main__':\n"
+        "    with bl.Workers(1) as workers:\n"
+        "        print(workers.submit(threads).result())\n"
+    )
+    assert run_as_script(code) == "(1, 3)"
+
+
+@pytest.mark.parametrize(("said", "used"), [(None, 1), ("1", 1), ("2", 2)])
+def test_problems_in_a_users_executor_have_one_thread_or_as_many_as_the_environment_says(
+    said: str | None, used: int
+) -> None:
+    code = (
+        f"import os, sys\nsys.path.insert(0, {str(TESTS)!r})\n"
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import numba\nfrom host_batches import threads_in\n"
+        "with ThreadPoolExecutor(1) as pool:\n"
+        "    for chunk in (1, 3):\n"
+        "        seen, before, after = threads_in(pool, chunk)\n"
+        "        assert before == after == numba.config.NUMBA_NUM_THREADS, (before, after)\n"
+        f"        assert seen == {{{used}}}, seen\n"
+    )
+    run_as_script(code, NUMBA_NUM_THREADS=said)
+
+
+def run_as_script(code: str, **changed: str | None) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **changed}
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "script.py")
+        script.write_text(code)
+        done = subprocess.run(
+            [sys.executable, str(script)],
+            env={name: value for name, value in environment.items() if value is not None},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("order", ["given", "finished"])
+def test_a_worker_that_is_killed_costs_what_it_held_and_nothing_else(
+    two: bl.Workers, tmp_path: Path, order: Any
+) -> None:
+    logged = Logged(two, tmp_path / "log")
+    attempts = []
+    killed = 0
+    for attempt in bl.solve_many(many(COUNT, GRID), 1e-6, executor=logged, order=order, progress=False):
+        attempts.append(attempt)
+        if len(attempts) == 5:
+            killed = logged.kill_one()
+    same(sorted(attempts, key=lambda one: one.index), COUNT, GRID)
+    assert 1 <= repeated(logged, COUNT, killed) <= HELD
+
+
+def test_a_problem_that_kills_its_workers_is_given_up(two: bl.Workers) -> None:
+    future = two.submit(end, [])
+    with pytest.raises(WorkerLostError, match=rf"^the process that solved it died {TRIES} times$"):
+        future.result(timeout=120)
+    same(list(bl.solve_many(many(3), TOL, executor=two, progress=False)), 3, 16)
+
+
+def test_workers_do_not_outlive_a_client_that_is_killed(tmp_path: Path) -> None:
+    code = (
+        "import os, time\nimport beltline as bl\n"
+        "if __name__ == '__main__':\n"
+        "    workers = bl.Workers(1)\n"
+        "    print(workers.submit(os.getpid).result(), flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    script = tmp_path / "client.py"
+    script.write_text(code)
+    client = subprocess.Popen(
+        [sys.executable, str(script)], env=os.environ | {"PYTHONPATH": str(ROOT)}, stdout=subprocess.PIPE, text=True
+    )
+    assert client.stdout is not None
+    worker = int(client.stdout.readline())
+    assert Path(f"/proc/{worker}").exists()
+    client.kill()
+    client.wait()
+    client.stdout.close()
+    until = time.monotonic() + 10
+    while _alive(worker):
+        assert time.monotonic() < until, "the worker lives on"
+        time.sleep(0.05)
+
+
+def _alive(number: int) -> bool:
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_shutdown_waits_for_what_was_asked_for() -> None:
+    with bl.Workers(1) as workers:
+        futures = [workers.submit(pow, 2, number) for number in range(9)]
+    assert [future.result(timeout=0) for future in futures] == [2**number for number in range(9)]
+    with pytest.raises(RuntimeError, match=r"^these workers have been shut down$"):
+        workers.submit(pow, 2, 2)
+
+
+def test_shutdown_at_once_ends_what_runs() -> None:
+    workers = bl.Workers(1)
+    futures = [workers.submit(time.sleep, 60) for _ in range(4)]
+    begin = time.monotonic()
+    workers.shutdown(cancel_futures=True)
+    assert time.monotonic() - begin < 30
+    assert all(future.cancelled() for future in futures)
+
+
+@pytest.mark.parametrize("count", [0, 1.5, "two", 5000, True])
+def test_a_wrong_number_of_workers_is_refused(count: Any) -> None:
+    with pytest.raises(bl.ProblemError, match=r"^workers must be a whole number from 1 to 1024, not "):
+        bl.solve_many(many(1), TOL, workers=count)
+
+
+dask = pytest.importorskip("distributed", reason="needs Dask's distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """Two processes, each with a nanny, which starts it anew."""
+    with (
+        dask.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as made,
+        dask.Client(made) as client,
+    ):
+        yield client
+
+
+def test_a_client_of_dask_is_an_executor(cluster: Any) -> None:
+    same(list(bl.solve_many(many(6), TOL, executor=cluster, progress=False)), 6, 16)
+    bad = [*many(2), partial(bl.rbc, beta=2), 3]
+    attempts = list(bl.solve_many(bad, TOL, executor=cluster, chunk=3, progress=False))
+    assert [attempt.success for attempt in attempts] == [True, True, False, False]
+
+
+def test_a_worker_of_dask_solves_on_one_thread_though_nobody_told_it_to(cluster: Any) -> None:
+    for chunk in (1, 3):
+        seen, before, after = threads_in(cluster.get_executor(pure=False), chunk)
+        assert seen == {1}
+        assert before == after
+
+
+def test_a_worker_of_dask_that_is_killed_costs_what_it_held_and_nothing_else(cluster: Any, tmp_path: Path) -> None:
+    logged = Logged(cluster.get_executor(pure=False), tmp_path / "log")
+    attempts = []
+    killed = 0
+    for attempt in bl.solve_many(many(COUNT, GRID), 1e-6, executor=logged, progress=False):
+        attempts.append(attempt)
+        if len(attempts) == 5:
+            killed = logged.kill_one()
+    same(attempts, COUNT, GRID)
+    # The one that it was at, and results that nobody had fetched yet.
+    assert 1 <= repeated(logged, COUNT, killed) <= 3

@@ -1,0 +1,545 @@
+"""Batches in one process: the order, the failures, what is stored, what is overlapped, and how they end."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import signal
+import threading
+import time
+import tracemalloc
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref import cpu
+from beltline.gpu_ref.cuda import solver as cuda
+from beltline.host.batch import worker as station
+from beltline.host.batch.worker import Neighbours, Turns
+from beltline.host.devices import DEVICES, DeviceError
+from beltline.host.devices.software_model import BACKEND, ModelDevice
+from beltline.hw.interface.parameters import MachineParameters
+from support.batches import TOL, many, tiny
+
+
+def solved(*arguments: Any, **options: Any) -> list[bl.Attempt]:
+    return list(bl.solve_many(*arguments, **{"tol": TOL, "progress": False} | options))
+
+
+def bits(attempts: list[bl.Attempt]) -> list[tuple[bytes, bytes, int]]:
+    results = [attempt.result for attempt in attempts]
+    assert all(result is not None for result in results)
+    return [(r.value.tobytes(), r.policy.tobytes(), r.sweeps) for r in results if r is not None]
+
+
+@pytest.mark.parametrize("options", [{}, {"chunk": 4}, {"order": "finished"}, {"in_flight": 1}, {"in_flight": 99}])
+def test_results_have_the_bits_of_solve_and_come_in_order(options: dict[str, Any]) -> None:
+    attempts = solved(many(10), **options)
+    if options.get("order") == "finished":
+        attempts.sort(key=lambda one: one.index)
+    expected = [bl.solve(tiny(number), TOL, progress=False) for number in range(10)]
+    assert [attempt.index for attempt in attempts] == list(range(10))
+    assert all(attempt.success and not attempt.stored and attempt.seconds > 0 for attempt in attempts)
+    for attempt, result in zip(attempts, expected, strict=True):
+        assert attempt.result is not None
+        np.testing.assert_array_equal(attempt.result.value, result.value)
+        np.testing.assert_array_equal(attempt.result.policy, result.policy)
+        assert attempt.result.message == result.message
+        assert attempt.result.clocks == result.clocks
+        assert attempt.result.problem is attempt.problem
+
+
+@pytest.mark.parametrize("device", ["model", "cpu"])
+def test_shapes_and_horizons_may_differ(device: str) -> None:
+    problems = [bl.rbc(16, 2), bl.rbc(40, 3), replace(bl.rbc(20, 1), horizon=3), bl.rbc(12, 2)]
+    attempts = solved(problems, device=device)
+    assert [attempt.success for attempt in attempts] == [True] * 4
+    assert [attempt.result.value.shape for attempt in attempts if attempt.result] == [
+        (16, 2), (40, 3), (3, 20, 1), (12, 2)
+    ]  # fmt: skip
+
+
+def test_a_problem_that_fails_stops_no_other() -> None:
+    wild = replace(tiny(1), wealth=tiny(1).wealth * 1e30)
+    problems = [tiny(0), wild, 3, partial(bl.rbc, beta=2), partial(lambda: 1 / 0), tiny(1)]
+    attempts = solved(problems)
+    assert [attempt.success for attempt in attempts] == [True, False, False, False, False, True]
+    assert [attempt.index for attempt in attempts] == list(range(6))
+    reasons = [str(attempt.error) for attempt in attempts[1:5]]
+    assert "rescale the problem" in reasons[0]
+    assert reasons[1:] == [
+        "problem 2 must be a Problem, not 3",
+        "beta must be a number above 0 and below 1, not 2",
+        "ZeroDivisionError: division by zero",
+    ]
+    assert isinstance(attempts[1].error, bl.ProblemError)
+    assert attempts[1].problem is wild
+    assert attempts[3].problem is None
+
+
+def test_a_result_that_is_not_solved_is_no_error() -> None:
+    (attempt,) = solved([tiny(0)], max_sweeps=3)
+    assert attempt.error is None
+    assert not attempt.success
+    assert attempt.result is not None
+    assert attempt.result.status == "sweep limit reached"
+
+
+def test_an_error_of_the_generator_comes_after_what_was_asked_for() -> None:
+    def given() -> Iterator[bl.Problem]:
+        yield from (tiny(0), tiny(1))
+        raise ArithmeticError("no more")
+
+    attempts = bl.solve_many(given(), TOL, progress=False)
+    assert [next(attempts).index, next(attempts).index] == [0, 1]
+    with pytest.raises(ArithmeticError, match=r"^no more$"):
+        next(attempts)
+
+
+def test_problems_are_taken_as_they_are_needed() -> None:
+    taken = itertools.count()
+
+    def given() -> Iterator[bl.Problem]:
+        for number in range(10**9):
+            next(taken)
+            yield tiny(number % 100)
+
+    attempts = bl.solve_many(given(), TOL, progress=False, in_flight=3)
+    assert next(taken) == 0, "before anything is asked for, nothing is done"
+    for _ in range(5):
+        next(attempts)
+    attempts.close()  # type: ignore[attr-defined]
+    assert next(taken) - 1 <= 5 + 3
+
+
+def test_memory_stays_flat() -> None:
+    marks = {}
+    tracemalloc.start()
+    try:
+        for attempt in bl.solve_many((tiny(i % 100) for i in range(300)), 10.0, progress=False):
+            if attempt.index in (99, 299):
+                marks[attempt.index] = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    # A result and its problem take 5 kB; 200 of them would be a million.
+    assert marks[299] - marks[99] < 100_000
+
+
+def test_only_tables_that_changed_are_moved() -> None:
+    written: list[str] = []
+    device = SimpleNamespace(open=BACKEND.open)
+
+    def watched(*arguments: Any, **options: Any) -> ModelDevice:
+        made = device.open(*arguments, **options)
+        write = made.write_block
+
+        def note(table: Any, first: int, words: Any) -> None:
+            written.append(table.name)
+            write(table, first, words)
+
+        made.write_block = note
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(DEVICES, "model", replace(BACKEND, open=watched))
+        solved([tiny(3), replace(tiny(3), eta=2.0), replace(tiny(3), eta=3.0)])
+    assert written == ["X", "W", "Q", "V", "V", "V"]
+
+
+class Slow:
+    """A model of a board that takes its time, and whose host sleeps meanwhile, as with a real one."""
+
+    def __init__(self, device: ModelDevice, log: list[tuple[str, float]]) -> None:
+        self._device, self._log = device, log
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+    def write_register(self, name: str, value: int) -> None:
+        if name == "COMMAND":
+            self._log.append(("run", time.perf_counter()))
+        self._device.write_register(name, value)
+
+    def wait(self, seconds: float) -> bool:
+        time.sleep(0.05)
+        done = self._device.wait(seconds)
+        if done:
+            self._log.append(("end", time.perf_counter()))
+        return done
+
+
+def test_tables_are_converted_and_results_verified_while_the_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    log: list[tuple[str, float]] = []
+    monkeypatch.setitem(DEVICES, "model", replace(BACKEND, open=lambda *a, **o: Slow(BACKEND.open(*a, **o), log)))
+    prepare, measure = bl.Session.prepare, station.Completed.result
+
+    def slow_prepare(self: Any, *arguments: Any, **options: Any) -> Any:
+        time.sleep(0.02)
+        return prepare(self, *arguments, **options)
+
+    def slow_result(self: Any, *arguments: Any) -> Any:
+        time.sleep(0.02)
+        return measure(self, *arguments)
+
+    monkeypatch.setattr(bl.Session, "prepare", slow_prepare)
+    monkeypatch.setattr(station.Completed, "result", slow_result)
+    solved(many(10))
+    ends = [when for what, when in log if what == "end"]
+    runs = [when for what, when in log if what == "run"]
+    assert [what for what, _ in log] == ["run", "end"] * 10
+    gaps = sorted(run - end for end, run in zip(ends, runs[1:], strict=False))
+    # One after the other they would be 40 ms at least.
+    assert gaps[len(gaps) // 2] < 0.02
+
+
+def test_runs_follow_in_the_order_of_the_problems() -> None:
+    turns = Turns()
+    order: list[int] = []
+
+    def take(number: int, turn: tuple[threading.Event, threading.Event]) -> None:
+        time.sleep(0.005 * (5 - number))
+        with station._taking(turn) as wait:
+            wait()
+            order.append(number)
+
+    with ThreadPoolExecutor(5) as pool:
+        for number in range(5):
+            pool.submit(take, number, turns.next())
+    assert order == list(range(5))
+
+
+def test_ctrl_c_leaves_the_device_usable_and_what_was_stored(tmp_path: Path) -> None:
+    long = [tiny(0), tiny(1), bl.rbc(16, 2, beta=0.9999)]
+    with bl.Session("model") as session:
+        session.solve(tiny(5), TOL)
+        attempts = bl.solve_many(
+            long, 1e-10, max_sweeps=10**9, device=session, store=tmp_path / "runs", progress=False, verify=False
+        )
+        assert next(attempts).success
+        assert next(attempts).success
+        timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+        timer.start()
+        begin = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            next(attempts)
+        assert time.monotonic() - begin < 10
+        assert len(bl.Store(tmp_path / "runs")) == 2
+        again = session.solve(tiny(5), TOL)
+    np.testing.assert_array_equal(again.value, bl.solve(tiny(5), TOL, progress=False).value)
+
+
+def test_closing_the_iterator_ends_the_run() -> None:
+    with bl.Session("model") as session:
+        given = [tiny(0), bl.rbc(16, 2, beta=0.9999)]
+        attempts = bl.solve_many(given, 1e-10, 10**9, device=session, progress=False, verify=False)
+        next(attempts)
+        begin = time.monotonic()
+        attempts.close()  # type: ignore[attr-defined]
+        assert time.monotonic() - begin < 5
+        assert session.solve(tiny(5), TOL).success
+
+
+def test_what_is_stored_is_not_solved_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = solved(many(6), store=tmp_path / "runs")
+    monkeypatch.setattr(bl.Session, "run", None)
+    again = solved(many(6), store=str(tmp_path / "runs"))
+    assert [attempt.stored for attempt in again] == [True] * 6
+    assert bits(first) == bits(again)
+    assert [attempt.key for attempt in again] == [attempt.key for attempt in first]
+
+
+def test_what_is_stored_and_what_is_not_come_in_order(tmp_path: Path) -> None:
+    odd = solved(many(9)[1::2], store=tmp_path / "runs")
+    for chunk in (1, 3):
+        mixed = solved(many(9 + chunk), store=tmp_path / "runs", chunk=chunk)
+        assert [attempt.index for attempt in mixed] == list(range(9 + chunk))
+        assert bits(mixed[1:9:2]) == bits(odd)
+    assert len(bl.Store(tmp_path / "runs")) == 12
+
+
+def test_options_that_change_the_answer_change_the_key() -> None:
+    base: dict[str, Any] = {"tol": TOL, "max_sweeps": 10_000}
+    others: list[dict[str, Any]] = [
+        {},
+        {"tol": 1e-4},
+        {"max_sweeps": 9_999},
+        {"verify": False},
+        {"value_bits": 40},
+        {"money_bits": 40},
+        {"warm": True},
+        {"device": "cpu"},
+        {"device": "cpu", "method": "shift"},
+        {"device": "cpu", "method": "shift", "start": "stay"},
+    ]
+    keys = {next(iter(bl.solve_many([tiny(0)], progress=False, **base | other))).key for other in others}
+    assert len(keys) == len(others)
+
+
+def test_all_machines_and_ways_to_solve_share_a_key() -> None:
+    keys = {
+        solved([tiny(0)], **options)[0].key
+        for options in ({}, {"fold": 2}, {"chunk": 2}, {"order": "finished"}, {"timeout": 9.0})
+    }
+    assert len(keys) == 1
+
+
+def test_a_warm_start_takes_fewer_sweeps_to_the_same_solution() -> None:
+    cold, warm = solved(many(8), tol=1e-6), solved(many(8), tol=1e-6, warm=True)
+    assert all(attempt.success for attempt in warm)
+    for one, other in zip(cold[1:], warm[1:], strict=True):
+        assert one.result is not None
+        assert other.result is not None
+        assert other.result.sweeps < 0.8 * one.result.sweeps
+        gap = np.abs(one.result.value - other.result.value).max()
+        assert gap <= one.result.error_bound + other.result.error_bound
+    assert bits(warm) == bits(solved(many(8), tol=1e-6, warm=True)), "the same batch gives the same bits"
+
+
+def test_a_horizon_is_never_started_warm() -> None:
+    problems = [replace(tiny(number), horizon=4) for number in range(3)]
+    assert bits(solved(problems, warm=True)) == bits(solved(problems))
+
+
+def completed(session: bl.Session, problem: bl.Problem) -> Any:
+    return session.run(session.prepare(problem, TOL))
+
+
+def test_the_nearest_neighbour_is_by_parameters_over_their_spread() -> None:
+    with bl.Session("model") as session:
+        near = Neighbours()
+        cases = [(0.90, 1.0), (0.90, 9.0), (0.94, 1.0)]
+        runs = [completed(session, bl.rbc(16, 2, beta=beta, eta=eta)) for beta, eta in cases]
+        for run in runs:
+            near.keep(run)
+        for given, expected in (((0.905, 1.5), 0), ((0.905, 6.0), 1), ((0.93, 2.0), 2)):
+            work = session.prepare(bl.rbc(16, 2, beta=given[0], eta=given[1]), TOL)
+            start = near.nearest(work)
+            assert start is not None
+            shift = work.image.value_bits - runs[expected].work.image.value_bits
+            np.testing.assert_allclose(start, np.ldexp(runs[expected].run.value.astype(float), shift), rtol=1e-12)
+        assert near.nearest(session.prepare(bl.rbc(17, 2), TOL)) is None, "another shape"
+        assert near.nearest(session.prepare(replace(bl.rbc(16, 2), name="x"), TOL)) is None, "another model"
+        assert near.nearest(session.prepare(replace(bl.rbc(16, 2), horizon=2), TOL)) is None, "a horizon"
+
+
+def test_neighbours_take_no_more_memory_than_they_may() -> None:
+    with bl.Session("model") as session:
+        near = Neighbours(limit=3 * 16 * 2 * 8)
+        for number in range(5):
+            near.keep(completed(session, tiny(number)))
+        assert len(near) == 3
+
+
+def test_a_start_that_is_not_concave_on_the_new_grid_is_not_taken() -> None:
+    with bl.Session("model") as session:
+        near = Neighbours()
+        near.keep(completed(session, bl.rbc(16, 2)))
+        problem = bl.rbc(16, 2)
+        uneven = np.sort(np.concatenate([problem.grid[:8], problem.grid[7] + np.linspace(1e-4, 1e-3, 8)]))
+        wealth = uneven[:, None] ** 0.35 + uneven[:, None] * 0.99 + np.array([0.0, 0.01])
+        other = replace(problem, grid=uneven, wealth=wealth, start=np.zeros((16, 2)), marginal_wealth=None, output=None)
+        assert near.nearest(session.prepare(other, TOL)) is None
+
+
+def test_the_first_free_of_several_boards_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[int] = []
+
+    def open_board(parameters: Any, progress: Any = None, *, slot: int = 0) -> Any:
+        opened.append(slot)
+        if slot < 2:
+            raise bl.DeviceInUseError(f"slot {slot} is in use")
+        return BACKEND.open(MachineParameters(grid=16, states=2))
+
+    board = replace(BACKEND, open=open_board, options={"slot": ""}, elastic=False, check=lambda **options: None)
+    monkeypatch.setitem(DEVICES, "board", board)
+    assert all(attempt.success for attempt in solved(many(3), device="board", slot=[0, 1, 2, 3]))
+    assert opened == [0, 1, 2]
+    with pytest.raises(bl.DeviceInUseError, match=r"^slot 1 is in use$"):
+        solved(many(3), device="board", slot=[0, 1])
+
+
+def test_a_device_that_was_lost_is_opened_anew_for_the_next_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = itertools.count()
+
+    class Fragile(Slow):
+        def close(self) -> None:
+            raise bl.DeviceLostError("nobody answers")
+
+        def wait(self, seconds: float) -> bool:
+            if next(count) == 1:
+                raise bl.DeviceLostError("the cable was pulled")
+            return self._device.wait(seconds)
+
+    monkeypatch.setitem(DEVICES, "model", replace(BACKEND, open=lambda *a, **o: Fragile(BACKEND.open(*a, **o), [])))
+    attempts = solved(many(4))
+    assert [attempt.success for attempt in attempts] == [True, False, True, True]
+    assert isinstance(attempts[1].error, bl.DeviceLostError)
+
+
+def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPatch) -> None:
+    batches: list[int] = []
+
+    def batch(tables: Any, epsilon: float, max_sweeps: int, method: str, **options: Any) -> Any:
+        batches.append(len(tables))
+        # As the card's own: what is wrong with one is an error of all.
+        return [cpu.solve(*one, epsilon, max_sweeps, method=method, **options) for one in tables]
+
+    monkeypatch.setattr(cuda, "available", lambda: "")
+    monkeypatch.setattr(cuda, "solve_batch", batch)
+    monkeypatch.setattr(cuda, "solve", cpu.solve)
+    problems = [*many(5), partial(tiny, 0, 24), partial(tiny, 1, 24), *many(2)]
+    attempts = solved(problems, device="gpu", chunk=4)
+    assert batches == [4, 2]
+    assert [attempt.index for attempt in attempts] == list(range(9))
+    expected = [bl.solve(one(), TOL, device="cpu", method="shift", progress=False) for one in problems]
+    for attempt, result in zip(attempts, expected, strict=True):
+        assert attempt.success
+        assert attempt.result is not None
+        assert attempt.result.device == "gpu"
+        np.testing.assert_array_equal(attempt.result.value, result.value)
+
+    def refused(tables: Any, *arguments: Any, **options: Any) -> Any:
+        if any(one[5] > 1.52 for one in tables):
+            raise ValueError("one of them")
+        return batch(tables, *arguments, **options)
+
+    monkeypatch.setattr(cuda, "solve_batch", refused)
+    assert all(attempt.success for attempt in solved(many(5), device="gpu", chunk=5))
+
+
+def test_without_a_graphics_card_one_sentence_says_so() -> None:
+    if not cuda.available():
+        pytest.skip("there is one")
+    with pytest.raises(DeviceError, match=r"^device 'gpu' cannot be used: "):
+        bl.solve_many(many(2), device="gpu")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"problems": 3}, "problems must be a number of Problems to go through, not 3"),
+        ({"tol": 0}, "tol must be a number above 0, not 0"),
+        ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
+        ({"order": "any"}, "order must be 'given' or 'finished', not 'any'"),
+        ({"warm": 1}, "warm must be True or False, not 1"),
+        ({"verify": None}, "verify must be True or False, not None"),
+        ({"chunk": 0}, "chunk must be a whole number from 1 to 65536, not 0"),
+        ({"in_flight": 0}, "in_flight must be a whole number from 1 to 1000000, not 0"),
+        ({"value_bits": 60}, "value_bits must be a whole number from 0 to 52, or None, not 60"),
+        ({"timeout": 0}, "timeout must be a number of seconds above 0, or None, not 0"),
+        ({"progress": 3}, "progress must be a function of one string, None or False, not 3"),
+        ({"executor": 3}, "executor must be an executor of concurrent.futures or a Client of distributed, not 3"),
+        ({"workers": 2, "executor": 3}, "workers must be None where there is an executor, which has its own"),
+        ({"method": "warm"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
+        ({"device": "cpu", "warm": True}, "warm is for machines, and device 'cpu' is none"),
+        ({"device": "cpu", "timeout": 3}, "timeout is for machines, and device 'cpu' is none"),
+        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 3"),
+        ({"slot": 1}, "device 'model' has no option 'slot': it takes fold, evaluators, lanes"),
+        ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_before_any_work(options: dict[str, Any], sentence: str) -> None:
+    def never() -> Iterator[bl.Problem]:
+        raise AssertionError("a problem was taken")
+        yield
+
+    given = {"problems": never()} | options
+    with pytest.raises(bl.ProblemError) as caught:
+        bl.solve_many(**given)
+    assert re.sub(r"to 1[56]\b", "to 16", str(caught.value)) == sentence
+
+
+def test_progress_tells_how_far_it_is(tmp_path: Path) -> None:
+    lines: list[str] = []
+    solved(many(2), store=tmp_path / "runs")
+    solved([*many(3), 4], store=tmp_path / "runs", progress=lines.append)
+    assert len(lines) == 4
+    assert re.fullmatch(r"4 problems done \(2 from the store, 1 not solved\), [\d.,e+]+ a second", lines[-1])
+
+
+def test_threads_are_as_many_as_the_caller_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    # conftest.py leaves one.
+    seen: set[int] = set()
+    measure = station.Completed.result
+
+    def watched(self: Any, *arguments: Any) -> Any:
+        seen.add(numba.get_num_threads())
+        return measure(self, *arguments)
+
+    monkeypatch.setattr(station.Completed, "result", watched)
+    solved(many(4))
+    solved(many(4), chunk=2)
+    assert seen == {1}
+
+
+def test_any_executor_will_do_whose_threads_share_a_device() -> None:
+    with ThreadPoolExecutor(3) as pool:
+        assert bits(solved(many(12), executor=pool)) == bits(solved(many(12)))
+        assert bits(solved(many(12), executor=pool, chunk=5)) == bits(solved(many(12)))
+        assert pool.submit(int, 3).result() == 3, "it is left running"
+
+
+class Broken(Executor):
+    """One whose calls all end with an error of its own."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def submit(self, fn: Any, /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(self.error)
+        return future
+
+
+def test_an_executor_that_is_broken_ends_the_batch() -> None:
+    with pytest.raises(BrokenProcessPool, match=r"^a process died$"):
+        solved(many(3), executor=Broken(BrokenProcessPool("a process died")))
+    with pytest.raises(DeviceError, match=r"^no board here$"):
+        solved(many(3), executor=Broken(DeviceError("no board here")))
+
+
+def test_what_an_executor_gave_up_is_the_failure_of_its_problems() -> None:
+    attempts = solved(many(3), executor=Broken(ValueError("killed three times")))
+    assert [str(attempt.error) for attempt in attempts] == ["ValueError: killed three times"] * 3
+
+
+def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
+    settings = station.Settings("model", {}, TOL, 10_000, True, None, None, None, "", "problem", False)
+    stand = station.Station("model", {})
+    stand.solve(settings, tiny(0))
+    before, own = threading.Event(), threading.Event()
+    timer = threading.Timer(2.0, before.set)
+    timer.start()
+    begin = time.perf_counter()
+    answer = stand.solve(settings, tiny(1), (before, own))
+    assert time.perf_counter() - begin >= 1.9
+    assert own.is_set()
+    assert answer.error is None
+    assert answer.seconds < 1.0
+    stand.close()
+
+
+def test_a_run_that_takes_too_long_is_stopped_and_the_device_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[Any] = []
+
+    def watched(*arguments: Any, **options: Any) -> Any:
+        opened.append(BACKEND.open(*arguments, **options))
+        return opened[-1]
+
+    monkeypatch.setitem(DEVICES, "model", replace(BACKEND, open=watched))
+    endless = bl.rbc(16, 2, beta=0.9999)
+    attempts = solved([tiny(0), endless, tiny(1)], tol=1e-10, max_sweeps=10**9, timeout=0.5, verify=False)
+    assert [attempt.success for attempt in attempts] == [True, False, True]
+    assert isinstance(attempts[1].error, bl.DeviceTimeoutError)
+    assert len(opened) == 1

@@ -1,0 +1,209 @@
+"""The store: whole files or none, found again by what was solved."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.batch.store import INDEX, MARK, Store, key
+from support.batches import TOL, many, tiny
+from support.paths import ROOT, TESTS
+
+OPTIONS: dict[str, Any] = {"tol": TOL}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    store = Store(tmp_path / "runs")
+    with store.writing():
+        for number in range(3):
+            problem = tiny(number)
+            store.put(key(problem, OPTIONS), bl.solve(problem, TOL, progress=False))
+    return store
+
+
+def damaged(store: Store) -> str:
+    return re.escape("is not a file that this store wrote: delete it, and its problem is solved again")
+
+
+def test_a_result_comes_back_with_its_bits(store: Store) -> None:
+    problem = tiny(1)
+    expected = bl.solve(problem, TOL, progress=False)
+    for found in (store.get(key(problem, OPTIONS), problem), store.load(key(problem, OPTIONS))):
+        assert found is not None
+        np.testing.assert_array_equal(found.value, expected.value)
+        np.testing.assert_array_equal(found.policy, expected.policy)
+        assert found.status == expected.status
+        assert found.sweeps == expected.sweeps
+        assert found.error_bound == expected.error_bound
+        np.testing.assert_array_equal(found.problem.wealth, problem.wealth)
+    assert isinstance(bl.load(store.file(key(problem, OPTIONS))), bl.Result)
+
+
+def test_what_is_not_there_is_none(store: Store) -> None:
+    problem = tiny(7)
+    assert key(problem, OPTIONS) not in store
+    assert store.get(key(problem, OPTIONS), problem) is None
+    with pytest.raises(bl.ProblemError, match=r"has no result 'abc'$"):
+        store.load("abc")
+
+
+def test_the_key_is_that_of_what_solvers_read() -> None:
+    problem = bl.rbc(16, 2)
+    same = key(problem, OPTIONS)
+    assert key(replace(problem, name="other", labels=(), parameters={}, output=None), OPTIONS) == same
+    changed = [
+        replace(problem, beta=0.9),
+        replace(problem, eta=1.0),
+        replace(problem, horizon=3),
+        replace(problem, grid=problem.grid * 1.000001),
+        replace(problem, wealth=problem.wealth * 1.000001),
+        replace(problem, start=problem.start * 1.000001),
+        replace(problem, transition=problem.transition[::-1]),
+    ]
+    keys = {key(other, OPTIONS) for other in changed} | {key(problem, {"tol": 1e-4}), same}
+    assert len(keys) == len(changed) + 2
+
+
+def test_half_a_file_is_never_taken_for_a_result(store: Store) -> None:
+    problem = tiny(0)
+    file = store.file(key(problem, OPTIONS))
+    whole = file.read_bytes()
+    for size in (0, 10, len(whole) // 2, len(whole) - 1):
+        file.write_bytes(whole[:size])
+        with pytest.raises(bl.ProblemError, match=damaged(store)):
+            store.get(key(problem, OPTIONS), problem)
+        with pytest.raises(bl.ProblemError, match=damaged(store)):
+            store.load(key(problem, OPTIONS))
+
+
+def test_bits_that_rot_are_noticed(store: Store) -> None:
+    problem = tiny(0)
+    file = store.file(key(problem, OPTIONS))
+    whole = bytearray(file.read_bytes())
+    with np.load(file) as arrays:
+        place = bytes(whole).index(arrays["value"].tobytes())
+    whole[place] ^= 1
+    file.write_bytes(bytes(whole))
+    with pytest.raises(bl.ProblemError, match=damaged(store)):
+        store.get(key(problem, OPTIONS), problem)
+
+
+def test_a_file_under_another_name_is_not_its_result(store: Store) -> None:
+    one, other = key(tiny(0), OPTIONS), key(tiny(9), OPTIONS)
+    store.file(other).parent.mkdir(exist_ok=True)
+    store.file(other).write_bytes(store.file(one).read_bytes())
+    with pytest.raises(bl.ProblemError, match=damaged(store)):
+        store.get(other, tiny(9))
+
+
+def test_what_a_killed_writer_left_is_cleared_away(store: Store) -> None:
+    folder = next(path for path in store.path.iterdir() if path.is_dir())
+    part = folder / f".{'a' * 64}.123.part.npz"
+    part.write_bytes(b"half")
+    assert len(store) == 3
+    with store.writing():
+        assert not part.exists()
+    assert len(store) == 3
+
+
+def test_the_index_is_made_anew_from_the_files(store: Store) -> None:
+    index = store.path / INDEX
+    before = sorted(store.index(), key=lambda line: line["key"])
+    assert [line["beta"] for line in sorted(before, key=lambda line: line["eta"])] == [tiny(i).beta for i in range(3)]
+    lines = index.read_text().splitlines(keepends=True)
+    for text in ("", "".join(lines[:2]), "".join(lines[:2]) + lines[2][:20], "nonsense\n"):
+        index.write_text(text)
+        assert sorted(store.index(), key=lambda line: line["key"]) == before
+        with store.writing():
+            pass
+        assert sorted(map(json.loads, index.read_text().splitlines()), key=lambda line: line["key"]) == before
+
+
+def test_one_batch_at_a_time_writes(store: Store) -> None:
+    with (
+        store.writing(),
+        pytest.raises(bl.ProblemError, match=r"is being written to by another batch$"),
+        Store(store.path).writing(),
+    ):
+        pass
+    with store.writing():
+        pass
+
+
+def test_a_run_that_was_stopped_is_not_kept(store: Store) -> None:
+    problem = tiny(9)
+    result = replace(bl.solve(problem, TOL, progress=False), status="stopped", success=False)
+    with store.writing():
+        store.put(key(problem, OPTIONS), result)
+    assert key(problem, OPTIONS) not in store
+
+
+def test_other_directories_are_no_stores(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "dear.txt").write_text("...")
+    (tmp_path / "file").write_text("...")
+    (tmp_path / "newer").mkdir()
+    (tmp_path / "newer" / MARK).write_text('{"format": 2}')
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / MARK).write_text("{")
+    (tmp_path / "empty").mkdir()
+    for name, sentence in (
+        ("letters", f"is a directory of other things, without {MARK}: name a new or empty one"),
+        ("file", "is a file, not a directory"),
+        ("newer", "has format 2, not 1"),
+        ("broken", f"has a {MARK} that no store has"),
+        ("no/where", "is in a directory that does not exist"),
+    ):
+        with pytest.raises(bl.ProblemError, match=re.escape(f"store {str(tmp_path / name)!r} {sentence}") + "$"):
+            bl.solve_many(many(1), TOL, store=tmp_path / name)
+    assert len(Store(tmp_path / "empty")) == 0
+    with pytest.raises(bl.ProblemError, match=r"^store must be the path of a directory, not 3$"):
+        Store(3)  # type: ignore[arg-type]
+
+
+CLIENT = """
+import sys
+sys.path.insert(0, sys.argv[2])
+import numba
+numba.set_num_threads(1)
+import beltline as bl
+from support.batches import TOL, many
+for attempt in bl.solve_many(many(400, 64), TOL, store=sys.argv[1], progress=False):
+    pass
+"""
+
+
+def test_a_client_that_is_killed_repeats_nothing_that_was_stored(tmp_path: Path) -> None:
+    path = tmp_path / "runs"
+    client = subprocess.Popen([sys.executable, "-c", CLIENT, str(path), str(TESTS)], cwd=ROOT)
+    try:
+        end = time.monotonic() + 60
+        while len(Store(path)) < 5 if path.exists() and (path / MARK).exists() else True:
+            assert client.poll() is None, "it ended before it was killed"
+            assert time.monotonic() < end
+            time.sleep(0.01)
+    finally:
+        client.kill()
+        client.wait()
+    before = set(Store(path).keys())
+    written = {name: Store(path).file(name).stat().st_mtime_ns for name in before}
+    assert 5 <= len(before) < 400
+    attempts = list(bl.solve_many(many(len(before) + 10, 64), TOL, store=path, progress=False))
+    assert all(attempt.success for attempt in attempts)
+    assert {attempt.key for attempt in attempts if attempt.stored} == before & {one.key for one in attempts}
+    # Problems were solved in order, so all of those that were stored were asked for again.
+    assert sum(attempt.stored for attempt in attempts) == len(before)
+    assert {name: Store(path).file(name).stat().st_mtime_ns for name in before} == written
+    assert not [name for name in os.listdir(path) if name.startswith(".")]

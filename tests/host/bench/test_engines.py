@@ -1,0 +1,46 @@
+"""What both engines take for one problem, as a table."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from beltline.host.bench.engines import main
+from beltline.host.bench.sweep_acceleration import Way, solve
+from beltline.host.models.rbc import rbc
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.top.machine import run_clocks
+
+
+def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--grid", "256", "--lanes", "4", "--tol", "1e-6"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    *table, blank, sources = lines[2:]
+    assert not blank
+    assert "beltline.hw.top.machine.run_clocks" in sources
+    assert "beltline.hw.sweep.clocks" in sources
+    found = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+    sweep = solve(rbc(grid=256), SweepParameters(256, 4, 4), Way("flat", "none", 0), 1e-6)
+    line = run_clocks(MachineParameters(256, 4), 256, 4, sweep.sweeps)
+    assert [row[1:3] for row in found[:2]] == [[f"{sweep.sweeps:,}", f"{clocks:,}"] for clocks in (line, sweep.clocks)]
+    assert [row[3] for row in found] == ["formula", *["clock model"] * 3]
+    assert found[0][4] == f"{line / 250e6 * 1e3:.3g} ms"
+    assert re.match(r"22 evaluations a state", found[0][6])
+    per_state = np.array(sweep.evaluations) / (256 * 4)
+    means = per_state.mean(), per_state[10:].mean()
+    assert means[0] > 1.1 * means[1]
+    assert found[1][6].startswith("{:.2g} evaluations a state and sweep, {:.2g} after 10 sweeps;".format(*means))
+    # Shifts and a coarse start save sweeps, and a hundredth of the tolerance costs some.
+    assert int(found[2][1].replace(",", "")) < int(found[3][1].replace(",", "")) < sweep.sweeps
+    assert "0 choices unlike" in found[1][6]
+
+
+@pytest.mark.parametrize("words", [["--lanes", "3"], ["--grid", "100"], ["--tol", "0"]])
+def test_bad_input_is_refused_in_a_sentence(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(words)
+    assert caught.value.code == 2
+    assert re.search(r"error: .* must be .*, not", capsys.readouterr().err)

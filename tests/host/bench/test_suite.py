@@ -1,0 +1,185 @@
+"""The bench: every row is there, agrees, and is written; what does not run says why."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import beltline.host.bench.suite
+from beltline.host.bench.suite import VARIANTS, Row, bench, markdown
+from beltline.host.cli.main import main
+from beltline.host.devices import DeviceError
+from beltline.host.solver.solve import solve
+from support.paths import ROOT
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A run without gateware, which takes a minute to compile, and the directory that it was written to."""
+    out = tmp_path_factory.mktemp("bench")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(beltline.host.bench.suite, "REPEATS", 1)
+        patch.setattr(beltline.host.bench.suite, "ENOUGH", 0.0)
+        patch.setattr("beltline.host.bench.throughput.SECONDS", 0.1)
+        patch.setattr("beltline.host.solver.solve.solve", _without_gateware)
+        patch.setattr("beltline.gpu_ref.cuda.solver.available", lambda: "CUDA finds no device on this computer.")
+        return bench(out, budget=1e3, seconds=1e4, grids=(16, 64)), out
+
+
+def _without_gateware(*arguments: Any, device: str, **options: Any) -> Any:
+    if device == "rtl":
+        raise DeviceError("Yosys is not installed")
+    return solve(*arguments, device=device, **options)
+
+
+def test_rows(small: Any) -> None:
+    rows = [Row(**row) for row in small[0]["rows"]]
+    methods = {(row.device, row.method.split()[0]) for row in rows}
+    engines = {("model", "line"), ("fpga", "line"), ("fpga", "sweep")}
+    assert {("cpu", method) for method, _ in VARIANTS} | engines == methods
+    assert all(row.agrees for row in rows)
+    for row in rows:
+        assert row.sweeps > 0
+        assert row.total > 0
+        assert row.kind == {"cpu": "measured", "model": "simulation", "fpga": "modelled"}[row.device]
+        if row.device == "cpu":
+            assert row.total == pytest.approx(row.allocate + row.load + row.solve + row.read)
+        if row.method == "binary":
+            assert row.ratio == 1.0
+        if row.device == "fpga":
+            source = "formula" if row.method == "line" else "clock model"
+            assert re.search(rf"[\d,]+ clocks \({source}\) at 250 MHz", row.note)
+    exact = [row for row in rows if row.method in ("warm", "monotone", "grid") and row.grid == 64]
+    assert len(exact) == 3
+    assert {(row.sweeps, row.policy_differences, row.value_difference) for row in exact} == {(1353, 0, 0.0)}
+
+
+def test_problems_a_second(small: Any) -> None:
+    rows = {(row["device"], row["note"].split(",")[0]): row for row in small[0]["throughput"]}
+    assert {("model", "one process"), ("cpu", "one process")} <= set(rows)
+    (fpga,) = [row for (device, _), row in rows.items() if device == "fpga"]
+    assert fpga["kind"] == "modelled"
+    model = rows["model", "one process"]
+    assert model["kind"] == "measured"
+    assert fpga["problems"] == model["problems"] >= 4
+    for row in small[0]["throughput"]:
+        assert row["grid"] == 64
+        assert row["per_second"] == pytest.approx(row["problems"] / row["seconds"])
+    # X, Q, W, start, value and policy, a word a clock.
+    words = model["problems"] * (64 + 16 + 4 * 64 * 4)
+    clocks = int(fpga["note"].split()[0].replace(",", ""))
+    assert f"{words:,} of transfers, at 250 MHz" in fpga["note"]
+    assert fpga["seconds"] == pytest.approx((clocks + words) / 250e6)
+    text = markdown(small[0])
+    assert "## Problems a second" in text
+    assert f"| fpga | line | 64 | {fpga['problems']} |" in text
+
+
+def test_times_by_grid_are_of_one_tolerance(small: Any) -> None:
+    result = small[0]
+    line = next(row for row in result["rows"] if (row["device"], row["method"], row["grid"]) == ("fpga", "line", 16))
+    coarse = line | {"sweeps": 355, "total": line["total"] / 4, "note": line["note"] + ", epsilon 0.001"}
+    times = [
+        markdown(result | {"rows": rows}).split("## Total time by grid")[1]
+        for rows in (result["rows"], [*result["rows"], coarse])
+    ]
+    assert times[0] == times[1]
+
+
+def test_what_does_not_run_says_why(small: Any) -> None:
+    assert small[0]["notes"] == ["gpu: CUDA finds no device on this computer.", "rtl: Yosys is not installed"]
+
+
+def test_files(small: Any) -> None:
+    result, out = small
+    assert sorted(path.name for path in out.iterdir()) == ["bench.csv", "bench.json", "bench.md", "bench.png"]
+    read = json.loads((out / "bench.json").read_text())
+    assert len(read["rows"]) == len(result["rows"])
+    assert {"date", "processor", "cores", "python", "numba", "numpy", "beltline"} <= set(read["about"])
+    with (out / "bench.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(result["rows"])
+    text = (out / "bench.md").read_text()
+    assert text == markdown(result)
+    assert "| cpu | warm | 64 | 1,353 |" in text
+    assert "NO" not in text
+    assert (out / "bench.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_wrong_answers_are_seen() -> None:
+    given = beltline.host.bench.suite.rbc(grid=64)
+    run = beltline.host.bench.suite._Bench(lambda line: None, 1.0, [64], math.inf)
+    answer = run.answer(64)
+    value, policy = answer.value.copy(), answer.policy.copy()
+    assert beltline.host.bench.suite._judge(given, value, policy, 1e-9, answer, False)[3]
+    policy[10, 2] += 1
+    assert beltline.host.bench.suite._judge(given, value, policy, 1e-9, answer, False)[1::2] == (1, False)
+    value[5, 1] += 1e-6
+    assert not beltline.host.bench.suite._judge(given, value, answer.policy, 1e-9, answer, False)[3]
+
+
+COMPILED = """
+import sys
+import beltline.host.bench.suite as b
+from numba.core.dispatcher import Dispatcher
+
+def compiled():
+    modules = [sys.modules[name] for name in ("beltline.hw.line.model", "beltline.hw.sweep.model",
+    "beltline.hw.sweep.clocks")] items = [item for module in modules for item in vars(module).items() if
+    isinstance(item[1], Dispatcher)] return {name: len(function.signatures) for name, function in items}
+
+b._compile_models()
+before = compiled()
+assert before["_walks"] and before["_check"] and before["_add"], before
+run = b._Bench(print, 1.0, [64], 1.0)
+for method in ("shift", None):
+    b._sweep_row(run, 64, method)
+b._machine_row(run, "model", 64, b.EPSILON)
+assert compiled() == before, (before, compiled())
+"""
+"""In a process that has compiled nothing yet."""
+
+
+def test_models_are_compiled_before_they_are_timed() -> None:
+    subprocess.run([sys.executable, "-c", COMPILED], check=True, cwd=ROOT)
+
+
+def test_a_method_out_of_time_stops_climbing() -> None:
+    run = beltline.host.bench.suite._Bench(lambda line: None, 1.0, [16, 64, 256], math.inf)
+
+    def one(grid: int) -> Row:
+        return Row("cpu", "slow", grid, 4, 1, 0, 0, grid / 32, 0, grid / 32, 1, 1, 0, 0, 0, 0, True, "measured")
+
+    run.climb("cpu", "slow", one, 1.0, 1.0)
+    assert [row.grid for row in run.rows] == [16]
+    assert run.notes == ["cpu slow: not above 16 points, for want of time"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--grids", "16,x"], "grids must be whole numbers with commas between, not '16,x'"),
+        (["--grids", "2"], "grids must be numbers of grid points from 4, not [2]"),
+        (["--out", "no/such"], "out 'no/such' is not a directory"),
+    ],
+)
+def test_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", *arguments]) == 2
+    assert capsys.readouterr().err == f"beltline bench: {sentence}\n"
+
+
+def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    row = Row("cpu", "warm", 16, 4, 1353, 0, 0, 1e-3, 0, 1e-3, 1e-6, 2.0, 1e-10, 6e-9, 0, 0.0, True, "measured")
+    result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(row)], "notes": ["gpu: none"]}
+    monkeypatch.setattr("beltline.host.cli.main.bench", lambda *arguments: result)
+    assert main(["bench", "--out", str(tmp_path)]) == 0
+    assert "| cpu | warm | 16 | 1,353 | 0.0 us |" in capsys.readouterr().out
+    result["rows"] = [{**vars(row), "agrees": False}]
+    assert main(["bench"]) == 1

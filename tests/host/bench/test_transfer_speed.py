@@ -1,0 +1,66 @@
+"""Transfers to mapped memory keep up with a plain memory-mapped file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import beltline.host.devices.f2
+import beltline.host.devices.lock
+from beltline.host.bench.transfer_speed import MappedFile, main, speeds
+from beltline.host.devices import open_device
+from beltline.host.solver.driver import BLOCK_WORDS, read_table, write_table
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Table
+from support.boards import REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq
+
+HEADLINE = MachineParameters(grid=65_536, states=4)
+
+
+@pytest.mark.parametrize("name", ["file", "pynq", "f2"])
+def test_tables_move_at_a_gigabyte_a_second(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
+    if name == "file":
+        device = MappedFile(tmp_path / "windows", HEADLINE)
+    else:
+        fabric = Fabric(HEADLINE)
+        monkeypatch.setitem(sys.modules, "pynq", fake_pynq(fabric))
+        monkeypatch.setattr(beltline.host.devices.f2.ctypes, "CDLL", lambda name: FakeFpga([fabric]))
+        (tmp_path / "a.bit").touch()
+        options = {"bitstream": str(tmp_path / "a.bit"), "registers": REGISTERS_AT, "tables": TABLES_AT}
+        device = open_device(name, **(options if name == "pynq" else {}))
+    rows = {speed.what: speed for speed in speeds(device, HEADLINE, tmp_path)}
+    assert rows["mapped device, load"].size == 8 * (65_536 + 2 * 262_144 + 16)
+    assert rows["mapped device, read back"].size == 8 * 2 * 262_144
+    # At best, for other programs may have the processor meanwhile.
+    for what in ("mapped device, load", "mapped device, read back"):
+        assert rows[what].best >= 1e9, rows
+    device.close()
+
+
+@pytest.mark.parametrize("count", [1, BLOCK_WORDS - 1, BLOCK_WORDS, BLOCK_WORDS + 1, 2 * BLOCK_WORDS + 5])
+def test_tables_move_in_blocks(count: int, tmp_path: Path) -> None:
+    build = MachineParameters(grid=65_536, states=4, results=3 * BLOCK_WORDS)
+    device = MappedFile(tmp_path / "windows", build)
+    words = np.random.default_rng(count).integers(-(2**63), 2**63 - 1, count)
+    write_table(device, Table.V, words)
+    back = read_table(device, Table.V, count)
+    assert (back == words).all()
+    device.write_block(Table.V, 0, np.zeros(1, dtype=np.int64))
+    # A copy, and no view of the mapping.
+    assert back[0] == words[0]
+
+
+def test_program(capsys: pytest.CaptureFixture[str]) -> None:
+    main()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "65,536 x 4, host memory and no board:"
+    assert [line[:26].rstrip() for line in lines[1:]] == [
+        "plain file, write",
+        "mapped device, load",
+        "plain file, read",
+        "mapped device, read back",
+    ]

@@ -1,0 +1,350 @@
+"""The command line: what it prints, writes and returns."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import beltline as bl
+from beltline.host.cli.main import main
+from beltline.host.devices import DEVICES, Backend, Device, DeviceError
+from beltline.hw.interface.parameters import MachineParameters
+from support.fakes import BruteDevice, backend, interrupt_main_after
+from support.paths import ROOT
+
+
+@pytest.fixture
+def brute(monkeypatch: pytest.MonkeyPatch) -> list[BruteDevice]:
+    """Let ``--device model`` be the brute-force device; the list holds those opened."""
+    opened: list[BruteDevice] = []
+
+    def make(parameters: MachineParameters) -> BruteDevice:
+        opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
+        return opened[-1]
+
+    monkeypatch.setitem(DEVICES, "model", backend(make))
+    return opened
+
+
+SMALL = ["solve", "--grid", "32", "--tol", "1e-3"]
+
+
+def test_solves_and_writes(brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    assert main([*SMALL, "--out", str(out), "--plot", str(plot)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[0] == "RBC, 32 grid points x 4 states, on device brute"
+    assert lines[-2:] == [f"  written       {out}", f"  written       {plot}"]
+    assert bl.load(out).success
+    assert plot.read_bytes().startswith(b"\x89PNG")
+    assert sorted(os.listdir(tmp_path)) == ["a.npz", "a.png"]
+
+
+def test_options_reach_the_problem(brute: list[BruteDevice], tmp_path: Path) -> None:
+    options = {"beta": 0.97, "eta": 3.0, "alpha": 0.3, "delta": 0.02, "rho": 0.9, "sigma": 0.01, "states": 2}
+    given = [f"--{name}={value}" for name, value in options.items()]
+    out = tmp_path / "a.npz"
+    assert main(["solve", "rbc", "--grid=16", *given, "--tol=1e-4", f"--out={out}", "--quiet", "--no-verify"]) == 0
+    result, same = bl.load(out), bl.rbc(grid=16, **options)  # type: ignore[arg-type]
+    for name in ("grid", "wealth", "transition", "start"):
+        assert (getattr(result.problem, name) == getattr(same, name)).all()
+    assert (result.problem.beta, result.problem.eta, result.tol, result.verified) == (0.97, 3.0, 1e-4, False)
+
+
+def test_quiet(brute: list[BruteDevice], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_sweep_limit_is_exit_code_1_and_still_written(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a.npz"
+    assert main([*SMALL, "--max-sweeps", "5", "--out", str(out)]) == 1
+    printed = capsys.readouterr()
+    assert re.fullmatch(r"beltline solve: not solved: The largest change of V is still .* needed\.\n", printed.err)
+    assert printed.err.count("\n") == 1
+    assert f"written       {out}" in printed.out
+    assert bl.load(out).status == "sweep limit reached"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--grid", "1"], "grid must be a whole number from 2 to 1048576, not 1"),
+        (["--grid", "1e3"], "argument --grid: invalid int value: '1e3'"),
+        (["--grid", "70000"], "grid has 70000 points, more than the 65536 that the largest build can hold"),
+        (["--states", "17"], "transition has 17 states, more than the 16 that the largest build can hold"),
+        (["--beta", "1"], "beta must be a number above 0 and below 1, not 1.0"),
+        (["--beta", "nan"], "beta must be a number above 0 and below 1, not nan"),
+        (["--eta", "-1"], "eta must be a number above 0 and at most 16, not -1.0"),
+        (["--tol", "0"], "tol must be a number above 0, not 0.0"),
+        (["--tol", "1e-18"], "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits"),
+        (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
+        (
+            ["--device", "board"],
+            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 'board'",
+        ),
+        (["--out", "a.txt"], "out must end in .npz or .nc, not 'a.txt'"),
+        (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
+        (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
+        (["--plot", "no/such/a.png"], "plot 'no/such/a.png' is in a directory that does not exist"),
+        (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
+        (["--option", "slot=1"], "device 'model' has no option 'slot': it takes none"),
+        (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
+        (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
+        (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
+        (["--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
+        (["--gird", "5"], "unrecognized arguments: --gird"),
+        (["huggett"], "model must be one of 'rbc', "),
+    ],
+)
+def test_refused_before_any_work(
+    brute: list[BruteDevice], capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    assert main(["solve", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r"beltline( solve)?: " + re.escape(sentence) + r".*\n", printed.err)
+    assert brute == []
+
+
+def test_plot_without_a_name(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*SMALL, "--plot"]) == 0
+    assert [entry.name for entry in tmp_path.iterdir()] == ["policy.png"]
+    assert "policy.png" in capsys.readouterr().out
+
+
+def test_unwritable_directory(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Asked for and not made: root may write to any directory that a test can make.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
+    assert main([*SMALL, "--out", str(tmp_path / "a.npz")]) == 2
+    assert "is in a directory that cannot be written to" in capsys.readouterr().err
+    assert brute == []
+
+
+def test_device_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def missing(*_: object) -> Any:
+        raise DeviceError("there is no Verilator")
+
+    monkeypatch.setitem(DEVICES, "rtl", backend(missing))
+    assert main([*SMALL, "--device", "rtl"]) == 2
+    assert capsys.readouterr() == ("", "beltline solve: there is no Verilator\n")
+
+
+def test_device_that_is_lost(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    class Lost(BruteDevice):
+        def wait(self, seconds: float) -> bool:
+            raise bl.DeviceLostError("device 'brute' does not answer")
+
+    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Lost(p.grid, p.states, p.results)))
+    assert main(SMALL) == 1
+    sentence = "beltline solve: device 'brute' does not answer; it gave no sign of life in this run\n"
+    assert capsys.readouterr() == ("", sentence)
+
+
+def test_disk_that_refuses(
+    brute: list[BruteDevice], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(bl.Result, "save", full)
+    assert main([*SMALL, "--quiet", "--out", str(tmp_path / "a.npz")]) == 1
+    assert capsys.readouterr().err == "beltline solve: [Errno 28] No space left on device\n"
+
+
+def test_options_reach_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[dict[str, object]] = []
+
+    def opened(parameters: MachineParameters, progress: object, **options: object) -> Device:
+        seen.append(options)
+        return BruteDevice(parameters.grid, parameters.states)
+
+    names = dict.fromkeys(("slot", "address", "download", "bitstream"), "")
+    monkeypatch.setitem(DEVICES, "model", Backend("invented", lambda: "", opened, names, elastic=True))
+    options = ("slot=3", "address=0xA0000000", "download=false", "bitstream=a=b.bit")
+    assert main([*SMALL, "--quiet", *(word for option in options for word in ("--option", option))]) == 0
+    assert seen == [{"slot": 3, "address": 0xA0000000, "download": False, "bitstream": "a=b.bit"}]
+
+
+def test_option_of_a_method(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--device", "cpu", "--method", "shift", "--option", "start=stay"]
+    assert main([*SMALL, *arguments]) == 0
+    assert "on device cpu" in capsys.readouterr().out
+    arguments[-1] = "start=nowhere"
+    assert main([*SMALL, *arguments]) == 2
+    assert "'nowhere'" in capsys.readouterr().err
+
+
+def test_checkpoint_and_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "run.npz"
+    assert main([*SMALL, "--quiet", "--max-sweeps", "3", "--checkpoint", str(file)]) == 1
+    assert file.exists()
+    assert main([*SMALL, "--quiet", "--checkpoint", str(file)]) == 0
+    assert not file.exists()
+    capsys.readouterr()
+    assert main(["solve", "--grid", "4096", "--timeout", "0.2", "--quiet", "--checkpoint", str(file)]) == 1
+    assert "took more than 0.2 seconds and was stopped after " in capsys.readouterr().err
+
+
+def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    class Endless(BruteDevice):
+        def write_register(self, name: str, value: int) -> None:
+            super().write_register(name, 0 if name == "EPSILON" else value)
+
+        def wait(self, seconds: float) -> bool:
+            # Before the run, where others may have taken Ctrl-C over, it could be lost.
+            if not timers:
+                timers.append(interrupt_main_after(0.3))
+            return super().wait(seconds)
+
+    timers: list[threading.Timer] = []
+    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Endless(p.grid, p.states, p.results)))
+    code = main([*SMALL, "--max-sweeps", "4000000000", "--out", str(tmp_path / "a.npz")])
+    timers[0].cancel()
+    assert code == 130
+    assert capsys.readouterr() == ("", "beltline solve: interrupted\n")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    given = bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
+    return bl.solve(given, tol=1e-6, device="cpu", progress=False).save(tmp_path / "a.npz")
+
+
+def test_solve_writes_netcdf(brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*SMALL, "--out", str(tmp_path / "a.nc")]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"  written       {tmp_path / 'a.nc'}"
+    assert bl.load(tmp_path / "a.nc").success
+
+
+def test_netcdf_without_its_packages_is_refused_before_any_work(
+    brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "h5netcdf", None)
+    assert main([*SMALL, "--out", str(tmp_path / "a.nc")]) == 2
+    sentence = "a netCDF file needs the Python package h5netcdf, which is not installed"
+    assert capsys.readouterr().err.startswith(f"beltline solve: {sentence}")
+    assert brute == []
+
+
+@pytest.mark.parametrize("kind", ["policy", "euler", "distribution", "irf"])
+def test_plot_of_a_saved_result(saved: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    drawn = saved.with_name("a.png" if kind == "policy" else f"a-{kind}.png")
+    assert main(["plot", str(saved), "--kind", kind]) == 0
+    assert capsys.readouterr() == (f"{drawn}\n", "")
+    assert drawn.read_bytes().startswith(b"\x89PNG")
+    assert sorted(os.listdir(saved.parent)) == sorted([drawn.name, "a.npz"])
+    before = drawn.read_bytes()
+    assert main(["plot", str(saved), "--kind", kind]) == 2
+    sentence = f"beltline plot: {str(drawn)!r} exists already; name it with --out to replace it\n"
+    assert capsys.readouterr() == ("", sentence)
+    drawn.write_text("old")
+    assert main(["plot", str(saved), "--kind", kind, "--out", str(drawn), "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert len(drawn.read_bytes()) == len(before)
+
+
+def test_plot_of_netcdf(saved: Path, tmp_path: Path) -> None:
+    other = bl.load(saved).save(tmp_path / "b.nc")
+    assert main(["plot", str(other), "--out", str(tmp_path / "b.svg"), "--quiet"]) == 0
+    assert "<svg" in (tmp_path / "b.svg").read_text()
+
+
+@pytest.mark.parametrize("kind", ["policy", "irf"])
+def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str) -> None:
+    result = bl.solve(
+        bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5), tol=1e-9, max_sweeps=50, device="cpu", progress=False
+    )
+    path = result.save(tmp_path / "a.npz")
+    assert main(["plot", str(path), "--kind", kind, "--out", str(tmp_path / "b.png")]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == f"{tmp_path / 'b.png'}\n"
+    assert printed.err == f"beltline plot: {str(path)!r} is not solved: {result.message}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "sentence"),
+    [
+        ([], 2, "the following arguments are required: FILE"),
+        (["none.npz"], 1, "[Errno 2] No such file or directory: '{}/none.npz'"),
+        (["none.nc"], 1, "[Errno 2] No such file or directory: '{}/none.nc'"),
+        (["a.csv"], 2, "path must end in .npz or .nc, not '{}/a.csv'"),
+        (["text.npz"], 2, "'{}/text.npz' is not a file that a result was saved to"),
+        (["text.nc"], 2, "'{}/text.nc' is not a file that a result was saved to"),
+        (
+            ["a.npz", "--kind", "x"],
+            2,
+            "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 'x'",
+        ),
+        (["a.npz", "--out", "a.npz"], 2, "plot must end in .png or .pdf or .svg, not 'a.npz'"),
+        (["a.npz", "--out", "no/a.png"], 2, "plot 'no/a.png' is in a directory that does not exist"),
+        (["a.npz", "--quite"], 2, "unrecognized arguments: --quite"),
+    ],
+)
+def test_plot_is_refused(
+    saved: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, sentence: str
+) -> None:
+    for name in ("text.npz", "text.nc"):
+        saved.with_name(name).write_text("hello")
+    before = sorted(os.listdir(saved.parent))
+    # The file is an absolute path; options' values stay as they are.
+    given = [str(saved.with_name(text)) if i == 0 else text for i, text in enumerate(arguments)]
+    assert main(["plot", *given]) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(f"beltline( plot)?: {re.escape(sentence.format(saved.parent))}\n", printed.err)
+    assert sorted(os.listdir(saved.parent)) == before
+
+
+def test_plot_of_what_the_result_has_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coarse = bl.solve(bl.rbc(grid=16), tol=1e-4, device="cpu", progress=False).save(tmp_path / "a.npz")
+    assert main(["plot", str(coarse), "--kind", "irf"]) == 2
+    printed = capsys.readouterr()
+    assert printed.err.startswith("beltline plot: on this grid of 16 points the long run depends on the start: ")
+    assert os.listdir(tmp_path) == ["a.npz"]
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "beltline", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+
+
+def test_as_a_program() -> None:
+    version = run("--version")
+    assert (version.returncode, version.stdout) == (0, f"beltline {bl.__version__}\n")
+    refused = run("solve", "--beta", "1.2")
+    assert refused.returncode == 2
+    assert refused.stderr == "beltline solve: beta must be a number above 0 and below 1, not 1.2\n"
+    nothing = run()
+    assert nothing.returncode == 2
+    assert nothing.stderr.count("\n") == 1
+
+
+def test_help_names_units_and_defaults() -> None:
+    text = " ".join(run("solve", "--help").stdout.split())
+    for piece in (
+        "grid points of capital, up to 65536 (default 65536)",
+        "discount factor a quarter, between 0 and 1 (default 0.984)",
+        "in utility (default 1e-10)",
+        "model, rtl, pynq, f2, serial, cpu, gpu (default model)",
+        "Exit code 0: solved; 1: not solved",
+    ):
+        assert piece in text

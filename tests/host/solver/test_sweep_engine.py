@@ -1,0 +1,231 @@
+"""The sweep engine as hosts see it: its layout, its ages, its options, and what is said where a walk may miss."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.cli.main import main
+from beltline.host.devices import DeviceError, DeviceTimeoutError, open_device, smallest_build
+from beltline.host.solver.driver import Driver
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Engine, Status
+from support.fakes import BruteDevice, convex_kink, problem
+
+NAMES = ("success", "status", "message", "sweeps", "change", "residual", "error_bound")
+
+
+def same(a: bl.Result, b: bl.Result) -> None:
+    assert (a.value == b.value).all()
+    assert (a.policy == b.policy).all()
+    for name in NAMES:
+        assert getattr(a, name) == getattr(b, name), name
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 8, 64])
+def test_same_bits_as_the_assembly_line(lanes: int) -> None:
+    """One session: sizes change, and with them where everything lies."""
+    random = np.random.default_rng(lanes)
+    with bl.open("model", lanes=lanes) as device:
+        for seed in range(6):
+            given = problem(
+                int(random.integers(2, 150)), int(random.integers(1, 6)), seed, eta=[2.0, 1.0, 0.5][seed % 3]
+            )
+            same(device.solve(given, tol=1e-6), bl.solve(given, tol=1e-6))
+            ages = replace(given, horizon=int(random.integers(1, 6)))
+            result = device.solve(ages)
+            same(result, bl.solve(ages))
+            assert result.status == "finished"
+
+
+def test_sizes_of_the_smallest_engine() -> None:
+    for points, states, lanes, sizes in (
+        (5, 3, 4, (32, 4)),
+        (65, 4, 4, (128, 4)),
+        (16, 1, 1, (16, 1)),
+        (3, 5, 64, (512, 8)),
+    ):
+        for horizon in (None, 7):
+            build = smallest_build(problem(points, states, horizon=horizon), lanes)
+            assert build == MachineParameters(*sizes, engine=Engine.SWEEP, lanes=lanes)
+
+
+def test_ages_that_no_assembly_line_could_keep() -> None:
+    given = problem(1024, 4, horizon=5000)
+    with pytest.raises(bl.ProblemError, match="^horizon 5000 keeps 20480000 values, more than the 16777216"):
+        smallest_build(given)
+    assert smallest_build(given, 2).results == 4096
+
+
+def test_ages_move_the_value_once() -> None:
+    image = fixed_point(problem(20, 3, horizon=6), 1e-9)
+    driver = Driver(open_device("model", MachineParameters(32, 4), lanes=4))
+    run = driver.run(image, 1, 6)
+    assert run.value.shape == run.policy.shape == (6, 20, 3)
+    assert (run.sweeps, run.states_done, run.status) == (6, 360, Status.DONE | Status.LIMIT)
+    assert sorted(run.moved) == sorted(
+        [
+            "X",
+            "W",
+            "Q",
+            "V",
+            "MODE",
+            "GRID",
+            "STATES",
+            "SWEEP_LIMIT",
+            "EPSILON",
+            "UTILITY_A",
+            "UTILITY_B",
+            "UTILITY_FORM",
+        ]
+    )
+    # The problem's start is not what the device holds after the last age.
+    assert driver.run(image, 1, 6).moved == ("V",)
+
+
+def test_ages_end_in_time() -> None:
+    given = problem(20, 3, horizon=6)
+    with pytest.raises(
+        DeviceTimeoutError,
+        match=r"^the run on device 'model' took more than 1e-09 seconds and was stopped after \d sweeps \(status ",
+    ):
+        bl.solve(given, timeout=1e-9, lanes=2)
+
+
+def test_ages_end_with_one_that_cannot_afford_anything() -> None:
+    given = problem(20, 2, horizon=4)
+    image = fixed_point(given, 1e-9)
+    image.wealth[3, 1] = image.grid[0]
+    runs = [
+        Driver(open_device("model", MachineParameters(32, 2, 160), **o)).run(image, 1, 4) for o in ({}, {"lanes": 2})
+    ]
+    assert runs[0].status == runs[1].status == Status.DONE | Status.INFEASIBLE
+    assert runs[0].sweeps == runs[1].sweeps == 1
+    assert (runs[0].value == runs[1].value).all()
+
+
+def test_words_that_lie_elsewhere_are_moved_again() -> None:
+    """The same words, of another shape: of another number of states, and so elsewhere."""
+    rows = problem(16, 1)
+    with bl.open("model", lanes=2) as device:
+        device.solve(problem(32, 2), max_sweeps=1)
+        wide = replace(rows, wealth=np.tile(rows.wealth, 2), transition=np.eye(2), start=np.zeros((16, 2)))
+        for given in (rows, wide, rows):
+            same(device.solve(given, tol=1e-6, value_bits=40), bl.solve(given, tol=1e-6, value_bits=40))
+
+
+def test_new_eta_moves_two_registers() -> None:
+    with bl.open("model", lanes=4) as device:
+        device.solve(problem(eta=2.0), value_bits=40)
+        second = device.solve(problem(eta=2.5), value_bits=40, start="last")
+        assert device.moved == ("UTILITY_A", "UTILITY_B")
+        cold = bl.solve(problem(eta=2.5), value_bits=40)
+        assert (second.policy == cold.policy).all()
+        device.solve(problem(eta=2.5), value_bits=40, start="last")
+        assert device.moved == ()
+
+
+def test_resumes_from_a_checkpoint(tmp_path: Path) -> None:
+    given = problem(40, 3)
+    file = tmp_path / "saved.npz"
+    assert not bl.solve(given, max_sweeps=7, lanes=4, checkpoint=file).success
+    # Where a solve left off on one engine the other goes on.
+    assert not bl.solve(given, max_sweeps=11, checkpoint=file).success
+    same(bl.solve(given, lanes=4, checkpoint=file), bl.solve(given))
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(("fold", "evaluators"), [(2, None), (None, 1)])
+def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None) -> None:
+    options = {k: v for k, v in (("fold", fold), ("evaluators", evaluators)) if v is not None}
+    (name,) = options
+    with pytest.raises(
+        bl.ProblemError, match=f"^option '{name}' is for an assembly line, and lanes = 4 asks for a sweep engine$"
+    ):
+        bl.open("model", lanes=4, **options)
+
+
+@pytest.mark.parametrize(
+    ("registers", "sentence"),
+    [
+        ({"ENGINE": 3}, "device 'brute' has engine 3, this host knows 1 (ASSEMBLY_LINE), 2 (SWEEP)"),
+        (
+            {"LANES": 2},
+            "device 'brute' reports sizes of no build: lanes of a build of the assembly line must be 1, not 2",
+        ),
+        (
+            {"ENGINE": 2, "LANES": 3},
+            "device 'brute' reports sizes of no build: lanes of a build must be a power of two from 1 to 256, not 3",
+        ),
+    ],
+)
+def test_engines_that_are_unknown(registers: dict[str, int], sentence: str) -> None:
+    device = BruteDevice()
+    device.registers |= registers
+    with pytest.raises(DeviceError, match="^" + re.escape(sentence) + "$"):
+        bl.solve(problem(), device=device)
+    assert device.largest_block == 0
+
+
+def test_a_walk_that_ends_on_another_peak_is_never_silent(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The assembly line's search happens to find the maximum of every state of this problem."""
+    given = convex_kink(0.2)
+    right = bl.solve(given)
+    assert right.success
+    missed = bl.solve(given, lanes=2)
+    assert (missed.success, missed.status, missed.verified) == (False, "not verified", True)
+    assert re.fullmatch(
+        r"The run ended after \d+ sweeps, but an exact double-precision sweep finds the maximum missed by \S+ at grid "
+        r"point \d+, state 0, the first of \d+ states: the objective has more than one peak, which this engine cannot "
+        r"search and device 'cpu' can, or the device erred\.",
+        missed.message,
+    )
+    gap = np.abs(missed.value - right.value).max()
+    assert 0.1 < gap <= missed.error_bound + right.error_bound
+    # Nobody asked, and it is said all the same.
+    unasked = bl.solve(given, lanes=2, verify=False)
+    assert (unasked.success, unasked.status, unasked.verified) == (False, "not verified", True)
+    assert unasked.message == (
+        f"{missed.message} The objective has several peaks, as the engine found, where a sweep engine may settle on "
+        f"any of them, so the result was verified all the same."
+    )
+    assert not bl.solve(given, verify=False).verified
+    monkeypatch.setattr("beltline.host.cli.main.made", lambda *_: given)
+    assert main(["solve", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
+    assert capsys.readouterr().err == f"beltline solve: not solved: {unasked.message}\n"
+
+
+def test_the_engine_seeks_other_peaks_where_asked() -> None:
+    """Behind the sweep of any age, and not where nobody asked."""
+    driver = Driver(open_device("model", MachineParameters(64, 4), lanes=2))
+    image = fixed_point(convex_kink(0.2), 1e-9)
+    assert Status.PEAKS in driver.run(image, 50, peaks=True).status
+    assert Status.PEAKS not in driver.run(image, 50).status
+    ages = driver.run(image, 1, 3, peaks=True)
+    assert ages.status == Status.DONE | Status.LIMIT | Status.PEAKS
+    single = fixed_point(problem(20, 3), 1e-9)
+    assert driver.run(single, 500, peaks=True).status == Status.DONE | Status.CONVERGED
+
+
+def test_single_peaks_need_no_search() -> None:
+    given = bl.rbc(grid=64, states=2)
+    for horizon in (None, 4):
+        result = bl.solve(replace(given, horizon=horizon), tol=1e-4, lanes=2, verify=False)
+        assert result.success
+        assert not result.verified
+
+
+def test_command_line_makes_a_sweep_engine(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["solve", "--grid", "64", "--tol", "1e-3", "--device", "model"]
+    assert main([*command, "--option", "lanes=4"]) == 0
+    assert "converged" in capsys.readouterr().out
+    assert main([*command, "--option", "lanes=3"]) == 2
+    assert capsys.readouterr().err == "beltline solve: lanes must be a power of two from 1 to 256, not 3\n"

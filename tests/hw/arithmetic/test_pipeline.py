@@ -1,0 +1,292 @@
+"""The datapath builder: many small datapaths in one component, each against Python's integers.
+
+Operands change every clock and all results are delayed to one common clock by the times that the builder declares, so
+that a result that is early or late by a clock is wrong.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+from amaranth.back.rtlil import convert
+from amaranth.hdl import Cat, Const, Module, Mux, Shape, Signal, signed, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.pipeline import SEGMENT, TILE_CLOCKS, Pipeline, Term, Timed
+from beltline.hw.interface.parameters import Multiplier
+from support.streams import MULTIPLIERS, Stream
+
+WIDTHS = [1, 2, 16, 17, 18, 25, 26, 27, 31, 32, 33, 34, 35, 43, 51, 52, 53, 63, 64, 65, 71, 72]
+INPUTS = {f"in{width}{'s' if sign else 'u'}": Shape(width, sign) for width in WIDTHS for sign in (False, True)}
+LATE = {"in33s": 3, "in17u": 1, "in64u": 7}
+"""Ports whose word enters some clocks after the others."""
+
+Words = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Path:
+    """A datapath: how it is built from the inputs, and the integer whose low ``width`` bits it must give."""
+
+    width: int
+    build: Callable[[Pipeline, dict[str, Timed]], Timed]
+    oracle: Callable[[Words], int]
+    multiplies: bool = False
+
+
+def product(a: str, b: str, width: int) -> Path:
+    return Path(
+        width,
+        lambda p, x: p.total(p.products(x[a], x[b]), width),
+        lambda v: v[a] * v[b],
+        multiplies=True,
+    )
+
+
+def scaled(a: str, constant: int, shape: Shape, width: int) -> Path:
+    """Product with a constant, of which the builder may know."""
+    return Path(
+        width,
+        lambda p, x: p.total(p.products(x[a], Timed(Const(constant, shape), 0)), width, signed=True),
+        lambda v: v[a] * constant,
+        multiplies=True,
+    )
+
+
+def summed(terms: list[tuple[str, int, bool]], width: int, constant: int) -> Path:
+    return Path(
+        width,
+        lambda p, x: p.total((Term(x[name], shift, negative) for name, shift, negative in terms), width, constant),
+        lambda v: sum((-1) ** negative * (v[name] << shift) for name, shift, negative in terms) + constant,
+    )
+
+
+def dot(pairs: list[tuple[str, str, bool]], width: int, constant: int) -> Path:
+    """Sum of products, some subtracted, read as a signed word and cut."""
+    cut = min(5, width - 1)
+
+    def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
+        terms = [Term(term.value, term.shift, negative) for a, b, negative in pairs for term in p.products(x[a], x[b])]
+        # The sign must survive: the cut word is extended again by the shape of the port.
+        return p.compute(lambda value: value >> cut, p.total(terms, width, constant, signed=True))
+
+    def oracle(v: Words) -> int:
+        exact = (sum((-1) ** negative * v[a] * v[b] for a, b, negative in pairs) + constant) % 2**width
+        return (exact - (exact >> (width - 1) << width)) >> cut
+
+    return Path(width + 8, build, oracle, multiplies=True)
+
+
+def chained(a: str, b: str, c: str) -> Path:
+    """``(a + b) c - a``, which needs ``a`` and ``c`` again later."""
+    width = INPUTS[a].width + INPUTS[b].width + INPUTS[c].width + 2
+
+    def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
+        bits = max(INPUTS[a].width, INPUTS[b].width) + 2
+        add = p.total([Term(x[a]), Term(x[b])], bits, signed=True)
+        return p.total([*p.products(add, x[c]), Term(x[a], negative=True)], width)
+
+    return Path(width, build, lambda v: (v[a] + v[b]) * v[c] - v[a], multiplies=True)
+
+
+def picked(a: str, b: str, c: str) -> Path:
+    """A comparison, and a choice a clock later."""
+
+    def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
+        less = p.compute(lambda left, right: left < right, x[a], x[b])
+        return p.compute(lambda flag, left, right: Mux(flag, left, right).as_signed(), less, x[a], x[c])
+
+    return Path(80, build, lambda v: v[a] if v[a] < v[b] else v[c])
+
+
+def looked_up(a: str, bits: int, width: int, contents: list[int]) -> Path:
+    return Path(
+        width,
+        lambda p, x: p.lookup(x[a].map(lambda value: value[:bits]), width, contents),
+        lambda v: contents[v[a] % 2**bits],
+    )
+
+
+def delayed(a: str, clocks: int) -> Path:
+    """Twice the same delay, which shares its registers, and one that goes on from it."""
+
+    def build(p: Pipeline, x: dict[str, Timed]) -> Timed:
+        first, again, further = p.delay(x[a], clocks), p.delay(x[a], clocks), p.delay(x[a], clocks + 3)
+        assert first.value is again.value or clocks == 0
+        return p.compute(lambda one, two, three: Cat(one ^ two, three), first, again, further)
+
+    shape = INPUTS[a]
+    return Path(2 * shape.width, build, lambda v: (v[a] % 2**shape.width) << shape.width)
+
+
+def paths(rng: random.Random) -> list[Path]:
+    names = list(INPUTS)
+
+    def width_of(name: str) -> int:
+        return INPUTS[name].width
+
+    found = []
+    # Every width, whole products and such cut short or extended.
+    for a in names:
+        b = rng.choice(names)
+        whole = width_of(a) + width_of(b)
+        found.append(product(a, b, whole if rng.random() < 0.7 else rng.randint(1, whole + 3)))
+    found += [product("in72s", "in72s", 144), product("in72u", "in72s", 144), product("in72u", "in72u", 144)]
+    for a in rng.sample(names, 6):
+        bits = rng.randint(1, 48)
+        constant = rng.getrandbits(bits) | 1
+        found.append(scaled(a, constant, unsigned(bits), width_of(a) + bits))
+        found.append(scaled(a, -constant, signed(bits + 1), width_of(a) + bits + 1))
+    for rows in (1, 1, 2, 2, 2, 3, 3, 4, 6, 7, 9, 10, 13, 28, 29, 42, 43, 64, 96, 96):
+        width = rng.choice([1, 5, 31, 32, 33, 63, 64, 65, 96, 97, 128, 133])
+        terms = [(rng.choice(names), rng.choice([0, 0, 1, 7, 40, 100]), rng.random() < 0.4) for _ in range(rows)]
+        constant = rng.choice([0, 1, -1, 2**width - 1, rng.getrandbits(width), 1 << (width - 1)])
+        found.append(summed(terms, width, constant))
+    # The adder's carries through whole segments of ones, with a carry into the lowest bit.
+    found += [summed([("in64u", 0, False), ("in64s", 0, True)], width, 0) for width in (32, 33, 64, 65, 96, 97, 128)]
+    found += [summed([("in64u", 0, True)], width, 0) for width in (20, 64, 100)]
+    found += [summed([("in64u", 0, False)], width, 1) for width in (20, 64, 100)]
+    for count in (1, 2, 4, 16):
+        pairs = [(rng.choice(names), rng.choice(names), rng.random() < 0.4) for _ in range(count)]
+        found.append(dot(pairs, rng.choice([64, 100, 133]), rng.getrandbits(60)))
+    found.append(dot([("in64s", "in64u", False)] * 16, 133, 1 << 63))
+    for _ in range(4):
+        found.append(chained(*rng.choices(names, k=3)))
+        found.append(picked(*rng.choices([name for name in names if width_of(name) < 72], k=3)))
+    for bits, width in ((1, 1), (4, 9), (10, 64), (11, 13)):
+        found.append(looked_up("in26u", bits, width, [rng.getrandbits(width) for _ in range(1 << bits)]))
+    for clocks in (0, 1, 2, 9):
+        found.append(delayed(rng.choice(names), clocks))
+    return found
+
+
+class Probe(wiring.Component):
+    """All paths side by side, delayed to one clock, ``latency``."""
+
+    def __init__(self, every: list[Path], multiplier: Multiplier) -> None:
+        self.paths = every
+        self.multiplier = multiplier
+        counter = Pipeline(multiplier=multiplier)
+        inputs = {name: counter.input(Signal(shape), LATE.get(name, 0)) for name, shape in INPUTS.items()}
+        self.times = [path.build(counter, inputs).time for path in every]
+        self.latency = max(self.times)
+        super().__init__(
+            {
+                **{name: In(shape) for name, shape in INPUTS.items()},
+                **{f"out{k}": Out(path.width) for k, path in enumerate(every)},
+                "valid_in": In(1),
+                "valid_out": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m, self.multiplier)
+        inputs = {name: p.input(getattr(self, name), LATE.get(name, 0)) for name in INPUTS}
+        for k, path in enumerate(self.paths):
+            result = path.build(p, inputs)
+            # Counting without a module and building give the same time.
+            assert result.time == self.times[k]
+            m.d.comb += getattr(self, f"out{k}").eq(p.delay(result, self.latency - result.time).value)
+        m.d.comb += self.valid_out.eq(p.valid(p.input(self.valid_in), self.latency))
+        return m
+
+
+def words(rng: random.Random, shape: Shape, count: int) -> list[int]:
+    """Unsigned words: any, all ones and all zeros in runs, and extremes."""
+    top = (1 << shape.width) - 1
+    found = []
+    for _ in range(count):
+        kind = rng.randrange(4)
+        low, high = sorted(rng.choices(range(shape.width + 1), k=2))
+        run = ((1 << high) - 1) ^ ((1 << low) - 1)
+        extreme = rng.choice([0, 1, top, top >> 1, top ^ (top >> 1)])
+        found.append([rng.getrandbits(shape.width), run, run ^ top, extreme][kind])
+    return found
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("multiplier", MULTIPLIERS)
+def test_paths_against_integers(stream: Stream, multiplier: Multiplier) -> None:
+    rng = random.Random(4)
+    # What multiplies nothing is the same whatever the multiplier.
+    every = [path for path in paths(rng) if path.multiplies or multiplier is Multiplier.DSP48E2]
+    probe = Probe(every, multiplier)
+    count = 1000
+    operands = {name: words(rng, shape, count) for name, shape in INPUTS.items()}
+    outputs = [f"out{k}" for k in range(len(probe.paths))]
+    found = stream(probe, operands, outputs, probe.latency, valid=("valid_in", "valid_out"), late=LATE)
+    signed_words = {
+        name: [word - (word >> (shape.width - 1) << shape.width if shape.signed else 0) for word in operands[name]]
+        for name, shape in INPUTS.items()
+    }
+    rows = [dict(zip(signed_words, row, strict=True)) for row in zip(*signed_words.values(), strict=True)]
+    for name, path in zip(outputs, probe.paths, strict=True):
+        wanted = [path.oracle(row) % 2**path.width for row in rows]
+        got = [int(word) for word in found[name]]
+        wrong = [k for k in range(count) if wanted[k] != got[k]]
+        assert not wrong, f"{name}: {len(wrong)} wrong, first {got[wrong[0]]:#x} for {wanted[wrong[0]]:#x}"
+
+
+def clocks_of_total(rows: int, width: int, constant: int = 0, negative: bool = False) -> int:
+    p = Pipeline()
+    terms = [Term(p.input(Signal(width)), negative=negative) for _ in range(rows)]
+    return p.total(terms, width, constant).time
+
+
+def test_clocks_of_a_sum() -> None:
+    assert clocks_of_total(1, 64) == 1
+    assert clocks_of_total(2, SEGMENT) == 1
+    assert clocks_of_total(2, SEGMENT + 1) == 2
+    assert clocks_of_total(2, 128) == 2
+    # A carry into the lowest bit needs no row of its own, any other constant does.
+    assert clocks_of_total(2, SEGMENT, constant=1) == 1
+    assert clocks_of_total(2, SEGMENT, constant=2) == 2
+    assert clocks_of_total(3, SEGMENT) == 2
+    assert clocks_of_total(9, SEGMENT) == 2
+    assert clocks_of_total(10, SEGMENT) == 3
+    assert clocks_of_total(9, 64) == 3
+    assert clocks_of_total(96, 133) == 3 + 2
+
+
+@pytest.mark.parametrize(
+    ("multiplier", "tiles"),
+    [
+        (Multiplier.DSP48E2, {(26, 17): 1, (17, 26): 1, (52, 17): 2, (17, 78): 3, (52, 34): 4, (64, 64): 12}),
+        (Multiplier.DSP48E1, {(26, 17): 2, (17, 24): 1, (52, 17): 3, (17, 78): 4, (48, 34): 4, (64, 64): 12}),
+        (Multiplier.MULT18X18D, {(17, 17): 1, (17, 26): 2, (51, 17): 3, (17, 78): 5, (52, 34): 8, (64, 64): 16}),
+    ],
+)
+def test_products_take_the_clocks_of_a_tile_and_the_fewest_tiles(
+    multiplier: Multiplier, tiles: dict[tuple[int, int], int]
+) -> None:
+    for (a, b), count in tiles.items():
+        m = Module()
+        p = Pipeline(m, multiplier)
+        left, right = Signal(a), Signal(b)
+        terms = p.products(p.input(left), p.input(right, 5))
+        assert {term.value.time for term in terms} == {5 + TILE_CLOCKS}
+        # Tiles that do not overlap share a row.
+        assert len(terms) <= count
+        assert convert(m, ports=[left, right]).count("cell $mul") == count, (a, b)
+    p = Pipeline(multiplier=multiplier)
+    signed_terms = p.products(p.input(Signal(signed(64))), p.input(Signal(signed(64))))
+    assert sum(term.value.shape.signed for term in signed_terms) >= 1
+
+
+def test_align_and_delay() -> None:
+    p = Pipeline()
+    early, late = p.input(Signal(3), 2), p.input(Signal(4), 6)
+    values, time = p.align(early, late)
+    assert time == 6
+    assert values[1] is late.value
+    assert values[0] is p.delay(early, 4).value
+    assert early.map(lambda value: value[0]).time == 2
+    constant = Timed(Const(5, 3), 0)
+    assert p.delay(constant, 9).value is constant.value
+    with pytest.raises(AssertionError, match="^cannot delay by -1 clocks$"):
+        p.delay(late, -1)

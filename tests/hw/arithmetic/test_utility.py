@@ -1,0 +1,249 @@
+"""The utility unit against a correctly rounded oracle (MPFR), and its gateware against its model."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from fractions import Fraction
+
+import gmpy2
+import numpy as np
+import pytest
+from amaranth.lib import wiring
+from numpy.typing import NDArray
+
+from beltline.hw.arithmetic.numbers import MAXIMUM
+from beltline.hw.arithmetic.utility import (
+    A_FRACTION,
+    B_FRACTION,
+    CONSTANTS,
+    Utility,
+    UtilityConstants,
+    UtilityParameters,
+)
+from beltline.hw.interface.parameters import Multiplier
+from beltline.sim.utility_error import ETAS, EXTREMES, FORMATS, OPERANDS, operands, worst_error, worst_of
+from support import gates
+from support.streams import MULTIPLIERS, Segment, Stream
+
+ALL_FORMATS = [*FORMATS, (0, 0), (0, 52), (52, 0)]
+MODEL = UtilityParameters().model
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_error_against_oracle(eta: float) -> None:
+    worst = worst_of(eta)
+    print(f"eta {eta:g}: {worst}")
+    assert worst.operands > 125_000
+    assert worst.wrong_flags == 0
+    assert worst.allowed <= 0.52
+    assert worst.proven <= 1
+
+
+def test_error_is_tested_on_a_million_operands() -> None:
+    assert len(ETAS) * len(FORMATS) * OPERANDS > 1_000_000
+
+
+@pytest.mark.parametrize("eta", [2.0**-6, 0.9876295538210846, 1.0034207887234134, 1.0 + 2.0**-20, 7.3, 9.999])
+def test_proven_bound_at_other_etas(eta: float) -> None:
+    """Close to 1 the rounding of ``b`` and the cut of the product weigh most."""
+    rng = np.random.default_rng(5)
+    for money, value in (*FORMATS, (51, 50), (50, 50)):
+        worst = worst_error(operands(rng, 1000, eta, money, value), eta, money, value)
+        assert worst.wrong_flags == 0
+        assert worst.proven <= 1
+
+
+def test_exact_rationals_for_eta_2() -> None:
+    """``-1/c`` needs no oracle but integers."""
+    rng = np.random.default_rng(6)
+    money, value = 40, 52
+    c = operands(rng, 20_000, 2.0, money, value)
+    c = c[c > 0]
+    u, feasible, over = MODEL(c, UtilityConstants.of(2.0, money, value))
+    assert not over.any()
+    for ci, ui, good in zip(c.tolist(), u.tolist(), feasible.tolist(), strict=True):
+        numerator = 1 << (money + value)
+        if not good:
+            assert numerator > ci * (2**63 - 2**10)
+            continue
+        error = abs(ui * ci + numerator)
+        # Half a unit and 2**-55 of the size, all times c.
+        assert error * 2**56 <= ci * 2**55 + numerator * 2
+
+
+def test_one_has_its_exact_utility() -> None:
+    """``U(1) = 1/(1 - eta)``, and 0 for the logarithm."""
+    for eta in (0.5, 1.5, 2.0, 3.0, 5.0):
+        u, feasible, _ = MODEL([1 << 40], UtilityConstants.of(eta, 40, 48))
+        assert feasible.all()
+        assert abs(int(u[0]) - round(Fraction(2**48) / (1 - Fraction(eta)))) <= 1
+    for money in (0, 30, 52):
+        assert MODEL([1 << money], UtilityConstants.of(1.0, money, 52))[0].tolist() == [0]
+
+
+@pytest.mark.parametrize("eta", ETAS)
+def test_never_falls(eta: float) -> None:
+    rng = np.random.default_rng(int(eta * 10) + 100)
+    for money, value in ALL_FORMATS:
+        constants = UtilityConstants.of(eta, money, value)
+        c = operands(rng, 40_000, eta, money, value)
+        c = np.concatenate([c, thresholds(constants)])
+        c = np.unique(c[c < 2**63 - 1])
+        assert_rising(np.concatenate([c, c + 1]), constants)
+
+
+def thresholds(constants: UtilityConstants) -> NDArray[np.int64]:
+    """The lowest consumptions with utilities of ``2**k`` and ``-2**k``, and those around them."""
+    wanted = np.array([2**k for k in range(63)] + [-(2**k) for k in range(63)], dtype=np.int64)
+    low, high = np.zeros(wanted.size, np.int64), np.full(wanted.size, 2**63 - 1)
+    while (high - low > 1).any():
+        middle = low + (high - low) // 2
+        u, feasible, _ = MODEL(middle, constants)
+        reached = feasible & (u >= wanted)
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return np.clip(high[:, None] + np.arange(-3, 4), 1, 2**63 - 3).reshape(-1)
+
+
+def assert_rising(c: NDArray[np.int64], constants: UtilityConstants) -> None:
+    c = np.sort(c)
+    u, feasible, over = MODEL(c, constants)
+    ranked = np.where(feasible, u, np.iinfo(np.int64).min)
+    assert (np.diff(feasible.astype(int)) >= 0).all()
+    assert (np.diff(over.astype(int)) >= 0).all()
+    assert (ranked[1:] >= ranked[:-1]).all()
+
+
+@pytest.mark.parametrize("eta", [0.2, 0.5, 1.0, 1.5, 2.0, 10.0])
+def test_never_falls_over_runs_of_neighbours(eta: float) -> None:
+    """Long runs without a gap, which cross cells of both tables of the exponential wherever the slope is large."""
+    rng = np.random.default_rng(int(eta * 10) + 200)
+    for money, value in ((52, 52), (20, 30)):
+        constants = UtilityConstants.of(eta, money, value)
+        for start in np.exp2(rng.uniform(1, 62.9, 20)).astype(np.int64).tolist():
+            assert_rising(start + np.arange(10_000), constants)
+
+
+def test_infeasible() -> None:
+    c = [-(2**63), -(2**62), -2, -1, 0]
+    for eta in ETAS:
+        u, feasible, over = MODEL(c, UtilityConstants.of(eta, 52, 52))
+        assert (u.tolist(), feasible.any(), over.any()) == ([0] * len(c), False, False)
+    # -2**63 / c: at the end of the range it is infeasible.
+    u, feasible, over = MODEL([1, 2, 3, 4], UtilityConstants.of(2.0, 12, 51))
+    assert feasible.tolist() == [False, True, True, True]
+    assert (int(u[1]), int(u[3])) == (-(2**62), -(2**61))
+    assert not over.any()
+
+
+def test_over() -> None:
+    # 2**53 sqrt(c) reaches 2**63 at c = 2**20.
+    constants = UtilityConstants.of(0.5, 0, 52)
+    u, feasible, over = MODEL([2**20 - 1, 2**20, 2**20 + 1, 2**63 - 1], constants)
+    assert over.tolist() == [False, True, True, True]
+    assert feasible.all()
+    assert u[1:].tolist() == [MAXIMUM] * 3
+    assert u[0] < MAXIMUM
+    assert abs(int(u[0]) - 2**53 * math.sqrt(2**20 - 1)) < 2**63 * 2.0**-52
+
+
+def test_model_keeps_the_shape() -> None:
+    u, feasible, over = MODEL(np.ones((2, 3), np.int64), UtilityConstants.of(2.0, 0, 0))
+    assert u.shape == feasible.shape == over.shape == (2, 3)
+    assert MODEL(np.zeros(0, np.int64), UtilityConstants.of(2.0, 0, 0))[0].size == 0
+
+
+@pytest.mark.parametrize("eta", [*ETAS, 2.0**-6, 0.1, math.nextafter(1, 0), math.nextafter(1, 2), 16.0])
+def test_constants(eta: float) -> None:
+    for money, value in ALL_FORMATS:
+        constants = UtilityConstants.of(eta, money, value)
+        assert constants.log == (eta == 1)
+        assert constants.negative == (eta > 1)
+        assert constants.shift == 58 - value
+        assert -(2**63) <= constants.a < 2**63
+        assert -(2**71) <= constants.b < 2**71
+        with gmpy2.context(gmpy2.get_context(), precision=200):
+            if eta == 1:
+                assert constants.a == gmpy2.rint(gmpy2.mul_2exp(gmpy2.const_log2(), A_FRACTION))
+                exact = -gmpy2.mpfr(constants.a) * money / 2**A_FRACTION
+            else:
+                assert Fraction(constants.a, 2**A_FRACTION) == 1 - Fraction(eta)
+                power = 1 - gmpy2.mpfr(eta)
+                exact = value - power * money - gmpy2.log2(abs(power))
+            assert abs(constants.b - gmpy2.mul_2exp(exact, B_FRACTION)) <= 0.5
+        a, high, low, negative, log, shift = constants.words
+        assert (int(a), int(high) << 64 | int(low)) == (constants.a, constants.b % 2**128)
+        assert (negative, log, int(shift)) == (constants.negative, constants.log, constants.shift)
+
+
+def test_tiny_eta_rounds_a() -> None:
+    constants = UtilityConstants.of(1e-9, 52, 52)
+    assert abs(Fraction(constants.a, 2**A_FRACTION) - (1 - Fraction(1e-9))) <= Fraction(1, 2 ** (A_FRACTION + 1))
+
+
+@pytest.mark.parametrize("eta", [0.0, -1.0, 16.000001, math.inf, math.nan])
+def test_eta_out_of_range(eta: float) -> None:
+    with pytest.raises(ValueError, match=f"^{re.escape(f'eta must lie in (0, 16], not {eta!r}')}$"):
+        UtilityConstants.of(eta, 52, 48)
+
+
+@pytest.mark.parametrize("bits", [-1, 53])
+def test_formats_out_of_range(bits: int) -> None:
+    with pytest.raises(ValueError, match=f"^fraction bits of money must be from 0 to 52, not {bits}$"):
+        UtilityConstants.of(2.0, bits, 48)
+    with pytest.raises(ValueError, match=f"^fraction bits of value must be from 0 to 52, not {bits}$"):
+        UtilityConstants.of(2.0, 48, bits)
+
+
+def compare(
+    stream: Stream, design: wiring.Component | Mapping[str, str], multiplier: Multiplier, operands_each: int
+) -> None:
+    """Every ``eta``, two formats each, in one simulation: the constants change between operands, as at run time."""
+    rng = np.random.default_rng(7)
+    unit = UtilityParameters(multiplier)
+    columns, wanted, segments = [], [], []
+    for eta in ETAS:
+        for money, value in ((52, 52), (0, 52)):
+            constants = UtilityConstants.of(eta, money, value)
+            edges = thresholds(constants)
+            c = np.concatenate(
+                [operands(rng, operands_each, eta, money, value), edges, np.array(EXTREMES, dtype=np.int64)]
+            )
+            rng.shuffle(c)
+            columns.append(c)
+            wanted.append(unit.model(c, constants))
+            ports = {name: int(getattr(constants, name)) for name in CONSTANTS}
+            ports |= {"a": constants.a % 2**64, "b": constants.b % 2**72}
+            half = c.size // 2
+            segments += [Segment(half, 0.0, ports), Segment(c.size - half, 0.4, ports)]
+    c = np.concatenate(columns)
+    assert c.size > 2 * len(ETAS) * operands_each
+    found = stream(
+        design,
+        {"operand": c.view(np.uint64)},
+        ["result", "feasible", "over"],
+        unit.latency,
+        segments=segments,
+    )
+    u, feasible, over = (np.concatenate(parts) for parts in zip(*wanted, strict=True))
+    np.testing.assert_array_equal(found["feasible"], feasible)
+    np.testing.assert_array_equal(found["over"], over)
+    np.testing.assert_array_equal(found["result"].view(np.int64)[feasible], u[feasible])
+    assert feasible.any()
+    assert not feasible.all()
+    assert over.any()
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("multiplier", MULTIPLIERS)
+def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
+    compare(stream, Utility(UtilityParameters(multiplier)), multiplier, 5400)
+
+
+@pytest.mark.gateware
+@pytest.mark.slow
+def test_gates_equal_model(stream: Stream) -> None:
+    """The netlist of 7-series cells that synthesis makes of the unit."""
+    unit = UtilityParameters(gates.MULTIPLIER)
+    compare(stream, gates.gates(Utility(unit)), gates.MULTIPLIER, 300)

@@ -1,0 +1,96 @@
+"""Banked memories, clock by clock, against a plain array."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.line.banks import BANKS, Banks, BanksParameters
+from support.streams import Segment, Stream
+
+SIZES = [BanksParameters(1, 0), BanksParameters(1, 1, 20), BanksParameters(2, 0, lanes=8), BanksParameters(8, 3)]
+INPUTS = ("write", "write_place", "write_inner", "write_data", "h", "inner")
+WORDS = tuple(f"word{j}" for j in range(BANKS))
+
+
+class Probe(wiring.Component):
+    """Banks of every size."""
+
+    def __init__(self) -> None:
+        self._banks = [Banks(parameters) for parameters in SIZES]
+        ports = {}
+        for k, banks in enumerate(self._banks):
+            for name, member in banks.signature.members.items():
+                ports[f"{name}_{k}"] = (In if member.flow is wiring.In else Out)(member.shape)
+        super().__init__(ports)
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for k, banks in enumerate(self._banks):
+            m.submodules[f"banks{k}"] = banks
+            m.d.comb += [getattr(banks, name).eq(getattr(self, f"{name}_{k}")) for name in INPUTS]
+            m.d.comb += [getattr(self, f"{name}_{k}").eq(getattr(banks, name)) for name in WORDS]
+        return m
+
+
+def clock_by_clock(
+    rng: random.Random, parameters: BanksParameters, count: int
+) -> tuple[dict[str, list[int]], list[list[int | None]]]:
+    """Ports of every clock, and the four words that its read must give (``None``: never written)."""
+    places, inners = BANKS * parameters.rows, 1 << parameters.inner_bits
+    cells: dict[tuple[int, int], int] = {}
+    columns: dict[str, list[int]] = {name: [] for name in INPUTS}
+    wanted: list[list[int | None]] = []
+    every = [(place, inner) for place in range(places) for inner in range(inners)]
+    sweep = [(h, inner) for h in range(0, places, BANKS) for inner in range(inners)]
+    just_read: set[tuple[int, int]] = set()
+    for clock in range(count):
+        # First every word is written, at the end every word is read back with nothing more written.
+        filling, checking = clock < len(every), clock >= count - len(sweep)
+        place, inner = every[clock] if filling else rng.choice(every)
+        write = filling or (not checking and rng.random() < 0.6 and (place, inner) not in just_read)
+        data = rng.getrandbits(parameters.width)
+        h, read_inner = sweep[clock - count] if checking else (rng.randrange(places - BANKS + 1), rng.randrange(inners))
+        whole = (1 << parameters.lanes) - 1
+        strobes = (whole if filling else rng.randint(0, whole)) if write else 0
+        lane = parameters.width // parameters.lanes
+        mask = sum(((1 << lane) - 1) << lane * part for part in range(parameters.lanes) if strobes >> part & 1)
+        if strobes:
+            cells[place, inner] = cells.get((place, inner), 0) & ~mask | data & mask
+        # Words are fetched in the clock after this one, in which none of them may be written.
+        just_read = {(h + j, read_inner) for j in range(BANKS)}
+        wanted.append([cells.get((h + j, read_inner)) for j in range(BANKS)])
+        for name, value in zip(INPUTS, (strobes, place, inner, data, h, read_inner), strict=True):
+            columns[name].append(value)
+    return columns, wanted
+
+
+@pytest.mark.gateware
+def test_four_neighbours(stream: Stream, with_shared: Callable[..., dict[str, str]]) -> None:
+    rng = random.Random(2)
+    count = 3000
+    operands: dict[str, list[int]] = {}
+    expected = []
+    for k, parameters in enumerate(SIZES):
+        columns, wanted = clock_by_clock(rng, parameters, count)
+        operands |= {f"{name}_{k}": column for name, column in columns.items()}
+        expected.append(wanted)
+    outputs = [f"{name}_{k}" for k in range(len(SIZES)) for name in WORDS]
+    latency = SIZES[0].latency
+    assert {parameters.latency for parameters in SIZES} == {latency}
+    found = stream(with_shared(Probe()), operands, outputs, latency, segments=[Segment(count)], valid=None)
+    for k, wanted in enumerate(expected):
+        for j, name in enumerate(WORDS):
+            known = [clock for clock in range(count) if wanted[clock][j] is not None]
+            assert len(known) > count // 2
+            got = found[f"{name}_{k}"].tolist()
+            assert [got[clock] for clock in known] == [wanted[clock][j] for clock in known], (SIZES[k], j)
+
+
+def test_sizes() -> None:
+    assert [parameters.place_bits for parameters in SIZES] == [2, 2, 3, 5]

@@ -1,0 +1,167 @@
+"""The pass that checks a lane's choices: every result against Python's integers, every clock."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amaranth.hdl import Const, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.memory.ram import Ram
+from beltline.hw.sweep.check import KEPT_BITS, Check, CheckParameters
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.peak import NEIGHBOURS, PeakParameters
+from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.sim.cocotb_runner import run_bench
+from support.sweeps import row_writes
+
+OUTPUTS = ("position", "value", "old", "stays", "rises", "outside")
+
+
+class Probe(wiring.Component):
+    """One lane's pass, its memories, the buses and the rows of all lanes. One port writes each kind of memory."""
+
+    def __init__(self, build: SweepParameters, lane: int) -> None:
+        self.build = build
+        self.lane = lane
+        self.check = Check(CheckParameters(build))
+        self.buses = RowBusesParameters(build, build.state_bits)
+        members = dict(self.check.signature.members.items())
+        outer = {k: v for k, v in members.items() if k == "fetch" or k.endswith(("_address", "_data"))}
+        bits = build.position_bits
+        super().__init__(
+            {
+                **{name: member for name, member in members.items() if name not in outer},
+                "write": In(3),
+                "write_lane": In(max(1, build.lane_bits)),
+                "write_address": In(self.buses.address_bits),
+                "write_row": In(ROW_WORDS * WIDTH),
+                "state_address": In(bits),
+                "state_choice": In(build.index_bits),
+                "state_kept": In(KEPT_BITS),
+                "state_old": In(WIDTH),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        check = self.check
+        m.submodules.buses = buses = RowBuses(self.buses)
+        m.submodules.check = check
+        wiring.connect(m, check.fetch, buses.lanes[self.lane])
+        m.d.comb += buses.shift.eq(Const(self.build.local_bits))
+        for number, bank in enumerate(buses.banks):
+            m.submodules[f"ram{number}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << self.buses.address_bits)
+            m.d.comb += [
+                ram.write.eq(self.write[0] & (self.write_lane == number)),
+                ram.write_address.eq(self.write_address),
+                ram.write_data.eq(self.write_row),
+                ram.read_address.eq(bank.address),
+                bank.data.eq(ram.read_data),
+            ]
+        for name in ("choice", "kept", "old"):
+            data = getattr(self, f"state_{name}")
+            m.submodules[name] = ram = Ram(len(data), 1 << len(self.state_address))
+            m.d.comb += [
+                ram.write.eq(self.write[1]),
+                ram.write_address.eq(self.state_address),
+                ram.write_data.eq(data),
+                ram.read_address.eq(getattr(check, f"{name}_address")),
+                getattr(check, f"{name}_data").eq(ram.read_data),
+            ]
+        for name, member in self.signature.members.items():
+            if not name.startswith(("write", "state_")):
+                outer, inner = getattr(self, name), getattr(check, name)
+                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        return m
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize(
+    ("build", "lane", "states"),
+    [
+        (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0, 1),
+        (SweepParameters(grid=256, states=4, lanes=2, slots=8), 1, 4),
+        (SweepParameters(grid=256, states=5, lanes=8, slots=4), 6, 3),
+    ],
+)
+def test_results_and_clocks(
+    with_shared: Callable[..., dict[str, str]], tmp_path: Path, build: SweepParameters, lane: int, states: int
+) -> None:
+    rng = random.Random(build.lanes)
+    parameters = CheckParameters(build)
+    points = build.grid // build.lanes
+    mask = 2**WIDTH - 1
+
+    def number() -> int:
+        return rng.randrange(-(1 << 62), 1 << 62) if rng.random() < 0.9 else rng.randrange(-(1 << 63), 1 << 63)
+
+    ev = [[number() for _ in range(states)] for _ in range(build.grid)]
+    steps = rng.choices((0, 1, 1, 2), k=points)
+    choices = np.minimum(np.cumsum(steps)[:, None] + [rng.randrange(build.grid) for _ in range(states)], build.grid - 1)
+    kept: list[list[int | None]] = []
+    old = [number() for _ in range(points * states)]
+    writes: list[dict[str, int]] = []
+    writes += row_writes(build, [(s, [words[s] for words in ev]) for s in range(states)])
+    for position in range(points * states):
+        x, s = divmod(position, states)
+        i = int(choices[x, s])
+        around = [ev[k][s] if 0 <= k < build.grid else 0 for k in (i - 1, i, i + 1)]
+        # Near ties, and most of the time a peak.
+        top = rng.randrange(-(1 << 61), 1 << 61)
+        near = [
+            top + bend - value
+            for bend, value in zip((rng.choice((-1, -1, 0)), 0, rng.choice((-1, 0, 1))), around, strict=True)
+        ]
+        u: list[int | None] = [value if -(1 << 63) <= value < 1 << 63 else number() for value in near]
+        u = [
+            None if not 0 <= k < build.grid or rng.random() < 0.05 else a
+            for k, a in zip((i - 1, i, i + 1), u, strict=True)
+        ]
+        kept.append(u)
+        packed = sum(((number() if a is None else a) & mask) << WIDTH * k for k, a in enumerate(u))
+        packed |= sum(int(a is not None) << (len(NEIGHBOURS) * WIDTH + k) for k, a in enumerate(u))
+        writes.append(
+            {
+                "write": 2,
+                "state_address": position,
+                "state_choice": i,
+                "state_kept": packed,
+                "state_old": old[position] & mask,
+            }
+        )
+    counts = [points * states, states, 1 if states == 1 else 2 * states, points // 2 * states]
+    passes = [
+        {"start": start, "count": count, "last_state": states - 1}
+        for start, count in zip((0, 3, 5, 18), counts, strict=True)
+    ]
+    stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
+    stimulus.write_text(json.dumps({"writes": writes, "passes": passes}))
+    run_bench(
+        with_shared(Probe(build, lane)),
+        "beltline.sim.benches.check",
+        parameters={"stimulus": str(stimulus), "results": str(results), "outputs": OUTPUTS},
+    )
+    seen = set()
+    for one, found in zip(passes, json.loads(results.read_text()), strict=True):
+        clocks = parameters.clocks(choices[: one["count"] // states].astype(np.int64), lane, one["start"])
+        assert [row[0] for row in found] == clocks.tolist()
+        for position, (_, at, value, before, *flags) in enumerate(found):
+            x, s = divmod(position, states)
+            i = int(choices[x, s])
+            around = [ev[k][s] if 0 <= k < build.grid else 0 for k in (i - 1, i, i + 1)]
+            stays, rises, best, outside = PeakParameters().model(kept[position], around)
+            assert (at, before) == (position, old[position] & mask)
+            assert tuple(map(bool, flags)) == (stays, rises, outside), (position, kept[position], around)
+            if kept[position][1] is not None:
+                assert value == best & mask, position
+            seen.add((stays, rises))
+    assert seen == {(True, False), (False, True), (False, False)}

@@ -1,0 +1,246 @@
+"""The sweep engine's software model against its gateware: every word and every clock, with one peak or with many."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import Out
+
+from beltline.host.devices.rtl import RtlDevice
+from beltline.host.devices.software_model import ModelDevice
+from beltline.host.models.rbc import rbc
+from beltline.host.solver.driver import run
+from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
+from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Command, Engine, Status
+from beltline.hw.line.model import INFEASIBLE
+from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
+from beltline.hw.sweep.model import SweepSoftwareMachine, walk_all
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.walk import WalkParameters
+from beltline.sim.cocotb_runner import run_bench
+from support.machines import assert_same, opened, problem_of
+from support.sweeps import MASK, row_writes
+from support.walks import CASES, OUTPUTS, Probe, given_walks
+
+pytestmark = pytest.mark.gateware
+
+EIGHT = MachineParameters(grid=256, states=4, engine=Engine.SWEEP, lanes=8)
+MANY = [
+    pytest.param(MachineParameters(grid=16 * lanes, states=2, engine=Engine.SWEEP, lanes=lanes), marks=marks)
+    for lanes, marks in ((16, pytest.mark.slow), (32, ()), *((more, pytest.mark.slow) for more in (64, 128, 256)))
+]
+
+
+@pytest.fixture(scope="module")
+def eight() -> Iterator[RtlDevice]:
+    yield from opened(EIGHT)
+
+
+@pytest.fixture(scope="module", params=MANY, ids=lambda parameters: f"{parameters.lanes}-lanes")
+def many(request: pytest.FixtureRequest) -> Iterator[tuple[RtlDevice, MachineParameters]]:
+    for device in opened(request.param):
+        yield device, request.param
+
+
+def model(parameters: MachineParameters) -> SweepSoftwareMachine:
+    return SweepSoftwareMachine(SweepParameters.of(parameters), logged=True)
+
+
+def assert_agree(
+    device: RtlDevice, parameters: MachineParameters, image: Image, limits: list[int]
+) -> SweepSoftwareMachine:
+    """Gateware and model agree after so many sweeps: results, status and counters, that of clocks included."""
+    for limit in limits:
+        machine = model(parameters)
+        assert_same(run(device, image, limit), run(ModelDevice(machine, parameters), image, limit))
+    return machine
+
+
+def test_rbc_on_eight_lanes(eight: RtlDevice) -> None:
+    image = fixed_point(rbc(grid=256), 1e-10)
+    machine = assert_agree(eight, EIGHT, image, [1, 2, 3, 20])
+    assert machine.walked[-1] < machine.walked[0]
+
+
+def test_rbc_on_many_lanes_some_of_which_have_no_point(many: tuple[RtlDevice, MachineParameters]) -> None:
+    device, parameters = many
+    assert_agree(device, parameters, fixed_point(rbc(grid=parameters.grid, states=2), 1e-10), [1, 2, 4])
+    few = 6 * parameters.lanes + 3
+    assert_agree(device, parameters, fixed_point(rbc(grid=few, states=1), 1e-10), [3, 12])
+
+
+def test_small_problems_to_the_end(eight: RtlDevice) -> None:
+    """The last sweeps walk no state at all."""
+    problem = replace(rbc(grid=21, states=3), beta=0.5)
+    machine = assert_agree(eight, EIGHT, fixed_point(problem, 1e-6), [1_000])
+    assert Status.CONVERGED in machine.status
+    assert machine.walked[-1] == 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_problems_of_one_peak_or_many(eight: RtlDevice, seed: int) -> None:
+    rng = np.random.default_rng(700 + seed)
+    for k in range(4):
+        grid, states = int(rng.integers(2, 100)), int(rng.integers(1, 5))
+        image = fixed_point(problem_of(rng, grid, states), 1e-6)
+        if k:
+            # Values that go up and down.
+            spread = int(2.0 ** rng.integers(image.value_bits - 6, image.value_bits + 4))
+            image = replace(image, start=rng.integers(-spread, spread, (grid, states)))
+        if k == 3:
+            # Some state can afford nothing.
+            image.wealth[int(rng.integers(grid)), :] = image.grid[0]
+        assert_agree(eight, EIGHT, image, [1, 2, 4])
+
+
+class Clocked(wiring.Component):
+    """The probe, the number of each clock, and that in which ``start`` was high last."""
+
+    def __init__(self, probe: Probe) -> None:
+        self.probe = probe
+        self.members = dict(probe.signature.members.items())
+        super().__init__({**self.members, "clock": Out(32), "began": Out(32)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.probe = self.probe
+        for name, member in self.members.items():
+            outer, inner = getattr(self, name), getattr(self.probe, name)
+            m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        m.d.sync += self.clock.eq(self.clock + 1)
+        with m.If(self.start):
+            m.d.sync += self.began.eq(self.clock)
+        return m
+
+
+def tables(rng: np.random.Generator, grid: int, states: int, eta: float) -> tuple[np.ndarray, ...]:
+    """``X, W, EV`` with many peaks, ties, candidates that are not feasible, and objectives out of range."""
+    unit = 2.0**40
+    x = np.cumsum(rng.integers(1, 5, grid)) * int(unit / 8)
+    w = rng.choice(x, (grid, states)) + rng.integers(-(2**38), 2**39, (grid, states))
+    w[: grid // 2] = np.where(rng.random(w[: grid // 2].shape) < 0.5, x[-1] + 2**38, w[: grid // 2])
+    w[rng.random(w.shape) < 0.1] = x[0] - 5
+    constants = UtilityConstants.of(eta, 40, 44)
+    level = rng.choice([2.0**40, 2.0**45, 2.0**62], states)
+    steps = rng.choice([-1.0, 0.0, 1.0, 5.0], (grid, states)) * level / 8
+    ev = np.clip(np.cumsum(steps, axis=0), -(2.0**62.9), 2.0**62.9).astype(np.int64)
+    if eta <= 1:
+        # Utility is positive where much is left, and takes some of these out of range.
+        ev[3 * grid // 4 :, 0] = MAXIMUM - rng.integers(0, 2**44, grid - 3 * grid // 4)
+    return x.astype(np.int64), w.astype(np.int64), ev, constants
+
+
+@CASES
+def test_every_walk_and_the_clock_of_every_result(
+    with_shared: Callable[..., dict[str, str]],
+    tmp_path: Path,
+    parameters: WalkParameters,
+    lane: int,
+    states: int,
+    eta: float,
+) -> None:
+    build = parameters.build
+    rng = np.random.default_rng(40 + build.lanes)
+    chance = random.Random(build.lanes)
+    points, grid = build.grid // build.lanes, build.grid
+    x, w, ev, constants = tables(rng, grid, states, eta)
+    last = np.where(rng.random((grid, states)) < 0.5, np.arange(grid)[:, None], rng.integers(0, grid, (grid, states)))
+    writes: list[dict[str, int]] = []
+    writes += row_writes(build, [(s, ev[:, s]) for s in range(states)] + [(2 << build.state_bits, x)])
+    for position in range(points * states):
+        at = lane * points + position // states, position % states
+        writes.append(
+            {
+                "write": 2,
+                "state_address": position,
+                "state_wealth": int(w[at]) & MASK,
+                "state_choice": int(last[at]),
+                "state_old": position,
+            }
+        )
+    walks = []
+    for density in (1.0, 0.3, 0.02, 0.0, 0.7, 0.2):
+        marks = [(point, s, int(chance.random() < density)) for point in range(points) for s in range(states)]
+        # A mark that comes again does nothing but move the start.
+        walks.append(marks + marks[-1:] * chance.randrange(70))
+    # The first one has no choices, and what moves in it is not remembered; the last one needs no marks.
+    kinds = [(int(k == 0), int(k == len(walks) - 1)) for k in range(len(walks))]
+    settings = {
+        "points": points,
+        "last_state": states - 1,
+        "last_index": grid - 1,
+        "part_shift": Dealt(parameters, grid, states).part_shift,
+        "first_point": lane * points,
+        "a": constants.a % 2**64,
+        "b": constants.b % 2**72,
+        "negative": int(constants.negative),
+        "log": int(constants.log),
+        "shift": constants.shift,
+    }
+    stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
+    stimulus.write_text(json.dumps({"writes": writes, "constants": settings, "walks": given_walks(walks, kinds)}))
+    run_bench(
+        with_shared(Clocked(Probe(parameters, lane))),
+        "beltline.sim.benches.walk",
+        parameters={
+            "stimulus": str(stimulus),
+            "results": str(results),
+            "outputs": [*OUTPUTS, "clock", "began"],
+        },
+    )
+    seen, end = set(), 0
+    moves = np.zeros((build.lanes, parameters.contexts), np.int64)
+    for marks, (cold, force), (clocks, found) in zip(walks, kinds, json.loads(results.read_text()), strict=True):
+        walked = np.zeros((grid, states), np.bool_)
+        for point, s, mark in marks:
+            walked[lane * points + point, s] = mark or force
+        dealt = Dealt(parameters, grid, states)
+        choices, kept, value = last.copy(), np.zeros((grid, states, 3), np.int64), np.zeros_like(last)
+        guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
+        done = walk_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
+        assert done.counts.max() <= done.probes.shape[1]
+        # A walk without a result does not tell when it began: 200 clocks and its marks behind the last one.
+        begin = found[0][-1] if found else end + 200 + len(marks) + 1
+        end = begin + 1 + clocks
+        log = SweepLog(dealt, last, walked, done.counts, done.probes, np.ones(build.lanes, np.bool_))
+        lanes = lane_clocks(log, np.full(build.lanes, begin), results=True)
+        assert lanes.ends[lane] - begin - 1 == clocks
+        assert len(found) == walked.sum()
+        for position, choice, moved, words, result, old, infeasible, outside, clock, began in found:
+            at = lane * points + position // states, position % states
+            assert walked[at]
+            assert (choice, old, began) == (choices[at], position, begin)
+            assert cold or moved == (choice != last[at])
+            assert result == int(value[at]) & MASK
+            assert clock == lanes.found[at]
+            for k, u in enumerate(kept[at].tolist()):
+                assert words >> (3 * WIDTH + k) & 1 == (u != INFEASIBLE), (position, k)
+                assert u == INFEASIBLE or words >> WIDTH * k & MASK == u & MASK
+            assert bool(infeasible) == (kept[at][1] == INFEASIBLE)
+            assert not infeasible or value[at] == MINIMUM
+            seen.add((bool(infeasible), bool(outside)))
+    assert seen == {(False, False), (True, False)} | ({(False, True)} if eta <= 1 else set())
+
+
+def test_a_reset_in_the_middle_of_a_walk_leaves_nothing_behind(eight: RtlDevice) -> None:
+    image = fixed_point(rbc(grid=256), 1e-10)
+    for clocks in (3_500, 4_300):
+        run(eight, image, 1)
+        eight.write_register("SWEEP_LIMIT", 5)
+        begin = eight.clocks_simulated
+        eight.write_register("COMMAND", Command.RUN)
+        while eight.clocks_simulated < begin + clocks:
+            assert eight.read_register("STATUS") == Status.BUSY
+        eight.write_register("COMMAND", Command.RESET)
+        assert_agree(eight, EIGHT, image, [2])

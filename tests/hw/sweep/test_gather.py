@@ -1,0 +1,138 @@
+"""What gathers expected values for a lane of the sweep engine: every word against plain arrays, every clock."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from amaranth.hdl import Const, Module
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.memory.ram import Ram
+from beltline.hw.sweep.gather import Gather, GatherParameters
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.sim.cocotb_runner import run_bench
+from support.sweeps import row_writes
+
+BUILDS = [
+    (SweepParameters(grid=64, states=1, lanes=1, slots=4), 0),
+    (SweepParameters(grid=16, states=2, lanes=2, slots=4), 1),
+    (SweepParameters(grid=256, states=4, lanes=2, slots=8), 1),
+    (SweepParameters(grid=512, states=3, lanes=16, slots=4), 13),
+    (SweepParameters(grid=128, states=16, lanes=1, slots=8), 0),
+]
+
+
+class Probe(wiring.Component):
+    """One lane's unit, the buses, and memories of all lanes, which one port writes."""
+
+    def __init__(self, build: SweepParameters, lane: int) -> None:
+        self.build = build
+        self.lane = lane
+        self.gather = Gather(GatherParameters(build))
+        self.buses = RowBusesParameters(build, build.state_bits)
+        members = dict(self.gather.signature.members.items())
+        ports = {name: member for name, member in members.items() if name not in ("fetch", "clear")}
+        super().__init__(
+            {
+                **ports,
+                "write": In(1),
+                "write_lane": In(max(1, build.lane_bits)),
+                "write_address": In(self.buses.address_bits),
+                "write_row": In(ROW_WORDS * WIDTH),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.buses = buses = RowBuses(self.buses)
+        m.submodules.gather = self.gather
+        wiring.connect(m, self.gather.fetch, buses.lanes[self.lane])
+        m.d.comb += buses.shift.eq(Const(self.build.local_bits))
+        for number, bank in enumerate(buses.banks):
+            m.submodules[f"ram{number}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << self.buses.address_bits)
+            m.d.comb += [
+                ram.write.eq(self.write & (self.write_lane == number)),
+                ram.write_address.eq(self.write_address),
+                ram.write_data.eq(self.write_row),
+                ram.read_address.eq(bank.address),
+                bank.data.eq(ram.read_data),
+            ]
+        for name, member in self.signature.members.items():
+            if not name.startswith("write"):
+                outer, inner = getattr(self, name), getattr(self.gather, name)
+                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        return m
+
+
+def walk(rng: random.Random, build: SweepParameters, points: int, steps: list[int]) -> list[tuple[int, int]]:
+    """States in table order, whose index goes on by one of ``steps`` from point to point."""
+    index = [rng.randrange(build.grid // 2) for _ in range(build.states)]
+    found = []
+    for _ in range(points):
+        for s in range(build.states):
+            index[s] = min(max(index[s] + rng.choice(steps), 0), build.grid - 1)
+            found.append((s, index[s]))
+    return found
+
+
+def sequences(rng: random.Random, build: SweepParameters) -> list[list[tuple[int, int]]]:
+    points = 240 // build.states
+    anywhere = [(k % build.states, rng.randrange(build.grid)) for k in range(120)]
+    return [
+        walk(rng, build, points, [1]),
+        walk(rng, build, points, [0, 1, 1, 2]),
+        walk(rng, build, points, [0, 0, 0, 1]),
+        walk(rng, build, points, [0, 3, 9, 20]),
+        walk(rng, build, points, [-9, -1, 0, 1, 1, 2, 3]),
+        [(k % build.states, 0) for k in range(60)] + [(k % build.states, build.grid - 1) for k in range(60)],
+        anywhere,
+    ]
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize(("build", "lane"), BUILDS, ids=lambda p: getattr(p, "states", None) and f"{p.states}-states")
+def test_words_and_clocks(
+    with_shared: Callable[..., dict[str, str]], tmp_path: Path, build: SweepParameters, lane: int
+) -> None:
+    rng = random.Random(11)
+    table = np.array([[rng.getrandbits(WIDTH) for _ in range(build.states)] for _ in range(build.grid)], dtype=object)
+    writes = row_writes(build, [(s, table[:, s]) for s in range(build.states)])
+    runs = [{"gaps": gaps, "states": states} for states in sequences(rng, build) for gaps in (0.0, 0.3)]
+    stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
+    stimulus.write_text(json.dumps({"writes": writes, "runs": runs}))
+    run_bench(
+        with_shared(Probe(build, lane)),
+        "beltline.sim.benches.gather",
+        parameters={"stimulus": str(stimulus), "results": str(results)},
+    )
+    mask = 2**WIDTH - 1
+    for run, found in zip(runs, json.loads(results.read_text()), strict=True):
+        for k, ((s, i), (_, below, here, above)) in enumerate(zip(run["states"], found, strict=True)):
+            assert here == int(table[i, s]), (k, s, i)
+            assert i == 0 or below == int(table[i - 1, s]) & mask, (k, s, i)
+            assert i == build.grid - 1 or above == int(table[i + 1, s]) & mask, (k, s, i)
+        if run["gaps"] == 0:
+            pairs = np.array(run["states"], dtype=np.int64)
+            expected = GatherParameters(build).clocks(pairs[:, 0], pairs[:, 1], lane)
+            assert [clock for clock, *_ in found] == expected.tolist()
+
+
+def test_a_lane_keeps_its_pace_where_the_policy_rises_with_the_grid() -> None:
+    build = SweepParameters()
+    points = 1024
+    states = np.tile(np.arange(4), points)
+    for slope in (0.3, 0.9, 1.0, 1.03):
+        index = np.floor(slope * np.arange(points)[:, None] + [100, 1500, 3777, 9000]).astype(np.int64)
+        clocks = GatherParameters(build).clocks(states, index.ravel(), 5)
+        # A bus of eight lanes brings each of them a word a clock.
+        assert clocks[-1] < states.size * max(1, slope) + 150, slope
+        assert (np.diff(clocks) > 0).all()

@@ -1,0 +1,260 @@
+"""The whole machine in gateware against the software model: every word, every counter, every clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from beltline.host.devices.rtl import RtlDevice
+from beltline.host.models.rbc import rbc
+from beltline.host.solver.driver import run
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.control.sequencer import SequencerParameters
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import REGISTERS, Command, Mode, Refused, Status, Table
+from beltline.hw.top.machine import pass_clocks, run_clocks
+from beltline.sim.cache import SimulationError
+from support.machines import assert_all_agree, assert_same, opened, problem_of, software
+
+pytestmark = pytest.mark.gateware
+
+SMALL = MachineParameters(grid=64, states=5, results=64 * 4 * 1_353)
+MIDDLE = MachineParameters(grid=256, states=4, results=256 * 4 * 1_353)
+LARGE = MachineParameters(grid=1_024, states=4, results=1_024 * 4 * 1_353)
+
+
+@pytest.fixture(scope="module")
+def small() -> Iterator[RtlDevice]:
+    yield from opened(SMALL)
+
+
+@pytest.fixture(scope="module")
+def middle() -> Iterator[RtlDevice]:
+    yield from opened(MIDDLE)
+
+
+@pytest.fixture(scope="module")
+def large() -> Iterator[RtlDevice]:
+    yield from opened(LARGE)
+
+
+def test_rbc_64_points_after_each_of_many_sweeps_and_at_the_end(small: RtlDevice) -> None:
+    image = fixed_point(rbc(grid=64), 1e-10)
+    plain = run(small, image, 10_000)
+    assert plain.status == Status.DONE | Status.CONVERGED
+    assert_same(plain, run(software(SMALL), image, 10_000))
+    assert plain.sweeps > 1_000
+    assert_all_agree(small, SMALL, image, 400)
+
+
+@pytest.mark.slow
+def test_rbc_256_points_after_every_sweep_to_the_end(middle: RtlDevice) -> None:
+    image = fixed_point(rbc(grid=256), 1e-10)
+    assert assert_all_agree(middle, MIDDLE, image, 1_353).norm * image.value_unit < 1e-10
+
+
+@pytest.mark.slow
+def test_rbc_1024_points_after_every_sweep_to_the_end(large: RtlDevice) -> None:
+    image = fixed_point(rbc(grid=1_024), 1e-10)
+    assert assert_all_agree(large, LARGE, image, 1_353).norm * image.value_unit < 1e-10
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_problems_after_every_sweep(small: RtlDevice, seed: int) -> None:
+    """200 problems and more: sizes of all kinds, uniform grids and not, every eta, ties, infeasible corners."""
+    rng = np.random.default_rng(1_000 + seed)
+    for _ in range(26):
+        grid, states = int(rng.integers(2, 65)), int(rng.integers(1, 6))
+        assert_all_agree(small, SMALL, fixed_point(problem_of(rng, grid, states), 1e-6), 6)
+
+
+@pytest.mark.parametrize(("grid", "states"), [(2, 1), (2, 5), (3, 1), (63, 5), (64, 1), (64, 5)])
+def test_extreme_sizes(small: RtlDevice, grid: int, states: int) -> None:
+    rng = np.random.default_rng(grid * 10 + states)
+    assert_all_agree(small, SMALL, fixed_point(problem_of(rng, grid, states), 1e-6), 6)
+
+
+@pytest.mark.parametrize("parameters", [MachineParameters(4, 1, results=24), MachineParameters(16, 16, results=1_536)])
+def test_smallest_build_and_most_states(parameters: MachineParameters) -> None:
+    """One stage and one exogenous state; and 16 exogenous states."""
+    rng = np.random.default_rng(parameters.states)
+    for device in opened(parameters):
+        for _ in range(20):
+            grid, states = int(rng.integers(2, parameters.grid + 1)), int(rng.integers(1, parameters.states + 1))
+            assert_all_agree(device, parameters, fixed_point(problem_of(rng, grid, states), 1e-6), 6)
+        assert_all_agree(device, parameters, fixed_point(problem_of(rng, parameters.grid, parameters.states), 1e-6), 6)
+
+
+def test_wild_values_follow_the_stages(small: RtlDevice) -> None:
+    """No concavity at all: the searches would disagree, so the model must follow the line, candidate by candidate."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        image = fixed_point(problem_of(rng, 57, 3), 1e-6)
+        wild = rng.integers(-(2**58), 2**58, image.start.shape)
+        if rng.random() < 0.5:
+            wild = np.round(wild / 2**57).astype(np.int64) * 2**50
+        assert_all_agree(small, SMALL, replace(image, start=wild), 4)
+
+
+def test_clocks_of_a_sweep(small: RtlDevice) -> None:
+    """``N_k N_z + L`` to the clock, from the counters of runs of one sweep more."""
+    for grid, states in ((64, 5), (17, 2), (33, 1)):
+        image = fixed_point(problem_of(np.random.default_rng(1), grid, states), 1e-9)
+        clocks = [run(small, replace(image, epsilon=0), sweeps).clocks for sweeps in (1, 2, 3)]
+        assert np.diff(clocks).tolist() == [pass_clocks(SMALL, grid, states)] * 2
+        assert clocks == [run_clocks(SMALL, grid, states, sweeps) for sweeps in (1, 2, 3)]
+
+
+def test_formula_of_the_latency() -> None:
+    """The formula of docs/assembly-line.md: ``L = 61 (p - 1) + 22 + E + N_z``."""
+    expectation = {1: 10, 2: 11, 4: 11, 6: 11, 7: 12, 16: 12}
+    for index_bits in (2, 6, 16):
+        for built, clocks in expectation.items():
+            parameters = MachineParameters(1 << index_bits, built)
+            for states in (1, built):
+                overhead = 61 * (index_bits - 1) + 22 + clocks + states
+                assert pass_clocks(parameters, 4, states) == 4 * states + overhead
+    assert pass_clocks(MachineParameters(65_536, 4), 65_536, 4) == 262_144 + 952
+    assert pass_clocks(MachineParameters(65_536, 16), 65_536, 16) == 1_048_576 + 965
+
+
+def test_single_sweeps_add_up(small: RtlDevice) -> None:
+    """Stopping after every sweep and starting again from the table gives the same bits as not stopping."""
+    image = fixed_point(problem_of(np.random.default_rng(3), 50, 3), 1e-9)
+    image = replace(image, epsilon=0)
+    whole = run(small, image, 5)
+    for _ in range(5):
+        part = run(small, image, 1)
+        assert part.status == Status.DONE | Status.LIMIT
+        image = replace(image, start=part.value)
+    assert np.array_equal(part.value, whole.value)
+    assert np.array_equal(part.policy, whole.policy)
+    assert part.norm == whole.norm
+
+
+def test_epsilon_is_strict(small: RtlDevice) -> None:
+    """A run ends with the first sweep whose norm is below epsilon, and not with one that equals it."""
+    image = fixed_point(rbc(grid=64), 1e-2)
+    first = run(small, image, 10_000)
+    assert first.status == Status.DONE | Status.CONVERGED
+    equal = run(small, replace(image, epsilon=first.norm), 10_000)
+    above = run(small, replace(image, epsilon=first.norm + 1), 10_000)
+    assert equal.sweeps == first.sweeps + 1
+    assert above.sweeps == first.sweeps
+    at_limit = run(small, replace(image, epsilon=first.norm + 1), first.sweeps)
+    assert at_limit.status == Status.DONE | Status.CONVERGED
+
+
+def test_stop_ends_after_the_sweep(small: RtlDevice) -> None:
+    image = replace(fixed_point(rbc(grid=64), 1e-6), epsilon=0)
+    run(small, image, 1)
+    small.write_block(Table.V, 0, image.start.reshape(-1))
+    small.write_register("SWEEP_LIMIT", 2**32 - 1)
+    small.write_register("COMMAND", Command.RUN)
+    small.wait(0.05)
+    small.write_register("COMMAND", Command.STOP)
+    while not small.wait(1.0):
+        pass
+    assert Status(small.read_register("STATUS")) == Status.DONE | Status.STOPPED
+    sweeps = small.read_register("SWEEPS")
+    value = small.read_block(Table.V, 0, image.start.size)
+    assert small.read_register("CLOCKS") == run_clocks(SMALL, 64, 4, sweeps)
+    assert np.array_equal(value, run(software(SMALL), image, sweeps).value.reshape(-1))
+
+
+def test_reset_ends_at_once_and_leaves_the_machine_usable(small: RtlDevice) -> None:
+    image = replace(fixed_point(rbc(grid=64), 1e-6), epsilon=0)
+    run(small, image, 1)
+    for _ in range(20):
+        small.write_register("SWEEP_LIMIT", 2**32 - 1)
+        small.write_register("COMMAND", Command.RUN)
+        small.wait(0.002)
+        small.write_register("COMMAND", Command.RESET)
+        assert small.wait(1.0)
+        assert not small.read_register("STATUS") & Status.BUSY
+    assert_same(run(small, image, 3), run(software(SMALL), image, 3))
+
+
+def test_writes_during_a_run_change_nothing(small: RtlDevice) -> None:
+    image = replace(fixed_point(rbc(grid=64), 1e-6), epsilon=0)
+    expected = run(small, image, 100)
+    small.write_block(Table.V, 0, image.start.reshape(-1))
+    small.write_register("COMMAND", Command.RUN)
+    garbage = np.full(25, 12_345, np.int64)
+    board, windows = small._board, small.windows()
+    for table in (Table.X, Table.W, Table.Q, Table.V):
+        with pytest.raises(SimulationError, match="refused a write .SLVERR.$"):
+            board.write_block(windows.offset(table), garbage)
+    for name in ("GRID", "UTILITY_A"):
+        with pytest.raises(SimulationError, match="refused a write .SLVERR.$"):
+            board.write_register(REGISTERS[name].offset, 7)
+    assert small.read_register("STATUS") & Status.BUSY
+    assert small.read_register("REFUSED") == Refused.REGISTER | Refused.TABLE
+    while not small.wait(1.0):
+        pass
+    small.write_register("COMMAND", Command.RESET)
+    assert small.read_register("REFUSED") == 0
+    assert small.read_register("GRID") == 64
+    assert np.array_equal(small.read_block(Table.V, 0, image.start.size), expected.value.reshape(-1))
+
+
+@pytest.mark.parametrize(
+    ("grid", "states", "limit", "mode"),
+    [
+        (1, 1, 1, Mode(0)),
+        (0, 1, 1, Mode(0)),
+        (65, 1, 1, Mode(0)),
+        (2**31, 1, 1, Mode(0)),
+        (64, 0, 1, Mode(0)),
+        (64, 6, 1, Mode(0)),
+        (64, 33, 1, Mode(0)),
+        (64, 4, 0, Mode(0)),
+        (64, 4, 1_354, Mode.HORIZON),
+        (64, 5, 2**32 - 1, Mode.HORIZON),
+    ],
+)
+def test_bad_configuration_is_refused(small: RtlDevice, grid: int, states: int, limit: int, mode: Mode) -> None:
+    model = software(SMALL)
+    before = small.read_block(Table.V, 0, 320)
+    for device in (small, model):
+        for name, value in (("GRID", grid), ("STATES", states), ("SWEEP_LIMIT", limit), ("MODE", int(mode))):
+            device.write_register(name, value)
+        device.write_register("COMMAND", Command.RUN)
+        while not device.wait(1.0):
+            pass
+        assert Status(device.read_register("STATUS")) == Status.DONE | Status.BAD_CONFIGURATION
+        assert device.read_register("CLOCKS") == SequencerParameters(SMALL).check
+        assert device.read_register("SWEEPS") == 0
+    assert np.array_equal(small.read_block(Table.V, 0, 320), before)
+
+
+def test_saturation_and_infeasibility_end_the_run(small: RtlDevice) -> None:
+    problem = problem_of(np.random.default_rng(9), 40, 3)
+    image = fixed_point(problem, 1e-9)
+    huge = replace(image, start=np.full_like(image.start, 2**63 - 1), transition=np.full((3, 3), 2**63, np.uint64))
+    low = replace(image, start=np.full_like(image.start, -(2**63)), transition=np.full((3, 3), 2**63, np.uint64))
+    steep = replace(image, constants=UtilityConstants.of(0.5, 0, 52))
+    poor = replace(image, wealth=np.where(np.arange(40)[:, None] < 2, image.grid[0], image.wealth))
+    overflow = replace(image, grid=image.grid - 2**62 - 2**61, wealth=image.wealth + 2**62)
+    for bad, expected in (
+        (huge, Status.SATURATED),
+        (low, Status.SATURATED),
+        (steep, Status.SATURATED),
+        (poor, Status.INFEASIBLE),
+        (overflow, Status.SATURATED),
+    ):
+        gateware, model = run(small, bad, 4), run(software(SMALL), bad, 4)
+        assert expected in gateware.status
+        assert_same(gateware, model)
+
+
+def test_formats_and_utilities_change_at_run_time(small: RtlDevice) -> None:
+    """One machine, many binary points and etas, back to back."""
+    for eta in (0.2, 0.5, 1.0, 1.5, 2.0, 5.0, 10.0):
+        for bits in (None, 30):
+            image = fixed_point(rbc(grid=40, states=3, eta=eta), 1e-4, value_bits=bits, money_bits=bits)
+            assert_all_agree(small, SMALL, image, 5)

@@ -1,0 +1,126 @@
+"""The cache of compiled simulations: whole entries or none, whoever asks at the same time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from beltline.sim.cache import SimulationError, cache_directory, cached, digest, run_tool
+from support.paths import ROOT
+
+
+def test_directory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv("BELTLINE_CACHE", raising=False)
+    assert cache_directory() == tmp_path / "beltline"
+    monkeypatch.setenv("BELTLINE_CACHE", str(tmp_path / "mine"))
+    assert cache_directory() == tmp_path / "mine"
+    assert (tmp_path / "mine").is_dir()
+
+
+def test_directory_with_a_space(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("BELTLINE_CACHE", str(tmp_path / "my cache"))
+    with pytest.raises(SimulationError, match="^GNU Make cannot build in .* set BELTLINE_CACHE to a directory without"):
+        cache_directory()
+
+
+def test_directory_that_cannot_be_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BELTLINE_CACHE", str(tmp_path / "file" / "cache"))
+    with pytest.raises(SimulationError, match="^cannot make the cache directory .*: set BELTLINE_CACHE to a writable"):
+        cache_directory()
+
+
+def test_digest_counts_boundaries() -> None:
+    assert digest("ab", "c") == digest("ab", "c")
+    assert len({digest("ab", "c"), digest("a", "bc"), digest("abc"), digest("abc", "")}) == 4
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_failed_build_leaves_nothing(tmp_path: Path, error: type[BaseException]) -> None:
+    def build(directory: Path) -> None:
+        (directory / "half").touch()
+        raise error
+
+    with pytest.raises(error):
+        cached("thing", "key", build, directory=tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["thing-key.lock"]
+    whole = cached("thing", "key", lambda directory: (directory / "whole").touch(), directory=tmp_path)
+    assert [entry.name for entry in whole.iterdir()] == ["whole"]
+
+
+def test_what_a_killed_process_left_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "thing-key.building").mkdir()
+    (tmp_path / "thing-key.building" / "half").touch()
+    whole = cached("thing", "key", lambda directory: (directory / "whole").touch(), directory=tmp_path)
+    assert [entry.name for entry in whole.iterdir()] == ["whole"]
+
+
+def test_processes_that_want_the_same_build_it_once(tmp_path: Path) -> None:
+    program = textwrap.dedent("""
+        import os, sys, time
+        from pathlib import Path
+        from beltline.sim.cache import cached
+        def build(directory):
+            with open("builds", "a") as log:
+                log.write("built\\n")
+            time.sleep(1.0)
+            (directory / "whole").touch()
+        assert (cached("thing", "key", build, directory=Path.cwd()) / "whole").exists()
+    """)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    processes = [subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, env=environment) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
+    assert (tmp_path / "builds").read_text() == "built\n"
+
+
+def test_interrupt_ends_make_and_its_children(tmp_path: Path) -> None:
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "Makefile").write_text("slow:\n\techo $$$$ > child; exec sleep 60\n")
+    previous = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 1.0)
+        with pytest.raises(KeyboardInterrupt):
+            run_tool(
+                ["make"],
+                directory=tmp_path,
+                log=tmp_path / "log",
+                environment=os.environ,
+                doing="sleeping",
+            )
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, previous)
+    child = int((tmp_path / "child").read_text())
+    for _ in range(50):
+        if not _runs(child):
+            break
+        time.sleep(0.1)
+    assert not _runs(child)
+
+
+def _runs(process: int) -> bool:
+    try:
+        # Between its end and its burial by init, a process is a zombie.
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_progress_comes_once_a_second_after_two(tmp_path: Path) -> None:
+    said: list[str] = []
+    arguments = {"directory": tmp_path, "log": tmp_path / "log", "environment": os.environ, "doing": "waiting"}
+    run_tool(["sleep", "0.5"], progress=said.append, **arguments)  # type: ignore[arg-type]
+    assert said == []
+    run_tool(["sleep", "4.7"], progress=said.append, **arguments)  # type: ignore[arg-type]
+    assert said == ["waiting: 3 s", "waiting: 4 s"]

@@ -1,0 +1,265 @@
+"""The whole way: the host's driver, a pseudo-terminal, the pins of the gateware bit by bit, and back."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+import beltline.host.devices.lock
+import beltline.host.solver.driver
+from beltline.host.cli.main import main
+from beltline.host.devices import Device, DeviceLostError, open_device
+from beltline.host.solver.driver import run
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.hw.bus import serial_frames
+from beltline.hw.bus.serial_frames import Operation
+from beltline.hw.interface.builds import to_json
+from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.interface.registers import REGISTERS, Command, Refused, Table
+from beltline.hw.top import verilog
+from beltline.hw.top.serial_machine import SerialParameters
+from beltline.sim.serial_board import SimulatedSerialBoard
+from beltline.sim.yosys import use_yosys
+
+pytestmark = pytest.mark.gateware
+
+# Four clocks a bit, and a silence that a simulation passes in no time.
+# One evaluator does everything, as on the ECP5 board.
+BUILT = SerialParameters(
+    MachineParameters(grid=16, states=2, clock_hz=4_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D),
+    silence=1e-3,
+)
+PATIENCE = 20
+
+
+@pytest.fixture(scope="module")
+def files() -> dict[str, str]:
+    use_yosys()
+    return verilog.generate_serial(BUILT)
+
+
+@pytest.fixture(scope="module")
+def record(files: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the build is."""
+    path = tmp_path_factory.mktemp("build") / "build.json"
+    path.write_text(to_json([verilog.build(files, BUILT)]))
+    return path
+
+
+@pytest.fixture
+def board(files: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[SimulatedSerialBoard]:
+    monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
+    with SimulatedSerialBoard(files, BUILT) as opened:
+        yield opened
+
+
+@pytest.fixture
+def options(board: SimulatedSerialBoard, record: Path) -> dict[str, Any]:
+    """Of the device that reaches the board."""
+    return {"port": board.port, "builds": record, "patience": PATIENCE}
+
+
+def folded(given: bl.Problem, **arguments: Any) -> bl.Result:
+    """The software model's result, with the clocks of this build."""
+    return bl.solve(given, device=open_device("model", BUILT.machine), **arguments)
+
+
+def same(result: bl.Result, model: bl.Result) -> None:
+    assert (result.value == model.value).all()
+    assert (result.policy == model.policy).all()
+    for name in ("status", "message", "sweeps", "clocks", "change", "residual", "error_bound"):
+        assert getattr(result, name) == getattr(model, name)
+
+
+def test_solves_to_the_bits_and_clocks_of_the_model(options: dict[str, Any], files: dict[str, str]) -> None:
+    given = bl.rbc(grid=16, states=2)
+    result = bl.solve(given, tol=1e-4, device="serial", **options)
+    same(result, folded(given, tol=1e-4))
+    # Bits are those of any line, and clocks more.
+    plain = bl.solve(given, tol=1e-4)
+    assert (result.value == plain.value).all()
+    assert (result.policy == plain.policy).all()
+    assert result.clocks > plain.clocks
+    assert result.device == "serial"
+    assert f"{result.build_hash:016x}" in files["beltline_build.v"]
+
+
+def test_tells_how_it_is_folded(options: dict[str, Any]) -> None:
+    device = open_device("serial", **options)
+    read = [device.read_register(name) for name in ("FOLD", "EVALUATORS", "GRID_MAX", "STATES_MAX", "CLOCK_HZ")]
+    assert read == [15, 1, 16, 2, 4_000_000]
+    device.close()
+
+
+def test_bitstream_that_was_not_recorded_is_refused(options: dict[str, Any], files: dict[str, str]) -> None:
+    (built,) = re.findall("64'h(.{16});", files["beltline_build.v"])
+    del options["builds"]
+    with pytest.raises(
+        bl.DeviceError, match=f"^device 'serial' has a bitstream of build {built}, which this Beltline "
+    ):
+        open_device("serial", **options)
+
+
+def test_calibrations_on_an_open_device(options: dict[str, Any]) -> None:
+    with bl.open("serial", **options) as device:
+        for eta in (1.0, 3.0):
+            given = bl.rbc(grid=13, states=2, eta=eta)
+            same(device.solve(given, max_sweeps=15), folded(given, max_sweeps=15))
+        assert "W" not in device.moved
+
+
+def test_bytes_that_are_lost_change_nothing(board: SimulatedSerialBoard, options: dict[str, Any]) -> None:
+    """Of what passes the line, now and then a byte is lost, another or one too many, in either direction."""
+    random = np.random.default_rng(5)
+    spoilt = 0
+
+    def spoil(data: bytes, towards: bool) -> bytes:
+        nonlocal spoilt
+        if not data or random.random() > 0.06:
+            return data
+        spoilt += 1
+        place = int(random.integers(len(data)))
+        other = bytes((int(random.integers(256)),))
+        middle = [b"", other, data[place : place + 1] + other][int(random.integers(3))]
+        return data[:place] + middle + data[place + 1 :]
+
+    given = bl.rbc(grid=16, states=2)
+    board.line = spoil
+    result = bl.solve(given, max_sweeps=40, device="serial", **options | {"patience": 1.0, "retries": 20})
+    same(result, folded(given, max_sweeps=40))
+    assert spoilt >= 3
+
+
+def begin_endless(device: Device) -> None:
+    run(device, fixed_point(bl.rbc(grid=16, states=2), 1e-6), 1)
+    for name, value in (("SWEEP_LIMIT", 2**32 - 1), ("EPSILON", 0), ("COMMAND", Command.RUN)):
+        device.write_register(name, value)
+
+
+def test_what_the_bridge_refuses_while_busy_is_flagged(options: dict[str, Any]) -> None:
+    device = open_device("serial", **options)
+    begin_endless(device)
+    windows = device.windows()  # type: ignore[attr-defined]
+    sent = (
+        (Operation.WRITE_REGISTER, REGISTERS["GRID"].offset, bytes(4), Refused.REGISTER),
+        (Operation.WRITE_WORDS, windows.offset(Table.V), bytes(8), Refused.REGISTER | Refused.TABLE),
+    )
+    for operation, address, payload, refused in sent:
+        with pytest.raises(bl.DeviceError, match=f" refuses {operation.name} at byte {address}: it is busy$"):
+            device._ask(operation, address, payload=payload)  # type: ignore[attr-defined]
+        assert device.read_register("REFUSED") == refused
+    assert device.read_register("GRID") == 16
+    device.write_register("COMMAND", Command.RESET)
+    assert device.wait(10.0)
+    device.close()
+
+
+def test_a_host_that_breaks_off_leaves_the_board_usable(board: SimulatedSerialBoard, options: dict[str, Any]) -> None:
+    request = serial_frames.request(1, Operation.WRITE_WORDS, 0, 200, bytes(1600))
+    with open(board.port, "wb", buffering=0) as dying:
+        dying.write(request[:700])
+    device = open_device("serial", **options | {"patience": 1.0})
+    assert device.read_register("GRID_MAX") == 16
+    device.close()
+
+
+def test_host_that_is_killed_in_a_run(board: SimulatedSerialBoard, options: dict[str, Any]) -> None:
+    """It holds the port and its lock until then; the next one ends the run and begins its own."""
+    program = (
+        "import sys, beltline as bl; print('begun', flush=True); "
+        "bl.solve(bl.rbc(grid=16, states=2), tol=1e-14, max_sweeps=10**6, device='serial', progress=False, "
+        "port=sys.argv[1], builds=sys.argv[2], patience=20)"
+    )
+    command = [sys.executable, "-c", program, board.port, str(options["builds"])]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "begun\n"
+        before = board.clocks_simulated
+        until = time.monotonic() + 60
+        while board.clocks_simulated < before + 200_000:
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        killed.kill()
+    given = bl.rbc(grid=16, states=2)
+    same(bl.solve(given, max_sweeps=3, device="serial", **options), folded(given, max_sweeps=3))
+
+
+def test_interrupt_on_the_command_line(
+    board: SimulatedSerialBoard, options: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C in a run: one sentence, its own exit code, and a board that can be used at once."""
+
+    def interrupt() -> None:
+        before = board.clocks_simulated
+        while board.clocks_simulated < before + 200_000:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    command = ["solve", "--grid", "16", "--states", "2", "--tol", "1e-15", "--max-sweeps", "1000000", "--quiet"]
+    command += ["--device", "serial", *(f"--option={name}={value}" for name, value in options.items())]
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    code = main(command)
+    thread.join()
+    assert (code, capsys.readouterr().err) == (130, "beltline solve: interrupted\n")
+    given = bl.rbc(grid=16, states=2)
+    same(bl.solve(given, max_sweeps=3, device="serial", **options), folded(given, max_sweeps=3))
+
+
+@pytest.mark.parametrize("baud", [500_000, 400_000])
+def test_another_rate_than_the_build(
+    files: dict[str, str], baud: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The line's bits are longer than the gateware's."""
+    monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
+    with (
+        SimulatedSerialBoard(files, replace(BUILT, baud=baud)) as board,
+        pytest.raises(DeviceLostError, match=f"^device 'serial' at '{board.port}', {baud} baud, .*, asked 2 times: "),
+    ):
+        open_device("serial", port=board.port, baud=baud, patience=0.5, retries=1)
+
+
+def test_line_that_is_cut_in_a_run(
+    board: SimulatedSerialBoard, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+    wait = beltline.host.solver.driver._Watch.wait
+
+    def looked(watch: beltline.host.solver.driver._Watch, *arguments: float) -> bool:
+        nonlocal looks
+        done = wait(watch, *arguments)
+        looks += not done
+        return done
+
+    monkeypatch.setattr(beltline.host.solver.driver._Watch, "wait", looked)
+    board.line = lambda data, towards: b"" if looks else data
+    given = bl.rbc(grid=16, states=2)
+    lost = (
+        f"^device 'serial' at '{re.escape(board.port)}', 1000000 baud, does not answer, asked 2 times; last seen with "
+    )
+    with pytest.raises(DeviceLostError, match=lost):
+        bl.solve(given, tol=1e-15, max_sweeps=10**6, device="serial", **options | {"patience": 0.3, "retries": 1})
+    board.line = lambda data, towards: data
+    same(bl.solve(given, max_sweeps=3, device="serial", **options), folded(given, max_sweeps=3))
+
+
+def test_board_that_is_unplugged(board: SimulatedSerialBoard, options: dict[str, Any]) -> None:
+    device = open_device("serial", **options | {"patience": 0.3, "retries": 1})
+    board.close()
+    board.close()
+    with pytest.raises(DeviceLostError, match=f"^device 'serial' at '{re.escape(board.port)}', 1000000 baud, "):
+        device.read_register("STATUS")
+    device.close()

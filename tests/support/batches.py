@@ -1,0 +1,130 @@
+"""What tests of batches send to other processes, which import it by name."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import numba
+
+import beltline as bl
+from beltline.host.solver.session import Completed
+
+TOL = 1e-3
+
+
+def tiny(number: int, grid: int = 16) -> bl.Problem:
+    """One of many calibrations, each of whose tables differ."""
+    return bl.rbc(grid=grid, states=2, beta=0.9 + 1e-4 * number, eta=1.5 + number / 100)
+
+
+def many(count: int, grid: int = 16) -> list[Callable[[], bl.Problem]]:
+    return [partial(tiny, number, grid) for number in range(count)]
+
+
+VICTIM = 7
+"""Problem at whose end a worker waits to be killed, the first time."""
+
+
+def logged(log: Path, function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> Any:
+    """Say who begins and ends what."""
+
+    def say(what: str) -> None:
+        with log.open("a") as file:
+            file.write("".join(f"{what} {os.getpid()} {problem.beta!r}\n" for problem in problems))
+
+    def wait(_: Completed) -> None:
+        say("wait")
+        time.sleep(120)
+
+    say("begin")
+    waits = tiny(VICTIM).beta in [problem.beta for problem in problems] and not log.with_suffix(".killed").exists()
+    with mock.patch.object(Completed, "result", wait) if waits else contextlib.nullcontext():
+        answers = function(settings, problems)
+    say("end")
+    return answers
+
+
+class Logged(Executor):
+    """An executor whose workers say what they begin."""
+
+    def __init__(self, inner: Executor, log: Path) -> None:
+        self.inner = inner
+        self.log = log
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        return self.inner.submit(logged, self.log, fn, *args, **kwargs)
+
+    def said(self, what: str) -> list[tuple[int, float]]:
+        """Process and ``beta`` of each that began, or that ended."""
+        lines = [line.split() for line in self.log.read_text().splitlines()]
+        return [(int(process), float(beta)) for said, process, beta in lines if said == what]
+
+    def kill_one(self) -> int:
+        """Kill the worker that waits for it, its device open and its run done, and return its number."""
+        until = time.monotonic() + 120
+        while not (waiting := self.said("wait")):
+            assert time.monotonic() < until, "no worker came to it"
+            time.sleep(0.001)
+        self.log.with_suffix(".killed").touch()
+        process, _ = waiting[0]
+        os.kill(process, signal.SIGKILL)
+        return process
+
+
+def threads_of(function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> tuple[set[int], int, int]:
+    """Solve, and return Numba's threads when results are verified, before, and afterwards."""
+    seen = set()
+
+    def watched(self: Any) -> Any:
+        seen.add(numba.get_num_threads())
+        return verify(self)
+
+    verify, before = Completed.result, numba.get_num_threads()
+    with mock.patch.object(Completed, "result", watched):
+        assert all(answer.error is None for answer in function(settings, problems))
+    return seen, before, numba.get_num_threads()
+
+
+class Asked(Executor):
+    """An executor of another that remembers what it is asked to do."""
+
+    def __init__(self, inner: Executor) -> None:
+        self.inner = inner
+        self.asked: list[tuple[Any, ...]] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        self.asked.append((fn, *args))
+        return self.inner.submit(fn, *args, **kwargs)
+
+
+def threads_in(executor: Executor, chunk: int = 1) -> tuple[set[int], int, int]:
+    """As ``threads_of``, in a worker."""
+    asked = Asked(executor)
+    assert all(attempt.success for attempt in bl.solve_many(many(3), TOL, executor=asked, chunk=chunk, progress=False))
+    return executor.submit(threads_of, *asked.asked[0]).result()
+
+
+def repeated(log: Logged, count: int, killed: int) -> int:
+    """How many problems were begun twice; all of them because of the process that was killed."""
+    begun = log.said("begin")
+    times = Counter(beta for _, beta in begun)
+    assert set(times) == {tiny(number).beta for number in range(count)}
+    again = [beta for beta, often in times.items() if often > 1]
+    assert all(often <= 2 for often in times.values())
+    assert all(next(process for process, first in begun if first == beta) == killed for beta in again)
+    return len(again)
+
+
+def end(problems: list[bl.Problem], *_: Any) -> None:
+    """Die of a problem."""
+    os._exit(9)

@@ -1,0 +1,52 @@
+"""What the tests of whole machines share: the gateware beside the software model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from beltline.gpu_ref.random_problems import random_problem
+from beltline.host.devices.rtl import RtlDevice, open_rtl
+from beltline.host.devices.software_model import ModelDevice
+from beltline.host.problem.problem import Problem
+from beltline.host.solver.driver import Run, run
+from beltline.host.solver.fixed_point import Image
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.line.model import SoftwareMachine
+
+
+def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
+    device = open_rtl(parameters, print)
+    yield device
+    device.close()
+
+
+def software(parameters: MachineParameters, stage_by_stage: bool = False) -> ModelDevice:
+    return ModelDevice(SoftwareMachine(parameters, stage_by_stage))
+
+
+def assert_same(a: Run, b: Run) -> None:
+    """Same bits, status and counters, sweep by sweep."""
+    assert (a.status, a.sweeps, a.states_done, a.norm) == (b.status, b.sweeps, b.states_done, b.norm)
+    assert a.clocks == b.clocks
+    for name in ("value", "policy"):
+        left, right = getattr(a, name), getattr(b, name)
+        assert left.shape == right.shape
+        assert np.array_equal(left, right), f"{name} differs first at {np.argwhere(left != right)[0]}"
+
+
+def assert_all_agree(device: RtlDevice, parameters: MachineParameters, image: Image, sweeps: int) -> Run:
+    """Gateware, stage-by-stage model and fast path agree after every sweep (horizon mode keeps them all)."""
+    gateware = run(device, image, sweeps, horizon=sweeps)
+    fast = run(software(parameters), image, sweeps, horizon=sweeps)
+    assert_same(gateware, fast)
+    assert_same(fast, run(software(parameters, stage_by_stage=True), image, sweeps, horizon=sweeps))
+    return gateware
+
+
+def problem_of(rng: np.random.Generator, grid: int, states: int) -> Problem:
+    drawn = random_problem(rng, grid, states)
+    return Problem(
+        grid=drawn.X, wealth=drawn.W, transition=drawn.Q, start=drawn.V0, beta=drawn.beta, eta=drawn.eta, horizon=6
+    )

@@ -1,0 +1,51 @@
+"""What the tests of fixed-latency units name besides the fixture ``stream``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+
+from beltline.hw.interface.parameters import Multiplier
+
+Stream = Callable[..., dict[str, Any]]
+
+MULTIPLIERS = [pytest.param(m, marks=pytest.mark.slow if m is Multiplier.DSP48E1 else ()) for m in Multiplier]
+"""For what is in every stage: `make test` tests a stage with each of them."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """``count`` operands that enter with ``gaps`` (probability of a clock without) while ``constants`` stand."""
+
+    count: int
+    gaps: float = 0.0
+    constants: Mapping[str, int] = field(default_factory=dict)
+
+
+def with_gaps(count: int, constants: Mapping[str, int] | None = None) -> list[Segment]:
+    """Half of ``count`` operands back to back, half with gaps."""
+    half = count // 2
+    return [Segment(half, 0.0, constants or {}), Segment(count - half, 0.4, constants or {})]
+
+
+class Enclosed(wiring.Component):
+    """A unit with nothing around it. Benches see all signals of the top module, which keeps Verilator from
+    optimising any of them: of this one there are only the ports.
+    """
+
+    def __init__(self, unit: wiring.Component) -> None:
+        self._unit = unit
+        super().__init__(dict(unit.signature.members.items()))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.unit = self._unit
+        for name, member in self.signature.members.items():
+            outer, inner = getattr(self, name), getattr(self._unit, name)
+            m.d.comb += outer.eq(inner) if member.flow is wiring.Out else inner.eq(outer)
+        return m

@@ -1,0 +1,115 @@
+"""A lane's walk with its memories, the buses and the rows of all lanes, for the tests of units and of clocks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from amaranth.hdl import Cat, Const, Module, Mux
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.memory.ram import READ_LATENCY, Ram
+from beltline.hw.sweep.parameters import HALF_WORDS, SweepParameters
+from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.walk import Walk, WalkParameters
+
+OUTPUTS = ("position", "choice", "moved", "kept", "value", "old", "infeasible", "outside")
+
+
+CASES = pytest.mark.parametrize(
+    ("parameters", "lane", "states", "eta"),
+    [
+        (WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2), 0, 1, 1.0),
+        (WalkParameters(SweepParameters(grid=256, states=4, lanes=2, slots=8), 16), 1, 3, 2.0),
+        (WalkParameters(SweepParameters(grid=256, states=2, lanes=8, slots=4), 64), 5, 2, 0.5),
+        pytest.param(
+            WalkParameters(SweepParameters(grid=32_768, states=2, lanes=64, slots=8), 64),
+            40,
+            2,
+            2.0,
+            marks=pytest.mark.slow,
+        ),
+    ],
+    ids=["2-walkers", "16-walkers", "64-walkers", "far"],
+)
+"""Walks of one lane, and its problem."""
+
+
+class Probe(wiring.Component):
+    """One lane's pass, its memories, the buses and the rows of all lanes. One port writes each kind of memory."""
+
+    def __init__(self, parameters: WalkParameters, lane: int) -> None:
+        self.build = parameters.build
+        self.lane = lane
+        self.walk = Walk(parameters)
+        self.buses = RowBusesParameters(self.build, self.build.inner_bits)
+        members = dict(self.walk.signature.members.items())
+        inner = {name for name in members if name == "fetch" or name.endswith(("_address", "_data"))}
+        super().__init__(
+            {
+                **{name: member for name, member in members.items() if name not in inner},
+                "write": In(3),
+                "write_lane": In(max(1, self.build.lane_bits)),
+                "write_address": In(self.buses.address_bits),
+                "write_row": In(ROW_WORDS * WIDTH),
+                "state_address": In(self.build.position_bits),
+                "state_wealth": In(WIDTH),
+                "state_choice": In(self.build.index_bits),
+                "state_old": In(WIDTH),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        walk, build = self.walk, self.build
+        m.submodules.buses = buses = RowBuses(self.buses)
+        m.submodules.walk = walk
+        wiring.connect(m, walk.fetch, buses.lanes[self.lane])
+        m.d.comb += buses.shift.eq(Const(build.local_bits))
+        for number, bank in enumerate(buses.banks):
+            # The grid is there once, the expected values once for each exogenous state. A walk asks for halves.
+            upper = bank.address[-2]
+            data = []
+            for table, depth in enumerate((self.buses.address_bits - 2, build.local_bits)):
+                m.submodules[f"ram{number}_{table}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << depth)
+                m.d.comb += [
+                    ram.write.eq(self.write[0] & (self.write_lane == number) & (self.write_address[-1] == table)),
+                    ram.write_address.eq(self.write_address[:depth]),
+                    ram.write_data.eq(self.write_row),
+                    ram.read_address.eq(bank.address[:depth]),
+                ]
+                data.append(ram.read_data)
+            low, high = slice(None, HALF_WORDS * WIDTH), slice(HALF_WORDS * WIDTH, None)
+            expected, grid = data
+            halves = Mux(
+                p.delay(p.input(upper), READ_LATENCY).value,
+                Cat(grid[high], expected[high]),
+                Cat(expected[low], grid[low]),
+            )
+            m.d.comb += bank.data.eq(halves)
+        addresses = {"wealth": walk.wealth_address, "choice": walk.choice_address, "old": walk.old_address}
+        for name, address in addresses.items():
+            word = getattr(self, f"state_{name}")
+            m.submodules[name] = ram = Ram(len(word), 1 << len(self.state_address))
+            m.d.comb += [
+                ram.write.eq(self.write[1]),
+                ram.write_address.eq(self.state_address),
+                ram.write_data.eq(word),
+                ram.read_address.eq(address),
+                getattr(walk, f"{name}_data").eq(ram.read_data),
+            ]
+        for name, member in self.signature.members.items():
+            if not name.startswith(("write", "state_")):
+                outer, inner = getattr(self, name), getattr(walk, name)
+                m.d.comb += outer.eq(inner) if member.flow is Out else inner.eq(outer)
+        return m
+
+
+def given_walks(walks: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Walks as the bench reads them: marks, and whether they are cold and of all states."""
+    return [{"marks": marks, "cold": cold, "force": force} for marks, (cold, force) in zip(walks, kinds, strict=True)]
