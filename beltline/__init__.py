@@ -3,29 +3,96 @@
 >>> import beltline as bl
 >>> result = bl.solve(bl.rbc(grid=1024))
 >>> print(result)                                        # doctest: +SKIP
+
+Every name is imported when it is first used, so that ``import beltline`` takes no time.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from beltline.host import __version__
-from beltline.host.analysis.euler import euler_errors, euler_report
-from beltline.host.analysis.inequality import gini, lorenz
-from beltline.host.analysis.simulation import impulse_response, moments, simulate, stationary_distribution
-from beltline.host.batch.pool import Workers
-from beltline.host.batch.solve_many import Attempt, solve_many
-from beltline.host.batch.store import Store
-from beltline.host.devices import DeviceError, DeviceInUseError, DeviceLostError, DeviceTimeoutError
-from beltline.host.models.aiyagari.model import Economy, aiyagari
-from beltline.host.models.base import Model
-from beltline.host.models.krusell_smith.algorithm import Equilibrium, krusell_smith, load_equilibrium, panel_errors
-from beltline.host.models.life_cycle import life_cycle, life_paths
-from beltline.host.models.rbc import rbc
-from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.grids import grid_log, grid_polynomial, grid_uniform
-from beltline.host.problem.markov import rouwenhorst, tauchen
-from beltline.host.problem.problem import Problem
-from beltline.host.results.result import Result, load
-from beltline.host.solver.session import Session
-from beltline.host.solver.session import open_session as open
-from beltline.host.solver.solve import solve
+
+if TYPE_CHECKING:
+    from beltline.host.analysis.euler import euler_errors as euler_errors
+    from beltline.host.analysis.euler import euler_report as euler_report
+    from beltline.host.analysis.inequality import gini as gini
+    from beltline.host.analysis.inequality import lorenz as lorenz
+    from beltline.host.analysis.simulation import impulse_response as impulse_response
+    from beltline.host.analysis.simulation import moments as moments
+    from beltline.host.analysis.simulation import simulate as simulate
+    from beltline.host.analysis.simulation import stationary_distribution as stationary_distribution
+    from beltline.host.batch.pool import Workers as Workers
+    from beltline.host.batch.solve_many import Attempt as Attempt
+    from beltline.host.batch.solve_many import solve_many as solve_many
+    from beltline.host.batch.store import Store as Store
+    from beltline.host.devices import DeviceError as DeviceError
+    from beltline.host.devices import DeviceInUseError as DeviceInUseError
+    from beltline.host.devices import DeviceLostError as DeviceLostError
+    from beltline.host.devices import DeviceTimeoutError as DeviceTimeoutError
+    from beltline.host.models.aiyagari.model import Economy as Economy
+    from beltline.host.models.aiyagari.model import aiyagari as aiyagari
+    from beltline.host.models.base import Model as Model
+    from beltline.host.models.krusell_smith.algorithm import Equilibrium as Equilibrium
+    from beltline.host.models.krusell_smith.algorithm import krusell_smith as krusell_smith
+    from beltline.host.models.krusell_smith.algorithm import load_equilibrium as load_equilibrium
+    from beltline.host.models.krusell_smith.algorithm import panel_errors as panel_errors
+    from beltline.host.models.life_cycle import life_cycle as life_cycle
+    from beltline.host.models.life_cycle import life_paths as life_paths
+    from beltline.host.models.rbc import rbc as rbc
+    from beltline.host.problem.checks import ProblemError as ProblemError
+    from beltline.host.problem.grids import grid_log as grid_log
+    from beltline.host.problem.grids import grid_polynomial as grid_polynomial
+    from beltline.host.problem.grids import grid_uniform as grid_uniform
+    from beltline.host.problem.markov import rouwenhorst as rouwenhorst
+    from beltline.host.problem.markov import tauchen as tauchen
+    from beltline.host.problem.problem import Problem as Problem
+    from beltline.host.results.result import Result as Result
+    from beltline.host.results.result import load as load
+    from beltline.host.solver.session import Session as Session
+    from beltline.host.solver.session import open_session as open
+    from beltline.host.solver.solve import solve as solve
+
+_HOMES = {
+    "Attempt": "beltline.host.batch.solve_many",
+    "DeviceError": "beltline.host.devices",
+    "DeviceInUseError": "beltline.host.devices",
+    "DeviceLostError": "beltline.host.devices",
+    "DeviceTimeoutError": "beltline.host.devices",
+    "Economy": "beltline.host.models.aiyagari.model",
+    "Equilibrium": "beltline.host.models.krusell_smith.algorithm",
+    "Model": "beltline.host.models.base",
+    "Problem": "beltline.host.problem.problem",
+    "ProblemError": "beltline.host.problem.checks",
+    "Result": "beltline.host.results.result",
+    "Session": "beltline.host.solver.session",
+    "Store": "beltline.host.batch.store",
+    "Workers": "beltline.host.batch.pool",
+    "aiyagari": "beltline.host.models.aiyagari.model",
+    "euler_errors": "beltline.host.analysis.euler",
+    "euler_report": "beltline.host.analysis.euler",
+    "gini": "beltline.host.analysis.inequality",
+    "grid_log": "beltline.host.problem.grids",
+    "grid_polynomial": "beltline.host.problem.grids",
+    "grid_uniform": "beltline.host.problem.grids",
+    "impulse_response": "beltline.host.analysis.simulation",
+    "krusell_smith": "beltline.host.models.krusell_smith.algorithm",
+    "life_cycle": "beltline.host.models.life_cycle",
+    "life_paths": "beltline.host.models.life_cycle",
+    "load": "beltline.host.results.result",
+    "load_equilibrium": "beltline.host.models.krusell_smith.algorithm",
+    "lorenz": "beltline.host.analysis.inequality",
+    "moments": "beltline.host.analysis.simulation",
+    "open": "beltline.host.solver.session:open_session",
+    "panel_errors": "beltline.host.models.krusell_smith.algorithm",
+    "rbc": "beltline.host.models.rbc",
+    "rouwenhorst": "beltline.host.problem.markov",
+    "simulate": "beltline.host.analysis.simulation",
+    "solve": "beltline.host.solver.solve",
+    "solve_many": "beltline.host.batch.solve_many",
+    "stationary_distribution": "beltline.host.analysis.simulation",
+    "tauchen": "beltline.host.problem.markov",
+}
+"""The module of each name, and what it is called there where that differs."""
 
 __all__ = [
     "Attempt",
@@ -68,3 +135,17 @@ __all__ = [
     "stationary_distribution",
     "tauchen",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import ``name`` from its module, and keep it."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'beltline' has no attribute {name!r}")
+    module, _, there = _HOMES[name].partition(":")
+    value = getattr(importlib.import_module(module), there or name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

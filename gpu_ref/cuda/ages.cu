@@ -1,5 +1,5 @@
 // A finite horizon in double precision, the whole life in one launch: one sweep an age, value and policy of every age
-// kept. `gpu_ref/cuda/solver.py` compiles this file after `cuda_common.cu`, with -fmad=false, so that sums round as they do in the
+// kept. `gpu_ref/cuda/solver.py` compiles this file after `common.cu`, with -fmad=false, so that sums round as they do in the
 // reference solvers.
 //
 // All blocks are one team. A block owns `span` grid points with all their exogenous states, and a thread takes every
@@ -8,7 +8,7 @@
 // short, which is what the time goes into. Whether peaks are in doubt is found out while a block waits for the others:
 // three tables take turns, so that nobody writes the one that is being looked at.
 //
-// Macros: ETA as in cuda_common.cu; NZ exogenous states; THREADS of a block.
+// Macros: ETA as in common.cu; NZ exogenous states; THREADS of a block.
 
 // points: N_k. span: points of a block. words: 32, zero. expectations: three tables (NZ, N_k). values, policies: (ages, N_k,
 // NZ), the first age first. problem->V0 is the value after the last age, problem->outcome[3] becomes 1 where single peaks

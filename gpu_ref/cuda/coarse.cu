@@ -1,5 +1,5 @@
 // Starts that the device works out itself; `gpu_ref/coarse.py` says how and why. Compiled by `gpu_ref/cuda/solver.py` after
-// `cuda_common.cu`. Where an iteration starts is no part of what it guarantees, so sums round as they like here.
+// `common.cu`. Where an iteration starts is no part of what it guarantees, so sums round as they like here.
 // `given`, one a problem: whether it keeps the V0 that it came with. Macros: NZ, exogenous states; PER, coarse states of a
 // thread.
 

@@ -1,5 +1,5 @@
 // The pieces of a sweep that needs no single peak, and of sweeps with the policy held fixed: one launch each.
-// `gpu_ref/exact.py` proves the search. Compiled by `gpu_ref/cuda/solver.py` after `cuda_common.cu`, with -fmad=false, so that
+// `gpu_ref/exact.py` proves the search. Compiled by `gpu_ref/cuda/solver.py` after `common.cu`, with -fmad=false, so that
 // sums round as there.
 
 // EV(s, x) = beta sum_t Q(s, t) V(x, t), one thread an (x, s).

@@ -4,7 +4,7 @@
 :func:`solve_batch` solves many problems of one shape side by side, on one device or on several. Both need CuPy, which
 is imported when it is first needed; :func:`available` says why if there is none, or no device.
 
-How a solve runs (``cuda_sweeps.cu``): the thread blocks stay on the device until the stopping rule is met. Each thread
+How a solve runs (``sweeps.cu``): the thread blocks stay on the device until the stopping rule is met. Each thread
 owns whole grid points, with the values of all exogenous states, and keeps the utilities of its choices and of their
 neighbours, so a sweep in which a choice stays evaluates no utility. Only discounted expectations pass between threads,
 through the second-level cache, with one barrier a sweep; the barrier also tells whether some value still moves.
@@ -73,7 +73,7 @@ _POINTERS = ("X", "W", "Q", "V0", "value", "previous", "policy", "outcome")
 _PROBLEM = np.dtype(
     [(name, np.uint64) for name in _POINTERS] + [(name, np.float64) for name in ("beta", "eta", "epsilon")]
 )
-"""``struct Problem`` of ``cuda_common.cu``."""
+"""``struct Problem`` of ``common.cu``."""
 
 
 @functools.cache
@@ -188,7 +188,7 @@ _compiling = threading.Lock()
 
 def _module(name: str, cooperative: bool = False, **macros: int) -> Any:
     options = ("-std=c++17", "-fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
-    code = _source("cuda_common.cu") + _source(name)
+    code = _source("common.cu") + _source(name)
     return _cupy().RawModule(code=code, options=options, enable_cooperative_groups=cooperative)
 
 
@@ -198,7 +198,7 @@ def _kernel(
 ) -> Any:
     with _compiling:
         module = _module(
-            "cuda_sweeps.cu",
+            "sweeps.cu",
             cooperative=True,
             SEARCH=search,
             RULE=rule,
@@ -234,14 +234,14 @@ def _reserve(search: int, states: int, points: int, threads: int, resident: int)
 @functools.cache
 def _pieces(device: int, eta: int) -> tuple[Any, Any, Any]:
     with _compiling:
-        module = _module("cuda_exact.cu", ETA=eta)
+        module = _module("exact.cu", ETA=eta)
         return module.get_function("expectation"), module.get_function("level"), module.get_function("hold")
 
 
 @functools.cache
 def _starters(device: int, eta: int, states: int, per: int) -> tuple[Any, Any, Any]:
     with _compiling:
-        module = _module("cuda_coarse.cu", ETA=eta, NZ=states, PER=per)
+        module = _module("coarse.cu", ETA=eta, NZ=states, PER=per)
         smooth = module.get_function("smooth")
     smooth.max_dynamic_shared_size_bytes = _room()
     return module.get_function("stay"), smooth, module.get_function("draw")
@@ -605,7 +605,7 @@ def solve_ages(
     *,
     device: int = 0,
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.int32]], dict[str, float]]:
-    """Solve a finite horizon on a CUDA device, all ages in one launch (``cuda_ages.cu``); ``V0`` follows the last age.
+    """Solve a finite horizon on a CUDA device, all ages in one launch (``ages.cu``); ``V0`` follows the last age.
 
     Returns ``value`` and ``policy``, ``(ages, N_k, N_z)``, the first age first, and the seconds by part. Where single
     peaks are in doubt at some age, all ages are solved once more by divide and conquer. ``method`` is one of
@@ -661,7 +661,7 @@ def solve_ages(
 @functools.cache
 def _ages_kernel(device: int, eta: int, states: int, threads: int) -> Any:
     with _compiling:
-        module = _module("cuda_ages.cu", cooperative=True, ETA=eta, NZ=states, THREADS=threads)
+        module = _module("ages.cu", cooperative=True, ETA=eta, NZ=states, THREADS=threads)
         kernel = module.get_function("ages")
     kernel.max_dynamic_shared_size_bytes = _room()
     return kernel

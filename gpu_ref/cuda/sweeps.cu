@@ -1,5 +1,5 @@
 // Value function iteration in double precision, a whole solve in one launch. `gpu_ref/cuda/solver.py` compiles this file after
-// `cuda_common.cu`.
+// `common.cu`.
 //
 // A *team* of `blocks` co-resident thread blocks solves one problem after another. A thread owns whole grid points, all
 // N_z states of each, so the expectation of its values is local. What crosses between threads is the table of discounted

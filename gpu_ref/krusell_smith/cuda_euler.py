@@ -3,7 +3,7 @@ precision.
 
 The same spline and the same steps. Sums for slopes are taken in another order, and what lies so far from the diagonal
 of their matrix that it is below rounding is left out. ``EVERY`` iterations are one cooperative launch
-(``cuda_euler.cu``): a block for each point of the grid of ``K`` and aggregate state, and one barrier an iteration.
+(``euler.cu``): a block for each point of the grid of ``K`` and aggregate state, and one barrier an iteration.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ EVERY = 500
 def source() -> str:
     """Return the kernel."""
     folder = Path(__file__).parent
-    return (folder / "cuda_grid.cu").read_text() + (folder / "cuda_euler.cu").read_text()
+    return (folder.parent / "cuda" / "grid.cu").read_text() + (folder / "euler.cu").read_text()
 
 
 def options(gamma: float) -> tuple[str, ...]:

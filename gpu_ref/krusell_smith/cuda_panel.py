@@ -3,7 +3,7 @@
 Same tables, cubics and operations for an agent; sums are taken in another order, so that ``K`` may differ from the
 processor's by rounding. They do not depend on how the device schedules: two runs are the same to the bit.
 
-Shocks, wealth and tables stay on the device. ``EVERY`` periods are one cooperative launch (``cuda_panel.cu``), whose
+Shocks, wealth and tables stay on the device. ``EVERY`` periods are one cooperative launch (``panel.cu``), whose
 blocks share the agents and meet once a period. An agent and period is ``2 x 8`` bytes of memory in double, ``2 x 4`` in
 single precision, and one bit.
 """
@@ -82,7 +82,7 @@ def layout(agents: int, processors: int, size: int) -> Layout:
 def source() -> str:
     """Return the kernel."""
     folder = Path(__file__).parent
-    return (folder / "cuda_grid.cu").read_text() + (folder / "cuda_panel.cu").read_text()
+    return (folder.parent / "cuda" / "grid.cu").read_text() + (folder / "panel.cu").read_text()
 
 
 def options(method: str, near: bool, once: bool) -> tuple[str, ...]:

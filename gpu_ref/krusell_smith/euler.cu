@@ -1,5 +1,5 @@
 // Euler-equation iteration of a household whose prices depend on a mean, many iterations in one launch;
-// `gpu_ref/krusell_smith/euler_iteration.py` says what they are, `gpu_ref/krusell_smith/cuda_euler.py` compiles this file after `cuda_grid.cu`.
+// `gpu_ref/krusell_smith/euler_iteration.py` says what they are, `gpu_ref/krusell_smith/cuda_euler.py` compiles this file after `gpu_ref/cuda/grid.cu`.
 //
 // A *place* is a point i of the grid of K and an aggregate state a. What households there expect depends on the policy at
 // K'(i, a) alone: a block takes the last policy there, as values and slopes of a cubic spline in k, into shared memory,

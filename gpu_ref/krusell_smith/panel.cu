@@ -1,5 +1,5 @@
 // Periods `begin` to `end` of a panel in one launch; `gpu_ref/krusell_smith/cuda_panel.py` says what it computes and compiles this file
-// after `cuda_grid.cu`.
+// after `gpu_ref/cuda/grid.cu`.
 //
 // A block owns `span` agents. In each period it makes the cubics of the period for itself, moves its agents, and leaves
 // their sum; then all blocks meet, and each sums up K, in the same order and so to the same bits.

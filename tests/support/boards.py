@@ -7,20 +7,23 @@ import asyncio
 import ctypes
 import importlib.machinery
 import mmap
+import sys
 import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from beltline.constraints.board_builds import kept
-from beltline.host.devices import DeviceError
+from beltline.host.devices import DeviceError, f2
 from beltline.host.devices.software_model import open_model
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, WRITABLE, Access, Command, Interrupt, Status, Table
 from beltline.hw.interface.windows import WindowParameters
+from support.fakes import problem
 
 GUARD = -0x0123_4567_89AB_CDEF
 """What lies in the windows beyond their tables."""
@@ -465,3 +468,26 @@ class FakeFpga:
             return INVALID
         ctypes.c_void_p.from_address(pointer).value = fabric.memory.ctypes.data + offset
         return 0
+
+
+SIZES = MachineParameters(grid=32, states=3)
+
+
+GIVEN = problem(20, 3)
+
+
+def install_pynq(patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric, **options: Any) -> Any:
+    """A package ``pynq`` whose one board is ``fabric``, with its bitstream in ``directory``."""
+    (directory / "beltline.bit").write_bytes(b"")
+    (directory / "beltline.hwh").write_text(hwh(REGISTERS_AT, TABLES_AT, fabric.memory.nbytes))
+    module = fake_pynq(fabric, **options)
+    patch.setitem(sys.modules, "pynq", module)
+    patch.chdir(directory)
+    return module
+
+
+def install_f2(patch: pytest.MonkeyPatch, *fabrics: Fabric | None) -> FakeFpga:
+    """The FPGA library of a computer with a card in each slot, or none."""
+    fpga = FakeFpga(list(fabrics))
+    patch.setattr(f2.ctypes, "CDLL", lambda name: fpga)
+    return fpga

@@ -84,7 +84,7 @@ def test_problems_in_a_users_executor_have_one_thread_or_as_many_as_the_environm
     code = (
         f"import os, sys\nsys.path.insert(0, {str(TESTS)!r})\n"
         "from concurrent.futures import ThreadPoolExecutor\n"
-        "import numba\nfrom host_batches import threads_in\n"
+        "import numba\nfrom support.batches import threads_in\n"
         "with ThreadPoolExecutor(1) as pool:\n"
         "    for chunk in (1, 3):\n"
         "        seen, before, after = threads_in(pool, chunk)\n"

@@ -40,10 +40,10 @@ from beltline.host.devices.mapped import MappedDevice
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Table
 from support.boards import (
     BURSTABLE_AT,
+    GIVEN,
     HEADER,
     IDS_AT,
     INFO_BYTES,
@@ -52,20 +52,19 @@ from support.boards import (
     REGISTERS_AT,
     SHELL,
     SHELL_AT,
+    SIZES,
     SIZES_AT,
     SPEC_AT,
     SPEC_BYTES,
     TABLES_AT,
     Fabric,
-    FakeFpga,
     fake_pynq,
     hwh,
+    install_f2,
+    install_pynq,
 )
 from support.fakes import BruteDevice, problem
 from support.paths import ROOT, TESTS
-
-SIZES = MachineParameters(grid=32, states=3)
-GIVEN = problem(20, 3)
 
 
 @pytest.fixture(autouse=True)
@@ -73,21 +72,6 @@ def locks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """Keep the locks of these tests to themselves."""
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     return tmp_path
-
-
-def install_pynq(patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric, **options: Any) -> Any:
-    (directory / "beltline.bit").write_bytes(b"")
-    (directory / "beltline.hwh").write_text(hwh(REGISTERS_AT, TABLES_AT, fabric.memory.nbytes))
-    module = fake_pynq(fabric, **options)
-    patch.setitem(sys.modules, "pynq", module)
-    patch.chdir(directory)
-    return module
-
-
-def install_f2(patch: pytest.MonkeyPatch, *fabrics: Fabric | None) -> FakeFpga:
-    fpga = FakeFpga(list(fabrics))
-    patch.setattr(f2.ctypes, "CDLL", lambda name: fpga)
-    return fpga
 
 
 @pytest.fixture(params=["pynq", "f2"])
@@ -193,17 +177,21 @@ def solving_elsewhere(name: str, directory: Path) -> Iterator[subprocess.Popen[s
         import pytest
         import beltline.host.devices.lock
         beltline.host.devices.lock.directory = lambda: Path({str(directory)!r})
-        import test_host_boards as boards
+        import beltline.host.solver.driver
+        from beltline.host.devices import open_device
+        from beltline.host.solver.driver import run
+        from beltline.host.solver.fixed_point import fixed_point
+        from support import boards
         patch = pytest.MonkeyPatch()
         fabric = boards.Fabric(boards.SIZES)
         directory = Path({str(directory)!r}) / "other"
         directory.mkdir()
         boards.install_pynq(patch, directory, fabric) if {name!r} == "pynq" else boards.install_f2(patch, fabric)
-        device = boards.open_device({name!r})
+        device = open_device({name!r})
         fabric.stuck = True
-        boards.host.driver.STUCK_SECONDS = 1000.0
+        beltline.host.solver.driver.STUCK_SECONDS = 1000.0
         fabric.fault = lambda: fabric.busy and print("busy", flush=True)
-        boards.run(device, boards.fixed_point(boards.GIVEN, 1e-6), 10_000)
+        run(device, fixed_point(boards.GIVEN, 1e-6), 10_000)
     """
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)], stdout=subprocess.PIPE, text=True
@@ -351,7 +339,7 @@ def endless(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
     """A solve that meets its fault before it ends."""
     monkeypatch.setattr(beltline.host.solver.driver, "POLL_SECONDS", 0.02)
     # Twelve sweeps a look would end a small problem between two.
-    monkeypatch.setattr("boards.SLICE_SECONDS", 0.0)
+    monkeypatch.setattr("support.boards.SLICE_SECONDS", 0.0)
     return lambda name: bl.solve(GIVEN, device=name, tol=1e-13, max_sweeps=10**9)
 
 
