@@ -1,10 +1,11 @@
-"""Draws the diagrams of the gateware into ``docs/figures``: ``python docs/draw.py``.
+"""Draws the diagrams of the gateware and of the project's parts into ``docs/figures``: ``python docs/draw.py``.
 
 The clocks of the diagram of a sweep are computed from the parameters that the gateware is made from.
 """
 
 from __future__ import annotations
 
+import runpy
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -269,7 +270,57 @@ def sweep() -> Drawing:
     return d
 
 
-DRAWINGS = {"machine.svg": machine, "sweep.svg": sweep}
+COLOURS = {"hw": DATA, "sim": MEMORY, "constraints": CONTROL, "gpu_ref": "#f9dcdc", "host": BUS, "beltline": PALE}
+"""Of the parts, by their folder."""
+
+
+def parts() -> Drawing:
+    """The parts of the project and who imports whom; what a part reaches by way of another is left out."""
+    code = runpy.run_path(str(Path(__file__).with_name("parts.py")))
+    graph = code["reduced"]()
+    files = code["sources"]()
+    rows = [row for row in _rows(graph) if row]
+    wide, high, gap = 178, 52, 46
+    width = max(len(row) for row in rows) * (wide + 20) + 20
+    d = Drawing(width, len(rows) * (high + gap) + 34, "The parts of the project")
+    at = {}
+    for level, row in enumerate(rows):
+        left = (width - len(row) * (wide + 20) + 20) / 2
+        for k, part in enumerate(row):
+            at[part] = left + k * (wide + 20), 20 + (len(rows) - 1 - level) * (high + gap)
+    for part, others in sorted(graph.items()):
+        for other in sorted(others):
+            (x, y), (u, v) = at[part], at[other]
+            d.path((x + wide / 2, y + high), (u + wide / 2, v - 2), colour=GREY)
+    for part, (x, y) in at.items():
+        own = [name for name in files if code["part_of"](name) == part]
+        lines = sum(len(files[name].read_text(encoding="utf-8").splitlines()) for name in own)
+        of = f"{len(own)} files, {round(lines, -2) / 1000:.1f}k lines" if len(own) > 1 else "the package itself"
+        d.box(x, y, wide, high, COLOURS[part.split("/")[0]], part, of)
+    d.text(20, d.height - 8, "An arrow: imports. What a part reaches by way of another is not drawn.", 12, GREY)
+    return d
+
+
+def _rows(graph: dict[str, set[str]]) -> list[list[str]]:
+    """Parts by level, a level above all that it imports, each beside what it imports."""
+    level: dict[str, int] = {}
+
+    def level_of(part: str) -> int:
+        if part not in level:
+            level[part] = 1 + max((level_of(other) for other in graph[part]), default=-1)
+        return level[part]
+
+    rows: list[list[str]] = [[] for _ in range(1 + max(level_of(part) for part in graph))]
+    for part in graph:
+        rows[level[part]].append(part)
+    place = {part: float(k) for row in rows for k, part in enumerate(row)}
+    for row in rows:
+        row.sort(key=lambda part: sum(place[o] for o in graph[part]) / max(1, len(graph[part])) if graph[part] else 0)
+        place.update({part: k - len(row) / 2 for k, part in enumerate(row)})
+    return rows
+
+
+DRAWINGS = {"machine.svg": machine, "sweep.svg": sweep, "parts.svg": parts}
 
 
 def main() -> int:

@@ -164,7 +164,7 @@ def test_model_refuses_writes_while_busy_and_stops() -> None:
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "beltline.hw.top.verilog", None)
     with pytest.raises(
-        DeviceError, match=r"^device 'rtl' needs the Python package hw\.verilog, which is not installed$"
+        DeviceError, match=r"^device 'rtl' needs the Python package beltline\.hw\.top\.verilog, which is not installed$"
     ):
         bl.solve(problem(), device="rtl")
 

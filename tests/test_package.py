@@ -1,0 +1,94 @@
+"""What is installed: one name, quick to import, with all that it needs beside it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import beltline as bl
+from support.paths import ROOT
+
+NOT_SOURCES = shutil.ignore_patterns(".venv", ".git", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the sources as they are, built from its source distribution as package managers do."""
+    pytest.importorskip("build")
+    folder = tmp_path_factory.mktemp("wheel")
+    shutil.copytree(ROOT, folder / "sources", symlinks=True, ignore=NOT_SOURCES)
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(folder / "sources")]
+    subprocess.run(command, check=True, capture_output=True)
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_nothing_but_beltline_lands_at_the_top(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names} == {"beltline", f"beltline-{bl.__version__}.dist-info"}
+
+
+def test_every_source_is_in_the_wheel(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    kinds = (".py", ".cpp", ".cu", ".v", ".sv", ".vh", ".tcl", ".xdc", ".sh", ".json")
+    wanted = {
+        f"beltline/{path.relative_to(ROOT)}"
+        for folder in ("hw", "host", "sim", "gpu_ref", "constraints")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in kinds and "__pycache__" not in path.parts
+    }
+    assert wanted - names == set()
+    assert "beltline/__init__.py" in names
+
+
+def test_the_wheel_solves_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+    program = (
+        "import beltline as bl\n"
+        "result = bl.solve(bl.rbc(grid=32), device='cpu', tol=1e-6)\n"
+        "print(bl.__file__, result.success)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [str(tmp_path / "site" / "beltline" / "__init__.py"), "True"]
+
+
+def test_public_names_are_those_that_the_type_checker_sees() -> None:
+    tree = ast.parse((ROOT / "beltline" / "__init__.py").read_text())
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    seen = {
+        alias.asname or alias.name: f"{node.module}{':' + alias.name if alias.asname not in (None, alias.name) else ''}"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert seen == bl._HOMES
+    assert sorted(bl.__all__) == sorted([*bl._HOMES, "__version__"])
+
+
+@pytest.mark.parametrize("name", bl.__all__)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(bl, name) is not None
+    assert name in dir(bl)
+
+
+def test_an_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match=r"^module 'beltline' has no attribute 'slove'$"):
+        bl.slove  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("program", ["import beltline", "from beltline.host.cli.main import main"])
+def test_importing_brings_nothing_heavy(program: str) -> None:
+    heavy = ("numba", "matplotlib", "amaranth", "scipy", "mpmath", "xarray")
+    code = f"import sys; {program}; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
