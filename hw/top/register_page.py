@@ -97,7 +97,7 @@ at once. When the chip comes out of reset all `RW` registers are 0; the command 
 
 {_registers()}
 `ENGINE` is {engines}. `UTILITY_A`, `UTILITY_B` and `UTILITY_FORM` are the constants of
-[utility](design.md#utility-hw-utility-py).
+[utility](design.md#utility-hw-arithmetic-utility-py).
 
 An access beyond the registers or at no multiple of 4, a write of less than 32 bits, a write of an R register and a
 read of a W register answer SLVERR and change nothing. So does, while busy, a write of anything but `COMMAND`, which
