@@ -12,6 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS: tuple[tuple[str, ...], ...] = (
+    ("beltline/compiled",),
     ("hw/interface", "gpu_ref"),
     ("hw/arithmetic",),
     ("hw/memory",),
@@ -33,7 +34,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 )
 """The parts from the bottom up: a part imports only parts of lower layers, and its own files without circles.
 
-``"host"`` is the package's own ``__init__.py`` alone.
+``"host"`` is the package's own ``__init__.py`` alone, ``"beltline/compiled"`` one file beside the public face.
 """
 
 FOLDERS = ("hw", "sim", "gpu_ref", "constraints", "host")
@@ -42,7 +43,7 @@ FOLDERS = ("hw", "sim", "gpu_ref", "constraints", "host")
 
 def sources() -> dict[str, Path]:
     """Return the file of every module by its dotted name without ``beltline.``, packages by their folder's name."""
-    found = {"__init__": ROOT / "beltline" / "__init__.py", "__main__": ROOT / "beltline" / "__main__.py"}
+    found = {path.stem: path for path in sorted((ROOT / "beltline").glob("*.py"))}
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
@@ -91,6 +92,8 @@ def part_of(module: str) -> str:
         It is in no part of :data:`LAYERS`.
     """
     path = module.replace(".", "/")
+    if module == "compiled":
+        return "beltline/compiled"
     for layer in LAYERS:
         for part in layer:
             if path == part or (part != "host" and path.startswith(part + "/")):

@@ -1,0 +1,78 @@
+"""What Numba keeps on disk is of the code as it is, whichever file was changed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+
+PROGRAM = """
+import beltline.compiled, numba
+from beltline.outer import outer
+print(outer(3.0), sum(outer.stats.cache_hits.values()))
+@numba.njit(cache=True)
+def mine(x): return x + 1
+print(mine(1), type(mine._cache._impl.locator).__module__, type(outer._cache._impl.locator).__module__)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A package that has no more than the decorators, a function, one that calls it, and a table."""
+    folder = tmp_path / "beltline"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    shutil.copy(ROOT / "beltline" / "compiled.py", folder)
+    (tmp_path / "elsewhere").mkdir()
+    (folder / "linked").symlink_to("../elsewhere")
+    (tmp_path / "elsewhere" / "__init__.py").touch()
+    (tmp_path / "elsewhere" / "inner.py").write_text(
+        "import json\nfrom pathlib import Path\nfrom beltline.compiled import njit\n"
+        "FACTOR = json.loads(Path(__file__).with_suffix('.json').read_text())\n"
+        "@njit(cache=True)\ndef inner(x):\n    return FACTOR * x + 1.0\n"
+    )
+    (tmp_path / "elsewhere" / "inner.json").write_text("2.0")
+    (folder / "outer.py").write_text(
+        "from beltline.compiled import njit\nfrom beltline.linked import inner as other\ninner = other.inner\n"
+        "@njit(cache=True)\ndef outer(x):\n    return 10.0 * inner(x)\n"
+    )
+    return tmp_path
+
+
+def run(package: Path, **environment: str) -> list[str]:
+    (package / "program.py").write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=package,
+        env={**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    value, hits, _, others, own = done.stdout.split()
+    # A function of somebody else's is kept as Numba keeps it.
+    assert (others, own) == ("numba.core.caching", "beltline.compiled")
+    return [value, hits]
+
+
+@pytest.mark.parametrize("where", ["beside", "directory"])
+def test_a_change_of_what_is_called_is_seen(package: Path, where: str) -> None:
+    environment = {"NUMBA_CACHE_DIR": str(package / "cache")} if where == "directory" else {}
+    assert run(package, **environment) == ["70.0", "0"]
+    assert run(package, **environment) == ["70.0", "1"]
+    inner = package / "elsewhere" / "inner.py"
+    stat = inner.stat()
+    inner.write_text(inner.read_text().replace("1.0", "2.0"))
+    # Even where no time stamp tells, as after a checkout.
+    os.utime(inner, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    assert run(package, **environment) == ["80.0", "0"]
+    (package / "elsewhere" / "inner.json").write_text("3.0")
+    assert run(package, **environment) == ["110.0", "0"]
+    assert run(package, **environment) == ["110.0", "1"]
