@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
-from dataclasses import dataclass, field
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import numpy as np
-
-from beltline.host.batch.pool import WorkerLostError, Workers
+from beltline.host.batch.pool import WorkerLostError
 from beltline.host.batch.store import Store, key
-from beltline.host.batch.worker import Answer, Settings, Station, Turns, alternatives, kept, pair, work
+from beltline.host.batch.submit import Submitter, submitter
+from beltline.host.batch.worker import Answer, Settings, alternatives, kept
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import ProblemError, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import FRACTION_LIMIT
-from beltline.host.solver.reference import reference_module
-from beltline.host.solver.session import Session, machine_method, no_options, seconds_limit, sweep_limit
+from beltline.host.solver.options import SolveOptions, flag, machine_method
+from beltline.host.solver.reference import check_method, reference_module
+from beltline.host.solver.session import Session, no_options
 from beltline.sim.progress import check_progress, reporting
 
 CHUNK_LIMIT = 65_536
@@ -34,13 +32,6 @@ GPU_CHUNK = 256
 
 IN_FLIGHT_LIMIT = 1_000_000
 """Most chunks that are with an executor at a time."""
-
-IN_FLIGHT = 32
-"""Chunks that are with an executor of whose size nothing is known."""
-
-
-ASK_SECONDS = 5.0
-"""Between two looks at how large a cluster is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,9 +147,8 @@ def solve_many(
         The user's own process pool lost a process, and with it all that it was asked for.
     """
     check_progress(progress)
-    settings = _settings(
-        device, options, tol, max_sweeps, verify, value_bits, money_bits, timeout, method, warm, executor, workers
-    )
+    each = SolveOptions(tol, max_sweeps, verify, value_bits, money_bits, timeout, method=method, device=device)
+    settings = _settings(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
         raise ProblemError(f"order must be 'given' or 'finished', not {shown(order)}")
     try:
@@ -175,32 +165,23 @@ def solve_many(
         wanted = f"a whole number from 1 to {IN_FLIGHT_LIMIT}"
         in_flight = whole("in_flight", in_flight, wanted, lambda v: 1 <= v <= IN_FLIGHT_LIMIT)
     kept_in = store if store is None or isinstance(store, Store) else Store(store)
-    hands = _hands(device, settings, executor, workers)
-    return _Batch(given, settings, order, kept_in, hands, chunk, in_flight, progress).attempts()
+    make = submitter(device, settings, executor, workers)
+    return _Batch(given, settings, order, kept_in, make, chunk, in_flight, progress).attempts()
 
 
 def _settings(
-    device: object,
-    options: dict[str, Any],
-    tol: object,
-    max_sweeps: object,
-    verify: object,
-    value_bits: int | None,
-    money_bits: int | None,
-    timeout: object,
-    method: str | None,
-    warm: object,
-    executor: object,
-    workers: object,
+    device: object, options: dict[str, Any], each: SolveOptions, warm: object, executor: object, workers: object
 ) -> Settings:
     """Everything that can be checked without a problem, checked."""
     if executor is not None and workers is not None:
         raise ProblemError("workers must be None where there is an executor, which has its own")
     machine = isinstance(device, Session) or known(device) in DEVICES
     name = "" if isinstance(device, Session) else str(device)
-    start: Literal["problem", "stay", "coarse"] = "problem"
     if machine:
-        method, start = machine_method(device, method, options)
+        method, start = machine_method(device, each.method, options)
+        if start == "last":
+            raise ProblemError("start = 'last' needs problems that follow each other: use warm=True in a batch")
+        each = replace(each, method=method, start=start)
     if isinstance(device, Session):
         no_options(options)
         if executor is not None or workers is not None:
@@ -212,126 +193,35 @@ def _settings(
             raise DeviceError(f"device {name!r} cannot be used here: {missing}")
     elif executor is None and workers is None:
         reference_module(name)
-    for what, value in (("verify", verify), ("warm", warm)):
-        if not isinstance(value, bool | np.bool_):
-            raise ProblemError(f"{what} must be True or False, not {shown(value)}")
+    warm = flag("warm", warm)
     if not machine:
-        from beltline.gpu_ref.methods import METHODS
-
-        for what, value in (("value_bits", value_bits), ("money_bits", money_bits), ("timeout", timeout)):
-            if value is not None:
-                raise ProblemError(f"{what} is for machines, and device {device!r} is none")
         if warm:
             raise ProblemError(f"warm is for machines, and device {device!r} is none")
-        if method is not None and (not isinstance(method, str) or method not in METHODS):
-            raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
-    wanted = f"a whole number from 0 to {FRACTION_LIMIT}, or None"
-    for what, bits in (("value_bits", value_bits), ("money_bits", money_bits)):
-        if bits is not None:
-            whole(what, bits, wanted, lambda b: 0 <= b <= FRACTION_LIMIT)
-    return Settings(
-        device=name,
-        options=options,
-        tol=real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf),
-        max_sweeps=sweep_limit(max_sweeps),
-        verify=bool(verify),
-        value_bits=value_bits,
-        money_bits=money_bits,
-        timeout=seconds_limit(timeout),
-        method=method or "",
-        start=start,
-        warm=bool(warm),
-    )
+        if each.method is not None:
+            check_method(each.method)
+    return Settings(device=name, options=options, solve=each, warm=warm)
 
 
 def _key(settings: Settings, problem: Problem) -> str:
     """All machines return the same bits, so which of them it was is no part of the key."""
-    machine = settings.device not in REFERENCES
+    machine, each = settings.device not in REFERENCES, settings.solve
     decides = {
         "solver": "machine" if machine else settings.device,
-        "method": settings.method,
+        "method": each.method or "",
         "options": None if machine else sorted(settings.options.items()),
-        **({} if settings.start == "problem" else {"start": settings.start}),
-        **{name: getattr(settings, name) for name in ("tol", "max_sweeps", "verify", "warm")},
-        **{name: getattr(settings, name) for name in ("value_bits", "money_bits")},
+        **({} if each.start == "given" else {"start": each.start}),
+        "tol": each.tol,
+        "max_sweeps": each.max_sweeps,
+        "verify": each.verify,
+        "warm": settings.warm,
+        "value_bits": each.value_bits,
+        "money_bits": each.money_bits,
     }
     return key(problem, decides)
 
 
-class _Hands:
-    """Where problems are solved: in threads of this process, or with an executor."""
-
-    def __init__(self, executor: Executor, settings: Settings, count: Callable[[], int], own: bool) -> None:
-        self.executor = executor
-        self.settings = settings
-        self.count = count
-        self._own = own
-
-    def submit(self, problems: list[Problem]) -> Future[list[Answer]]:
-        return self.executor.submit(work, self.settings, problems)
-
-    def close(self, finished: bool) -> None:
-        """End what was begun for this batch; not ``finished``, what is under way is of no use any more."""
-        if self._own:
-            self.executor.shutdown(wait=True, cancel_futures=not finished)
-
-
-class _Threads(_Hands):
-    """Two threads at one device: one is at it, and the other converts or verifies."""
-
-    def __init__(self, station: Station, settings: Settings) -> None:
-        super().__init__(pair(), settings, lambda: 1, True)
-        self._station = station
-        self._turns = Turns()
-
-    def submit(self, problems: list[Problem]) -> Future[list[Answer]]:
-        if len(problems) > 1:
-            return self.executor.submit(self._station.solve_all, self.settings, problems)
-        turn = self._turns.next()
-        return self.executor.submit(lambda: [self._station.solve(self.settings, problems[0], turn)])
-
-    def close(self, finished: bool) -> None:
-        if not finished:
-            self._station.cancel()
-        super().close(finished)
-        self._station.close()
-
-
-def _hands(device: str | Session, settings: Settings, executor: Any, workers: int | None) -> Callable[[], _Hands]:
-    """What makes the hands, once the first problem is asked for; all arguments are checked here."""
-    if workers is not None:
-        crew = Workers(workers)
-        return lambda: _Hands(crew, settings, lambda: crew.count, True)
-    if executor is None:
-        machine = settings.device not in REFERENCES
-        return lambda: _Threads(Station(device, settings.options if machine else {}), settings)
-    if isinstance(executor, Workers):
-        return lambda: _Hands(executor, settings, lambda: executor.count, False)
-    if isinstance(executor, Executor):
-        return lambda: _Hands(executor, settings, lambda: IN_FLIGHT // 4, False)
-    # A Client of Dask, which is no dependency: its executor is one of the standard kind.
-    if callable(getattr(executor, "get_executor", None)) and callable(getattr(executor, "nthreads", None)):
-        return lambda: _Hands(executor.get_executor(pure=False), settings, _threads_of(executor), False)
-    raise ProblemError(
-        f"executor must be an executor of concurrent.futures or a Client of distributed, not {shown(executor)}"
-    )
-
-
 _Waiting = tuple[int, str, Problem]
 """Index, key, and what is to be solved."""
-
-
-def _threads_of(client: Any) -> Callable[[], int]:
-    """How many threads the workers of a cluster have, at least two; asked for now and then, as workers come and go."""
-    known, when = 0, -math.inf
-
-    def count() -> int:
-        nonlocal known, when
-        if time.monotonic() - when >= ASK_SECONDS:
-            known, when = sum(client.nthreads().values()), time.monotonic()
-        return max(2, known)
-
-    return count
 
 
 @dataclass(eq=False)
@@ -371,7 +261,7 @@ class _Batch:
         settings: Settings,
         order: str,
         store: Store | None,
-        hands: Callable[[], _Hands],
+        make_submitter: Callable[[], Submitter],
         chunk: int,
         in_flight: int | None,
         progress: Progress | Literal[False] | None,
@@ -380,7 +270,7 @@ class _Batch:
         self._settings = settings
         self._given = order == "given"
         self._store = store
-        self._make_hands = hands
+        self._make_submitter = make_submitter
         self._size = chunk
         self._limit = in_flight
         self._progress = progress
@@ -395,12 +285,12 @@ class _Batch:
             contextlib.nullcontext() if self._store is None else self._store.writing(),
             reporting(self._progress) as report,
         ):
-            hands = self._make_hands()
+            to = self._make_submitter()
             finished = False
             begin = time.monotonic()
             try:
                 while True:
-                    self._fill(hands)
+                    self._fill(to)
                     if not self._under_way:
                         break
                     self._collect()
@@ -416,7 +306,7 @@ class _Batch:
                 for one in self._under_way:
                     if one.future is not None:
                         one.future.cancel()
-                hands.close(finished)
+                to.close(finished)
         if self._over is not None:
             raise self._over
 
@@ -426,9 +316,9 @@ class _Batch:
         text = f"{self._done:,} problem{'s' * (self._done != 1)} done{some and f' ({some})'}"
         return f"{text}, {self._done / max(seconds, 1e-9):,.3g} a second"
 
-    def _fill(self, hands: _Hands) -> None:
+    def _fill(self, to: Submitter) -> None:
         """Take problems until as many chunks are under way as may be."""
-        limit = self._limit or 4 * hands.count()
+        limit = self._limit or 4 * to.count()
         while self._more and len(self._under_way) < limit:
             chunk = _Chunk()
             while len(chunk.items) < self._size and (taken := self._take()) is not None:
@@ -436,7 +326,7 @@ class _Batch:
             if chunk.items:
                 self._under_way.append(chunk)
             if problems := chunk.problems():
-                chunk.future = hands.submit(problems)
+                chunk.future = to.submit(problems)
 
     def _take(self) -> Attempt | _Waiting | None:
         """The next problem, or the attempt at it where nothing is to be solved; None at the end."""

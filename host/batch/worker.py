@@ -13,28 +13,24 @@ import itertools
 import os
 import threading
 import time
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
-import numpy as np
 from numba import get_num_threads, set_num_threads
-from numpy.typing import NDArray
 
 from beltline.gpu_ref.threads import threads
+from beltline.host.batch.neighbours import Neighbours
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError, DeviceTimeoutError
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.problem import Problem, convex_at
+from beltline.host.problem.problem import Problem
 from beltline.host.results.result import PLAIN, Result
-from beltline.host.solver.fixed_point import RANGE, Image
+from beltline.host.solver.complete import Completed
+from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.reference import solve_batch, solve_reference
-from beltline.host.solver.session import Completed, Prepared, Session, rescaled
-
-NEIGHBOURS_BYTES = 2**26
-"""Of values that a station keeps for warm starts: 32 of the largest problem's, thousands of small ones'."""
-
+from beltline.host.solver.session import Session
 
 GIVE_WAY = 100e-6
 """Seconds for which a thread stands back after its run."""
@@ -50,26 +46,15 @@ class Settings:
         Name of it.
     options
         Of the device or method. For a device, a list is of alternatives: the first that is not in use is opened.
-    tol, max_sweeps, verify, value_bits, money_bits, timeout
-        As of :func:`beltline.host.solver.solve.solve`.
-    method
-        Of a solver in double precision, empty for its default; of a machine ``"shift"``, or empty for plain sweeps.
-    start
-        Of a machine, as of :meth:`beltline.host.solver.session.Session.prepare`.
+    solve
+        Of each solve. Its start is that of a machine and not ``"last"``, which no batch knows.
     warm
         Whether to start from the nearest solved neighbour.
     """
 
     device: str
     options: Mapping[str, Any]
-    tol: float
-    max_sweeps: int
-    verify: bool
-    value_bits: int | None
-    money_bits: int | None
-    timeout: float | None
-    method: str
-    start: Literal["problem", "stay", "coarse"]
+    solve: SolveOptions
     warm: bool
 
 
@@ -180,17 +165,7 @@ class Station:
                         begin += waited
                         result = self._reference(settings, problem)
                 else:
-                    work = self._opened().prepare(
-                        problem,
-                        settings.tol,
-                        settings.max_sweeps,
-                        verify=settings.verify,
-                        value_bits=settings.value_bits,
-                        money_bits=settings.money_bits,
-                        timeout=settings.timeout,
-                        start=settings.start,
-                        method="shift" if settings.method else None,
-                    )
+                    work = self._opened().prepare(problem, settings.solve)
                     with self._alone(wait) as waited:
                         # Others had the device: that is no time of this problem.
                         begin += waited
@@ -272,16 +247,10 @@ class Station:
 
     def _reference(self, settings: Settings, problem: Problem) -> Result:
         self._look("")
-        return solve_reference(
-            problem,
-            settings.tol,
-            settings.max_sweeps,
-            settings.device,
-            settings.method or (BATCH_METHOD if settings.device == "gpu" and problem.horizon is None else "warm"),
-            dict(settings.options),
-            None,
-            settings.verify,
-        )
+        options = settings.solve
+        if options.method is None and settings.device == "gpu" and problem.horizon is None:
+            options = replace(options, method=BATCH_METHOD)
+        return solve_reference(problem, options, settings.device, dict(settings.options), None)
 
     def _batch(self, settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
         """On a graphics card, neighbours of one shape in one launch."""
@@ -294,12 +263,7 @@ class Station:
                     self._look("")
                     try:
                         results = solve_batch(
-                            group,
-                            settings.tol,
-                            settings.max_sweeps,
-                            settings.method or BATCH_METHOD,
-                            dict(settings.options),
-                            settings.verify,
+                            group, settings.solve, settings.solve.method or BATCH_METHOD, dict(settings.options)
                         )
                     except ProblemError:
                         # One of them is at fault, or all are too much at a time: one by one it shows.
@@ -338,72 +302,6 @@ def _first_free(device: str, choices: Sequence[Mapping[str, Any]]) -> Session:
         except (DeviceError, ProblemError) as error:
             raise NotOpen(error) from None
     raise NotOpen(DeviceError(f"device {device!r} has an option that is a list of nothing"))
-
-
-@dataclass(frozen=True, eq=False)
-class _Neighbour:
-    where: NDArray[np.float64]
-    value: NDArray[np.int64]
-    value_bits: int
-
-
-class Neighbours:
-    """The last solutions, for problems near them to start from; as many as ``NEIGHBOURS_BYTES`` hold."""
-
-    def __init__(self, limit: int = NEIGHBOURS_BYTES) -> None:
-        self._limit = limit
-        self._bytes = 0
-        self._kept: OrderedDict[int, tuple[object, _Neighbour]] = OrderedDict()
-        self._number = itertools.count()
-
-    def __len__(self) -> int:
-        return len(self._kept)
-
-    def keep(self, completed: Completed) -> None:
-        """Remember a run that converged."""
-        problem, run = completed.work.problem, completed.run
-        if problem.horizon is not None or not run.converged:
-            return
-        family, where = _place(problem)
-        self._kept[next(self._number)] = family, _Neighbour(where, run.value, completed.work.image.value_bits)
-        self._bytes += run.value.nbytes
-        while self._bytes > self._limit and len(self._kept) > 1:
-            _, (_, oldest) = self._kept.popitem(last=False)
-            self._bytes -= oldest.value.nbytes
-
-    def nearest(self, work: Prepared) -> NDArray[np.int64] | None:
-        """The nearest solution as a start of ``work``, in its units; None where there is none that can be.
-
-        Distances are between the parameters, ``beta`` and ``eta``, each over its spread among those that are compared.
-        A start must be as concave as any, and in range; with a horizon it is part of the problem, and none is given.
-        """
-        problem = work.problem
-        family, here = _place(problem)
-        others = [neighbour for kind, neighbour in self._kept.values() if kind == family]
-        if problem.horizon is not None or not others:
-            return None
-        table = np.stack([neighbour.where for neighbour in others])
-        spread = np.ptp(np.vstack([table, here]), axis=0)
-        distance = np.sum(((table - here) / np.where(spread > 0, spread, 1.0)) ** 2, axis=1)
-        found = others[int(np.argmin(distance))]
-        return _as_start(problem, work.image, found)
-
-
-def _place(problem: Problem) -> tuple[object, NDArray[np.float64]]:
-    """What two problems must have in common to be neighbours, and where among its kind this one is."""
-    names = tuple(sorted(problem.parameters))
-    where = np.array([problem.beta, problem.eta, *(problem.parameters[name] for name in names)])
-    return (problem.wealth.shape, problem.name, names), where
-
-
-def _as_start(problem: Problem, image: Image, found: _Neighbour) -> NDArray[np.int64] | None:
-    shift = image.value_bits - found.value_bits
-    if float(np.abs(found.value.astype(np.float64)).max()) * 2.0**shift >= RANGE:
-        return None
-    value = np.ldexp(found.value.astype(np.float64), -found.value_bits)
-    if convex_at(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None:
-        return None
-    return rescaled(found.value, shift)
 
 
 _stations: dict[str, Station] = {}

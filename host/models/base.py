@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import SUFFIXES, Result
+from beltline.host.solver.solve import solve
 
 Array = NDArray[np.float64]
 
@@ -79,6 +80,4 @@ class Model(ABC):
 
         What it returns is a :class:`Solved`.
         """
-        from beltline.host.solver.solve import solve
-
         return solve(self.problem(), **arguments)

@@ -9,44 +9,71 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, first, real, shown
+from beltline.host.problem.checks import ProblemError, first, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.result import Outcome, Result
 from beltline.host.solver.driver import timed
 from beltline.host.solver.fixed_point import modulus
+from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.verify import Verification, float_rounding
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods that can solve ages one by one, by device."""
 
 
-def solve_reference(
-    problem: Problem,
-    tol: float,
-    max_sweeps: int,
-    device: str,
-    method: str,
-    options: dict[str, Any],
-    report: Progress | None,
-    verify: bool,
-) -> Result:
-    """Solve ``problem`` in double precision; arguments as of :func:`beltline.host.solver.solve.solve`, already checked.
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What a solver returned.
 
     Parameters
     ----------
+    value, policy
+    sweeps
+    change
+        What its stopping rule measured.
+    converged
+    exact
+        Whether the rule promises something.
+    bound
+        Its own bound on ``max |V - V*|``.
+    timing
+        Seconds of its parts.
+    """
+
+    value: NDArray[np.float64]
+    policy: NDArray[np.int32]
+    sweeps: int
+    change: float
+    converged: bool
+    exact: bool
+    bound: float
+    timing: dict[str, float]
+
+
+def solve_reference(
+    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+) -> Result:
+    """Solve ``problem`` in double precision.
+
+    Parameters
+    ----------
+    problem
+    options
+        Their method is one of ``beltline.gpu_ref.methods.METHODS``; by default ``"warm"``.
     device
         One of ``beltline.host.devices.REFERENCES``.
-    method
-        One of ``beltline.gpu_ref.methods.METHODS``.
-    options
-        Of the method.
+    more
+        Options of the method.
+    report
+        Called with a line about what is going on.
 
     Raises
     ------
@@ -57,59 +84,52 @@ def solve_reference(
     """
     from beltline.gpu_ref.methods import METHODS
 
-    tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
-    if not isinstance(method, str) or method not in METHODS:
-        raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
+    method = check_method(options.method or "warm")
     if problem.horizon is not None and method not in AGES[device]:
         raise ProblemError(
             f"a finite horizon can be solved by the methods {', '.join(map(repr, AGES[device]))} on device {device!r}, "
             f"not by {method!r} on {device!r}"
         )
     timing: dict[str, float] = {}
-    tables = (problem.grid, problem.wealth, problem.transition)
-    numbers = (problem.beta, problem.eta, tol)
+    tables = (problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta, options.tol)
     if report:
         report(f"solving on the {device} by method {method}")
     try:
         with timed(timing, "open"):
             module = reference_module(device)
         if problem.horizon is None:
-            found = module.solve(*tables, problem.start, *numbers, max_sweeps, method=method, **options)
-            value, policy, h, sweeps = found.value, found.policy, found.residual, found.sweeps
-            converged, seconds, exact = found.converged, found.seconds, METHODS[method].rule != "own"
-            if found.choices is not None:
-                policy = nearest(problem.grid, found.choices)[policy]
+            solution = module.solve(*tables, options.max_sweeps, method=method, **more)
+            policy = solution.policy
+            if solution.choices is not None:
+                policy = nearest(problem.grid, solution.choices)[policy]
+            found = _Found(
+                solution.value, policy, solution.sweeps, solution.residual, solution.converged,
+                METHODS[method].rule != "own", solution.error_bound, timing | solution.seconds,
+            )  # fmt: skip
         else:
-            value, policy, seconds = module.solve_ages(
-                *tables, problem.start, *numbers[:2], problem.horizon, method=method, **options
-            )
-            h, sweeps, converged, exact = 0.0, problem.horizon, True, True
+            value, policy, seconds = module.solve_ages(*tables[:-1], problem.horizon, method=method, **more)
+            found = _Found(value, policy, problem.horizon, 0.0, True, True, 0.0, timing | seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
-    timing |= seconds
-    bound = found.error_bound if problem.horizon is None else 0.0
-    return _result(
-        problem,
-        tol,
-        max_sweeps,
-        device,
-        method,
-        value,
-        policy,
-        sweeps,
-        h,
-        converged,
-        exact,
-        bound,
-        verify,
-        timing,
-        report,
-    )
+    return _result(problem, options, device, method, found, report)
 
 
-def solve_batch(
-    problems: Sequence[Problem], tol: float, max_sweeps: int, method: str, options: dict[str, Any], verify: bool
-) -> list[Result]:
+def check_method(method: object) -> str:
+    """Return ``method`` if a solver in double precision has it.
+
+    Raises
+    ------
+    ProblemError
+        None has.
+    """
+    from beltline.gpu_ref.methods import METHODS
+
+    if not isinstance(method, str) or method not in METHODS:
+        raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
+    return method
+
+
+def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str, more: dict[str, Any]) -> list[Result]:
     """Solve problems of one shape, of an infinite horizon, on the graphics cards of this computer, in one launch each.
 
     Arguments as of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``.
@@ -121,7 +141,6 @@ def solve_batch(
     """
     from beltline.gpu_ref.methods import METHODS
 
-    tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     module = reference_module("gpu")
     if method not in module.BATCHED:
         raise ProblemError(
@@ -129,59 +148,46 @@ def solve_batch(
         )
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
     try:
-        solutions = module.solve_batch(tables, tol, max_sweeps, method, **options)
+        solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **more)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     exact = METHODS[method].rule != "own"
-    return [
-        _result(
-            problem, tol, max_sweeps, "gpu", method, found.value, found.policy, found.sweeps, found.residual,
-            found.converged, exact, found.error_bound, verify, dict(found.seconds), None,
+    results = []
+    for problem, one in zip(problems, solutions, strict=True):
+        found = _Found(
+            one.value, one.policy, one.sweeps, one.residual, one.converged, exact, one.error_bound, dict(one.seconds)
         )
-        for problem, found in zip(problems, solutions, strict=True)
-    ]  # fmt: skip
+        results.append(_result(problem, options, "gpu", method, found, None))
+    return results
 
 
 def _result(
-    problem: Problem,
-    tol: float,
-    max_sweeps: int,
-    device: str,
-    method: str,
-    value: NDArray[np.float64],
-    policy: NDArray[np.int32],
-    sweeps: int,
-    h: float,
-    converged: bool,
-    exact: bool,
-    bound: float,
-    verify: bool,
-    timing: dict[str, float],
-    report: Progress | None,
+    problem: Problem, options: SolveOptions, device: str, method: str, found: _Found, report: Progress | None
 ) -> Result:
-    """What a solver found, measured: ``h`` by its stopping rule, which promises something where it is ``exact``."""
-    if (policy < 0).any():
+    """What a solver found, measured."""
+    timing, change = found.timing, found.change
+    if (found.policy < 0).any():
         quality = Verification(math.inf, math.inf, False)
-    elif verify:
+    elif options.verify:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            quality = _measure(problem, value, policy, h if exact else math.inf)
+            quality = _measure(problem, found.value, found.policy, change if found.exact else math.inf)
     else:
-        quality = Verification(modulus(problem) * h if exact else math.inf, bound, False)
-    outcome, message = _outcome(problem, tol, max_sweeps, sweeps, h, converged, method, quality, policy)
+        quality = Verification(modulus(problem) * change if found.exact else math.inf, found.bound, False)
+    outcome, message = _outcome(problem, options, method, found, quality)
     return Result(
-        value=value,
-        policy=policy,
+        value=found.value,
+        policy=found.policy,
         success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         status=outcome.value,
         message=message,
-        sweeps=sweeps,
-        change=h,
+        sweeps=found.sweeps,
+        change=change,
         residual=quality.residual,
         error_bound=quality.error_bound,
         verified=quality.independent,
-        tol=tol,
+        tol=options.tol,
         clocks=0,
         clocks_source="",
         timing=timing,
@@ -262,20 +268,13 @@ def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.in
 
 
 def _outcome(
-    problem: Problem,
-    tol: float,
-    max_sweeps: int,
-    sweeps: int,
-    h: float,
-    converged: bool,
-    method: str,
-    quality: Verification,
-    policy: NDArray[np.int32],
+    problem: Problem, options: SolveOptions, method: str, found: _Found, quality: Verification
 ) -> tuple[Outcome, str]:
     from beltline.gpu_ref.methods import METHODS
 
+    sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
-    if (policy < 0).any():
+    if (found.policy < 0).any():
         return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
@@ -288,12 +287,12 @@ def _outcome(
         "spans": "Half the spread of the changes of V in each exogenous state",
         "own": "The largest change of consumption" if method == "egm" else "The largest change of V",
     }[rule]
-    if converged:
+    if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         if rule == "own":
             text += f" Method {method!r} approximates: the residual says how near the solution on the grid is."
         return Outcome.CONVERGED, text
     return Outcome.LIMIT, (
-        f"{what} is still {h:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
+        f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}; more are needed."
     )

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any, Literal, overload
 
-import numpy as np
-
 from beltline.host.devices import REFERENCES, Device, Progress
-from beltline.host.models.base import Model
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
+from beltline.host.solver.options import SolveOptions, machine_method
 from beltline.host.solver.reference import solve_reference
-from beltline.host.solver.session import Session, in_session, machine_method, sweep_limit
+from beltline.host.solver.session import Session, in_session
 from beltline.sim.progress import check_progress, reporting
 
 
 @overload
 def solve(problem: Problem, *arguments: Any, **more: Any) -> Result: ...
 @overload
-def solve(problem: Model, *arguments: Any, **more: Any) -> Any: ...
+def solve(problem: Solvable, *arguments: Any, **more: Any) -> Any: ...
 
 
 def solve(
-    problem: Problem | Model,
+    problem: Problem | Solvable,
     tol: float = 1e-10,
     max_sweeps: int = 10_000,
     device: str | Device | Session = "model",
@@ -48,8 +48,8 @@ def solve(
     Parameters
     ----------
     problem
-        Or a :class:`~beltline.host.models.base.Model`, whose own ``solve`` is called with these arguments and whose
-        solution returned.
+        Or a model (:class:`~beltline.host.problem.solvable.Solvable`), whose own ``solve`` is called with these
+        arguments and whose solution is returned.
     tol
         Largest change of ``V`` at which to stop, in utility; above 0, at least four units of value.
     max_sweeps
@@ -75,7 +75,7 @@ def solve(
         For ``"cpu"`` and ``"gpu"``: one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``, and its
         options. ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured. For a
         machine, options of the device that is opened, as ``beltline devices`` lists them; with a sweep engine also
-        method ``"shift"``, whose option is ``start`` (``"given"``, ``"stay"`` or ``"coarse"``), as of
+        method ``"shift"``, whose option is ``start`` (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``), as of
         :meth:`beltline.host.solver.session.Session.solve`.
 
     Raises
@@ -88,51 +88,16 @@ def solve(
         After the device was stopped at the end of its sweep.
     """
     check_progress(progress)
-    if isinstance(problem, Model):
-        return problem.solve(
-            tol=tol,
-            max_sweeps=max_sweeps,
-            device=device,
-            progress=progress,
-            verify=verify,
-            value_bits=value_bits,
-            money_bits=money_bits,
-            timeout=timeout,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-            method=method,
-            **options,
-        )
+    given = SolveOptions(
+        tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=device
+    )
+    if isinstance(problem, Solvable) and not isinstance(problem, Problem):
+        return problem.solve(device=device, progress=progress, **given.keywords(), **options)
     if isinstance(device, str) and device in REFERENCES:
-        for name, value in (
-            ("value_bits", value_bits),
-            ("money_bits", money_bits),
-            ("timeout", timeout),
-            ("checkpoint", checkpoint),
-            ("checkpoint_every", checkpoint_every),
-        ):
-            if value is not None:
-                raise ProblemError(f"{name} is for machines, and device {device!r} is none")
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
-        if not isinstance(verify, bool | np.bool_):
-            raise ProblemError(f"verify must be True or False, not {shown(verify)}")
-        max_sweeps = sweep_limit(max_sweeps)
         with reporting(progress) as report:
-            return solve_reference(problem, tol, max_sweeps, device, method or "warm", options, report, bool(verify))
+            return solve_reference(problem, given, device, options, report)
     way, start = machine_method(device, method, options)
     with in_session(device, options, progress) as session:
-        return session.solve(
-            problem,
-            tol,
-            max_sweeps,
-            start=start,
-            method=way,
-            progress=progress,
-            verify=verify,
-            value_bits=value_bits,
-            money_bits=money_bits,
-            timeout=timeout,
-            checkpoint=checkpoint,
-            checkpoint_every=checkpoint_every,
-        )
+        return session.solve_with(problem, replace(given, method=way, start=start), progress)

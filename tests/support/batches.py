@@ -17,7 +17,7 @@ from unittest import mock
 import numba
 
 import beltline as bl
-from beltline.host.solver.session import Completed
+from beltline.host.solver.complete import Completed
 
 TOL = 1e-3
 

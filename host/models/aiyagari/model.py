@@ -31,7 +31,8 @@ from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
 from beltline.host.results.files import check_target, replacing
 from beltline.host.results.result import Outcome, Result, about, restored, tables
-from beltline.host.solver.session import Session, in_session, machine_method
+from beltline.host.solver.options import machine_method
+from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.starts import concave
 from beltline.sim.progress import check_progress, reporting
 

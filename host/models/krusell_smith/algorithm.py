@@ -37,8 +37,9 @@ from beltline.host.problem.utility import utility
 from beltline.host.results.files import check_target, replacing
 from beltline.host.results.result import REPORT_WIDTH
 from beltline.host.solver.driver import timed
+from beltline.host.solver.options import machine_method
 from beltline.host.solver.reference import reference_module
-from beltline.host.solver.session import Session, in_session, machine_method
+from beltline.host.solver.session import Session, in_session
 from beltline.sim.progress import check_progress, reporting
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class TableHousehold:
         Whether the policy is moved off the grid (:func:`refined`).
     options
         Of the reference solver; of a machine ``method`` and ``start``, that of the first solve, as of
-        :func:`beltline.host.solver.session.machine_method`.
+        :func:`beltline.host.solver.options.machine_method`.
     """
 
     def __init__(
@@ -178,7 +179,7 @@ class TableHousehold:
         self, session: Session, problem: Problem, report: Progress | None, verify: bool
     ) -> tuple[Array, NDArray[np.int32]]:
         start, method = self._options["start"], self._options["method"]
-        if self.work or start == "problem":
+        if self.work or start == "given":
             start = "last"
         result = session.solve(problem, self.tol, start=start, method=method, progress=_named(report), verify=verify)
         self.work += result.sweeps

@@ -26,9 +26,11 @@ import beltline as bl
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.host.batch import worker as station
-from beltline.host.batch.worker import Neighbours, Turns
+from beltline.host.batch.neighbours import Neighbours
+from beltline.host.batch.worker import Turns
 from beltline.host.devices import DEVICES, DeviceError
 from beltline.host.devices.software_model import BACKEND, ModelDevice
+from beltline.host.solver.options import SolveOptions
 from beltline.hw.interface.parameters import MachineParameters
 from support.batches import TOL, many, tiny
 
@@ -312,7 +314,7 @@ def test_a_horizon_is_never_started_warm() -> None:
 
 
 def completed(session: bl.Session, problem: bl.Problem) -> Any:
-    return session.run(session.prepare(problem, TOL))
+    return session.run(session.prepare(problem, SolveOptions(TOL)))
 
 
 def test_the_nearest_neighbour_is_by_parameters_over_their_spread() -> None:
@@ -323,14 +325,16 @@ def test_the_nearest_neighbour_is_by_parameters_over_their_spread() -> None:
         for run in runs:
             near.keep(run)
         for given, expected in (((0.905, 1.5), 0), ((0.905, 6.0), 1), ((0.93, 2.0), 2)):
-            work = session.prepare(bl.rbc(16, 2, beta=given[0], eta=given[1]), TOL)
+            work = session.prepare(bl.rbc(16, 2, beta=given[0], eta=given[1]), SolveOptions(TOL))
             start = near.nearest(work)
             assert start is not None
             shift = work.image.value_bits - runs[expected].work.image.value_bits
             np.testing.assert_allclose(start, np.ldexp(runs[expected].run.value.astype(float), shift), rtol=1e-12)
-        assert near.nearest(session.prepare(bl.rbc(17, 2), TOL)) is None, "another shape"
-        assert near.nearest(session.prepare(replace(bl.rbc(16, 2), name="x"), TOL)) is None, "another model"
-        assert near.nearest(session.prepare(replace(bl.rbc(16, 2), horizon=2), TOL)) is None, "a horizon"
+        assert near.nearest(session.prepare(bl.rbc(17, 2), SolveOptions(TOL))) is None, "another shape"
+        assert near.nearest(session.prepare(replace(bl.rbc(16, 2), name="x"), SolveOptions(TOL))) is None, (
+            "another model"
+        )
+        assert near.nearest(session.prepare(replace(bl.rbc(16, 2), horizon=2), SolveOptions(TOL))) is None, "a horizon"
 
 
 def test_neighbours_take_no_more_memory_than_they_may() -> None:
@@ -349,7 +353,7 @@ def test_a_start_that_is_not_concave_on_the_new_grid_is_not_taken() -> None:
         uneven = np.sort(np.concatenate([problem.grid[:8], problem.grid[7] + np.linspace(1e-4, 1e-3, 8)]))
         wealth = uneven[:, None] ** 0.35 + uneven[:, None] * 0.99 + np.array([0.0, 0.01])
         other = replace(problem, grid=uneven, wealth=wealth, start=np.zeros((16, 2)), marginal_wealth=None, output=None)
-        assert near.nearest(session.prepare(other, TOL)) is None
+        assert near.nearest(session.prepare(other, SolveOptions(TOL))) is None
 
 
 def test_the_first_free_of_several_boards_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -441,6 +445,10 @@ def test_without_a_graphics_card_one_sentence_says_so() -> None:
         ({"progress": 3}, "progress must be a function of one string, None or False, not 3"),
         ({"executor": 3}, "executor must be an executor of concurrent.futures or a Client of distributed, not 3"),
         ({"workers": 2, "executor": 3}, "workers must be None where there is an executor, which has its own"),
+        (
+            {"lanes": 2, "method": "shift", "start": "last"},
+            "start = 'last' needs problems that follow each other: use warm=True in a batch",
+        ),
         ({"method": "warm"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
         ({"device": "cpu", "warm": True}, "warm is for machines, and device 'cpu' is none"),
         ({"device": "cpu", "timeout": 3}, "timeout is for machines, and device 'cpu' is none"),
@@ -515,7 +523,7 @@ def test_what_an_executor_gave_up_is_the_failure_of_its_problems() -> None:
 
 
 def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
-    settings = station.Settings("model", {}, TOL, 10_000, True, None, None, None, "", "problem", False)
+    settings = station.Settings("model", {}, SolveOptions(TOL), False)
     stand = station.Station("model", {})
     stand.solve(settings, tiny(0))
     before, own = threading.Event(), threading.Event()

@@ -147,7 +147,7 @@ def test_session_as_device_and_with_an_open_one() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"start": "warm"}, "start must be 'problem', 'last', 'stay' or 'coarse', not 'warm'"),
+        ({"start": "warm"}, "start must be 'given', 'last', 'stay' or 'coarse', not 'warm'"),
         ({"timeout": 0}, "timeout must be a number of seconds above 0, or None, not 0"),
         ({"timeout": "1"}, "timeout must be a number of seconds above 0, or None, not '1'"),
         ({"checkpoint": "a.txt"}, "checkpoint must end in .npz, not 'a.txt'"),

@@ -83,7 +83,7 @@ def test_weights_move_with_the_transition() -> None:
         ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'model' without lanes is none"),
         (
             {"method": "shift", "lanes": 2, "start": "late"},
-            "start must be one of 'given', 'stay', 'coarse', not 'late'",
+            "start must be 'given', 'last', 'stay' or 'coarse', not 'late'",
         ),
         ({"lanes": 2, "start": "stay"}, "device 'model' has no option 'start': it takes fold, evaluators, lanes"),
     ],

@@ -1,0 +1,114 @@
+"""The host's work after a run: its result, verified and told in sentences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from beltline.host.devices.base import Progress
+from beltline.host.results.result import Outcome, Result
+from beltline.host.solver.driver import Run, timed
+from beltline.host.solver.fixed_point import modulus
+from beltline.host.solver.prepare import Prepared
+from beltline.host.solver.verify import Verification, measure, peaked, trust
+from beltline.hw.interface.registers import Engine, Status
+
+SPOILED = Status.SATURATED | Status.INFEASIBLE
+"""Of a run whose values mean nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Completed:
+    """A run that has ended, and what reports say of its device."""
+
+    work: Prepared
+    run: Run
+    timing: dict[str, float]
+    device: str
+    clocks_source: str
+
+    def result(self, report: Progress | None = None) -> Result:
+        """Return the result, verified if that was asked for: the host's work after a run, without the device."""
+        return _result(self, report)
+
+
+def _result(completed: Completed, report: Progress | None) -> Result:
+    work, done, timing = completed.work, completed.run, completed.timing
+    problem, image, options = work.problem, work.image, work.options
+    value = np.ldexp(done.value.astype(np.float64), -image.value_bits)
+    policy = done.policy.astype(np.int32)
+    if problem.horizon is not None:
+        # Sweep t solves the age that t others follow.
+        value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
+    change = math.ldexp(done.norm, -image.value_bits)
+    unproven = False
+    if done.engine is Engine.SWEEP and not options.verify and not done.status & SPOILED:
+        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value)
+    if done.status & SPOILED:
+        quality = Verification(math.inf, math.inf, False)
+    elif options.verify or unproven:
+        if report:
+            report("verifying with an exact sweep in double precision")
+        with timed(timing, "verify"):
+            quality = measure(problem, image, value, policy, change)
+    else:
+        quality = trust(problem, image, value, policy, change)
+    outcome, message = _outcome(work, done, change, quality)
+    if unproven:
+        found = "has several peaks, as the engine found" if Status.PEAKS in done.status else "may have several peaks"
+        message += (
+            f" The objective {found}, where a sweep engine may settle on any of them, so the result was verified all "
+            f"the same."
+        )
+    return Result(
+        value=value,
+        policy=policy,
+        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
+        status=outcome.value,
+        message=f"{message} {image.note}".strip(),
+        sweeps=done.sweeps,
+        change=change,
+        residual=quality.residual,
+        error_bound=quality.error_bound,
+        verified=quality.independent,
+        tol=options.tol,
+        clocks=done.clocks,
+        clocks_source=completed.clocks_source,
+        timing=timing,
+        device=completed.device,
+        money_bits=image.money_bits,
+        value_bits=image.value_bits,
+        build_hash=done.build_hash,
+        problem=problem,
+    )
+
+
+def _outcome(work: Prepared, done: Run, change: float, quality: Verification) -> tuple[Outcome, str]:
+    problem, image, tol, max_sweeps = work.problem, work.image, work.options.tol, work.options.max_sweeps
+    after = f"after {done.sweeps:,} sweep{'' if done.sweeps == 1 else 's'}"
+    if Status.SATURATED in done.status:
+        cure = "use fewer value bits" if image.value_bits else "rescale the problem"
+        return Outcome.SATURATED, f"A value left the range of the fixed-point format {after}; {cure}."
+    if Status.INFEASIBLE in done.status:
+        return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
+    if quality.missed:
+        return Outcome.NOT_VERIFIED, (
+            f"The run ended {after}, but {quality.missed}: "
+            f"the objective has more than one peak, which this engine cannot search and device 'cpu' can, "
+            f"or the device erred."
+        )
+    if Status.STOPPED in done.status:
+        return Outcome.STOPPED, f"The run was stopped {after}, with the last change of V at {change:.3g}."
+    if problem.horizon is not None:
+        if done.sweeps == problem.horizon:
+            return Outcome.FINISHED, f"All {done.sweeps:,} age{' was' if done.sweeps == 1 else 's were'} solved."
+        return Outcome.STOPPED, f"The run ended {after}, before the first of {problem.horizon:,} ages."
+    if Status.CONVERGED in done.status and change < tol:
+        return Outcome.CONVERGED, f"The largest change of V fell below {tol:g} {after}."
+    more = math.ceil(math.log(tol / change) / math.log(modulus(problem))) + 1 if change >= tol else 1
+    return Outcome.LIMIT, (
+        f"The largest change of V is still {change:.3g} after the limit of {max_sweeps:,} "
+        f"sweep{'' if max_sweeps == 1 else 's'}, not below {tol:g}; about {more:,} more are needed."
+    )

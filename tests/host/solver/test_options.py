@@ -1,0 +1,82 @@
+"""The options of a solve: one object, checked once, with one word for every start."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import beltline as bl
+from beltline.host.devices import REFERENCES
+from beltline.host.solver.options import MACHINE_ONLY, SolveOptions, machine_method, start_named
+from support.batches import tiny
+
+STARTS = "start must be 'given', 'last', 'stay' or 'coarse', not "
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"tol": 0}, "tol must be a number above 0, not 0"),
+        ({"max_sweeps": 2**32}, "max_sweeps must be a whole number from 1 to 4294967295, not 4294967296"),
+        ({"verify": 1}, "verify must be True or False, not 1"),
+        ({"value_bits": 53}, "value_bits must be a whole number from 0 to 52, or None, not 53"),
+        ({"money_bits": 1.0}, "money_bits must be a whole number from 0 to 52, or None, not 1.0"),
+        ({"timeout": -1}, "timeout must be a number of seconds above 0, or None, not -1"),
+        ({"checkpoint": "a.txt"}, "checkpoint must end in .npz, not 'a.txt'"),
+        ({"checkpoint_every": 3}, "checkpoint_every needs a checkpoint, the file to save to"),
+        ({"start": "here"}, STARTS + "'here'"),
+        ({"start": 3}, STARTS + "3"),
+    ],
+)
+def test_refusals(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        SolveOptions(**given)
+
+
+@pytest.mark.parametrize("device", REFERENCES)
+@pytest.mark.parametrize("name", MACHINE_ONLY)
+def test_what_only_machines_have(device: str, name: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{name} is for machines, and device '{device}' is none$"):
+        SolveOptions(**{name: 3}, device=device)
+
+
+def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
+    given = SolveOptions(tol=1, checkpoint=tmp_path / "a.npz", checkpoint_every=2, device="model")
+    assert isinstance(given.tol, float)
+    saving = given.saving()
+    assert saving is not None
+    assert (saving.path, saving.every) == (tmp_path / "a.npz", 2.0)
+    assert pickle.loads(pickle.dumps(given)) == replace(given, verify=True) == given
+    assert SolveOptions(**given.keywords()) == given
+
+
+def test_one_start_has_two_words() -> None:
+    assert start_named("problem") == start_named("given") == SolveOptions(start="problem").start == "given"
+    assert machine_method("model", "shift", {"lanes": 2, "start": "problem"}) == ("shift", "given")
+    with bl.open("model", lanes=2) as device:
+        runs = [device.solve(tiny(0), 1e-3, start=start) for start in ("given", "problem", "last")]
+        assert [run.sweeps for run in runs[:2]] == [runs[0].sweeps] * 2
+        again = bl.solve(tiny(0), 1e-3, device=device, method="shift", start="last")
+    # The last value is one, whatever made it.
+    assert max(runs[2].sweeps, again.sweeps) < runs[0].sweeps / 10
+
+
+class Twice:
+    """No subclass of Model: what the solver asks of a model is ``solve``."""
+
+    def solve(self, **options: Any) -> Any:
+        self.options = options
+        return bl.solve(tiny(0), **options)
+
+
+def test_whatever_solves_itself_is_a_model() -> None:
+    model = Twice()
+    result = bl.solve(model, 1e-3, device="cpu", method="shift", start="stay", progress=False)
+    assert result.success
+    assert model.options["start"] == "stay"
+    assert model.options["tol"] == 1e-3
