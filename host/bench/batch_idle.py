@@ -17,8 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-import beltline as bl
+from beltline.host.batch.solve_many import solve_many
 from beltline.host.devices.rtl import RtlDevice, open_rtl
+from beltline.host.models.rbc import rbc
+from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Table
 
@@ -111,15 +113,13 @@ def measure(problems: int, parameters: MachineParameters, tol: float, warm: bool
     watched = Watched(open_rtl(parameters))
     try:
         given = (
-            bl.rbc(
-                grid=parameters.grid, states=parameters.states, beta=0.95 + 0.03 * i / problems, eta=1.5 + i / problems
-            )
+            rbc(grid=parameters.grid, states=parameters.states, beta=0.95 + 0.03 * i / problems, eta=1.5 + i / problems)
             for i in range(problems)
         )
-        with bl.Session(watched) as session:
+        with Session(watched) as session:
             results = [
                 attempt.result
-                for attempt in bl.solve_many(given, tol, device=session, warm=warm, progress=False)
+                for attempt in solve_many(given, tol, device=session, warm=warm, progress=False)
                 if attempt.result is not None
             ]
     finally:

@@ -11,9 +11,10 @@ import sys
 
 import numpy as np
 
-import beltline as bl
 from beltline.gpu_ref import brute_force, vfi
+from beltline.host.models.rbc import rbc
 from beltline.host.results.result import CLOCK_HZ
+from beltline.host.solver.solve import solve
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -27,9 +28,9 @@ def main(argv: list[str] | None = None) -> int:
     def say(text: str) -> None:
         print(text, flush=True)
 
-    problem = bl.rbc(grid=arguments.grid, states=arguments.states)
+    problem = rbc(grid=arguments.grid, states=arguments.states)
     say(f"Solving the RBC, {problem.points} x {problem.states}, with the gateware in simulation ...")
-    result = bl.solve(problem, tol=arguments.tol, device="rtl", progress=say)
+    result = solve(problem, tol=arguments.tol, device="rtl", progress=say)
     say(str(result))
     work = problem.points * problem.states
     say(
@@ -38,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         f"at {CLOCK_HZ / 1e6:.0f} MHz (modelled: if timing closes)."
     )
 
-    model = bl.solve(problem, tol=arguments.tol, device="model", progress=False)
+    model = solve(problem, tol=arguments.tol, device="model", progress=False)
     same_bits = np.array_equal(result.value, model.value) and np.array_equal(result.policy, model.policy)
     same_bits = same_bits and (result.sweeps, result.clocks) == (model.sweeps, model.clocks)
     say(f"Software model: {'the same bits and the same clocks' if same_bits else 'DIFFERENT'}.")

@@ -19,8 +19,6 @@ from beltline.host.plots.figures import SUFFIXES, check_plot
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.files import check_target
 
-NAME = "krusell-smith"
-
 
 def plot_option(group: Any, draws: str) -> None:
     """Add ``--plot``, which without a file's name is in ``policy.png``; ``draws`` begins the sentence of its help."""

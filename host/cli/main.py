@@ -8,31 +8,20 @@ result that is not solved is drawn, and is exit code 1.
 from __future__ import annotations
 
 import argparse
-import inspect
 import sys
-import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from beltline.gpu_ref.methods import METHODS
 from beltline.host import __version__
-from beltline.host.bench.suite import BUDGET, GRIDS, bench, markdown
-from beltline.host.cli import krusell_smith as equilibrium_cli
-from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceLostError, DeviceTimeoutError
-from beltline.host.devices.inventory import inventory, table
-from beltline.host.models.base import Model
-from beltline.host.models.catalogue import MODELS, made, parameters
-from beltline.host.plots.figures import KINDS, SUFFIXES, check_kind, check_plot
-from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.problem import Problem
-from beltline.host.results.files import check_target
-from beltline.host.results.result import SUFFIXES as FILES
-from beltline.host.results.result import check_out, load
-from beltline.host.solver.solve import solve
+
+# Everything else is imported by the command that needs it, so that `beltline --help` answers at once.
 
 REFUSED = 2
 INTERRUPTED = 130
+
+ECONOMY = "krusell-smith"
+"""The model that is an economy, with a command line of its own (:mod:`beltline.host.cli.krusell_smith`)."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -40,34 +29,42 @@ class _Parser(argparse.ArgumentParser):
         self.exit(REFUSED, f"{self.prog}: {message}\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    """The parser of all commands; only those among ``words`` have their arguments, which take imports to list."""
     parser = _Parser(prog="beltline", description="An accelerator for Bellman equations.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"beltline {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, parser_class=_Parser)
-    solving = commands.add_parser(
-        "solve",
-        help="solve a model and report",
-        description="Solve a model by value function iteration and print a report.",
-        epilog="Exit code 0: solved; 1: not solved, for example at the sweep limit; 2: refused; 130: interrupted.",
-        allow_abbrev=False,
-    )
+    for name, (text, description, epilog, add_arguments, _) in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=description, epilog=epilog, allow_abbrev=False)
+        if name in words:
+            add_arguments(command)
+    return parser
+
+
+def _solve_arguments(parser: argparse.ArgumentParser) -> None:
+    from beltline.gpu_ref.methods import METHODS
+    from beltline.host.cli import krusell_smith as equilibrium_cli
+    from beltline.host.devices import DEVICES, REFERENCES
+    from beltline.host.models.catalogue import MODELS, parameters
+    from beltline.host.results.result import SUFFIXES
+
     # No `choices`: they would blame the value of a mistyped option for being no model.
     default = next(iter(MODELS))
     known = "; ".join(f"{name}, {entry.about}{' (the default)' * (name == default)}" for name, entry in MODELS.items())
-    solving.add_argument(
+    parser.add_argument(
         "model",
         nargs="?",
         default=default,
-        help=f"{known}; {equilibrium_cli.NAME}, whose options `beltline solve {equilibrium_cli.NAME} --help` lists",
+        help=f"{known}; {ECONOMY}, whose options `beltline solve {ECONOMY} --help` lists",
     )
 
     def option(group: argparse._ArgumentGroup, flag: str, kind: type, default: float, text: str) -> None:
         group.add_argument(flag, type=kind, default=default, metavar="N" if kind is int else "X", help=text)
 
-    model = solving.add_argument_group("model")
+    model = parser.add_argument_group("model")
     for name, (kind, text) in parameters().items():
         model.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "X", help=text)
-    run = solving.add_argument_group("solution")
+    run = parser.add_argument_group("solution")
     option(run, "--tol", float, 1e-10, "stop when no value changes by this much, in utility (default %(default)s)")
     option(run, "--max-sweeps", int, 10_000, "stop after this many sweeps in any case (default %(default)s)")
     run.add_argument(
@@ -95,85 +92,88 @@ def _parser() -> argparse.ArgumentParser:
         help="save value and sweeps there every half minute and on Ctrl-C, and resume from it; deleted when converged",
     )
     run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
-    output = solving.add_argument_group("output")
+    output = parser.add_argument_group("output")
     output.add_argument(
-        "--out", type=Path, metavar="FILE.npz", help=f"write value, policy and tables to this file ({', '.join(FILES)})"
+        "--out",
+        type=Path,
+        metavar="FILE.npz",
+        help=f"write value, policy and tables to this file ({', '.join(SUFFIXES)})",
     )
     equilibrium_cli.plot_option(output, "draw value and policy")
     output.add_argument("--kind", metavar="NAME", help="what --plot draws, as for `beltline plot`")
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
-    drawing = commands.add_parser(
-        "plot",
-        help="draw a saved result",
-        description="Draw a figure of a result that was saved, and say where it is.",
-        epilog="Exit code 0: drawn; 1: drawn, but the result is not solved, or a file cannot be read or written; "
-        "2: refused; 130: interrupted.",
-        allow_abbrev=False,
-    )
-    drawing.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
-    drawing.add_argument(
+
+
+def _plot_arguments(parser: argparse.ArgumentParser) -> None:
+    from beltline.host.plots.figures import SUFFIXES
+    from beltline.host.results.result import SUFFIXES as FILES
+
+    parser.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
+    parser.add_argument(
         "--kind",
         metavar="NAME",
         help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
         "response to a step of the exogenous state; ages and life, of a life cycle (default policy); and of an economy "
         "what its page of the documentation names",
     )
-    drawing.add_argument(
+    parser.add_argument(
         "--out",
         type=Path,
         metavar="FILE.png",
         help=f"draw to this file ({', '.join(SUFFIXES)}), replacing it; by default a .png beside FILE, "
         "with -NAME after its name for other kinds than policy, if there is none yet",
     )
-    drawing.add_argument("--quiet", action="store_true", help="do not print where the figure is")
-    timing = commands.add_parser(
-        "bench",
-        help="time every device and method here",
-        description="Time every device and method that this computer has, check that they agree, and print one table.",
-        epilog="Exit code 0: all agree; 1: not all; 2: refused; 130: interrupted.",
-        allow_abbrev=False,
-    )
-    timing.add_argument(
+    parser.add_argument("--quiet", action="store_true", help="do not print where the figure is")
+
+
+def _bench_arguments(parser: argparse.ArgumentParser) -> None:
+    from beltline.host.bench.suite import BUDGET
+
+    parser.add_argument(
         "--out", type=Path, metavar="DIR", help="write bench.json, .csv, .md and .png to this directory"
     )
-    timing.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
-    timing.add_argument(
+    parser.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
+    parser.add_argument(
         "--budget", type=float, default=BUDGET, metavar="X", help="seconds a solve may take (default %(default)s)"
     )
-    timing.add_argument(
+    parser.add_argument(
         "--seconds", type=float, default=540.0, metavar="X", help="seconds of the whole run (default %(default)s)"
     )
-    timing.add_argument("--quiet", action="store_true", help="print the table only")
-    commands.add_parser(
-        "devices",
-        help="list what there is to solve on here",
-        description="List the devices that can be named, and why those that are not here are not.",
-        epilog="Exit code 0.",
-        allow_abbrev=False,
-    )
-    return parser
+    parser.add_argument("--quiet", action="store_true", help="print the table only")
+
+
+def _no_arguments(parser: argparse.ArgumentParser) -> None:
+    pass
 
 
 def _equilibrium_parser() -> argparse.ArgumentParser:
+    from beltline.host.cli import krusell_smith as equilibrium_cli
+
     parser = _Parser(
-        prog=f"beltline solve {equilibrium_cli.NAME}",
+        prog=f"beltline solve {ECONOMY}",
         description="Solve Krusell and Smith's economy: the law of motion of capital, and a panel that follows it.",
         epilog="Exit code 0: solved; 1: not solved, for example at the limit of iterations; 2: refused; "
         "130: interrupted.",
         allow_abbrev=False,
     )
-    parser.set_defaults(command=equilibrium_cli.NAME)
     equilibrium_cli.add_arguments(parser)
     return parser
 
 
 def _device_options() -> str:
     """What the help says of them."""
+    from beltline.host.devices import DEVICES
+
     return "; ".join(f"{name}: {', '.join(has.options)}" for name, has in DEVICES.items() if has.options)
 
 
 def _options(given: Sequence[str]) -> dict[str, Any]:
     """Options as typed: whole numbers, hexadecimal ones too, true and false, otherwise text."""
+    import inspect
+
+    from beltline.host.problem.checks import ProblemError
+    from beltline.host.solver.solve import solve
+
     found: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
@@ -193,20 +193,18 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # No table problem but an outer loop around one, with options of its own.
+    economy = words[:2] == ["solve", ECONOMY]
     try:
-        if words[:2] == ["solve", equilibrium_cli.NAME]:
-            # No table problem but an outer loop around one, with options of its own.
-            given = _equilibrium_parser().parse_args(words[2:])
-        else:
-            given = _parser().parse_args(words)
+        given = _equilibrium_parser().parse_args(words[2:]) if economy else _parser(words).parse_args(words)
     except SystemExit as stop:
         return int(stop.code or 0)
-    name = f"beltline {given.command}"
+    from beltline.host.devices.base import DeviceError, DeviceLostError, DeviceTimeoutError
+    from beltline.host.problem.checks import ProblemError
+
+    name = "beltline solve" if economy else f"beltline {given.command}"
     try:
-        if given.command == equilibrium_cli.NAME:
-            name = "beltline solve"
-            return equilibrium_cli.run(given, _options)
-        return {"solve": _solve, "plot": _plot, "devices": _devices, "bench": _bench}[given.command](given)
+        return _solve_economy(given) if economy else COMMANDS[given.command][-1](given)
     except (DeviceTimeoutError, DeviceLostError, OSError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 1
@@ -218,12 +216,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+def _solve_economy(given: argparse.Namespace) -> int:
+    from beltline.host.cli import krusell_smith as equilibrium_cli
+
+    return equilibrium_cli.run(given, _options)
+
+
 def _devices(given: argparse.Namespace) -> int:
+    from beltline.host.devices.inventory import inventory, table
+
     print(table(inventory()), end="")
     return 0
 
 
 def _bench(given: argparse.Namespace) -> int:
+    from beltline.host.bench.suite import GRIDS, bench
+    from beltline.host.bench.tables import markdown
+    from beltline.host.problem.checks import ProblemError
+
     try:
         grids = [int(text) for text in given.grids.split(",")] if given.grids else list(GRIDS)
     except ValueError:
@@ -245,6 +255,12 @@ def _kind(given: argparse.Namespace) -> tuple[str, ...]:
 
 
 def _plot(given: argparse.Namespace) -> int:
+    import warnings
+
+    from beltline.host.plots.figures import check_plot
+    from beltline.host.problem.checks import ProblemError
+    from beltline.host.results.result import load
+
     out = given.out
     if out is None:
         ending = "" if given.kind in (None, "policy") else f"-{given.kind}"
@@ -266,13 +282,22 @@ def _plot(given: argparse.Namespace) -> int:
 
 
 def _solve(given: argparse.Namespace) -> int:
+    from beltline.host.models.base import Model
+    from beltline.host.models.catalogue import MODELS, made, parameters
+    from beltline.host.plots.figures import KINDS, check_kind, check_plot
+    from beltline.host.problem.checks import ProblemError
+    from beltline.host.problem.problem import Problem
+    from beltline.host.results.files import check_target
+    from beltline.host.results.result import check_out
+    from beltline.host.solver.solve import solve
+
     if given.out is not None:
         check_out(given.out)
     if given.plot is not None:
         check_plot(given.plot)
     asked = {name: getattr(given, name) for name in parameters()}
     if given.model not in MODELS:
-        known = (*MODELS, equilibrium_cli.NAME)
+        known = (*MODELS, ECONOMY)
         raise ProblemError(f"model must be one of {', '.join(map(repr, known))}, not {given.model!r}")
     problem = made(given.model, {name: value for name, value in asked.items() if value is not None})
     if given.out is not None and isinstance(problem, Model):
@@ -303,3 +328,40 @@ def _solve(given: argparse.Namespace) -> int:
         print(f"beltline solve: not solved: {result.message}", file=sys.stderr)
         return 1
     return 0
+
+
+COMMANDS: dict[
+    str,
+    tuple[str, str, str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]],
+] = {
+    "solve": (
+        "solve a model and report",
+        "Solve a model by value function iteration and print a report.",
+        "Exit code 0: solved; 1: not solved, for example at the sweep limit; 2: refused; 130: interrupted.",
+        _solve_arguments,
+        _solve,
+    ),
+    "plot": (
+        "draw a saved result",
+        "Draw a figure of a result that was saved, and say where it is.",
+        "Exit code 0: drawn; 1: drawn, but the result is not solved, or a file cannot be read or written; "
+        "2: refused; 130: interrupted.",
+        _plot_arguments,
+        _plot,
+    ),
+    "bench": (
+        "time every device and method here",
+        "Time every device and method that this computer has, check that they agree, and print one table.",
+        "Exit code 0: all agree; 1: not all; 2: refused; 130: interrupted.",
+        _bench_arguments,
+        _bench,
+    ),
+    "devices": (
+        "list what there is to solve on here",
+        "List the devices that can be named, and why those that are not here are not.",
+        "Exit code 0.",
+        _no_arguments,
+        _devices,
+    ),
+}
+"""Of each command: its line in the help, its description, its last words, its arguments, and what runs it."""

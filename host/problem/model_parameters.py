@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from beltline.host.problem.checks import real, whole
-from beltline.hw.arithmetic.utility import ETA_LIMIT
+from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 CHAIN_LIMIT = 1024
 """Largest chain that is built, so that a mistyped size is refused and not allocated."""

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, place, real, shown, table, whole
 from beltline.host.problem.utility import slope_fall, slope_noise, slope_rise
-from beltline.hw.arithmetic.utility import ETA_LIMIT
+from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 ROW_SUM_TOLERANCE = 1e-12
 """How far a row of ``Q`` may be from 1: several thousand roundings of double precision, yet far less than the last

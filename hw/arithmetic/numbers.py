@@ -18,6 +18,9 @@ WIDTH = 64
 MAXIMUM = 2**63 - 1
 MINIMUM = -(2**63)
 
+ETA_LIMIT = 16.0
+"""Largest risk aversion: ``1 - eta`` must fit the 5 integer bits of the utility unit's ``a``."""
+
 
 @dataclass(frozen=True)
 class Fixed:

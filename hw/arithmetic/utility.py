@@ -15,7 +15,7 @@ from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.hw.arithmetic import exp2, log2
-from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
+from beltline.hw.arithmetic.numbers import ETA_LIMIT, MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.wide import add, multiply_signed
 from beltline.hw.interface.parameters import Multiplier
@@ -27,9 +27,6 @@ B_BITS = 72
 SHIFT_BITS = 6
 VALUE_BITS_LIMIT = 52
 """Most fraction bits of value for which the error bound holds at ``eta = 1``."""
-
-ETA_LIMIT = 16.0
-"""``1 - eta`` must fit the 5 integer bits of ``a``."""
 
 _PRODUCT_CUT = A_FRACTION + log2.FRACTION - B_FRACTION
 _FRACTION_MASK = (1 << exp2.FRACTION) - 1

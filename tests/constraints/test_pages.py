@@ -44,7 +44,8 @@ def test_commands_of_a_page_have_options_that_there_are(board: Board) -> None:
     commands = re.findall(r"^beltline solve .+$", text, re.M)
     assert len(commands) == (0 if board.flow is Flow.XDMA else 1)
     for line in commands:
-        given = cli._parser().parse_args(shlex.split(line)[1:])
+        words = shlex.split(line)[1:]
+        given = cli._parser(words).parse_args(words)
         assert given.grid == board.machine.grid
         assert {option.partition("=")[0] for option in given.option} <= set(DEVICES[given.device].options)
 

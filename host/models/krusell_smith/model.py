@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from beltline.host.problem.checks import ProblemError, real, table, whole
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
 from beltline.host.problem.utility import utility
-from beltline.hw.arithmetic.utility import ETA_LIMIT
+from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 Array = NDArray[np.float64]
 

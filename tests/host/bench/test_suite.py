@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-import beltline.host.bench.suite
-from beltline.host.bench.suite import VARIANTS, Row, bench, markdown
+from beltline.host.bench import measure
+from beltline.host.bench.rows import Row
+from beltline.host.bench.suite import VARIANTS, bench
+from beltline.host.bench.tables import markdown
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError
 from beltline.host.solver.solve import solve
@@ -26,10 +28,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """A run without gateware, which takes a minute to compile, and the directory that it was written to."""
     out = tmp_path_factory.mktemp("bench")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(beltline.host.bench.suite, "REPEATS", 1)
-        patch.setattr(beltline.host.bench.suite, "ENOUGH", 0.0)
+        patch.setattr(measure, "REPEATS", 1)
+        patch.setattr(measure, "ENOUGH", 0.0)
         patch.setattr("beltline.host.bench.throughput.SECONDS", 0.1)
-        patch.setattr("beltline.host.solver.solve.solve", _without_gateware)
+        patch.setattr("beltline.host.bench.measure.solve", _without_gateware)
         patch.setattr("beltline.gpu_ref.cuda.solver.available", lambda: "CUDA finds no device on this computer.")
         return bench(out, budget=1e3, seconds=1e4, grids=(16, 64)), out
 
@@ -114,34 +116,34 @@ def test_files(small: Any) -> None:
 
 
 def test_wrong_answers_are_seen() -> None:
-    given = beltline.host.bench.suite.rbc(grid=64)
-    run = beltline.host.bench.suite._Bench(lambda line: None, 1.0, [64], math.inf)
+    given = measure.rbc(grid=64)
+    run = measure.Bench(lambda line: None, 1.0, [64], math.inf)
     answer = run.answer(64)
     value, policy = answer.value.copy(), answer.policy.copy()
-    assert beltline.host.bench.suite._judge(given, value, policy, 1e-9, answer, False)[3]
+    assert measure.judge(given, value, policy, 1e-9, answer, False)[3]
     policy[10, 2] += 1
-    assert beltline.host.bench.suite._judge(given, value, policy, 1e-9, answer, False)[1::2] == (1, False)
+    assert measure.judge(given, value, policy, 1e-9, answer, False)[1::2] == (1, False)
     value[5, 1] += 1e-6
-    assert not beltline.host.bench.suite._judge(given, value, answer.policy, 1e-9, answer, False)[3]
+    assert not measure.judge(given, value, answer.policy, 1e-9, answer, False)[3]
 
 
 COMPILED = """
 import sys
-import beltline.host.bench.suite as b
+import beltline.host.bench.measure as b
 from numba.core.dispatcher import Dispatcher
 
 def compiled():
-    modules = [sys.modules[name] for name in ("beltline.hw.line.model", "beltline.hw.sweep.model",
-    "beltline.hw.sweep.clocks")] items = [item for module in modules for item in vars(module).items() if
-    isinstance(item[1], Dispatcher)] return {name: len(function.signatures) for name, function in items}
+    names = ("beltline.hw.line.model", "beltline.hw.sweep.model", "beltline.hw.sweep.clocks")
+    items = [item for name in names for item in vars(sys.modules[name]).items() if isinstance(item[1], Dispatcher)]
+    return {name: len(function.signatures) for name, function in items}
 
-b._compile_models()
+b.compile_models()
 before = compiled()
 assert before["_walks"] and before["_check"] and before["_add"], before
-run = b._Bench(print, 1.0, [64], 1.0)
+run = b.Bench(print, 1.0, [64], 1.0)
 for method in ("shift", None):
-    b._sweep_row(run, 64, method)
-b._machine_row(run, "model", 64, b.EPSILON)
+    b.sweep_row(run, 64, method)
+b.machine_row(run, "model", 64, b.EPSILON)
 assert compiled() == before, (before, compiled())
 """
 """In a process that has compiled nothing yet."""
@@ -152,7 +154,7 @@ def test_models_are_compiled_before_they_are_timed() -> None:
 
 
 def test_a_method_out_of_time_stops_climbing() -> None:
-    run = beltline.host.bench.suite._Bench(lambda line: None, 1.0, [16, 64, 256], math.inf)
+    run = measure.Bench(lambda line: None, 1.0, [16, 64, 256], math.inf)
 
     def one(grid: int) -> Row:
         return Row("cpu", "slow", grid, 4, 1, 0, 0, grid / 32, 0, grid / 32, 1, 1, 0, 0, 0, 0, True, "measured")
@@ -178,7 +180,7 @@ def test_refused(arguments: list[str], sentence: str, capsys: pytest.CaptureFixt
 def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     row = Row("cpu", "warm", 16, 4, 1353, 0, 0, 1e-3, 0, 1e-3, 1e-6, 2.0, 1e-10, 6e-9, 0, 0.0, True, "measured")
     result: dict[str, Any] = {"about": {"cores": 2}, "rows": [vars(row)], "notes": ["gpu: none"]}
-    monkeypatch.setattr("beltline.host.cli.main.bench", lambda *arguments: result)
+    monkeypatch.setattr("beltline.host.bench.suite.bench", lambda *arguments: result)
     assert main(["bench", "--out", str(tmp_path)]) == 0
     assert "| cpu | warm | 16 | 1,353 | 0.0 us |" in capsys.readouterr().out
     result["rows"] = [{**vars(row), "agrees": False}]

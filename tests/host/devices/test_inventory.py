@@ -103,12 +103,30 @@ def test_every_slot_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert entry.missing == "device 'f2': looking for slots failed: software-problem (24)"
 
 
+HEAVY = "print([m for m in ('numba', 'matplotlib', 'amaranth', 'scipy') if m in sys.modules])"
+
+
+def heavy_after(program: str) -> str:
+    """What of the heavy packages a program has imported."""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    return done.stdout.splitlines()[-1]
+
+
 def test_nothing_heavy_is_imported() -> None:
     if importlib.util.find_spec("cupy"):
         pytest.skip("with CuPy the card is asked")
-    program = (
-        "import sys; from beltline.host.devices.inventory import inventory; inventory(); "
-        "print([m for m in ('numba', 'matplotlib', 'amaranth', 'scipy') if m in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert heavy_after(f"import sys; from beltline.host.devices.inventory import inventory; inventory(); {HEAVY}") == "[]"
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import beltline",
+        "from beltline.host.cli.main import main; main(['--help'])",
+        "from beltline.host.cli.main import main; main(['--version'])",
+        "from beltline.host.cli.main import main; main(['devices', '--help'])",
+        "from beltline.host.models.rbc import rbc; rbc(grid=16)",
+    ],
+)
+def test_what_needs_nothing_heavy_imports_nothing_heavy(statement: str) -> None:
+    assert heavy_after(f"import sys; {statement}; {HEAVY}") == "[]"

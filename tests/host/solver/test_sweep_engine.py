@@ -198,7 +198,7 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
         f"any of them, so the result was verified all the same."
     )
     assert not bl.solve(given, verify=False).verified
-    monkeypatch.setattr("beltline.host.cli.main.made", lambda *_: given)
+    monkeypatch.setattr("beltline.host.models.catalogue.made", lambda *_: given)
     assert main(["solve", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
     assert capsys.readouterr().err == f"beltline solve: not solved: {unasked.message}\n"
 

@@ -1,0 +1,323 @@
+"""Measures one row of the bench's table after the other."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref import cpu
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.memory import check_memory
+from beltline.gpu_ref.methods import METHODS
+from beltline.host.bench.rows import EPSILON, Row
+from beltline.host.models.rbc import rbc
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import utility
+from beltline.host.results.result import CLOCK_HZ, Result
+from beltline.host.solver.reference import nearest
+from beltline.host.solver.solve import solve
+from beltline.hw.interface.parameters import ROW_WORDS
+
+REPEATS, ENOUGH = 3, 0.1
+"""A solve is repeated so often and so many seconds at least, once more for the first, which finds cold caches and a
+clock that is still low."""
+
+QUICK = 2.0
+"""Seconds up to which a solve is repeated."""
+
+BATCH = 1000
+"""Calibrations of a batch on a graphics card."""
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a row is judged by: the solution of ``warm`` on the processor."""
+
+    value: NDArray[np.float64]
+    policy: NDArray[np.int32]
+    error_bound: float
+
+
+def method_label(method: str, options: dict[str, Any]) -> str:
+    """What the table calls a method with its options."""
+    return " ".join([method, *(f"{name}={value}" for name, value in options.items())])
+
+
+def judge(
+    problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], bound: float, answer: Answer, own: bool
+) -> tuple[float, int, float, bool]:
+    """``(residual, policy differences, value difference, agrees)``.
+
+    A row agrees if its value is within both bounds of the answer's, and each choice that differs is a tie as far as
+    these bounds tell. Methods that approximate agree with nothing but themselves, and are not judged.
+    """
+    best, _ = exact_sweep(problem.grid, problem.wealth, problem.transition, value, problem.beta, problem.eta)
+    residual = float(np.abs(best - value).max())
+    gap = float(np.abs(value - answer.value).max())
+    differs = np.argwhere(policy != answer.policy)
+    agrees = True
+    if not own:
+        slack = bound + answer.error_bound
+        ahead = problem.beta * (answer.value @ problem.transition.T)
+        agrees = gap <= slack
+        for x, s in differs:
+            one, other = (
+                float(utility(problem.wealth[x, s] - problem.grid[p], problem.eta) + ahead[p, s])
+                for p in (policy[x, s], answer.policy[x, s])
+            )
+            agrees &= abs(one - other) <= slack
+    return residual, len(differs), gap, bool(agrees)
+
+
+class Bench:
+    """Rows so far, and what each is made from and judged by.
+
+    Parameters
+    ----------
+    report
+        Called with a line after each solve.
+    budget
+        Seconds that a solve may be expected to take.
+    grids
+        Numbers of grid points to climb.
+    deadline
+        When to begin nothing more, in seconds of ``time.perf_counter``.
+    """
+
+    def __init__(self, report: Report, budget: float, grids: Sequence[int], deadline: float) -> None:
+        self.report = report
+        self.budget = budget
+        self.grids = sorted(grids)
+        self.deadline = deadline
+        self.rows: list[Row] = []
+        self.notes: list[str] = []
+        self.problems: dict[int, Problem] = {}
+        self.answers: dict[int, Answer] = {}
+
+    def problem(self, grid: int) -> Problem:
+        if grid not in self.problems:
+            self.problems[grid] = rbc(grid=grid)
+        return self.problems[grid]
+
+    def answer(self, grid: int) -> Answer:
+        if grid not in self.answers:
+            given = self.problem(grid)
+            found = cpu.solve(*_tables(given), epsilon=EPSILON)
+            self.answers[grid] = Answer(found.value, found.policy, found.error_bound)
+        return self.answers[grid]
+
+    def late(self) -> bool:
+        return time.perf_counter() > self.deadline
+
+    def climb(self, device: str, label: str, one: Callable[[int], Row], growth: float, budget: float) -> None:
+        """Time ``one`` on grid after grid while the next is expected to fit the budget."""
+        last: tuple[int, float] | None = None
+        for grid in self.grids:
+            if last is not None:
+                expected = last[1] * (grid / last[0]) ** growth
+                if expected > budget or time.perf_counter() + expected > self.deadline:
+                    self.notes.append(f"{device} {label}: not above {last[0]:,} points, for want of time")
+                    return
+            begin = time.perf_counter()
+            try:
+                row = one(grid)
+            except ProblemError as error:
+                self.notes.append(f"{device} {label}: {error}")
+                return
+            modelled = row.kind == "modelled"
+            last = grid, time.perf_counter() - begin if modelled else row.total
+            self.rows.append(row)
+            self.report(f"{device} {label}: {grid:,} points in {row.total:.3g} s{', modelled' if modelled else ''}")
+
+
+def _tables(given: Problem) -> tuple[Any, Any, Any, Any, float, float]:
+    return given.grid, given.wealth, given.transition, given.start, given.beta, given.eta
+
+
+def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {
+        part: statistics.median(run.get(part, 0.0) for run in runs) for part in ("allocate", "load", "solve", "read")
+    }
+
+
+def reference_row(bench: Bench, module: Any, device: str, method: str, options: dict[str, Any], grid: int) -> Row:
+    """One method of the reference solvers ``module``, on a processor or a graphics card."""
+    given = bench.problem(grid)
+    runs = []
+    begin = time.perf_counter()
+    try:
+        while True:
+            found = module.solve(*_tables(given), epsilon=EPSILON, method=method, **options)
+            runs.append(found.seconds)
+            if sum(found.seconds.values()) > QUICK:
+                break
+            if len(runs) > REPEATS and time.perf_counter() - begin > ENOUGH:
+                del runs[0]
+                break
+    except (ValueError, MemoryError) as error:
+        raise ProblemError(f"{error}") from error
+    part = _medians(runs)
+    own = METHODS[method].rule == "own"
+    policy = found.policy
+    if found.choices is not None:
+        policy = nearest(given.grid, found.choices)[policy]
+    residual, differences, gap, agrees = judge(given, found.value, policy, found.error_bound, bench.answer(grid), own)
+    note = "another fixed point" if own else ""
+    if not found.converged:
+        note = "did not converge"
+    return Row(
+        device,
+        method_label(method, options),
+        grid,
+        given.states,
+        found.sweeps,
+        **part,
+        total=sum(part.values()),
+        per_sweep=part["solve"] / found.sweeps,
+        ratio=math.nan,
+        residual=residual,
+        error_bound=found.error_bound,
+        policy_differences=differences,
+        value_difference=gap,
+        agrees=agrees and found.converged,
+        kind="measured",
+        note=note,
+    )
+
+
+def machine_row(bench: Bench, device: str, grid: int, tol: float) -> Row:
+    """The assembly line as it is computed on this computer; adds the row of what a chip would take."""
+    given = bench.problem(grid)
+    result = solve(given, tol=tol, device=device, progress=False)
+    part = {name: result.timing.get(name, 0.0) for name in ("load", "solve", "read")}
+    answer = bench.answer(grid)
+    if tol > EPSILON:
+        found = cpu.solve(*_tables(given), epsilon=tol)
+        answer = Answer(found.value, found.policy, found.error_bound)
+    residual, differences, gap, agrees = judge(
+        given, result.value, result.policy, result.error_bound, answer, own=False
+    )
+    source = "counted in simulation" if device == "rtl" else "formula"
+    judged = (residual, differences, gap, agrees)
+    bench.rows.append(_fpga_row("line", given, result, judged, source, f", epsilon {tol:g}" if tol > EPSILON else ""))
+    return Row(
+        device,
+        "line",
+        grid,
+        given.states,
+        result.sweeps,
+        result.timing.get("open", 0.0),
+        **part,
+        total=sum(part.values()),
+        per_sweep=part["solve"] / result.sweeps,
+        ratio=math.nan,
+        residual=residual,
+        error_bound=result.error_bound,
+        policy_differences=differences,
+        value_difference=gap,
+        agrees=agrees,
+        kind="simulation",
+        note="what the machine computes, on this computer" + (f", epsilon {tol:g}" if tol > EPSILON else ""),
+    )
+
+
+def _fpga_row(
+    method: str, given: Problem, result: Result, judged: tuple[float, int, float, bool], source: str, more: str = ""
+) -> Row:
+    """What a run would take on a chip, from its clocks."""
+    modelled = result.clocks / CLOCK_HZ
+    residual, differences, gap, agrees = judged
+    return Row(
+        "fpga",
+        method,
+        given.points,
+        given.states,
+        result.sweeps,
+        math.nan,
+        math.nan,
+        modelled,
+        math.nan,
+        modelled,
+        modelled / result.sweeps,
+        math.nan,
+        residual,
+        result.error_bound,
+        differences,
+        gap,
+        agrees,
+        "modelled",
+        f"{result.clocks:,} clocks ({source}) at {CLOCK_HZ / 1e6:g} MHz{more}",
+    )
+
+
+def sweep_label(method: str | None) -> str:
+    """What the table calls the sweep engine, with method ``"shift"`` or none."""
+    return f"sweep {method} start=coarse" if method else "sweep"
+
+
+def sweep_row(bench: Bench, grid: int, method: str | None) -> Row:
+    """The sweep engine, as many lanes as a grid can have up to 64: its model computes, its clock model counts."""
+    given = bench.problem(grid)
+    lanes = min(64, grid // ROW_WORDS)
+    options: dict[str, Any] = {"lanes": lanes} | ({"method": method, "start": "coarse"} if method else {})
+    result = solve(given, tol=EPSILON, device="model", progress=False, **options)
+    judged = judge(given, result.value, result.policy, result.error_bound, bench.answer(grid), own=False)
+    return _fpga_row(sweep_label(method), given, result, judged, "clock model", f", {lanes} lanes")
+
+
+def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
+    """One problem of a batch on a graphics card: a thousandth of what the batch takes."""
+    given = bench.problem(grid)
+    # Value, wealth and start in double precision, and the policy, once as given and once as found.
+    check_memory(BATCH * grid * given.states * 36, f"a batch of {BATCH:,} problems of {grid:,} points")
+    problems = [_tables(rbc(grid=grid, eta=1.5 + i / BATCH)) for i in range(BATCH)]
+    runs = []
+    for _ in range(REPEATS + 1):
+        begin = time.perf_counter()
+        found = cuda.solve_batch(problems, EPSILON, method="shift", start="coarse")
+        wall = time.perf_counter() - begin
+        parts = ("allocate", "load", "solve", "read")
+        runs.append({part: sum(one.seconds.get(part, 0.0) for one in found) for part in parts} | {"wall": wall})
+    # The first compiles.
+    del runs[0]
+    part = {name: seconds / BATCH for name, seconds in _medians(runs).items()}
+    middle = found[BATCH // 2]
+    residual, differences, gap, agrees = judge(
+        given, middle.value, middle.policy, middle.error_bound, bench.answer(grid), own=False
+    )
+    return Row(
+        "gpu",
+        f"shift start=coarse, batch of {BATCH:,}, each",
+        grid,
+        given.states,
+        middle.sweeps,
+        **part,
+        total=sum(part.values()),
+        per_sweep=part["solve"] / middle.sweeps,
+        ratio=math.nan,
+        residual=residual,
+        error_bound=middle.error_bound,
+        policy_differences=differences,
+        value_difference=gap,
+        agrees=agrees and all(one.converged for one in found),
+        kind="measured",
+        note=f"eta from 1.5 to 2.5; judged at eta = 2; with checks of tables and bounds on the processor "
+        f"{statistics.median(run['wall'] for run in runs) / BATCH * 1e3:.3g} ms each",
+    )
+
+
+def compile_models() -> None:
+    """Both engines' models, before anything is timed: a first time that is a compiler's would end a climb."""
+    engines: tuple[dict[str, Any], ...] = ({}, {"lanes": 2}, {"lanes": 2, "method": "shift"})
+    for options in engines:
+        solve(rbc(grid=16), tol=0.1, device="model", progress=False, **options)

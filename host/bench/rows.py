@@ -1,0 +1,50 @@
+"""One line of the bench's table, and what all lines are compared by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+EPSILON = 1e-10
+"""Tolerance of every solve of the table whose note says no other."""
+
+PUBLISHED = "binary"
+"""The method that stands for the papers' CPU and CUDA programs."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table; seconds are wall-clock, and nan where there is nothing to say."""
+
+    device: str
+    method: str
+    grid: int
+    states: int
+    sweeps: int
+    allocate: float
+    load: float
+    solve: float
+    read: float
+    total: float
+    per_sweep: float
+    ratio: float
+    residual: float
+    error_bound: float
+    policy_differences: int
+    value_difference: float
+    agrees: bool
+    kind: str
+    note: str = ""
+
+
+def with_ratios(rows: Sequence[Row]) -> list[Row]:
+    """Return ``rows`` with the published method's time over theirs, on the same device and grid."""
+    published = {(row.device, row.grid): row.total for row in rows if row.method == PUBLISHED}
+    result = []
+    for row in rows:
+        # The machine is compared with the processor's: it has no published method of its own.
+        base = published.get((row.device if row.device in ("cpu", "gpu") else "cpu", row.grid), math.nan)
+        same_stop = "epsilon" not in row.note
+        result.append(replace(row, ratio=base / row.total if same_stop else math.nan))
+    return result
