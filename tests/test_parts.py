@@ -19,6 +19,7 @@ LONG = "long because"
 
 SAME_NAMES = {
     "__init__": "packages",
+    "base": "what every device is, and what every model is",
     "utility": "CRRA utility: in gateware, for the host's bounds, and in the independent oracle",
     "parameters": "what is fixed when a machine is built, and when a sweep engine is",
     "model": "the software model of either engine, and the model of either economy",

@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 import beltline as bl
 from beltline.host.devices import Backend, Device
+from beltline.host.devices.software_model import ModelDevice
 from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Status, Table
+from beltline.hw.line.model import SoftwareMachine
 
 LOSES = np.iinfo(np.int64).min
 
@@ -220,3 +222,15 @@ class EndlessDevice(BruteDevice):
 
     def write_register(self, name: str, value: int) -> None:
         super().write_register(name, 0 if name == "EPSILON" else 2**32 - 1 if name == "SWEEP_LIMIT" else value)
+
+
+def slow_model(points: int, states: int) -> ModelDevice:
+    """A model that gives the driver time to look at it: one sweep at a time."""
+
+    class Slow(ModelDevice):
+        def wait(self, seconds: float) -> bool:
+            time.sleep(0.002)
+            return super().wait(0.0)
+
+    grid = max(4, 1 << (points - 1).bit_length())
+    return Slow(SoftwareMachine(MachineParameters(grid=grid, states=states)))

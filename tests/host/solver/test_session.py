@@ -27,7 +27,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from beltline.hw.line.model import SoftwareMachine
-from support.fakes import BruteDevice, EndlessDevice, SlowDevice, backend, interrupt_main_after, problem
+from support.fakes import BruteDevice, EndlessDevice, SlowDevice, backend, interrupt_main_after, problem, slow_model
 from support.paths import ROOT
 
 TABLES = {"X", "W", "Q", "V"}
@@ -269,18 +269,6 @@ def test_device_that_does_not_stop_is_reset(monkeypatch: pytest.MonkeyPatch) -> 
 # Checkpoints.
 
 
-def slow_model(points: int, states: int) -> ModelDevice:
-    """A model that gives the driver time to look at it: one sweep at a time."""
-
-    class Slow(ModelDevice):
-        def wait(self, seconds: float) -> bool:
-            time.sleep(0.002)
-            return super().wait(0.0)
-
-    grid = max(4, 1 << (points - 1).bit_length())
-    return Slow(SoftwareMachine(MachineParameters(grid=grid, states=states)))
-
-
 def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
     given = problem(50, 3)
     file = tmp_path / "run.npz"
@@ -358,8 +346,8 @@ def test_kill_saves_what_was_done(tmp_path: Path) -> None:
     script = textwrap.dedent(
         """
         import sys
-        sys.path[:0] = ["tests/host", "."]
-        from test_host_session import problem, slow_model
+        sys.path[:0] = ["tests", "."]
+        from support.fakes import problem, slow_model
         import beltline as bl
         bl.solve(problem(50, 3), device=slow_model(50, 3), checkpoint=sys.argv[1], checkpoint_every=0.02)
         """
