@@ -99,12 +99,6 @@ class SolveOptions:
         every = {} if self.checkpoint_every is None else {"every": self.checkpoint_every}
         return Checkpoint(self.checkpoint, **every)
 
-    def keywords(self) -> dict[str, Any]:
-        """The arguments of :func:`beltline.host.solver.solve.solve` of the same names: all but ``start``, which is an
-        option of a method.
-        """
-        return {name: value for name, value in vars(self).items() if name != "start"}
-
     @property
     def shift(self) -> bool:
         """Whether a machine is to shift values between its sweeps."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from typing import Any, Literal, overload
 
 from beltline.host.devices import REFERENCES, Device, Progress
@@ -17,14 +20,31 @@ from beltline.host.solver.session import Session, in_session
 from beltline.sim.progress import check_progress, reporting
 
 
+def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Hand the arguments that are given, and no others, to ``solve`` of a model: it has defaults of its own."""
+    signature = inspect.signature(function)
+
+    @wraps(function)
+    def solved(problem: Any, *arguments: Any, **more: Any) -> Any:
+        if isinstance(problem, Problem | type) or not isinstance(problem, Solvable):
+            return function(problem, *arguments, **more)
+        given = signature.bind(problem, *arguments, **more).arguments
+        check_progress(given.get("progress"))
+        options = given.pop("options", {})
+        return problem.solve(**{name: value for name, value in given.items() if name != "problem"}, **options)
+
+    return solved
+
+
 @overload
 def solve(problem: Problem, *arguments: Any, **more: Any) -> Result: ...
 @overload
 def solve(problem: Solvable, *arguments: Any, **more: Any) -> Any: ...
 
 
+@_models_solve_themselves
 def solve(
-    problem: Problem | Solvable,
+    problem: Problem,
     tol: float = 1e-10,
     max_sweeps: int = 10_000,
     device: str | Device | Session = "model",
@@ -48,8 +68,8 @@ def solve(
     Parameters
     ----------
     problem
-        Or a model (:class:`~beltline.host.problem.solvable.Solvable`), whose own ``solve`` is called with these
-        arguments and whose solution is returned.
+        Or a model (:class:`~beltline.host.problem.solvable.Solvable`), whose own ``solve`` is called with those of
+        these arguments that are given, and whose solution is returned.
     tol
         Largest change of ``V`` at which to stop, in utility; above 0, at least four units of value.
     max_sweeps
@@ -91,8 +111,6 @@ def solve(
     given = SolveOptions(
         tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=device
     )
-    if isinstance(problem, Solvable) and not isinstance(problem, Problem):
-        return problem.solve(device=device, progress=progress, **given.keywords(), **options)
     if isinstance(device, str) and device in REFERENCES:
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
