@@ -15,12 +15,13 @@ from beltline.host import __version__
 if TYPE_CHECKING:
     from beltline.host.analysis.euler import euler_errors as euler_errors
     from beltline.host.analysis.euler import euler_report as euler_report
+    from beltline.host.analysis.impulse import impulse_response as impulse_response
     from beltline.host.analysis.inequality import gini as gini
     from beltline.host.analysis.inequality import lorenz as lorenz
-    from beltline.host.analysis.simulation import impulse_response as impulse_response
-    from beltline.host.analysis.simulation import moments as moments
+    from beltline.host.analysis.lives import life_paths as life_paths
+    from beltline.host.analysis.moments import moments as moments
     from beltline.host.analysis.simulation import simulate as simulate
-    from beltline.host.analysis.simulation import stationary_distribution as stationary_distribution
+    from beltline.host.analysis.stationary import stationary_distribution as stationary_distribution
     from beltline.host.batch.pool import Workers as Workers
     from beltline.host.batch.solve_many import Attempt as Attempt
     from beltline.host.batch.solve_many import solve_many as solve_many
@@ -29,15 +30,15 @@ if TYPE_CHECKING:
     from beltline.host.devices import DeviceInUseError as DeviceInUseError
     from beltline.host.devices import DeviceLostError as DeviceLostError
     from beltline.host.devices import DeviceTimeoutError as DeviceTimeoutError
-    from beltline.host.models.aiyagari.model import Economy as Economy
     from beltline.host.models.aiyagari.model import aiyagari as aiyagari
+    from beltline.host.models.aiyagari.result import Economy as Economy
     from beltline.host.models.base import Model as Model
-    from beltline.host.models.krusell_smith.algorithm import Equilibrium as Equilibrium
-    from beltline.host.models.krusell_smith.algorithm import krusell_smith as krusell_smith
-    from beltline.host.models.krusell_smith.algorithm import load_equilibrium as load_equilibrium
-    from beltline.host.models.krusell_smith.algorithm import panel_errors as panel_errors
+    from beltline.host.models.krusell_smith.load import load_equilibrium as load_equilibrium
+    from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
+    from beltline.host.models.krusell_smith.model import krusell_smith as krusell_smith
+    from beltline.host.models.krusell_smith.panel import panel_errors as panel_errors
+    from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
-    from beltline.host.models.life_cycle import life_paths as life_paths
     from beltline.host.models.rbc import rbc as rbc
     from beltline.host.problem.checks import ProblemError as ProblemError
     from beltline.host.problem.grids import grid_log as grid_log
@@ -46,8 +47,8 @@ if TYPE_CHECKING:
     from beltline.host.problem.markov import rouwenhorst as rouwenhorst
     from beltline.host.problem.markov import tauchen as tauchen
     from beltline.host.problem.problem import Problem as Problem
+    from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
-    from beltline.host.results.result import load as load
     from beltline.host.solver.session import Session as Session
     from beltline.host.solver.session import open_session as open
     from beltline.host.solver.solve import solve as solve
@@ -58,8 +59,9 @@ _HOMES = {
     "DeviceInUseError": "beltline.host.devices",
     "DeviceLostError": "beltline.host.devices",
     "DeviceTimeoutError": "beltline.host.devices",
-    "Economy": "beltline.host.models.aiyagari.model",
-    "Equilibrium": "beltline.host.models.krusell_smith.algorithm",
+    "Economy": "beltline.host.models.aiyagari.result",
+    "Equilibrium": "beltline.host.models.krusell_smith.result",
+    "KrusellSmith": "beltline.host.models.krusell_smith.model",
     "Model": "beltline.host.models.base",
     "Problem": "beltline.host.problem.problem",
     "ProblemError": "beltline.host.problem.checks",
@@ -74,22 +76,22 @@ _HOMES = {
     "grid_log": "beltline.host.problem.grids",
     "grid_polynomial": "beltline.host.problem.grids",
     "grid_uniform": "beltline.host.problem.grids",
-    "impulse_response": "beltline.host.analysis.simulation",
-    "krusell_smith": "beltline.host.models.krusell_smith.algorithm",
+    "impulse_response": "beltline.host.analysis.impulse",
+    "krusell_smith": "beltline.host.models.krusell_smith.model",
     "life_cycle": "beltline.host.models.life_cycle",
-    "life_paths": "beltline.host.models.life_cycle",
-    "load": "beltline.host.results.result",
-    "load_equilibrium": "beltline.host.models.krusell_smith.algorithm",
+    "life_paths": "beltline.host.analysis.lives",
+    "load": "beltline.host.results.load",
+    "load_equilibrium": "beltline.host.models.krusell_smith.load",
     "lorenz": "beltline.host.analysis.inequality",
-    "moments": "beltline.host.analysis.simulation",
+    "moments": "beltline.host.analysis.moments",
     "open": "beltline.host.solver.session:open_session",
-    "panel_errors": "beltline.host.models.krusell_smith.algorithm",
+    "panel_errors": "beltline.host.models.krusell_smith.panel",
     "rbc": "beltline.host.models.rbc",
     "rouwenhorst": "beltline.host.problem.markov",
     "simulate": "beltline.host.analysis.simulation",
     "solve": "beltline.host.solver.solve",
     "solve_many": "beltline.host.batch.solve_many",
-    "stationary_distribution": "beltline.host.analysis.simulation",
+    "stationary_distribution": "beltline.host.analysis.stationary",
     "tauchen": "beltline.host.problem.markov",
 }
 """The module of each name, and what it is called there where that differs."""
@@ -102,6 +104,7 @@ __all__ = [
     "DeviceTimeoutError",
     "Economy",
     "Equilibrium",
+    "KrusellSmith",
     "Model",
     "Problem",
     "ProblemError",

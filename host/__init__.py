@@ -1,3 +1,21 @@
-"""What a user calls: problems, models, the solver, results, plots and the command line."""
+"""What a user calls: problems, models, the solver, results, plots and the command line.
+
+The parts are put together here, before any of them is imported: who draws, writes and reads a solution
+(:mod:`beltline.host.results.services`).
+"""
+
+from beltline.host.results.services import provide
 
 __version__ = "0.1.0"
+
+provide(
+    {
+        "Result.plot": "beltline.host.plots.figures:plot",
+        "Result.save": "beltline.host.results.save:save",
+        "Result.to_xarray": "beltline.host.results.dataset:to_xarray",
+        "Economy.plot": "beltline.host.models.aiyagari.plot:plot",
+        "Equilibrium.plot": "beltline.host.models.krusell_smith.plot:plot",
+        "load.aiyagari": "beltline.host.models.aiyagari.load:read",
+        "load.krusell_smith": "beltline.host.models.krusell_smith.load:read",
+    }
+)

@@ -25,6 +25,8 @@ SAME_NAMES = {
     "model": "the software model of either engine, and the model of either economy",
     "datapath": "of either engine",
     "clocks": "of either engine",
+    "calibration": "of either economy",
+    "load": "a solution of any kind from its file, and either economy",
     "result": "of a problem, and of either economy",
     "plot": "of either economy",
 }

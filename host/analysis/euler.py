@@ -20,13 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.analysis.simulation import heading, simulate, usable
+from beltline.host.analysis.policy import heading, usable
+from beltline.host.analysis.simulation import simulate
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility
 from beltline.host.results.result import Result
-
-Array = NDArray[np.float64]
 
 SMALLEST = 2.0**-53
 """Errors below one rounding of double precision are taken for it, where logarithms are."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, first, place, shown
-
-Array = NDArray[np.float64]
 
 
 def lorenz(values: ArrayLike, mass: ArrayLike | None = None) -> tuple[Array, Array]:

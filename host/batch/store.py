@@ -1,7 +1,7 @@
 """Results of a batch on disk, so that a run that was killed goes on where it was.
 
 A store is a directory. Each result is a file of its own, ``ab/abcdef....npz``, which
-:func:`beltline.host.results.result.load` reads and whose name is the :func:`key` of what was solved. A file is written
+:func:`beltline.host.results.load.load` reads and whose name is the :func:`key` of what was solved. A file is written
 beside its place, flushed to the disk, and renamed: it is there whole or not at all, whoever is killed meanwhile.
 ``index.jsonl`` has a line for each, to look results up by; nothing rests on it, and it is made anew from the files
 where it is not theirs. One process at a time writes.
@@ -24,7 +24,10 @@ import numpy as np
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results.files import replacing
-from beltline.host.results.result import PLAIN, Outcome, Result, about, load, tables
+from beltline.host.results.load import load
+from beltline.host.results.outcome import Outcome
+from beltline.host.results.record import PLAIN, about, tables
+from beltline.host.results.result import Result
 
 FORMAT = 1
 """Version of a store, and of its keys."""

@@ -25,7 +25,8 @@ from beltline.host.batch.neighbours import Neighbours
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError, DeviceTimeoutError
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
-from beltline.host.results.result import PLAIN, Result
+from beltline.host.results.record import PLAIN
+from beltline.host.results.result import Result
 from beltline.host.solver.complete import Completed
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.prepare import Prepared

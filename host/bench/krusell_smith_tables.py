@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 
 from beltline.host.devices import REFERENCES
-from beltline.host.models.krusell_smith.algorithm import Equilibrium, krusell_smith, panel_errors
-from beltline.host.models.krusell_smith.model import AGGREGATES
+from beltline.host.models.krusell_smith.calibration import AGGREGATES
+from beltline.host.models.krusell_smith.model import krusell_smith
+from beltline.host.models.krusell_smith.panel import panel_errors
+from beltline.host.models.krusell_smith.result import Equilibrium
+from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.top.machine import run_clocks
 
@@ -18,8 +21,11 @@ PUBLISHED = ((0.123815, 0.965565), (0.137800, 0.963238))
 SEEDS = 5
 """Panels, of which the first is the page's; the others say how much a panel matters."""
 
-NEAR: dict[str, Any] = {"low": 36.0, "high": 44.0, "law": ((0.1271, 0.9647), (0.1385, 0.963)), "progress": False}
-"""Of the households that are compared: ``K`` stays in there, and the law is not far."""
+NEAR: dict[str, Any] = {"low": 36.0, "high": 44.0}
+"""Of the households that are compared: ``K`` stays in there."""
+
+BEGIN: dict[str, Any] = {"law": ((0.1271, 0.9647), (0.1385, 0.963)), "progress": False}
+"""How they are solved: from a law that is not far."""
 
 TABLES = (
     (4, 250, True),
@@ -59,7 +65,7 @@ def tables(device: str) -> None:
 
 
 def _published() -> None:
-    runs = [krusell_smith(seed=seed, progress=False) for seed in range(SEEDS)]
+    runs = [solve(krusell_smith(), seed=seed, progress=False) for seed in range(SEEDS)]
     ours = runs[0]
     laws = np.array([run.law for run in runs])
     low, high = laws.min(axis=0), laws.max(axis=0)
@@ -93,28 +99,27 @@ def _published() -> None:
 
 
 def _fineness(device: str) -> None:
-    euler = krusell_smith(**NEAR)
+    euler = solve(krusell_smith(**NEAR), **BEGIN)
     print(f"K from {NEAR['low']:g} to {NEAR['high']:g}, tables on device {device}\n")
     heads = ("household", "points of K", "choices", "iterations", "`b0`, `b1` bad", "`b0`, `b1` good")
     print(f"| {' | '.join(heads)} | gap of `b1` | gap of K', % |\n|---|{7 * '---:|'}")
     print(f"| Euler equation | 4 | | {_row(euler)} | | |")
-    finer = krusell_smith(**NEAR, means=16)
+    finer = solve(krusell_smith(**NEAR, means=16), **BEGIN)
     print(f"| Euler equation | 16 | | {_row(finer)} | {_gaps(euler, finer)} |", flush=True)
     for means, choices, refine in TABLES:
         if means > 4 and device not in REFERENCES:
             # A machine has 16 exogenous states.
             continue
         limit: dict[str, Any] = {} if refine else {"max_iterations": UNREFINED}
-        found = krusell_smith(
-            **NEAR, household="table", device=device, means=means, choices=choices, refine=refine, **limit
-        )
+        model = krusell_smith(**NEAR, means=means)
+        found = solve(model, **BEGIN, household="table", device=device, choices=choices, refine=refine, **limit)
         name = "table, refined" if refine else "table, on the grid"
         print(f"| {name} | {means} | {choices:,} | {_row(found)} | {_gaps(euler, found)} |", flush=True)
     print()
 
 
 def _clocks() -> None:
-    found = krusell_smith(**NEAR, household="table", choices=CHOICES, options={"method": "warm"})
+    found = solve(krusell_smith(**NEAR), **BEGIN, household="table", choices=CHOICES, method="warm")
     build = MachineParameters(grid=1 << (CHOICES - 1).bit_length(), states=16)
     # Sweeps as a machine does them, in double precision; a run begins with a pass of its own for each law.
     runs = found.iterations * run_clocks(build, CHOICES, 16, 0)

@@ -15,7 +15,8 @@ import numpy as np
 
 from beltline.gpu_ref import brute_force
 from beltline.host.bench import krusell_smith_tables
-from beltline.host.models.aiyagari.model import Economy, aiyagari
+from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.models.aiyagari.result import Economy
 from beltline.host.models.life_cycle import life_cycle
 from beltline.host.solver.reference import AGES
 from beltline.host.solver.solve import solve

@@ -27,9 +27,11 @@ import numpy as np
 
 from beltline.gpu_ref.krusell_smith import panel
 from beltline.gpu_ref.krusell_smith.shocks import draw_shocks, whole_numbers
-from beltline.host.models.krusell_smith.algorithm import PANELS, EulerHousehold, krusell_smith
-from beltline.host.models.krusell_smith.model import Economy
+from beltline.host.models.krusell_smith.household import EulerHousehold
+from beltline.host.models.krusell_smith.model import krusell_smith
+from beltline.host.models.krusell_smith.options import PANELS
 from beltline.host.results.files import check_target, replacing
+from beltline.host.solver.solve import solve
 from beltline.sim.progress import reporting
 
 LAW = ((0.127, 0.9647), (0.1385, 0.9630))
@@ -61,7 +63,7 @@ def machine(where: str) -> dict[str, str]:
 
 def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> Iterator[Row]:
     """Time every interpolation at every size."""
-    economy = Economy()
+    economy = krusell_smith()
     tell("household of the panels")
     policy = EulerHousehold(economy, 1e-6).solve(np.array(LAW), None)
     for agents in sizes:
@@ -107,11 +109,11 @@ def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> I
 def time_economy(where: str, tell: Tell) -> Row:
     """Time the whole economy of 10,000 agents and a grid of 100 x 4, household and panel on ``where``."""
     tell("the economy, compiling")
-    krusell_smith(panel=where, device=where, max_iterations=1, progress=False)
+    solve(krusell_smith(), panel=where, device=where, max_iterations=1, progress=False)
     runs = []
     for number in range(1, REPEATS + 1):
         tell(f"the economy, run {number} of {REPEATS}")
-        runs.append(krusell_smith(panel=where, device=where, progress=False))
+        runs.append(solve(krusell_smith(), panel=where, device=where, progress=False))
     found = sorted(runs, key=lambda run: run.timing["all"])[REPEATS // 2]
     return {
         "iterations": found.iterations,
@@ -184,7 +186,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--agents must be whole numbers with commas between them, not {given.agents!r}")
     try:
         for size in sizes:
-            whole_numbers(size, np.array(Economy().unemployment))
+            whole_numbers(size, np.array(krusell_smith().unemployment))
     except ValueError as error:
         parser.error(f"--{error}")
     result = measure(given.panel, sizes, given.periods or PERIODS[given.panel])

@@ -13,9 +13,11 @@ from typing import Any
 from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
 from beltline.gpu_ref.methods import METHODS
 from beltline.host.devices import DEVICES, REFERENCES
-from beltline.host.models.krusell_smith.algorithm import CHOICES, HOUSEHOLDS, PANELS, krusell_smith, panel_errors
-from beltline.host.models.krusell_smith.plot import KINDS, check_equilibrium_kind
-from beltline.host.plots.figures import SUFFIXES, check_plot
+from beltline.host.models.krusell_smith.calibration import CHOICES
+from beltline.host.models.krusell_smith.model import KrusellSmith, krusell_smith
+from beltline.host.models.krusell_smith.options import HOUSEHOLDS, PANELS
+from beltline.host.models.krusell_smith.panel import panel_errors
+from beltline.host.plots.figures import SUFFIXES, check_kind, check_plot
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.files import check_target
 
@@ -35,9 +37,14 @@ def plot_option(group: Any, draws: str) -> None:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of ``beltline solve krusell-smith``."""
 
-    def option(group: Any, flag: str, kind: type, default: float, text: str) -> None:
+    def option(group: Any, flag: str, kind: type, default: float, text: str, *also: str) -> None:
         group.add_argument(
-            flag, type=kind, default=default, metavar="N" if kind is int else "X", help=f"{text} (default %(default)s)"
+            flag,
+            *also,
+            type=kind,
+            default=default,
+            metavar="N" if kind is int else "X",
+            help=f"{text} (default %(default)s)",
         )
 
     model = parser.add_argument_group("model")
@@ -51,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(model, "--low", float, 30.0, "lowest K")
     option(model, "--high", float, 50.0, "highest K")
     option(model, "--beta", float, 0.99, "discount factor a quarter")
-    option(model, "--gamma", float, 1.0, "relative risk aversion; 1 is log")
+    option(model, "--eta", float, 1.0, "relative risk aversion; 1 is log", "--gamma")
     option(model, "--seed", int, 0, "of the shocks")
     run = parser.add_argument_group("solution")
     option(run, "--tol", float, 1e-7, "stop when the law believed and the law estimated differ by less")
@@ -94,7 +101,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("--out", type=Path, metavar="FILE.npz", help="write everything to this file (.npz)")
     plot_option(output, "draw")
     output.add_argument(
-        "--kind", default="policy", metavar="NAME", help=f"of plot: {', '.join(KINDS)} (default %(default)s)"
+        "--kind",
+        default="policy",
+        metavar="NAME",
+        help=f"of plot: {', '.join(KrusellSmith.kinds)} (default %(default)s)",
     )
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
 
@@ -102,18 +112,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]]) -> int:
     """Solve as ``given`` says, and return the exit code; ``options`` reads those of the device."""
     if given.out is not None:
-        check_target("out", given.out, (".npz",))
-    check_equilibrium_kind(given.kind)
+        check_target("out", given.out, KrusellSmith.suffixes)
+    check_kind(given.kind, KrusellSmith.kinds)
     if given.plot is not None:
         check_plot(given.plot)
-    same = "agents periods discard household device interpolation panel tol relaxation max_iterations choices seed"
-    same += " household_tol top means low high beta gamma"
+    model = "top means low high beta eta"
+    run = "agents periods discard household device interpolation panel tol relaxation max_iterations choices seed"
+    run += " household_tol"
+    of_device = options(given.option) | ({} if given.method is None else {"method": given.method})
+    for name in of_device:
+        if name != "method" and name in vars(given):
+            raise ProblemError(f"option {name!r} is none of a device or method: use --{name.replace('_', '-')}")
     try:
-        result = krusell_smith(
-            **{name: getattr(given, name) for name in same.split()},
-            points=given.grid,
+        result = krusell_smith(points=given.grid, **{name: getattr(given, name) for name in model.split()}).solve(
+            **{name: getattr(given, name) for name in run.split()},
             progress=False if given.quiet else None,
-            options=options(given.option) | ({} if given.method is None else {"method": given.method}),
+            **of_device,
         )
     except MemoryError as error:
         raise ProblemError(str(error)) from None

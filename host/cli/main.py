@@ -46,7 +46,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     from beltline.host.cli import krusell_smith as equilibrium_cli
     from beltline.host.devices import DEVICES, REFERENCES
     from beltline.host.models.catalogue import MODELS, parameters
-    from beltline.host.results.result import SUFFIXES
+    from beltline.host.results.save import SUFFIXES
 
     # No `choices`: they would blame the value of a mistyped option for being no model.
     default = next(iter(MODELS))
@@ -106,7 +106,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _plot_arguments(parser: argparse.ArgumentParser) -> None:
     from beltline.host.plots.figures import SUFFIXES
-    from beltline.host.results.result import SUFFIXES as FILES
+    from beltline.host.results.save import SUFFIXES as FILES
 
     parser.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
     parser.add_argument(
@@ -259,7 +259,7 @@ def _plot(given: argparse.Namespace) -> int:
 
     from beltline.host.plots.figures import check_plot
     from beltline.host.problem.checks import ProblemError
-    from beltline.host.results.result import load
+    from beltline.host.results.load import load
 
     out = given.out
     if out is None:
@@ -288,7 +288,7 @@ def _solve(given: argparse.Namespace) -> int:
     from beltline.host.problem.checks import ProblemError
     from beltline.host.problem.problem import Problem
     from beltline.host.results.files import check_target
-    from beltline.host.results.result import check_out
+    from beltline.host.results.save import check_out
     from beltline.host.solver.solve import solve
 
     if given.out is not None:

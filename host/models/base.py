@@ -13,14 +13,11 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
-from beltline.host.results.result import SUFFIXES, Result
+from beltline.host.results.result import Result
+from beltline.host.results.save import SUFFIXES
 from beltline.host.solver.solve import solve
-
-Array = NDArray[np.float64]
 
 
 class Solved(Protocol):
@@ -37,7 +34,7 @@ class Solved(Protocol):
         """Whether, and if not why not, in a sentence."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to ``path``, whole or not at all, for :func:`beltline.host.results.result.load` to read."""
+        """Write everything to ``path``, whole or not at all, for :func:`beltline.host.results.load.load` to read."""
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = ...) -> Any:
         """Draw a figure; with ``path`` also write it there."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beltline.host.analysis.euler import euler_errors, log10_errors
-from beltline.host.analysis.simulation import impulse_response, stationary_distribution
-from beltline.host.models.life_cycle import life_paths
+from beltline.host.analysis.impulse import impulse_response
+from beltline.host.analysis.lives import life_paths
+from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results.files import check_target, replacing
@@ -35,6 +36,9 @@ ENDLESS = ("distribution", "irf")
 
 OF_AGES = ("ages", "life")
 """Kinds that need a finite one."""
+
+SIZE = (10.0, 4.5)
+"""Width and height of most figures, in inches."""
 
 INTERVALS = 120
 """Intervals of the density of the stationary distribution."""
@@ -66,14 +70,14 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     colour a state; of the first age, with a horizon.
 
     ``"distribution"``: the stationary distribution of ``x``
-    (:func:`beltline.host.analysis.simulation.stationary_distribution`) as a density, and each state's part of it.
+    (:func:`beltline.host.analysis.stationary.stationary_distribution`) as a density, and each state's part of it.
 
-    ``"irf"``: :func:`beltline.host.analysis.simulation.impulse_response` with its defaults, in per cent of the
+    ``"irf"``: :func:`beltline.host.analysis.impulse.impulse_response` with its defaults, in per cent of the
     baseline.
 
     ``"ages"``: with a horizon, value and choice of up to ten ages against ``x``, at the middle exogenous state.
 
-    ``"life"``: with a horizon, mean and spread of the lives of :func:`beltline.host.models.life_cycle.life_paths`, by
+    ``"life"``: with a horizon, mean and spread of the lives of :func:`beltline.host.analysis.lives.life_paths`, by
     age.
 
     Parameters
@@ -95,8 +99,8 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     return drawn(KINDS[kind](result), path)
 
 
-def drawn(draw: Draw, path: str | os.PathLike[str] | None) -> Figure:
-    """Return a figure that ``draw`` has drawn on, and write it if a ``path`` is given.
+def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, float] = SIZE) -> Figure:
+    """Return a figure of ``size``, in inches, that ``draw`` has drawn on, and write it if a ``path`` is given.
 
     Raises
     ------
@@ -109,9 +113,9 @@ def drawn(draw: Draw, path: str | os.PathLike[str] | None) -> Figure:
     if path is None:
         from matplotlib import pyplot
 
-        figure = pyplot.figure(figsize=(10, 4.5), layout="constrained")
+        figure = pyplot.figure(figsize=size, layout="constrained")
     else:
-        figure = Figure(figsize=(10, 4.5), dpi=150, layout="constrained")
+        figure = Figure(figsize=size, dpi=150, layout="constrained")
     draw(figure)
     if path is not None:
         with replacing(check_target("plot", path, SUFFIXES)) as neighbour:

@@ -6,14 +6,12 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, whole
 
 GRID_SIZE_LIMIT = 2**20
 """Largest grid that is built, so that a mistyped size is refused and not allocated."""
-
-Array = NDArray[np.float64]
 
 
 def grid_uniform(low: float, high: float, points: int) -> Array:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import names
-from beltline.host.results.result import Result, about, tables
+from beltline.host.results.record import about, tables
+from beltline.host.results.result import Result
 
 if TYPE_CHECKING:
     from xarray import Dataset
@@ -140,7 +141,7 @@ def write(result: Result, path: Path) -> None:
 
 
 def read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Return what :func:`beltline.host.results.result.about` wrote and the arrays by name.
+    """Return what :func:`beltline.host.results.record.about` wrote and the arrays by name.
 
     Raises
     ------

@@ -1,23 +1,23 @@
-"""What a solve returns."""
+"""What a solve returns: value, policy, and what is known about them, as data and as text.
+
+Files, figures and labelled arrays are made by parts that know results, which :mod:`beltline.host.results.services`
+finds.
+"""
 
 from __future__ import annotations
 
-import enum
-import json
 import os
 import textwrap
-import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.results.files import check_target, replacing
+from beltline.host.results.services import service
+from beltline.host.results.variables import variables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,25 +29,6 @@ measurement, until a build closes timing there."""
 
 REPORT_WIDTH = 118
 """Columns of a printed report."""
-
-FILE_FORMAT = 1
-"""Version of what :meth:`Result.save` writes."""
-
-NETCDF = ".nc"
-SUFFIXES = (".npz", NETCDF)
-"""File types that results are saved as."""
-
-
-class Outcome(enum.StrEnum):
-    """How a run ended."""
-
-    CONVERGED = "converged"
-    FINISHED = "finished"
-    LIMIT = "sweep limit reached"
-    STOPPED = "stopped"
-    SATURATED = "saturated"
-    INFEASIBLE = "infeasible"
-    NOT_VERIFIED = "not verified"
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +45,7 @@ class Result:
     success : bool
         Converged or finished and, unless that was turned off, verified.
     status : str
-        One of :class:`Outcome`.
+        One of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
         The status in a sentence, with what to do about it.
     sweeps : int
@@ -130,8 +111,6 @@ class Result:
         by their own names (``capital``, ``productivity``), and ``next_`` and the asset's name for the choice. What has
         no choice is nan.
         """
-        from beltline.host.analysis.simulation import variables
-
         tables = variables(self) | {f"next_{self.problem.asset_name}": self.policy_values}
         chosen = self.policy >= 0
         return tables if chosen.all() else {name: np.where(chosen, table, np.nan) for name, table in tables.items()}
@@ -180,16 +159,15 @@ class Result:
         Dimensions are ``age`` (with a horizon, first age 1), the asset under its own name (``capital``, for example),
         whose coordinate is the grid, and ``state``, whose coordinate is the labels, or numbers where there are none.
         ``attrs`` has all that is known about the run; its entry ``about`` is the same as JSON, and makes a file of the
-        dataset one that :func:`load` reads.
+        dataset one that :func:`beltline.load` reads.
 
         Raises
         ------
         ProblemError
             xarray is not installed.
         """
-        from beltline.host.results.dataset import to_xarray
-
-        return to_xarray(self)
+        dataset: Dataset = service("Result.to_xarray")(self)
+        return dataset
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the result and its problem to ``path``, whole or not at all, and return the path.
@@ -204,23 +182,8 @@ class Result:
         OSError
             The disk refused; nothing is left behind.
         """
-        target = check_out(path)
-        if target.suffix.lower() == NETCDF:
-            from beltline.host.results.dataset import write
-
-            with replacing(target) as neighbour:
-                write(self, neighbour)
-            return target
-        with replacing(target) as neighbour:
-            np.savez_compressed(
-                neighbour,
-                about=np.array(about(self)),
-                value=self.value,
-                policy=self.policy,
-                policy_values=self.policy_values,
-                **tables(self.problem),
-            )
-        return target
+        written: Path = service("Result.save")(self, path)
+        return written
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
         """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
@@ -238,133 +201,5 @@ class Result:
         ProblemError
             ``path`` is no place for such a file, matplotlib is not installed, or the result has no such figure.
         """
-        from beltline.host.plots.figures import plot
-
-        return plot(self, path, kind)
-
-
-PLAIN = (
-    "success",
-    "status",
-    "message",
-    "sweeps",
-    "change",
-    "residual",
-    "error_bound",
-    "verified",
-    "tol",
-    "clocks",
-    "clocks_source",
-    "timing",
-    "device",
-    "money_bits",
-    "value_bits",
-    "build_hash",
-)
-"""What a result has besides its arrays, its problem and its method."""
-
-_PLAIN_PROBLEM = ("beta", "eta", "horizon", "name", "asset", "labels")
-# Files of before these were known lack them.
-_LATER_PROBLEM = ("shock", "parameters")
-_TABLES = ("grid", "wealth", "transition", "start")
-_OPTIONAL_TABLES = ("marginal_wealth", "output", "shock_values")
-
-
-def check_out(path: str | os.PathLike[str]) -> Path:
-    """Return ``path`` if a result can be saved there; nothing is written.
-
-    Raises
-    ------
-    ProblemError
-        It cannot: as :meth:`Result.save`.
-    """
-    target = check_target("out", path, SUFFIXES)
-    if target.suffix.lower() == NETCDF:
-        from beltline.host.results.dataset import check_netcdf
-
-        check_netcdf()
-    return target
-
-
-def about(result: Result) -> str:
-    """Return everything that is no array as JSON."""
-    problem = result.problem
-    return json.dumps(
-        {
-            "format": FILE_FORMAT,
-            "result": {name: getattr(result, name) for name in (*PLAIN, "method")},
-            "problem": {name: getattr(problem, name) for name in (*_PLAIN_PROBLEM, *_LATER_PROBLEM)},
-        }
-    )
-
-
-def tables(problem: Problem) -> dict[str, Any]:
-    """Return the problem's arrays by name, those that it has."""
-    arrays = {name: getattr(problem, name) for name in (*_TABLES, *_OPTIONAL_TABLES)}
-    return {name: array for name, array in arrays.items() if array is not None}
-
-
-def restored(path: str, about: str, arrays: Mapping[str, Any]) -> Result:
-    """Return the result that :func:`about` and its arrays describe.
-
-    Raises
-    ------
-    ProblemError
-        They are of another version, or make no problem.
-    KeyError, ValueError, TypeError
-        They are not those of a result.
-    """
-    facts = json.loads(about)
-    if facts["format"] != FILE_FORMAT:
-        raise ProblemError(f"{path!r} has file format {facts['format']}, not {FILE_FORMAT}")
-    known = facts["problem"]
-    problem = Problem(
-        **{name: arrays[name] for name in _TABLES},
-        **{name: arrays[name] for name in _OPTIONAL_TABLES if name in arrays},
-        **{name: known[name] for name in _PLAIN_PROBLEM},
-        **{name: known[name] for name in _LATER_PROBLEM if name in known},
-    )
-    plain = {name: facts["result"][name] for name in PLAIN}
-    # Files of before there were methods lack it.
-    method = facts["result"].get("method", "")
-    return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, method=method, **plain)
-
-
-def load(path: str | os.PathLike[str]) -> Any:
-    """Return what :meth:`Result.save` wrote to ``path``: the :class:`Result`, or the economy of a model that is more.
-
-    Raises
-    ------
-    ProblemError
-        The file is not one of those, or what reads netCDF is not installed.
-    OSError
-        It cannot be read.
-    """
-    if not isinstance(path, str | os.PathLike):
-        raise ProblemError(f"path must be a file name, not {shown(path)}")
-    suffix = Path(path).suffix.lower()
-    if suffix not in SUFFIXES:
-        raise ProblemError(f"path must end in {' or '.join(SUFFIXES)}, not {os.fspath(path)!r}")
-    name = os.fspath(path)
-    if suffix == NETCDF:
-        from beltline.host.results.dataset import check_netcdf, read
-
-        check_netcdf()
-    try:
-        if suffix == NETCDF:
-            return restored(name, *read(Path(path)))
-        with np.load(path, allow_pickle=False) as file:
-            if "economy" in file:
-                from beltline.host.models.aiyagari.model import read as read_economy
-
-                return read_economy(name, json.loads(str(file["economy"]))["aiyagari"], file)
-            text = str(file["about"])
-            if "krusell_smith" not in json.loads(text):
-                return restored(name, text, file)
-        from beltline.host.models.krusell_smith.algorithm import load_equilibrium
-
-        return load_equilibrium(path)
-    except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, ProblemError):
-            raise
-        raise ProblemError(f"{name!r} is not a file that a result was saved to") from error
+        figure: Figure = service("Result.plot")(self, path, kind)
+        return figure

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from beltline.host.devices.base import Progress
-from beltline.host.results.result import Outcome, Result
+from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result
 from beltline.host.solver.driver import Run, timed
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.prepare import Prepared

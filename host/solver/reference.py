@@ -19,7 +19,8 @@ from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, first, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
-from beltline.host.results.result import Outcome, Result
+from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result
 from beltline.host.solver.driver import timed
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
 from beltline.gpu_ref.coarse import FEWEST, coarse_start
 from beltline.gpu_ref.methods import can_stay, stay_start
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import slope_rise
-
-Array = NDArray[np.float64]
 
 
 def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) -> Array | None:

@@ -33,7 +33,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SMALLER = {
     "grid=65536": "grid=256",
     "grid=4096": "grid=256",
-    "krusell_smith()": "krusell_smith(agents=1000, periods=400)",
+    "bl.krusell_smith())": "bl.krusell_smith(), agents=1000, periods=400)",
 }
 """What would take a minute is made to take none."""
 

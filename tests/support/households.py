@@ -14,6 +14,6 @@ def household(economy, law=LAW, tol=1e-8, *, solve=solve, **options):
     wealth = economy.wealth(k).reshape(k.size, means.size, 4)
     return solve(
         k, means, wealth, ahead, economy.gross(ahead), economy.income(ahead).reshape(means.size, 2, 4),
-        economy.transition, economy.beta, economy.gamma, 0.9 * np.broadcast_to(k[:, None, None], wealth.shape), tol,
+        economy.transition, economy.beta, economy.eta, 0.9 * np.broadcast_to(k[:, None, None], wealth.shape), tol,
         **options,
     )  # fmt: skip

@@ -1,220 +1,226 @@
-"""Krusell and Smith's economy: calibration, prices, grids, and the household as a table problem.
-
-Households own capital ``k >= 0``, work or do not (``e``), and live with aggregate productivity ``a``, bad or good. The
-mean of all ``k`` is ``K``:
-
-    r = alpha a (K / (lbar L))^(alpha - 1),      w = (1 - alpha) a (K / (lbar L))^alpha,      L = 1 - u(a)
-    W(k, K, a, e) = (1 - delta + r) k + [(1 - tau) lbar e + mu (1 - e)] w,      tau = mu u / (lbar L)
-
-They believe that ``ln K' = b0(a) + b1(a) ln K``.
-"""
+"""Krusell and Smith's economy: many households, aggregate risk, and a law of motion that they forecast capital with."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, NoReturn
 
-import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
-from beltline.host.problem.checks import ProblemError, real, table, whole
-from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
-from beltline.host.problem.utility import utility
-from beltline.hw.arithmetic.numbers import ETA_LIMIT
+from beltline.host.devices import Device, Progress
+from beltline.host.models.base import Model
+from beltline.host.models.krusell_smith.algorithm import Options, solve
+from beltline.host.models.krusell_smith.calibration import CHOICES, TRANSITION, UNCHANGED, Calibration
+from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOptions, PanelOptions
+from beltline.host.models.krusell_smith.plot import KINDS
+from beltline.host.models.krusell_smith.result import SUFFIXES, Equilibrium
+from beltline.host.problem.checks import ProblemError, shown, table
+from beltline.host.solver.session import Session
+from beltline.sim.progress import check_progress
 
-Array = NDArray[np.float64]
-
-AGGREGATES = ("bad", "good")
-EMPLOYMENT = ("unemployed", "employed")
-
-TRANSITION = (
-    (0.525, 0.35, 0.03125, 0.09375),
-    (0.038889, 0.836111, 0.002083, 0.122917),
-    (0.09375, 0.03125, 0.291667, 0.583333),
-    (0.009115, 0.115885, 0.024306, 0.850694),
-)
-"""Over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed); rounded as it was published."""
-
-GRID_LIMIT = 2**16
-"""Largest grid of ``k``."""
-
-MEANS_LIMIT = 1024
-"""Largest grid of ``K``."""
-
-
-def polynomial_grid(points: int, top: float, power: float) -> Array:
-    """Return ``top (i / (points - 1))**power``: the higher the power, the closer the points at 0."""
-    return np.asarray(top * np.linspace(0, 1, points) ** power)
+INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
+"""Options of :func:`beltline.solve` that one problem has, and an economy of many does not."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Economy:
-    """Calibration and grids, checked when made. A period is a quarter.
+class KrusellSmith(Calibration, Model):
+    """The economy of Krusell and Smith (1998); made by :func:`krusell_smith`, which says what the parameters are.
+
+    A period is a quarter. ``wealth``, ``gross``, ``income``, ``ahead`` and ``problem`` are the household's tables.
+    """
+
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+    kinds: ClassVar[tuple[str, ...]] = tuple(KINDS)
+
+    def solve(
+        self,
+        agents: int = 10_000,
+        periods: int = 1_100,
+        discard: int = 100,
+        household: str | None = None,
+        device: str | Device | Session = "cpu",
+        interpolation: str = "bicubic",
+        panel: str = "cpu",
+        tol: float = 1e-7,
+        relaxation: float = 0.4,
+        max_iterations: int = 100,
+        household_tol: float | None = None,
+        choices: int = CHOICES,
+        refine: bool = True,
+        law: ArrayLike = UNCHANGED,
+        seed: int = 0,
+        progress: Progress | Literal[False] | None = None,
+        **options: Any,
+    ) -> Equilibrium:
+        """Find the law of motion that the economy follows when everyone believes in it.
+
+        >>> import beltline as bl
+        >>> near = ((0.127, 0.9647), (0.1385, 0.963))
+        >>> bl.solve(bl.krusell_smith(points=40), agents=100, periods=120, discard=20, law=near).status
+        'converged'
+
+        Parameters
+        ----------
+        agents
+            Of the panel; 10% and 4% of them must be whole numbers.
+        periods, discard
+            Of the panel, and how many at the beginning are not looked at.
+        household
+            ``"euler"``: Euler-equation iteration, on devices ``"cpu"`` and ``"gpu"`` and the default there.
+            ``"table"``: value function iteration, ``4 N_K`` exogenous states, on every device, the default on any
+            other.
+        device
+            Where the household is solved: any device that :func:`beltline.solve` knows, or an open
+            :class:`~beltline.host.solver.session.Session`, which is left open.
+        interpolation
+            Of the panel: one of ``beltline.gpu_ref.krusell_smith.panel.INTERPOLATIONS``.
+        panel
+            Where it is simulated: ``"cpu"`` or ``"gpu"``.
+        tol
+            Difference between the law believed and the law estimated below which to stop, above 0.
+        relaxation
+            How far the law goes towards the one estimated, above 0 and at most 1.
+        max_iterations
+            After which to stop in any case.
+        household_tol
+            Of the household: change of ``k'`` (1e-8) or of ``V`` (1e-7).
+        choices
+            Points of a table, from 0 to ``top``, closer at 0.
+        refine
+            Whether a table's policy is moved off its grid
+            (:func:`beltline.host.models.krusell_smith.household.refined`).
+        law
+            To begin with.
+        seed
+            Of the shocks.
+        progress
+            As of :func:`beltline.solve`.
+        **options
+            Of the device or the reference solver, its ``method`` included; on a sweep engine that is ``"shift"`` or
+            none, and ``start`` that of the first household.
+
+        Raises
+        ------
+        ProblemError
+            An argument is wrong, or an option of :func:`beltline.solve` does not apply; nothing was done.
+        DeviceError
+            The device cannot be opened or does not behave.
+        MemoryError
+            The panel does not fit.
+        KeyboardInterrupt
+            After the device was stopped.
+        """
+        check_progress(progress)
+        told = Options(
+            PanelOptions(
+                agents=agents, periods=periods, discard=discard, interpolation=interpolation, panel=panel, seed=seed
+            ),
+            LawOptions(tol=tol, relaxation=relaxation, max_iterations=max_iterations, law=law),
+            HouseholdOptions(
+                household=household, device=device, household_tol=household_tol, choices=choices, refine=refine,
+                options=_applicable(options),
+            ),
+        )  # fmt: skip
+        return solve(self, told, progress)
+
+
+def _applicable(options: dict[str, Any]) -> dict[str, Any]:
+    """Return those that are given, if a device or method may have them.
+
+    Raises
+    ------
+    ProblemError
+        One is not a Krusell-Smith economy's.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    parameters = {field.name for field in fields(Calibration)}
+    for name, value in given.items():
+        if name in INAPPLICABLE:
+            instead = ": use max_iterations" if name == "max_sweeps" else ""
+            raise ProblemError(f"{name} is not an option of a Krusell-Smith economy{instead}")
+        if name in parameters or name == "gamma":
+            known = "eta" if name == "gamma" else name
+            raise ProblemError(f"{name} is a parameter of the economy: use krusell_smith({known}={shown(value)})")
+    return given
+
+
+def krusell_smith(
+    *,
+    beta: float = 0.99,
+    eta: float = 1.0,
+    alpha: float = 0.36,
+    delta: float = 0.025,
+    hours: float = 1 / 0.9,
+    benefit: float = 0.15,
+    spread: float = 0.01,
+    unemployment: tuple[float, float] = (0.10, 0.04),
+    transition: ArrayLike = TRANSITION,
+    points: int = 100,
+    top: float = 1000.0,
+    power: float = 7.0,
+    means: int = 4,
+    low: float = 30.0,
+    high: float = 50.0,
+    **unknown: Any,
+) -> KrusellSmith:
+    """Return the economy of Krusell and Smith (1998): uninsured unemployment, and productivity that moves capital.
+
+    Households own capital ``k >= 0``, work or do not, and live with aggregate productivity, bad or good; all that they
+    know of the others is mean capital ``K``, which they believe to follow ``ln K' = b0(a) + b1(a) ln K``. A period is a
+    quarter; the defaults are the calibration of Den Haan, Judd and Juillard (2010).
+
+    ``bl.solve(bl.krusell_smith(...), agents=..., device=...)`` returns an :class:`~beltline.Equilibrium`;
+    :meth:`KrusellSmith.solve` says what its options are.
+
+    >>> import beltline as bl
+    >>> bl.krusell_smith(eta=2.0).steady_capital                              # doctest: +ELLIPSIS
+    37.98...
 
     Parameters
     ----------
-    beta, gamma, alpha, delta
-        Discount factor, relative risk aversion (1 is log), capital's share, depreciation.
+    beta, eta, alpha, delta
+        Discount factor, above 0 and below 1; relative risk aversion, above 0 and at most 16 (1 is log utility);
+        capital's share, above 0 and below 1; depreciation, from 0 to 1.
     hours
-        ``lbar``: time worked by an employed household.
+        ``lbar``: time worked by an employed household, above 0.
     benefit
-        ``mu``: what an unemployed one receives, in wages.
+        ``mu``: what an unemployed one receives, in wages, above 0.
     spread
         ``D``: aggregate productivity is ``1 - D`` or ``1 + D``.
     unemployment
-        In the bad and in the good state.
+        In the bad and in the good state, above 0 and below 1.
     transition
-        ``(4, 4)``, as :data:`TRANSITION`.
+        ``(4, 4)`` probabilities over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed).
     points, top, power
-        Grid of ``k``: :func:`polynomial_grid`.
+        Grid of ``k``: :func:`~beltline.grid_polynomial` from 0 to ``top``.
     means, low, high
         Grid of ``K``: points, uniform from ``low`` to ``high``.
 
     Raises
     ------
     ProblemError
-        The first fault found, in one sentence.
+        A parameter is out of range, or is not one of the economy's; in one sentence.
 
     Sources
     -------
-    Den Haan, Judd and Juillard (2010), "Computational suite of models with heterogeneous agents: incomplete markets and
-    aggregate uncertainty", JEDC 34(1), 1-3; grids of Maliar, Maliar and Valli (2010), JEDC 34(1), 42-49, and Hatcher
-    and Scheffel (2016), "Solving the incomplete markets model in parallel using GPU computing and the Krusell-Smith
-    algorithm", Computational Economics 48(4), 569-591.
+    Krusell and Smith (1998), "Income and wealth heterogeneity in the macroeconomy", Journal of Political Economy
+    106(5), 867-896. Those of the calibration and the grids are named in
+    :class:`beltline.host.models.krusell_smith.calibration.Calibration`.
     """
+    if unknown:
+        _refuse(unknown)
+    return KrusellSmith(
+        beta=beta, eta=eta, alpha=alpha, delta=delta, hours=hours, benefit=benefit, spread=spread,
+        unemployment=unemployment, transition=table("transition", transition, 2), points=points, top=top, power=power,
+        means=means, low=low, high=high,
+    )  # fmt: skip
 
-    beta: float = 0.99
-    gamma: float = 1.0
-    alpha: float = 0.36
-    delta: float = 0.025
-    hours: float = 1 / 0.9
-    benefit: float = 0.15
-    spread: float = 0.01
-    unemployment: tuple[float, float] = (0.10, 0.04)
-    transition: Array = field(default_factory=lambda: np.array(TRANSITION))
-    points: int = 100
-    top: float = 1000.0
-    power: float = 7.0
-    means: int = 4
-    low: float = 30.0
-    high: float = 50.0
 
-    def __post_init__(self) -> None:
-        share = "a number above 0 and below 1"
-        for name in ("beta", "alpha"):
-            real(name, getattr(self, name), share, lambda v: 0 < v < 1)
-        real("gamma", self.gamma, f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT)
-        real("delta", self.delta, "a number from 0 to 1", lambda v: 0 <= v <= 1)
-        for name in ("hours", "benefit", "top", "low"):
-            real(name, getattr(self, name), "a number above 0", lambda v: 0 < v < math.inf)
-        real("high", self.high, f"a number above low = {self.low:g}", lambda v: self.low < v < math.inf)
-        real("power", self.power, "a number from 1 to 16", lambda v: 1 <= v <= 16)
-        real("spread", self.spread, "a number from 0 to below 1", lambda v: 0 <= v < 1)
-        if len(self.unemployment) != 2:
-            raise ProblemError(f"unemployment must be two numbers, not {self.unemployment!r}")
-        for i in range(2):
-            real(f"unemployment[{i}]", self.unemployment[i], share, lambda v: 0 < v < 1)
-        whole("points", self.points, f"a whole number from 4 to {GRID_LIMIT}", lambda v: 4 <= v <= GRID_LIMIT)
-        whole("means", self.means, f"a whole number from 2 to {MEANS_LIMIT}", lambda v: 2 <= v <= MEANS_LIMIT)
-        chain = table("transition", self.transition, 2)
-        if chain.shape != (4, 4) or chain.min() < 0 or np.abs(chain.sum(axis=1) - 1).max() > ROW_SUM_TOLERANCE:
-            raise ProblemError("transition must be a (4, 4) table of probabilities whose rows sum to 1")
-        object.__setattr__(self, "transition", chain)
-        if not (np.diff(self.grid) > 0).all():
-            raise ProblemError(f"power = {self.power:g} is too high for {self.points} points: the first ones coincide")
-        if self.taxes.max() >= 1:
-            raise ProblemError(f"benefit = {self.benefit:g} would take a tax of all wages or more")
-
-    @property
-    def grid(self) -> Array:
-        """Of ``k``."""
-        return polynomial_grid(self.points, self.top, self.power)
-
-    @property
-    def mean_grid(self) -> Array:
-        """Of ``K``."""
-        return np.linspace(self.low, self.high, self.means)
-
-    @property
-    def productivity(self) -> Array:
-        """``(2,)``."""
-        return np.array([1 - self.spread, 1 + self.spread])
-
-    @property
-    def taxes(self) -> Array:
-        """``tau``, ``(2,)``."""
-        u = np.array(self.unemployment)
-        return self.benefit * u / (self.hours * (1 - u))
-
-    @property
-    def steady_capital(self) -> float:
-        """Capital an hour at which ``beta (1 - delta + r) = 1`` without shocks: where a panel begins."""
-        return float(((1 / self.beta - 1 + self.delta) / self.alpha) ** (1 / (self.alpha - 1)))
-
-    def gross(self, mean: Array) -> Array:
-        """``1 - delta + r`` for each ``K`` and ``a``: one more axis of 2."""
-        labour = self.hours * (1 - np.array(self.unemployment))
-        ratio = np.asarray(mean)[..., None] / labour
-        return 1 - self.delta + self.alpha * self.productivity * ratio ** (self.alpha - 1)
-
-    def income(self, mean: Array) -> Array:
-        """What households have besides capital, for each ``K``, ``a`` and ``e``: two more axes of 2."""
-        labour = self.hours * (1 - np.array(self.unemployment))
-        wage = (1 - self.alpha) * self.productivity * (np.asarray(mean)[..., None] / labour) ** self.alpha
-        return np.stack([self.benefit * wage, (1 - self.taxes) * self.hours * wage], axis=-1)
-
-    def wealth(self, k: Array) -> Array:
-        """``W`` at all of ``k`` and of the grid of ``K``: ``(N_k, N_K, 2, 2)``."""
-        return self.gross(self.mean_grid)[None, :, :, None] * k[:, None, None, None] + self.income(self.mean_grid)
-
-    def ahead(self, law: Array) -> Array:
-        """``K'`` at each point of the grid of ``K`` and ``a``, held on the grid: ``(N_K, 2)``."""
-        return np.clip(np.exp(law[:, 0] + law[:, 1] * np.log(self.mean_grid)[:, None]), self.low, self.high)
-
-    def chain(self, law: Array) -> Array:
-        """Markov matrix over (place on the grid of ``K``, ``a``, ``e``), ``(4 N_K, 4 N_K)``.
-
-        ``Q((K_i, a, e) -> (K_j, a', e')) = P((a, e) -> (a', e')) weight_j(K'(K_i, a))``, the weights being those of
-        linear interpolation: expected values are those of a value function that is linear between the points of ``K``.
-        """
-        n, means = self.means, self.mean_grid
-        place = (self.ahead(law) - self.low) / (means[1] - means[0])
-        left = np.clip(np.floor(place).astype(int), 0, n - 2)
-        share = np.clip(place - left, 0, 1)
-        weights = np.zeros((n, 2, n))
-        rows, states = np.ix_(range(n), range(2))
-        weights[rows, states, left] = 1 - share
-        weights[rows, states, left + 1] += share
-        joint = self.transition.reshape(2, 2, 2, 2)
-        return np.einsum("iaj,aebf->iaejbf", weights, joint).reshape(4 * n, 4 * n)
-
-    def problem(self, law: Array, choices: Array, start: Array | None = None) -> Problem:
-        """Return the household's problem as tables, on the grid ``choices`` of ``k`` and of ``k'``.
-
-        Parameters
-        ----------
-        law
-            ``(2, 2)``: ``b0`` and ``b1`` of each aggregate state. Only the transition matrix depends on it.
-        choices
-            Increasing, from 0.
-        start
-            ``V0``, ``(N_k, 4 N_K)``. By default the utility of what one has at hand, for ever: concave.
-        """
-        wealth = self.wealth(choices).reshape(choices.size, -1)
-        gross = np.repeat(self.gross(self.mean_grid).reshape(-1), 2)
-        labels = [f"K={k:.4g}, {a}, {e}" for k in self.mean_grid for a in AGGREGATES for e in EMPLOYMENT]
-        if start is None:
-            start = utility(wealth - (1 - self.delta) * choices[:, None], self.gamma) / (1 - self.beta)
-        return Problem(
-            grid=choices,
-            wealth=wealth,
-            transition=self.chain(law),
-            start=start,
-            beta=self.beta,
-            eta=self.gamma,
-            name="Krusell-Smith household",
-            asset="capital k",
-            labels=tuple(labels),
-            marginal_wealth=np.broadcast_to(gross, wealth.shape),
-            parameters={"alpha": self.alpha, "delta": self.delta},
-        )
+def _refuse(unknown: dict[str, Any]) -> NoReturn:
+    name = min(unknown)
+    if name == "gamma":
+        raise ProblemError(f"relative risk aversion is called eta, not gamma: use eta={shown(unknown[name])}")
+    options = {field.name for made in (PanelOptions, LawOptions, HouseholdOptions) for field in fields(made)}
+    if name in options | {"progress", "method"}:
+        raise ProblemError(f"{name!r} is an option of the solve: use solve(krusell_smith(...), {name}=...)")
+    raise ProblemError(f"{name!r} is no parameter of the economy")

@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beltline.gpu_ref.krusell_smith.euler_iteration import spline_weights
-from beltline.host.models.krusell_smith.model import AGGREGATES, EMPLOYMENT
-from beltline.host.plots.figures import SUFFIXES, check_plot
-from beltline.host.problem.checks import ProblemError, shown
-from beltline.host.results.files import check_target, replacing
+from beltline.host.models.krusell_smith.calibration import AGGREGATES, EMPLOYMENT
+from beltline.host.models.krusell_smith.result import Equilibrium
+from beltline.host.plots.figures import SIZE, check_kind, drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from beltline.host.models.krusell_smith.algorithm import Equilibrium
 
 LINES = 60
 """Lines of a surface along ``k``."""
@@ -29,20 +26,8 @@ TAIL = 0.999
 """Share of households that the distribution shows; what is beyond is said in the title."""
 
 
-def check_equilibrium_kind(kind: str) -> None:
-    """Check that there are plots of this kind.
-
-    Raises
-    ------
-    ProblemError
-        There are not.
-    """
-    if kind not in KINDS:
-        raise ProblemError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {shown(kind)}")
-
-
 def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-    """Draw a figure of ``result`` as :meth:`~beltline.host.models.krusell_smith.algorithm.Equilibrium.plot` says, and
+    """Draw a figure of ``result`` as :meth:`~beltline.host.models.krusell_smith.result.Equilibrium.plot` says, and
     write it if there is a path.
 
     Raises
@@ -50,24 +35,14 @@ def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: 
     ProblemError
         ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
     """
-    check_equilibrium_kind(kind)
-    check_plot(path)
-    from matplotlib.figure import Figure
+    check_kind(kind, tuple(KINDS))
 
-    size = {"policy": (10, 8), "lorenz": (6, 6)}.get(kind, (10, 4.5))
-    if path is None:
-        from matplotlib import pyplot
+    def draw(figure: Figure) -> None:
+        KINDS[kind](result, figure)
+        title = f"Krusell-Smith, {result.wealth.size:,} agents"
+        figure.suptitle(title if result.success else f"{title} ({result.status})")
 
-        figure = pyplot.figure(figsize=size, layout="constrained")
-    else:
-        figure = Figure(figsize=size, dpi=150, layout="constrained")
-    KINDS[kind](result, figure)
-    title = f"Krusell-Smith, {result.wealth.size:,} agents"
-    figure.suptitle(title if result.success else f"{title} ({result.status})")
-    if path is not None:
-        with replacing(check_target("plot", path, SUFFIXES)) as neighbour:
-            figure.savefig(neighbour)
-    return figure
+    return drawn(draw, path, {"policy": (10.0, 8.0), "lorenz": (6.0, 6.0)}.get(kind, SIZE))
 
 
 def _policy(result: Equilibrium, figure: Figure) -> None:

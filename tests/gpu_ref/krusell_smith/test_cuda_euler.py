@@ -6,7 +6,7 @@ import pytest
 from beltline.gpu_ref.krusell_smith import cuda_euler, euler_iteration
 from beltline.gpu_ref.krusell_smith.cuda_euler import band_of, options, solve, source
 from beltline.gpu_ref.krusell_smith.euler_iteration import slope_matrix
-from beltline.host.models.krusell_smith.model import Economy
+from beltline.host.models.krusell_smith.model import krusell_smith
 from support.cuda_on_cpu import compiler, in_small_blocks
 from support.households import household
 
@@ -27,10 +27,10 @@ def both(economy, monkeypatch, **options):
 
 
 @compiler
-@pytest.mark.parametrize("gamma", [1.0, 2.5])
+@pytest.mark.parametrize("eta", [1.0, 2.5])
 @pytest.mark.parametrize("count", [1, 30])
-def test_the_kernel_on_the_processor_does_what_numba_does(on_cpu, monkeypatch, gamma, count):
-    found, wanted = both(Economy(gamma=gamma, points=40), monkeypatch, max_iterations=count)
+def test_the_kernel_on_the_processor_does_what_numba_does(on_cpu, monkeypatch, eta, count):
+    found, wanted = both(krusell_smith(eta=eta, points=40), monkeypatch, max_iterations=count)
     assert (found.iterations, found.converged) == (count, False)
     assert (np.abs(found.policy - wanted.policy) <= 1e-12 * np.maximum(wanted.policy, 1)).all()
     assert found.change == pytest.approx(wanted.change, rel=1e-11)
@@ -41,7 +41,7 @@ def test_the_kernel_on_the_processor_does_what_numba_does(on_cpu, monkeypatch, g
 @pytest.mark.parametrize("means", [2, 5])
 def test_it_stops_where_the_policy_stands_still(on_cpu, monkeypatch, means):
     told = []
-    economy = Economy(points=20, means=means, top=100.0, power=3.0, beta=0.9)
+    economy = krusell_smith(points=20, means=means, top=100.0, power=3.0, beta=0.9)
     wanted = household(economy, tol=1e-3)
     found = household(economy, solve=solve, tol=1e-3, progress=lambda done, change: told.append(done))
     assert found.converged
@@ -54,7 +54,7 @@ def test_it_stops_where_the_policy_stands_still(on_cpu, monkeypatch, means):
 
 @compiler
 def test_what_is_no_number_is_found(on_cpu):
-    economy = Economy(points=12)
+    economy = krusell_smith(points=12)
     k, means = economy.grid, economy.mean_grid
     wealth = economy.wealth(k).reshape(12, 4, 4)
     ahead = np.full((4, 2), 40.0)
@@ -99,9 +99,9 @@ def test_without_a_device_it_says_so():
 
 
 @gpu
-@pytest.mark.parametrize(("points", "means", "gamma"), [(100, 4, 1.0), (100, 50, 2.0), (500, 4, 1.0)])
-def test_the_device_does_what_the_processor_does(monkeypatch, points, means, gamma):
-    found, wanted = both(Economy(points=points, means=means, gamma=gamma), monkeypatch)
+@pytest.mark.parametrize(("points", "means", "eta"), [(100, 4, 1.0), (100, 50, 2.0), (500, 4, 1.0)])
+def test_the_device_does_what_the_processor_does(monkeypatch, points, means, eta):
+    found, wanted = both(krusell_smith(points=points, means=means, eta=eta), monkeypatch)
     assert found.converged
     assert abs(found.iterations - wanted.iterations) <= 1
     assert np.abs(found.policy - wanted.policy).max() < 1e-9

@@ -6,7 +6,7 @@ from scipy.interpolate import RectBivariateSpline
 
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.krusell_smith.euler_iteration import slope_matrix, solve, spline_weights
-from beltline.host.models.krusell_smith.model import Economy
+from beltline.host.models.krusell_smith.model import krusell_smith
 from support.households import LAW, household
 
 
@@ -28,9 +28,9 @@ def test_weights_and_slopes_are_the_spline_of_fitpack(means):
     assert np.abs(found / RectBivariateSpline(x, m, values)(at_x, at_m, grid=False) - 1).max() < 1e-12
 
 
-@pytest.mark.parametrize(("gamma", "means"), [(1.0, 4), (2.0, 5)])
-def test_the_policy_solves_its_equation(gamma, means):
-    economy = Economy(gamma=gamma, means=means, points=60, top=200.0, power=4.0)
+@pytest.mark.parametrize(("eta", "means"), [(1.0, 4), (2.0, 5)])
+def test_the_policy_solves_its_equation(eta, means):
+    economy = krusell_smith(eta=eta, means=means, points=60, top=200.0, power=4.0)
     solved = household(economy)
     assert solved.converged
     assert solved.change < 1e-8
@@ -47,9 +47,9 @@ def test_the_policy_solves_its_equation(gamma, means):
             for then in range(4):
                 later = np.clip(splines[then](chosen, ahead[i, a], grid=False), 0, k[-1])
                 c = gross[i, a, then // 2] * chosen + income[i, a, then] - later
-                right = right + economy.transition[s, then] * gross[i, a, then // 2] * c**-gamma
+                right = right + economy.transition[s, then] * gross[i, a, then // 2] * c**-eta
             c = wealth[:, i, s] - chosen
-            error = (economy.beta * right) ** (-1 / gamma) - c
+            error = (economy.beta * right) ** (-1 / eta) - c
             interior = (chosen > 0) & (chosen < k[-1])
             assert np.abs(error[interior]).max() < 1e-7
             # Who is held at 0 would eat more, had he more.
@@ -61,7 +61,7 @@ def test_the_policy_solves_its_equation(gamma, means):
 def test_it_is_the_policy_of_value_iteration():
     # Prices that never move leave a household with two states, and tables without interpolation in K.
     work = np.array([[0.6, 0.4], [0.05, 0.95]])
-    economy = Economy(
+    economy = krusell_smith(
         spread=0.0, unemployment=(0.07, 0.07), transition=np.kron([[0.875, 0.125], [0.125, 0.875]], work),
         points=80, top=60.0, power=2.0, high=45.0, beta=0.97,
     )  # fmt: skip
@@ -79,7 +79,7 @@ def test_it_is_the_policy_of_value_iteration():
 
 def test_the_limit_of_iterations_is_told():
     seen = []
-    solved = household(Economy(points=30), max_iterations=120, progress=lambda done, change: seen.append(done))
+    solved = household(krusell_smith(points=30), max_iterations=120, progress=lambda done, change: seen.append(done))
     assert not solved.converged
     assert solved.iterations == 120
     assert solved.change > 1e-8

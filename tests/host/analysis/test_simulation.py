@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.analysis.simulation import chain_distribution, variables
+from beltline.host.analysis.chain import chain_distribution
+from beltline.host.results.variables import variables
 from support.fakes import problem
 
 

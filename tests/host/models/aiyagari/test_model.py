@@ -15,9 +15,11 @@ from scipy.sparse import csr_matrix, identity, kron
 from scipy.sparse.linalg import spsolve
 
 import beltline as bl
-from beltline.host.analysis.simulation import chain_distribution
+from beltline.host.analysis.chain import chain_distribution
 from beltline.host.cli.main import main
-from beltline.host.models.aiyagari.model import Aiyagari, Economy, _carry, long_run
+from beltline.host.models.aiyagari.distribution import _carry, long_run
+from beltline.host.models.aiyagari.model import Aiyagari
+from beltline.host.models.aiyagari.result import Economy
 from beltline.hw.interface.registers import Status, Table
 from support.fakes import BruteDevice, interrupt_main_after
 
@@ -124,6 +126,7 @@ def test_a_grid_that_ends_too_early_is_said_to() -> None:
         short.message,
     )
     assert "not solved: Just below" in str(short)
+    assert short.status == "market not solved"
 
 
 def test_more_risk_means_more_capital_and_a_lower_rate() -> None:
@@ -141,14 +144,15 @@ def test_near_the_published_rate() -> None:
 
 
 def test_a_distribution_that_does_not_settle_is_said_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beltline.host.models.aiyagari.model.PERIODS", 5)
-    monkeypatch.setattr("beltline.host.models.aiyagari.model.SOLVED_STATES", 0)
+    monkeypatch.setattr("beltline.host.models.aiyagari.distribution.PERIODS", 5)
+    monkeypatch.setattr("beltline.host.models.aiyagari.distribution.SOLVED_STATES", 0)
     found = bl.solve(bl.aiyagari(**SMALL), tol=1e-6, device="cpu", progress=False)
     assert not found.success
     settles = r"A distribution did not settle: a period still moved [\d.e-]+ of it\. On coarse grids .*: raise grid\."
     assert re.fullmatch(settles, found.message)
     assert found.moves > 1e-13
     assert len(found.steps) == 1
+    assert found.status == "distribution not solved"
 
 
 @pytest.mark.parametrize("device", ["model", "cpu"])
@@ -159,6 +163,7 @@ def test_a_household_at_the_sweep_limit_is_no_economy(
     assert not found.success
     assert found.message.startswith("A household's problem was not solved: ")
     assert "after the limit of 2 sweeps" in found.message
+    assert found.status == "household not solved"
     # What there is is written, and the exit code tells.
     out, words = tmp_path / "a.npz", ["--grid", "60", "--states", "3", "--max-sweeps", "2", "--device", device]
     assert main(["solve", "aiyagari", *words, "--out", str(out)]) == 1
@@ -324,6 +329,7 @@ def test_report_saving_and_figures(economy: Economy, tmp_path: Path) -> None:
     assert (again.household.policy == economy.household.policy).all()
     assert again.model == economy.model
     assert again.steps == economy.steps
+    assert (again.status, again.success) == (economy.status, economy.success) == ("solved", True)
     for kind in Aiyagari.kinds:
         economy.plot(tmp_path / f"{kind}.png", kind)
         assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")

@@ -7,7 +7,7 @@ import importlib.util
 import json
 import os
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,9 @@ import beltline as bl
 from beltline.gpu_ref.krusell_smith.shocks import aggregate_chain
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
-from beltline.host.models.krusell_smith.algorithm import forecast, refined, regression
-from beltline.host.models.krusell_smith.model import TRANSITION, Economy
+from beltline.host.models.krusell_smith.calibration import TRANSITION
+from beltline.host.models.krusell_smith.household import refined
+from beltline.host.models.krusell_smith.law import forecast, regression
 from beltline.hw.interface.parameters import MachineParameters
 
 NEAR = ((0.127, 0.9647), (0.1385, 0.963))
@@ -28,13 +29,22 @@ NEAR = ((0.127, 0.9647), (0.1385, 0.963))
 FAST: dict[str, Any] = {"agents": 500, "periods": 300, "discard": 50, "points": 40, "law": NEAR, "progress": False}
 
 
+def equilibrium(**given: Any) -> bl.Equilibrium:
+    """The model of those arguments that are its parameters, solved with the others."""
+    parameters = {field.name for field in fields(bl.KrusellSmith)} & set(given)
+    model = bl.krusell_smith(**{name: given.pop(name) for name in parameters})
+    found = bl.solve(model, **given)
+    assert isinstance(found, bl.Equilibrium)
+    return found
+
+
 @pytest.fixture(scope="module")
 def solved() -> bl.Equilibrium:
-    return bl.krusell_smith(**FAST)
+    return equilibrium(**FAST)
 
 
 def test_prices_of_the_published_economy() -> None:
-    economy = Economy()
+    economy = bl.krusell_smith()
     assert economy.steady_capital == pytest.approx(37.9893, abs=1e-4)
     mean = np.array([40.0])
     for a, (z, u) in enumerate(((0.99, 0.1), (1.01, 0.04))):
@@ -57,7 +67,7 @@ def test_the_published_transition_keeps_unemployment() -> None:
 
 
 def test_the_chain_of_a_table_is_the_law() -> None:
-    economy, law = Economy(), np.array(NEAR)
+    economy, law = bl.krusell_smith(), np.array(NEAR)
     Q = economy.chain(law)
     assert Q.shape == (16, 16)
     assert np.abs(Q.sum(axis=1) - 1).max() < 1e-12
@@ -69,7 +79,7 @@ def test_the_chain_of_a_table_is_the_law() -> None:
 
 
 def test_the_table_is_the_household() -> None:
-    economy = Economy()
+    economy = bl.krusell_smith()
     k = np.linspace(0, 400, 50)
     problem = economy.problem(np.array(NEAR), k)
     assert (problem.points, problem.states) == (50, 16)
@@ -106,9 +116,9 @@ def test_the_law_converges_to_itself(solved: bl.Equilibrium) -> None:
     assert ((solved.law[:, 1] > 0.94) & (solved.law[:, 1] < 0.98)).all()
     assert (solved.r2 > 0.9999).all()
     # Begun elsewhere, with another relaxation, it is nearly the same: only the start of the panel differs.
-    other = bl.krusell_smith(**FAST | {"relaxation": 0.35, "law": ((0.12, 0.9665), (0.14, 0.9625))})
+    other = equilibrium(**FAST | {"relaxation": 0.35, "law": ((0.12, 0.9665), (0.14, 0.9625))})
     assert np.abs(other.law - solved.law).max() < 5e-3
-    again = bl.krusell_smith(**FAST | {"law": solved.law, "max_iterations": 1})
+    again = equilibrium(**FAST | {"law": solved.law, "max_iterations": 1})
     assert again.iterations == 1
 
 
@@ -136,7 +146,7 @@ def test_whoever_would_leave_a_grid_is_counted_and_told(solved: bl.Equilibrium) 
     far = replace(solved, below=7, above=1234, wealth=np.append(solved.wealth[:-3], [1000.0] * 3))
     assert "7 times at the lower and 1,234 at the upper end of the grid of k, of 150,000" in str(far)
     assert "largest 1000.00, where the grid of k ends too soon for 3 agents" in str(far)
-    away = bl.krusell_smith(**FAST | {"low": 44.0, "max_iterations": 1})
+    away = equilibrium(**FAST | {"low": 44.0, "max_iterations": 1})
     assert away.outside > 0
     assert f"{away.outside:,} periods with K off its grid" in " ".join(str(away).split())
 
@@ -163,8 +173,8 @@ def test_errors_of_interpolation(solved: bl.Equilibrium) -> None:
 
 def test_the_table_household_comes_to_the_law_of_euler_iteration() -> None:
     near = {"low": 36.0, "high": 44.0, "top": 400.0} | FAST
-    euler = bl.krusell_smith(**near)
-    tables = bl.krusell_smith(**near, household="table", choices=1000, tol=1e-5)
+    euler = equilibrium(**near)
+    tables = equilibrium(**near, household="table", choices=1000, tol=1e-5)
     assert tables.success
     assert tables.household == "table"
     assert tables.grid.size == 1000
@@ -175,7 +185,7 @@ def test_the_table_household_comes_to_the_law_of_euler_iteration() -> None:
 def test_progress_says_where_it_is() -> None:
     told: list[str] = []
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
-    bl.krusell_smith(**small | {"progress": told.append}, device="model")
+    equilibrium(**small | {"progress": told.append}, device="model")
     assert told[0] == "drawing the shocks of 100 agents"
     assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", told[2])
     assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
@@ -193,30 +203,30 @@ def test_a_panel_in_single_precision_may_begin_where_the_last_one_ended(monkeypa
         return found
 
     monkeypatch.setattr(panel, "simulate", somebody_ends_at_the_top)
-    found = bl.krusell_smith(**FAST | {"top": 40.2, "max_iterations": 2, "interpolation": "bicubic-single"})
+    found = equilibrium(**FAST | {"top": 40.2, "max_iterations": 2, "interpolation": "bicubic-single"})
     assert (found.iterations, found.start[-1], found.at_top) == (2, 40.2, 1)
 
 
 def test_sessions_begin_where_they_left_off() -> None:
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
     with bl.open("model") as session:
-        result = bl.krusell_smith(**small, device=session)
+        result = equilibrium(**small, device=session)
         assert result.success, result.message
         # Only the matrix depends on the law.
         assert "W" not in session.moved
     assert result.device == "an open device"
-    same = bl.krusell_smith(**small, device="model")
+    same = equilibrium(**small, device="model")
     assert (same.capital == result.capital).all()
     assert same.device == "model"
 
 
 def test_a_sweep_engine_shifts_to_the_same_law() -> None:
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-6}
-    plain = bl.krusell_smith(**small, device="model", options={"lanes": 8})
+    plain = equilibrium(**small, device="model", lanes=8)
     for device in ("model", "open"):
         with bl.open("model", lanes=8) if device == "open" else contextlib.nullcontext("model") as where:
             lanes = {} if device == "open" else {"lanes": 8}
-            found = bl.krusell_smith(**small, device=where, options={"method": "shift", "start": "stay"} | lanes)
+            found = equilibrium(**small, device=where, method="shift", start="stay", **lanes)
         assert found.success, found.message
         assert found.household_iterations < plain.household_iterations
         assert found.law == pytest.approx(plain.law, abs=1e-9)
@@ -231,16 +241,16 @@ def test_a_sweep_engine_shifts_to_the_same_law() -> None:
 )
 def test_methods_that_a_machine_has_not(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
-        bl.krusell_smith(**FAST, device="model", options=options)
+        equilibrium(**FAST, device="model", **options)
 
 
 def test_an_open_device_takes_no_options() -> None:
     with bl.open("model") as session, pytest.raises(bl.ProblemError, match="^option 'lanes' is for a device that is"):
-        bl.krusell_smith(**FAST, device=session, options={"lanes": 8})
+        equilibrium(**FAST, device=session, lanes=8)
 
 
 def test_a_refined_policy_lies_between_the_neighbours_and_is_nearer_the_truth() -> None:
-    economy = Economy(top=200.0)
+    economy = bl.krusell_smith(top=200.0)
     found = []
     for points in (150, 2000):
         problem = economy.problem(np.array(NEAR), np.linspace(0, 200, points))
@@ -255,7 +265,7 @@ def test_a_refined_policy_lies_between_the_neighbours_and_is_nearer_the_truth() 
 
 
 def test_the_limit_of_iterations_is_said() -> None:
-    result = bl.krusell_smith(**FAST | {"max_iterations": 2})
+    result = equilibrium(**FAST | {"max_iterations": 2})
     assert not result.success
     assert result.status == "iteration limit"
     assert re.fullmatch(
@@ -275,12 +285,12 @@ def test_a_household_that_is_not_solved_is_said(monkeypatch: pytest.MonkeyPatch)
         return replace(found, converged=False, change=0.5) if len(calls) == 3 else found
 
     monkeypatch.setattr(euler_iteration, "solve", give_up)
-    result = bl.krusell_smith(**FAST)
+    result = equilibrium(**FAST)
     assert (result.success, result.status, result.iterations) == (False, "household not solved", 2)
     assert result.message.startswith("The household's k' still moved by 0.5 after ")
     calls[:] = [1, 1]
     with pytest.raises(bl.DeviceError, match=r"still moved by 0\.5 .* There is no economy to show\.$"):
-        bl.krusell_smith(**FAST)
+        equilibrium(**FAST)
 
 
 def test_interrupts_pass(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,8 +385,7 @@ def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
         ({"tol": 0}, "tol must be a number above 0, not 0"),
         ({"law": [1, 2]}, "law must be a two-dimensional array, not one of shape (2,)"),
         ({"law": [[1, 2]]}, "law must be two pairs of b0 and b1, not of shape (1, 2)"),
-        ({"colour": 3}, "'colour' is no argument and no parameter of the economy"),
-        ({"economy": Economy()}, "'points' is given beside an economy, which has it already"),
+        ({"colour": 3}, "household 'euler' has no options, but 'colour' is given"),
         ({"top": 30.0}, "top must be above 37.99, the capital that the panel begins with, not 30"),
         ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
         ({"high": 20.0}, "high must be a number above low = 30, not 20.0"),
@@ -387,7 +396,64 @@ def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
 )
 def test_refused(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
-        bl.krusell_smith(**FAST | arguments)
+        equilibrium(**FAST | arguments)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"colour": 3}, "'colour' is no parameter of the economy"),
+        ({"gamma": 2.0}, "relative risk aversion is called eta, not gamma: use eta=2.0"),
+        ({"agents": 100}, "'agents' is an option of the solve: use solve(krusell_smith(...), agents=...)"),
+        ({"eta": 17}, "eta must be a number above 0 and at most 16, not 17"),
+        ({"power": 16.0, "top": 1e-300}, "power = 16 is too high for 100 points: the first ones coincide"),
+    ],
+)
+def test_parameters_that_are_refused(parameters: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.krusell_smith(**parameters)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"max_sweeps": 3}, "max_sweeps is not an option of a Krusell-Smith economy: use max_iterations"),
+        ({"verify": False}, "verify is not an option of a Krusell-Smith economy"),
+        ({"checkpoint": "a.npz"}, "checkpoint is not an option of a Krusell-Smith economy"),
+        ({"timeout": 3.0}, "timeout is not an option of a Krusell-Smith economy"),
+        ({"beta": 0.9}, "beta is a parameter of the economy: use krusell_smith(beta=0.9)"),
+        ({"gamma": 2.0}, "gamma is a parameter of the economy: use krusell_smith(eta=2.0)"),
+        ({"method": "mpi"}, "household 'euler' has no options, but 'method' is given"),
+    ],
+)
+def test_options_of_a_solve_that_do_not_apply(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.solve(bl.krusell_smith(), progress=False, **options)
+
+
+def test_the_household_of_a_model_is_a_problem() -> None:
+    model = bl.krusell_smith(eta=2.0, top=200.0)
+    problem = model.problem()
+    assert (problem.points, problem.states, problem.eta, problem.grid[-1]) == (4096, 16, 2.0, 200.0)
+    assert isinstance(model, bl.Model)
+    assert model.kinds == ("policy", "law", "path", "wealth", "lorenz")
+
+
+def test_files_of_before_risk_aversion_had_one_name(solved: bl.Equilibrium, tmp_path: Path) -> None:
+    with np.load(solved.save(tmp_path / "a.npz")) as file:
+        arrays = dict(file)
+    facts = json.loads(str(arrays["about"]))
+    facts["economy"]["gamma"] = facts["economy"].pop("eta")
+    arrays["about"] = np.array(json.dumps(facts))
+    np.savez(tmp_path / "b.npz", **arrays)
+    again = bl.load(tmp_path / "b.npz")
+    assert (again.economy.eta, str(again)) == (1.0, str(solved))
+
+
+def test_risk_aversion_by_both_names_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for flag in ("--eta", "--gamma"):
+        assert main(["solve", "krusell-smith", flag, "17"]) == 2
+        assert capsys.readouterr().err == "beltline solve: eta must be a number above 0 and at most 16, not 17.0\n"
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -426,6 +492,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ),
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
         (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
+        (["--option", "seed=1"], "option 'seed' is none of a device or method: use --seed"),
         (["--agent", "5"], "unrecognized arguments: --agent 5"),
     ],
 )
@@ -443,7 +510,7 @@ def test_a_panel_where_there_is_no_device(monkeypatch: pytest.MonkeyPatch, capsy
     with pytest.raises(
         bl.DeviceError, match=r"^panel 'gpu' cannot be used here: CUDA finds no device on this computer"
     ):
-        bl.krusell_smith(**FAST, panel="gpu")
+        equilibrium(**FAST, panel="gpu")
     assert main(["solve", "krusell-smith", "--panel", "gpu"]) == 2
 
 
@@ -465,7 +532,7 @@ def test_the_euler_household_on_the_device_of_its_name(
 
     monkeypatch.setattr(cuda, "available", lambda: "")
     monkeypatch.setattr(cuda_euler, "solve", solve)
-    found = bl.krusell_smith(**FAST, device="gpu")
+    found = equilibrium(**FAST, device="gpu")
     assert (found.household, found.device, len(calls)) == ("euler", "gpu", found.iterations)
     assert (found.law == solved.law).all()
 
@@ -474,14 +541,13 @@ def test_the_euler_household_on_the_device_of_its_name(
 
     monkeypatch.setattr(cuda_euler, "solve", too_large)
     with pytest.raises(bl.ProblemError, match="^the grid of k may have 3 points on this CUDA device, not 40$"):
-        bl.krusell_smith(**FAST, device="gpu")
+        equilibrium(**FAST, device="gpu")
 
 
 def test_times_of_panels(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from beltline.host.bench import panel_bench
 
-    real = panel_bench.krusell_smith
-    monkeypatch.setattr(panel_bench, "krusell_smith", lambda **given: real(**FAST | given))
+    monkeypatch.setattr(panel_bench, "solve", lambda model, **given: equilibrium(**FAST | given))
     out = tmp_path / "a.json"
     assert panel_bench.main(["--agents", "50,100", "--periods", "12", "--out", str(out)]) == 0
     found = json.loads(out.read_text())
@@ -497,15 +563,14 @@ def test_tables_of_the_page(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     from beltline.host.bench import krusell_smith_tables as page
     from beltline.host.bench import model_tables
 
-    real = page.krusell_smith
     calls: list[dict[str, Any]] = []
 
-    def smaller(**given: Any) -> bl.Equilibrium:
+    def smaller(model: bl.KrusellSmith, **given: Any) -> bl.Equilibrium:
         calls.append(given)
-        less = {"agents": 100, "periods": 120, "discard": 20, "points": 30, "max_iterations": 3, "law": NEAR}
-        return real(**given | less | ({"choices": 200} if "choices" in given else {}))
+        less = {"agents": 100, "periods": 120, "discard": 20, "max_iterations": 3, "law": NEAR}
+        return replace(model, points=30).solve(**given | less | ({"choices": 200} if "choices" in given else {}))
 
-    monkeypatch.setattr(page, "krusell_smith", smaller)
+    monkeypatch.setattr(page, "solve", smaller)
     monkeypatch.setattr(page, "SEEDS", 2)
     monkeypatch.setattr(page, "TABLES", ((4, 1000, True), (16, 1000, False)))
     assert model_tables.main(["krusell-smith"]) == 0
@@ -539,8 +604,8 @@ def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
     # A build of tests/hw/top/test_machine.py, which is compiled once for both.
     build = MachineParameters(16, 16, results=1_536)
     with contextlib.closing(open_device("rtl", build)) as device:
-        rtl = bl.krusell_smith(**small, device=device)
-    model = bl.krusell_smith(**small, device="model")
+        rtl = equilibrium(**small, device=device)
+    model = equilibrium(**small, device="model")
     assert rtl.success, rtl.message
     assert (rtl.device, rtl.household) == ("an open device", "table")
     assert (rtl.policy == model.policy).all()

@@ -1,0 +1,164 @@
+"""Moments of what a policy on its grid does: under the stationary distribution, or along a simulated path."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from beltline.host.analysis.policy import PERIODS_LIMIT, followed, heading
+from beltline.host.analysis.simulation import simulate
+from beltline.host.analysis.stationary import MEETING, stationary_distribution
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.results.result import Result
+from beltline.host.results.variables import variables
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Moments of the variables of a period, in levels (no logarithm, no filter).
+
+    Parameters
+    ----------
+    names : tuple of str
+    mean, std : dict of str to float
+        In the variable's units; a deviation that rounding or :data:`MEETING` may have made is 0.
+    autocorrelation : dict of str to float
+        With its own value one period later; nan for what does not move.
+    correlation : dict of str to float
+        With ``output``, or with consumption where the problem has no output; nan for what does not move.
+    reference : str
+        Which of the two.
+    how : str
+        Where they come from.
+    title : str
+        Heading of the report.
+    """
+
+    names: tuple[str, ...]
+    mean: dict[str, float]
+    std: dict[str, float]
+    autocorrelation: dict[str, float]
+    correlation: dict[str, float]
+    reference: str
+    how: str
+    title: str
+
+    def __str__(self) -> str:
+        heads = ("", "mean", "standard dev.", "autocorrelation", f"with {self.reference}")
+        rows = [
+            (
+                name,
+                f"{self.mean[name]:.6g}",
+                f"{self.std[name]:.4g}",
+                _share(self.autocorrelation[name]),
+                _share(self.correlation[name]),
+            )
+            for name in self.names
+        ]
+        width = max(len(name) for name in self.names)
+        lines = [f"  {row[0]:<{width}}" + "".join(f"{cell:>17}" for cell in row[1:]) for row in (heads, *rows)]
+        return "\n".join([self.title, *lines, f"  {self.how}"])
+
+    __repr__ = __str__
+
+
+def _share(value: float) -> str:
+    return "-" if np.isnan(value) else f"{value:.4f}"
+
+
+def _ratio(covariance: float, a: float, b: float) -> float:
+    return covariance / (a * b) if a > 0 and b > 0 else float("nan")
+
+
+def moments(
+    result: Result,
+    how: Literal["exact", "simulation"] = "exact",
+    periods: int = 10_000,
+    burn_in: int = 1_000,
+    seed: int = 0,
+) -> Moments:
+    """Return means, standard deviations, autocorrelations and correlations with output, in levels.
+
+    Parameters
+    ----------
+    result
+        With an infinite horizon.
+    how
+        ``"exact"``: expectations under :func:`stationary_distribution`, without sampling. ``"simulation"``: of one
+        path of :func:`simulate`, whose length and seed the arguments below are.
+    periods, burn_in, seed
+        At least 2 periods. Not looked at by ``"exact"``.
+
+    Raises
+    ------
+    ProblemError
+        As :func:`stationary_distribution` or :func:`simulate`.
+    """
+    if how not in ("exact", "simulation"):
+        raise ProblemError(f"how must be 'exact' or 'simulation', not {shown(how)}")
+    problem = followed(result, "a table of moments")
+    with warnings.catch_warnings():
+        # It was warned of already.
+        warnings.simplefilter("ignore")
+        if how == "exact":
+            mass = stationary_distribution(result)
+            tables: Mapping[str, Array] = variables(result)
+            points = result.policy.astype(np.intp)
+
+            def mean(values: Array) -> float:
+                return float((mass * values).sum())
+
+            def ahead(values: Array) -> Array:
+                return np.take_along_axis(values @ problem.transition.T, points, axis=0)
+
+            # What does not move may have this deviation from mass that has not arrived yet.
+            noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}
+            text = "Exact: expectations under the stationary distribution of the policy on the grid."
+        else:
+            periods = whole(
+                "periods", periods, f"a whole number from 2 to {PERIODS_LIMIT}", lambda v: 2 <= v <= PERIODS_LIMIT
+            )
+            path = simulate(result, periods, burn_in, seed)
+            tables = path.series
+            noise = {name: 1e-12 * float(np.abs(values).max()) for name, values in tables.items()}
+            text = f"Simulated: {periods:,} periods after {burn_in:,} that were dropped, seed {seed}."
+
+            def mean(values: Array) -> float:
+                return float(values.mean())
+
+            def ahead(values: Array) -> Array:
+                # Zero adds nothing where there is no next period; the sum is divided by all periods, as is usual.
+                return np.append(values[1:], 0.0)
+
+    return _moments(result, tables, noise, mean, ahead, text)
+
+
+def _moments(
+    result: Result,
+    tables: Mapping[str, Array],
+    noise: Mapping[str, float],
+    mean: Callable[[Array], float],
+    ahead: Callable[[Array], Array],
+    how: str,
+) -> Moments:
+    reference = "output" if "output" in tables else "consumption"
+    means = {name: mean(values) for name, values in tables.items()}
+    gaps = {name: values - means[name] for name, values in tables.items()}
+    std = {name: float(np.sqrt(mean(gap**2))) for name, gap in gaps.items()}
+    std = {name: 0.0 if value <= noise[name] else value for name, value in std.items()}
+    return Moments(
+        names=tuple(tables),
+        mean=means,
+        std=std,
+        autocorrelation={n: _ratio(mean(gap * ahead(gap)), std[n], std[n]) for n, gap in gaps.items()},
+        correlation={n: _ratio(mean(gap * gaps[reference]), std[n], std[reference]) for n, gap in gaps.items()},
+        reference=reference,
+        how=how,
+        title=heading("Moments", result),
+    )

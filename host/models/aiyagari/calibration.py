@@ -1,0 +1,83 @@
+"""Aiyagari's calibration: prices, labour, and the household's problem at an interest rate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from beltline.host.analysis.chain import chain_distribution
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import real
+from beltline.host.problem.grids import grid_polynomial
+from beltline.host.problem.markov import tauchen
+from beltline.host.problem.problem import Problem
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Parameters of the economy of Aiyagari (1994), whose meaning :func:`beltline.aiyagari` says, and what follows."""
+
+    grid: int
+    states: int
+    beta: float
+    eta: float
+    alpha: float
+    delta: float
+    rho: float
+    sigma: float
+    width: float
+    high: float
+    power: float
+
+    def labour(self) -> tuple[Array, Array]:
+        """Labour in efficiency units by state, of mean 1 in the long run, and its transition matrix."""
+        log_labour, transition = tauchen(
+            self.states, self.rho, self.sigma * math.sqrt(1 - self.rho**2), width=self.width
+        )
+        units = np.exp(log_labour)
+        return units / (chain_distribution(transition) @ units), transition
+
+    def capital(self, interest: float) -> float:
+        """Capital a head that firms rent at ``interest``: ``K`` of ``interest = alpha K**(alpha - 1) - delta``."""
+        return float((self.alpha / (interest + self.delta)) ** (1 / (1 - self.alpha)))
+
+    def wage(self, interest: float) -> float:
+        """What firms then pay for a unit of labour, ``(1 - alpha) K**alpha``."""
+        return float((1 - self.alpha) * self.capital(interest) ** self.alpha)
+
+    def rate(self, capital: float) -> float:
+        """The interest rate at which firms rent ``capital``."""
+        return float(self.alpha * capital ** (self.alpha - 1) - self.delta)
+
+    def problem(self, interest: float | None = None, start: Array | None = None) -> Problem:
+        """Return the household's problem at ``interest``, by default at four fifths of ``1/beta - 1``.
+
+        ``start`` as of :class:`~beltline.host.problem.problem.Problem`; zeros by default.
+        """
+        top = 1 / self.beta - 1
+        rate = 0.8 * top if interest is None else real(
+            "interest", interest, f"a number above -delta = {-self.delta:g} and below 1/beta - 1 = {top:.6g}",
+            lambda v: -self.delta < v < top,
+        )  # fmt: skip
+        units, transition = self.labour()
+        wage = self.wage(rate)
+        assets = grid_polynomial(0.0, self.high, self.grid, self.power)
+        wealth = (1 + rate) * assets[:, None] + wage * units
+        return Problem(
+            grid=assets,
+            wealth=wealth,
+            transition=transition,
+            start=np.zeros_like(wealth) if start is None else start,
+            beta=self.beta,
+            eta=self.eta,
+            name="Aiyagari's household",
+            asset="assets a",
+            labels=tuple(f"l = {value:.4f}" for value in units),
+            marginal_wealth=np.full_like(wealth, 1 + rate),
+            output=rate * assets[:, None] + wage * units,
+            shock="labour l",
+            shock_values=units,
+            parameters={"interest": rate, "wage": wage},
+        )

@@ -1,0 +1,101 @@
+"""Where households end up that follow a policy for ever."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, identity
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
+
+from beltline.host.problem.arrays import Array
+
+MASS_MOVES = 1e-13
+"""Total variation that a period still moves, at which a distribution counts as stationary."""
+
+PERIODS = 200_000
+"""Periods after which a distribution that still moves is given up."""
+
+SOLVED_STATES = 40_000
+"""States of a distribution up to which its equations are solved; with more, mass is carried on until it rests."""
+
+
+@njit(cache=True)
+def _carry(mass: Array, policy: NDArray[np.int32], chain: Array, tolerance: float, limit: int) -> tuple[Array, float]:
+    """``mass`` (N_k, N_z) carried on until a period moves less than ``tolerance``, and what the last one moved."""
+    points, states = mass.shape
+    ahead = np.empty((points, states))
+    moved = np.empty((points, states))
+    distance = np.inf
+    for _ in range(limit):
+        moved[:] = 0.0
+        for x in range(points):
+            for s in range(states):
+                moved[policy[x, s], s] += mass[x, s]
+        distance = 0.0
+        total = 0.0
+        for x in range(points):
+            for t in range(states):
+                share = 0.0
+                for s in range(states):
+                    share += moved[x, s] * chain[s, t]
+                ahead[x, t] = share
+                total += share
+                distance += abs(share - mass[x, t])
+        # Rounding would otherwise add up over thousands of periods.
+        mass[:] = ahead / total
+        distance /= 2.0
+        if distance <= tolerance:
+            break
+    return mass, distance
+
+
+def long_run(policy: NDArray[np.int32], chain: Array, mass: Array) -> tuple[Array, float, bool]:
+    """Return where households end up that follow ``policy`` (N_k, N_z) for ever.
+
+    States that reach each other and nothing else are a closed class. Where there is one, the long run is the same from
+    every start and zero outside it, and inside it the equations of a stationary distribution are solved by sparse
+    elimination, in the order of the grid: choices are near ``x``, so that little fills in. However slowly mass would
+    get there, this takes the same time. Otherwise, and with more than ``SOLVED_STATES``, ``mass`` is carried on.
+
+    Returns
+    -------
+    mass : (N_k, N_z) float64 array
+        Adds up to 1.
+    moves : float
+        Total variation that a period moves of it.
+    unique : bool
+        Whether there is one closed class.
+    """
+    points, states = policy.shape
+    size = points * states
+    ahead = policy.reshape(-1, 1).astype(np.int64) * states + np.arange(states)
+    shares = np.tile(chain, (points, 1)).ravel()
+    step = csr_matrix((shares, ahead.ravel(), np.arange(0, size * states + 1, states)), shape=(size, size))
+    step.eliminate_zeros()
+    count, classes = connected_components(step, directed=True, connection="strong")
+    closed = np.ones(count, dtype=bool)
+    # A state from which another class is reached is in none that is closed.
+    origin = np.repeat(np.arange(size), np.diff(step.indptr))
+    leaves = classes[origin] != classes[step.indices]
+    closed[classes[origin[leaves]]] = False
+    unique = int(closed.sum()) == 1
+    inside = np.flatnonzero(closed[classes])
+    if unique and inside.size <= SOLVED_STATES:
+        within = step[inside][:, inside]
+        # The first state's share is 1 until all are scaled; its own equation follows from the others.
+        shares = np.ones(inside.size)
+        if inside.size > 1:
+            equations = (identity(inside.size, format="csr") - within).T.tocsc()
+            factors = splu(
+                equations[1:, 1:], permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            )
+            shares[1:] = factors.solve(-equations[1:, 0].toarray().ravel())
+        shares = np.maximum(shares, 0.0)
+        shares /= shares.sum()
+        mass = np.zeros(size)
+        mass[inside] = shares
+        return mass.reshape(points, states), 0.5 * float(np.abs(shares @ within - shares).sum()), True
+    mass, moves = _carry(mass.copy(), policy, chain, MASS_MOVES, PERIODS)
+    return mass, moves, unique

@@ -1,0 +1,201 @@
+"""The search for the interest rate at which households hold the capital that firms rent."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from beltline.host.analysis.chain import chain_distribution
+from beltline.host.devices import REFERENCES, Device
+from beltline.host.models.aiyagari.calibration import Calibration
+from beltline.host.models.aiyagari.distribution import MASS_MOVES, long_run
+from beltline.host.models.aiyagari.result import Economy, Step
+from beltline.host.problem.arrays import Array
+from beltline.host.results.outcome import Outcome
+from beltline.host.results.result import Result
+from beltline.host.solver.options import machine_method
+from beltline.host.solver.session import Session, in_session
+from beltline.host.solver.solve import solve
+from beltline.host.solver.starts import concave
+from beltline.sim.progress import reporting
+
+RATE_TOLERANCE = 1e-6
+"""How closely the interest rate is found: a hundredth of a basis point."""
+
+_UNSOLVED = tuple(outcome.value for outcome in (Outcome.LIMIT, Outcome.SATURATED, Outcome.INFEASIBLE, Outcome.STOPPED))
+"""States of a household's problem with which the search for the rate ends."""
+
+
+class _Ended(Exception):
+    """The search ends here, without an economy: its status, and the message."""
+
+    def __init__(self, status: Outcome, message: str) -> None:
+        self.status, self.message = status, message
+
+
+class Market(contextlib.AbstractContextManager["Market"]):
+    """Households at one interest rate after the other, on one open device."""
+
+    def __init__(
+        self,
+        model: Calibration,
+        tol: float,
+        max_sweeps: int,
+        device: str | Device | Session,
+        verify: bool,
+        progress: Any,
+        more: dict[str, Any],
+    ) -> None:
+        self._model, self._tol, self._max_sweeps, self._verify = model, tol, max_sweeps, verify
+        self._steps: list[Step] = []
+        self._mass: Array | None = None
+        self._unique = True
+        self._household: Result | None = None
+        self._resources = contextlib.ExitStack()
+        self._report = self._resources.enter_context(reporting(progress))
+        method = more.pop("method", None)
+        self._session: Session | None = None
+        self._more: dict[str, Any] = {
+            name: more.pop(name) for name in ("value_bits", "money_bits", "timeout") if name in more
+        }
+        if isinstance(device, str) and device in REFERENCES:
+            self._device, self._more = device, self._more | {"method": method or "shift", **more}
+            return
+        self._method, self._start = machine_method(device, method, more)
+        self._session = self._resources.enter_context(in_session(device, more, progress))
+
+    def __exit__(self, *exception: object) -> None:
+        self._resources.close()
+
+    def _solve(self, interest: float, verify: bool, bent: bool) -> Result:
+        last, tell = self._household, self._report
+        start = None
+        if last is not None and (bent or self._session is None):
+            start = concave(last.problem.grid, last.value)
+        problem = self._model.problem(interest, start)
+        where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
+        progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")
+        if self._session is not None:
+            return self._session.solve(
+                problem, self._tol, self._max_sweeps,
+                start="problem" if bent else self._start if last is None else "last", method=self._method,
+                progress=progress, verify=verify, **self._more,
+            )  # fmt: skip
+        return solve(
+            problem, self._tol, self._max_sweeps, device=self._device, progress=progress, verify=verify, **self._more
+        )
+
+    def _step(self, interest: float, verify: bool = False, bent: bool = False) -> float:
+        """Solve at ``interest``; by how much the rate at which firms would rent what is saved lies above it.
+
+        ``bent`` starts from the last value's concave majorant on a machine, too, which moves the value table.
+        """
+        model, begin = self._model, time.perf_counter()
+        household = self._solve(interest, verify, bent)
+        solved = time.perf_counter()
+        self._household = household
+        problem = household.problem
+        mass = self._mass
+        if mass is None:
+            mass = np.zeros(household.value.shape)
+            middle = min(int(np.searchsorted(problem.grid, model.capital(interest))), problem.points - 1)
+            mass[middle] = chain_distribution(problem.transition)
+        usable = household.sweeps > 0 and not (household.policy < 0).any()
+        moves = 0.0
+        if usable:
+            mass, moves, self._unique = long_run(household.policy, problem.transition, mass)
+        self._mass = mass
+        supply = float(problem.grid @ mass.sum(axis=1))
+        self._steps.append(
+            Step(
+                interest, supply, model.capital(interest), household.sweeps, household.clocks, solved - begin,
+                time.perf_counter() - solved, self._session.moved if self._session is not None else (),
+            )
+        )  # fmt: skip
+        if not usable or household.status in _UNSOLVED:
+            raise _Ended(Outcome.HOUSEHOLD, f"A household's problem was not solved: {household.message}")
+        if moves > MASS_MOVES:
+            raise _Ended(
+                Outcome.DISTRIBUTION,
+                f"A distribution did not settle: a period still moved {moves:.3g} of it. On coarse grids some "
+                f"choices are hardly ever left: raise grid.",
+            )
+        if self._report is not None:
+            self._report(f"step {len(self._steps)}: r = {interest:.4%}, households hold {supply:.4f}, "
+                         f"firms rent {model.capital(interest):.4f}")  # fmt: skip
+        return (model.rate(supply) if supply > 0 else math.inf) - interest
+
+    def clear(self) -> Economy:
+        """Bracket the rate, find it, and solve there once more, verified."""
+        model = self._model
+        gaps: dict[float, float] = {}
+
+        def gap_at(interest: float) -> float:
+            # Ends of the bracket are asked for twice.
+            if interest not in gaps:
+                gaps[interest] = min(self._step(interest), 1.0)
+            return gaps[interest]
+
+        status, problem = Outcome.SOLVED, ""
+        try:
+            low, high = self._bracket(gap_at)
+            rate = float(brentq(gap_at, low, high, xtol=RATE_TOLERANCE, rtol=1e-12))
+            self._step(rate, self._verify)
+            if self._household is not None and self._household.status == Outcome.NOT_VERIFIED.value:
+                # The last value was not concave, and the search may have ended on another peak.
+                self._step(rate, verify=True, bent=True)
+        except _Ended as ended:
+            status, problem = ended.status, ended.message
+        household, mass = self._household, self._mass
+        assert household is not None
+        assert mass is not None
+        last = self._steps[-1]
+        if not problem and not self._unique:
+            status = Outcome.DISTRIBUTION
+            problem = (
+                f"On this grid of {model.grid:,} points the long run depends on where households begin: "
+                f"some choices are never left again, so raise grid."
+            )
+        if not problem and not household.success:
+            status, problem = Outcome.HOUSEHOLD, f"The household's problem is not solved: {household.message}"
+        message = problem or (
+            f"Households hold {last.supply:.6g} where firms rent {last.demand:.6g}, after {len(self._steps)} steps."
+        )
+        return Economy(
+            model=model, interest=last.interest, household=household, distribution=mass, success=not problem,
+            status=status.value, message=message, steps=tuple(self._steps),
+        )  # fmt: skip
+
+    def _bracket(self, gap_at: Callable[[float], float]) -> tuple[float, float]:
+        """Return a rate below which too little is saved and one above which too much is: what is saved rises without
+        bound towards ``1/beta - 1``.
+        """
+        model = self._model
+        top = 1 / model.beta - 1
+        low, high = -model.delta, top
+        rate = 0.9 * top
+        for _ in range(60):
+            gap = gap_at(rate)
+            if gap > 0:
+                low = rate
+            else:
+                high = rate
+            if low > -model.delta and high < top:
+                return low, high
+            if gap > 0 and top - rate < 1e-5:
+                last = self._steps[-1]
+                raise _Ended(
+                    Outcome.MARKET,
+                    f"Just below 1/beta - 1 households hold {last.supply:.4g}, and firms rent {last.demand:.4g}: "
+                    f"the grid ends too early, so raise high.",
+                )
+            rate = low + 0.6 * (top - low) if gap > 0 else rate - max(0.01, 2 * (top - rate))
+            if rate <= -model.delta:
+                rate = (high - model.delta) / 2
+        raise _Ended(Outcome.MARKET, "No interest rate clears the market within the grid.")

@@ -1,0 +1,233 @@
+"""Krusell and Smith's calibration: prices, grids, and the household as a table problem.
+
+Households own capital ``k >= 0``, work or do not (``e``), and live with aggregate productivity ``a``, bad or good. The
+mean of all ``k`` is ``K``:
+
+    r = alpha a (K / (lbar L))^(alpha - 1),      w = (1 - alpha) a (K / (lbar L))^alpha,      L = 1 - u(a)
+    W(k, K, a, e) = (1 - delta + r) k + [(1 - tau) lbar e + mu (1 - e)] w,      tau = mu u / (lbar L)
+
+They believe that ``ln K' = b0(a) + b1(a) ln K``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError, real, table, whole
+from beltline.host.problem.grids import grid_polynomial
+from beltline.host.problem.problem import ROW_SUM_TOLERANCE, Problem
+from beltline.host.problem.utility import utility
+from beltline.hw.arithmetic.numbers import ETA_LIMIT
+
+AGGREGATES = ("bad", "good")
+EMPLOYMENT = ("unemployed", "employed")
+
+TRANSITION = (
+    (0.525, 0.35, 0.03125, 0.09375),
+    (0.038889, 0.836111, 0.002083, 0.122917),
+    (0.09375, 0.03125, 0.291667, 0.583333),
+    (0.009115, 0.115885, 0.024306, 0.850694),
+)
+"""Over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed); rounded as it was published."""
+
+GRID_LIMIT = 2**16
+"""Largest grid of ``k``."""
+
+MEANS_LIMIT = 1024
+"""Largest grid of ``K``."""
+
+CHOICES = 4096
+"""Points of the choice grid of a table."""
+
+CHOICE_POWER = 2.0
+"""Of that grid: closer at 0, but no closer than the curvature of utility can be seen at in fixed point."""
+
+UNCHANGED = ((0.0, 1.0), (0.0, 1.0))
+"""The law by which ``K`` stays what it is."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Calibration:
+    """Parameters and grids, checked when made. A period is a quarter.
+
+    Parameters
+    ----------
+    beta, eta, alpha, delta
+        Discount factor, relative risk aversion (1 is log), capital's share, depreciation.
+    hours
+        ``lbar``: time worked by an employed household.
+    benefit
+        ``mu``: what an unemployed one receives, in wages.
+    spread
+        ``D``: aggregate productivity is ``1 - D`` or ``1 + D``.
+    unemployment
+        In the bad and in the good state.
+    transition
+        ``(4, 4)``, as :data:`TRANSITION`.
+    points, top, power
+        Grid of ``k``: :func:`~beltline.host.problem.grids.grid_polynomial` from 0.
+    means, low, high
+        Grid of ``K``: points, uniform from ``low`` to ``high``.
+
+    Raises
+    ------
+    ProblemError
+        The first fault found, in one sentence.
+
+    Sources
+    -------
+    Den Haan, Judd and Juillard (2010), "Computational suite of models with heterogeneous agents: incomplete markets and
+    aggregate uncertainty", JEDC 34(1), 1-3; grids of Maliar, Maliar and Valli (2010), JEDC 34(1), 42-49, and Hatcher
+    and Scheffel (2016), "Solving the incomplete markets model in parallel using GPU computing and the Krusell-Smith
+    algorithm", Computational Economics 48(4), 569-591.
+    """
+
+    beta: float = 0.99
+    eta: float = 1.0
+    alpha: float = 0.36
+    delta: float = 0.025
+    hours: float = 1 / 0.9
+    benefit: float = 0.15
+    spread: float = 0.01
+    unemployment: tuple[float, float] = (0.10, 0.04)
+    transition: Array = field(default_factory=lambda: np.array(TRANSITION))
+    points: int = 100
+    top: float = 1000.0
+    power: float = 7.0
+    means: int = 4
+    low: float = 30.0
+    high: float = 50.0
+
+    def __post_init__(self) -> None:
+        share = "a number above 0 and below 1"
+        for name in ("beta", "alpha"):
+            real(name, getattr(self, name), share, lambda v: 0 < v < 1)
+        real("eta", self.eta, f"a number above 0 and at most {ETA_LIMIT:g}", lambda v: 0 < v <= ETA_LIMIT)
+        real("delta", self.delta, "a number from 0 to 1", lambda v: 0 <= v <= 1)
+        for name in ("hours", "benefit", "top", "low"):
+            real(name, getattr(self, name), "a number above 0", lambda v: 0 < v < math.inf)
+        real("high", self.high, f"a number above low = {self.low:g}", lambda v: self.low < v < math.inf)
+        real("power", self.power, "a number from 1 to 16", lambda v: 1 <= v <= 16)
+        real("spread", self.spread, "a number from 0 to below 1", lambda v: 0 <= v < 1)
+        if len(self.unemployment) != 2:
+            raise ProblemError(f"unemployment must be two numbers, not {self.unemployment!r}")
+        for i in range(2):
+            real(f"unemployment[{i}]", self.unemployment[i], share, lambda v: 0 < v < 1)
+        whole("points", self.points, f"a whole number from 4 to {GRID_LIMIT}", lambda v: 4 <= v <= GRID_LIMIT)
+        whole("means", self.means, f"a whole number from 2 to {MEANS_LIMIT}", lambda v: 2 <= v <= MEANS_LIMIT)
+        chain = table("transition", self.transition, 2)
+        if chain.shape != (4, 4) or chain.min() < 0 or np.abs(chain.sum(axis=1) - 1).max() > ROW_SUM_TOLERANCE:
+            raise ProblemError("transition must be a (4, 4) table of probabilities whose rows sum to 1")
+        object.__setattr__(self, "transition", chain)
+        try:
+            _ = self.grid
+        except ProblemError:
+            sentence = f"power = {self.power:g} is too high for {self.points} points: the first ones coincide"
+            raise ProblemError(sentence) from None
+        if self.taxes.max() >= 1:
+            raise ProblemError(f"benefit = {self.benefit:g} would take a tax of all wages or more")
+
+    @property
+    def grid(self) -> Array:
+        """Of ``k``."""
+        return grid_polynomial(0.0, self.top, self.points, self.power)
+
+    @property
+    def mean_grid(self) -> Array:
+        """Of ``K``."""
+        return np.linspace(self.low, self.high, self.means)
+
+    @property
+    def productivity(self) -> Array:
+        """``(2,)``."""
+        return np.array([1 - self.spread, 1 + self.spread])
+
+    @property
+    def taxes(self) -> Array:
+        """``tau``, ``(2,)``."""
+        u = np.array(self.unemployment)
+        return self.benefit * u / (self.hours * (1 - u))
+
+    @property
+    def steady_capital(self) -> float:
+        """Capital an hour at which ``beta (1 - delta + r) = 1`` without shocks: where a panel begins."""
+        return float(((1 / self.beta - 1 + self.delta) / self.alpha) ** (1 / (self.alpha - 1)))
+
+    def gross(self, mean: Array) -> Array:
+        """``1 - delta + r`` for each ``K`` and ``a``: one more axis of 2."""
+        labour = self.hours * (1 - np.array(self.unemployment))
+        ratio = np.asarray(mean)[..., None] / labour
+        return 1 - self.delta + self.alpha * self.productivity * ratio ** (self.alpha - 1)
+
+    def income(self, mean: Array) -> Array:
+        """What households have besides capital, for each ``K``, ``a`` and ``e``: two more axes of 2."""
+        labour = self.hours * (1 - np.array(self.unemployment))
+        wage = (1 - self.alpha) * self.productivity * (np.asarray(mean)[..., None] / labour) ** self.alpha
+        return np.stack([self.benefit * wage, (1 - self.taxes) * self.hours * wage], axis=-1)
+
+    def wealth(self, k: Array) -> Array:
+        """``W`` at all of ``k`` and of the grid of ``K``: ``(N_k, N_K, 2, 2)``."""
+        return self.gross(self.mean_grid)[None, :, :, None] * k[:, None, None, None] + self.income(self.mean_grid)
+
+    def ahead(self, law: Array) -> Array:
+        """``K'`` at each point of the grid of ``K`` and ``a``, held on the grid: ``(N_K, 2)``."""
+        return np.clip(np.exp(law[:, 0] + law[:, 1] * np.log(self.mean_grid)[:, None]), self.low, self.high)
+
+    def chain(self, law: Array) -> Array:
+        """Markov matrix over (place on the grid of ``K``, ``a``, ``e``), ``(4 N_K, 4 N_K)``.
+
+        ``Q((K_i, a, e) -> (K_j, a', e')) = P((a, e) -> (a', e')) weight_j(K'(K_i, a))``, the weights being those of
+        linear interpolation: expected values are those of a value function that is linear between the points of ``K``.
+        """
+        n, means = self.means, self.mean_grid
+        place = (self.ahead(law) - self.low) / (means[1] - means[0])
+        left = np.clip(np.floor(place).astype(int), 0, n - 2)
+        share = np.clip(place - left, 0, 1)
+        weights = np.zeros((n, 2, n))
+        rows, states = np.ix_(range(n), range(2))
+        weights[rows, states, left] = 1 - share
+        weights[rows, states, left + 1] += share
+        joint = self.transition.reshape(2, 2, 2, 2)
+        return np.einsum("iaj,aebf->iaejbf", weights, joint).reshape(4 * n, 4 * n)
+
+    def choices(self, points: int = CHOICES) -> Array:
+        """The grid of ``k`` and of ``k'`` of a table."""
+        return grid_polynomial(0.0, self.top, points, CHOICE_POWER)
+
+    def problem(self, law: ArrayLike = UNCHANGED, choices: Array | None = None, start: Array | None = None) -> Problem:
+        """Return the household's problem as tables, on the grid ``choices`` of ``k`` and of ``k'``.
+
+        Parameters
+        ----------
+        law
+            ``(2, 2)``: ``b0`` and ``b1`` of each aggregate state. Only the transition matrix depends on it.
+        choices
+            Increasing, from 0; by default :meth:`choices`.
+        start
+            ``V0``, ``(N_k, 4 N_K)``. By default the utility of what one has at hand, for ever: concave.
+        """
+        if choices is None:
+            choices = self.choices()
+        wealth = self.wealth(choices).reshape(choices.size, -1)
+        gross = np.repeat(self.gross(self.mean_grid).reshape(-1), 2)
+        labels = [f"K={k:.4g}, {a}, {e}" for k in self.mean_grid for a in AGGREGATES for e in EMPLOYMENT]
+        if start is None:
+            start = utility(wealth - (1 - self.delta) * choices[:, None], self.eta) / (1 - self.beta)
+        return Problem(
+            grid=choices,
+            wealth=wealth,
+            transition=self.chain(np.asarray(law)),
+            start=start,
+            beta=self.beta,
+            eta=self.eta,
+            name="Krusell-Smith household",
+            asset="capital k",
+            labels=tuple(labels),
+            marginal_wealth=np.broadcast_to(gross, wealth.shape),
+            parameters={"alpha": self.alpha, "delta": self.delta},
+        )

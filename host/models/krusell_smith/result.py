@@ -1,0 +1,211 @@
+"""Krusell and Smith's equilibrium as it was found: what it says, as numbers, text and a file."""
+
+from __future__ import annotations
+
+import json
+import os
+import textwrap
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref.krusell_smith import shocks
+from beltline.host.analysis.inequality import gini, lorenz
+from beltline.host.models.krusell_smith.calibration import AGGREGATES, Calibration
+from beltline.host.models.krusell_smith.law import forecast
+from beltline.host.problem.arrays import Array
+from beltline.host.results.files import check_target, replacing
+from beltline.host.results.result import REPORT_WIDTH
+from beltline.host.results.services import service
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FILE_FORMAT = 1
+"""Version of what :meth:`Equilibrium.save` writes."""
+
+SUFFIXES = (".npz",)
+"""File types that equilibria are saved as."""
+
+
+@dataclass(frozen=True, eq=False)
+class Equilibrium:
+    """An economy that was solved, or as far as it got.
+
+    Attributes
+    ----------
+    success
+        Whether the law converged, and the household with it.
+    status
+        One of :class:`~beltline.host.results.outcome.Outcome`: ``"converged"``, ``"iteration limit"`` or
+        ``"household not solved"``.
+    message
+        The status in a sentence.
+    law
+        ``(2, 2)``: ``b0`` and ``b1`` of the bad and of the good state, as estimated last.
+    r2
+        Of the two regressions.
+    change
+        Largest difference between that law and the one believed.
+    tol, iterations, relaxation
+    household_iterations
+        Of the household in all: Euler iterations or sweeps.
+    capital
+        ``K`` of the last panel, ``(T + 1,)``, those of discarded periods too.
+    aggregate
+        Aggregate state of each period, ``(T,)``: 0 bad, 1 good.
+    discard
+        Periods at the beginning that neither regressions nor errors look at.
+    wealth, employed
+        Of each agent at the end.
+    start
+        Wealth of each agent at the beginning.
+    grid
+        Of ``k``, for ``policy``.
+    policy
+        ``k'``, ``(N_k, N_K, 2, 2)``: by ``k``, ``K``, aggregate state and employment.
+    below, above, outside
+        How often an agent of the last panel was held at an end of the grid of ``k`` which interpolation had left, and
+        periods in which ``K`` was off its grid.
+    household, device, interpolation, panel, seed
+    timing
+        Seconds by part.
+    economy
+        The :class:`~beltline.host.models.krusell_smith.model.KrusellSmith` that was solved.
+    """
+
+    success: bool
+    status: str
+    message: str
+    law: Array
+    r2: Array
+    change: float
+    tol: float
+    iterations: int
+    relaxation: float
+    household_iterations: int
+    capital: Array
+    aggregate: NDArray[np.int8]
+    discard: int
+    wealth: NDArray[Any]
+    employed: NDArray[np.uint8]
+    start: NDArray[Any]
+    grid: Array
+    policy: Array
+    below: int
+    above: int
+    outside: int
+    household: str
+    device: str
+    interpolation: str
+    panel: str
+    seed: int
+    timing: dict[str, float]
+    economy: Calibration
+
+    @property
+    def forecast(self) -> Array:
+        """``K`` by the law alone from the first period that is not discarded on (Den Haan 2010)."""
+        return forecast(self.law, float(self.capital[self.discard]), self.aggregate[self.discard :])
+
+    @property
+    def forecast_errors(self) -> Array:
+        """Gap of :attr:`forecast` from the panel's ``K`` in each of its periods, in per cent: Den Haan's dynamic
+        forecast error, ``100 |ln K_forecast - ln K|``.
+        """
+        return 100 * np.abs(np.log(self.forecast / self.capital[self.discard :]))
+
+    @property
+    def at_top(self) -> int:
+        """Agents who own the most that the grid of ``k`` allows, at the end: where there are some, it is too short."""
+        return int((self.wealth >= self.wealth.dtype.type(self.grid[-1])).sum())
+
+    @property
+    def gini(self) -> float:
+        """Of wealth, at the end."""
+        return gini(self.wealth)
+
+    def lorenz(self) -> tuple[Array, Array]:
+        """Lorenz curve of wealth at the end: shares of households, and of wealth."""
+        return lorenz(self.wealth)
+
+    @property
+    def shocks(self) -> shocks.Shocks:
+        """Those of the panel, drawn again."""
+        economy = self.economy
+        return shocks.draw_shocks(
+            self.wealth.size, self.aggregate.size, economy.transition, economy.unemployment, self.seed
+        )
+
+    def __str__(self) -> str:
+        economy, errors = self.economy, self.forecast_errors
+        laws = [
+            (f"law, {name}", f"ln K' = {b[0]:.6f} + {b[1]:.6f} ln K, R2 = {r2:.7f}")
+            for name, b, r2 in zip(AGGREGATES, self.law, self.r2, strict=True)
+        ]
+        steps = "iterations" if self.household == "euler" else "sweeps"
+        kept = self.capital[self.discard :]
+        short = f", where the grid of k ends too soon for {self.at_top:,} agents" if self.at_top else ""
+        rows = [
+            ("status", f"{self.status}: {self.message}"),
+            *laws,
+            ("forecast error", f"{errors.max():.4f} % at most, {errors.mean():.4f} % on average (Den Haan, dynamic)"),
+            ("capital", f"mean {kept.mean():.4f}, from {kept.min():.4f} to {kept.max():.4f}"),
+            ("wealth", f"Gini {self.gini:.4f}, largest {self.wealth.max():.2f}{short}"),
+            (
+                "held",
+                f"{self.below:,} times at the lower and {self.above:,} at the upper end of the grid of k, "
+                f"of {self.wealth.size * self.aggregate.size:,}; {self.outside:,} periods with K off its grid",
+            ),
+            ("household", f"{self.household} on {self.device}, {self.household_iterations:,} {steps} in all"),
+            ("panel", f"{self.interpolation} on {self.panel}, seed {self.seed}"),
+            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
+        ]
+        size = (
+            f"{self.wealth.size:,} agents, {self.aggregate.size:,} periods, grid {self.grid.size:,} x {economy.means}"
+        )
+        wrapped = [
+            textwrap.fill(f"  {n:<16}{text}", REPORT_WIDTH, subsequent_indent=" " * 18, break_on_hyphens=False)
+            for n, text in rows
+        ]
+        return "\n".join([f"Krusell-Smith, {size}", *wrapped])
+
+    __repr__ = __str__
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to ``path`` (``.npz``), whole or not at all, and return the path.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file.
+        OSError
+            The disk refused; nothing is left behind.
+        """
+        target = check_target("out", path, SUFFIXES)
+        arrays = {f.name: getattr(self, f.name) for f in fields(self)}
+        plain = {name: arrays.pop(name) for name in list(arrays) if not isinstance(arrays[name], np.ndarray)}
+        economy = plain.pop("economy")
+        made = {f.name: getattr(economy, f.name) for f in fields(economy) if f.name != "transition"}
+        about = json.dumps({"krusell_smith": FILE_FORMAT, "result": plain, "economy": made})
+        with replacing(target) as neighbour:
+            np.savez_compressed(neighbour, about=np.array(about), transition=economy.transition, **arrays)
+        return target
+
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+        """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+
+        ``"policy"``: surfaces of saving over ``k`` and ``K``. ``"law"``: the two regressions, and their residuals.
+        ``"path"``: ``K`` of the panel and by the law alone. ``"wealth"``: distribution of wealth. ``"lorenz"``: Lorenz
+        curve.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file, matplotlib is not installed, or there is no such figure.
+        """
+        figure: Figure = service("Equilibrium.plot")(self, path, kind)
+        return figure

@@ -1,0 +1,30 @@
+"""How a solve ended: the ``status`` of every solution."""
+
+from __future__ import annotations
+
+import enum
+
+
+class Outcome(enum.StrEnum):
+    """How a solve ended, in a word or two; ``message`` of a solution says it in a sentence.
+
+    ``success`` of a solution is true where this is ``CONVERGED``, ``FINISHED`` or ``SOLVED``, and nowhere else.
+    """
+
+    CONVERGED = "converged"
+    FINISHED = "finished"
+    LIMIT = "sweep limit reached"
+    STOPPED = "stopped"
+    SATURATED = "saturated"
+    INFEASIBLE = "infeasible"
+    NOT_VERIFIED = "not verified"
+    SOLVED = "solved"
+    """An economy: prices clear its markets."""
+    HOUSEHOLD = "household not solved"
+    """An economy, one of whose households' problems is not solved."""
+    DISTRIBUTION = "distribution not solved"
+    """An economy whose households do not come to rest, or not to one distribution."""
+    MARKET = "market not solved"
+    """An economy without prices at which its markets clear."""
+    ITERATIONS = "iteration limit"
+    """An economy whose law of motion still moved after the last iteration that was allowed."""
