@@ -203,8 +203,8 @@ def opened(economy: Calibration, options: HouseholdOptions) -> Iterator[Househol
         return
     choices = economy.choices(options.choices)
     if isinstance(device, str) and device in REFERENCES:
-        method = {"method": "mpi", **options.options}
-        yield TableHousehold(economy, choices, device, options.tolerance, options.refine, method)
+        of_solver = {"method": "mpi", **options.options}
+        yield TableHousehold(economy, choices, device, options.tolerance, options.refine, of_solver)
         return
     of_device = dict(options.options)
     method, start = machine_method(device, of_device.pop("method", None), of_device)
