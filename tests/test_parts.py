@@ -27,6 +27,7 @@ SAME_NAMES = {
     "clocks": "of either engine",
     "calibration": "of either economy",
     "load": "a solution of any kind from its file, and either economy",
+    "options": "of a solve, and of one of Krusell and Smith's economy",
     "result": "of a problem, and of either economy",
     "plot": "of either economy",
 }
