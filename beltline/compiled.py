@@ -74,21 +74,21 @@ class _Followed:
     def from_function(cls, py_func: Any, py_file: str) -> Any:
         if not (py_func.__module__ or "").startswith("beltline."):
             return None
-        return super().from_function(py_func, py_file)  # type: ignore[misc]
+        return super().from_function(py_func, py_file)
 
     def get_source_stamp(self) -> Any:
         return source_stamp(Path(self._py_file).resolve())  # type: ignore[attr-defined]
 
 
-class ProvidedLocator(_Followed, caching.UserProvidedCacheLocator):  # type: ignore[misc]
+class ProvidedLocator(_Followed, caching.UserProvidedCacheLocator):
     """In the directory that ``NUMBA_CACHE_DIR`` names."""
 
 
-class InTreeLocator(_Followed, caching.InTreeCacheLocator):  # type: ignore[misc]
+class InTreeLocator(_Followed, caching.InTreeCacheLocator):
     """Beside the source."""
 
 
-class UserLocator(_Followed, caching.UserWideCacheLocator):  # type: ignore[misc]
+class UserLocator(_Followed, caching.UserWideCacheLocator):
     """In the user's cache, where the source cannot be written to."""
 
 
