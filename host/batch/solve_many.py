@@ -18,13 +18,13 @@ from beltline.host.batch.pool import WorkerLostError, Workers
 from beltline.host.batch.store import Store, key
 from beltline.host.batch.worker import Answer, Settings, Station, Turns, alternatives, kept, pair, work
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.fixed_point import FRACTION_LIMIT
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.session import Session, machine_method, no_options, seconds_limit, sweep_limit
-from beltline.sim.progress import check_progress, reporting
+from beltline.sim.progress import reporting
 
 CHUNK_LIMIT = 65_536
 """Most problems that a worker is sent at a time."""

@@ -25,7 +25,7 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Outcome, Result
 from beltline.host.solver.checkpoint import Checkpoint
@@ -34,7 +34,7 @@ from beltline.host.solver.fixed_point import RANGE, Image, fixed_point, modulus
 from beltline.host.solver.verify import Verification, measure, peaked, trust
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Status
-from beltline.sim.progress import check_progress, reporting
+from beltline.sim.progress import reporting
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,12 +9,12 @@ import numpy as np
 
 from beltline.host.devices import REFERENCES, Device, Progress
 from beltline.host.models.base import Model
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.reference import solve_reference
 from beltline.host.solver.session import Session, in_session, machine_method, sweep_limit
-from beltline.sim.progress import check_progress, reporting
+from beltline.sim.progress import reporting
 
 
 @overload

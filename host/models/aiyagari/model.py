@@ -24,7 +24,7 @@ from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.analysis.simulation import chain_distribution
 from beltline.host.devices import REFERENCES, Device
 from beltline.host.models.base import Model
-from beltline.host.problem.checks import ProblemError, real, whole
+from beltline.host.problem.checks import ProblemError, check_progress, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT, grid_polynomial
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.model_parameters import chain_size, parameter
@@ -33,7 +33,7 @@ from beltline.host.results.files import check_target, replacing
 from beltline.host.results.result import Outcome, Result, about, restored, tables
 from beltline.host.solver.session import Session, in_session, machine_method
 from beltline.host.solver.starts import concave
-from beltline.sim.progress import check_progress, reporting
+from beltline.sim.progress import reporting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

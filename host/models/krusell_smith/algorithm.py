@@ -31,7 +31,7 @@ from beltline.gpu_ref.krusell_smith import euler_iteration, panel, shocks
 from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.devices import REFERENCES, Device, DeviceError, Progress, known
 from beltline.host.models.krusell_smith.model import AGGREGATES, Economy, polynomial_grid
-from beltline.host.problem.checks import ProblemError, real, shown, table, whole
+from beltline.host.problem.checks import ProblemError, check_progress, real, shown, table, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.files import check_target, replacing
@@ -39,7 +39,7 @@ from beltline.host.results.result import REPORT_WIDTH
 from beltline.host.solver.driver import timed
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.session import Session, in_session, machine_method
-from beltline.sim.progress import check_progress, reporting
+from beltline.sim.progress import reporting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
