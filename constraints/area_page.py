@@ -8,6 +8,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from beltline.constraints.boards import BOARDS
+from beltline.constraints.chips import chip_of
+
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "area.md"
 
 
@@ -44,10 +47,6 @@ def _share(count: int, of: int) -> str:
 
 
 def _machines(results: Mapping[str, Any]) -> str:
-    # The boards know their machines; imported here because beltline.constraints.area imports this module.
-    from beltline.constraints.area import chip_of
-    from beltline.constraints.boards import BOARDS
-
     heads = ("board", "chip", "machine", "evaluators", "LUT", "FF", "DSP", "BRAM", "URAM", "levels")
     rows = []
     for name, e in results["machines"].items():

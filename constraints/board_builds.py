@@ -29,9 +29,14 @@ def kept() -> dict[str, Build]:
     return {build.board: build for build in read(FILE)}
 
 
+def build_name(board: str, digits: str) -> str:
+    """What the files of a build are called, without suffix: the board and the build hash that the registers show."""
+    return f"beltline-{board}-{digits}"
+
+
 def bitstream_name(board: str, suffix: str = ".bit") -> str:
     """What the bitstream of a board is called, as in ``beltline-ecp5-0123456789abcdef.bit``."""
-    return f"beltline-{board}-{kept()[board].digits}{suffix}"
+    return build_name(board, kept()[board].digits) + suffix
 
 
 def rebuild(board: str) -> str:

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from beltline.constraints import ecp5
-from beltline.constraints.area import chip_of
 from beltline.constraints.blocks import blocks
 from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.chips import chip_of
 from beltline.constraints.vivado import APERTURES, settings
 from beltline.hw.bus.serial_frames import BAUD
 from beltline.hw.interface.parameters import Multiplier

@@ -171,16 +171,11 @@ class Report:
     tools: dict[str, str]
 
 
-def bitstream_name(board: str, files: dict[str, str]) -> str:
-    """The file's name without suffix: the board and the build hash that the registers show."""
-    return f"beltline-{board}-{verilog.build_hash(files)}"
-
-
 def build(board: Board, files: dict[str, str], directory: Path, progress: Progress | None = None) -> Report:
     """Build the bitstream of a board from Verilog with the top ``beltline_serial``; it takes a quarter of an hour.
 
     ``directory``, which must be there and empty, then has ``NAME.bit``, ``NAME.svf`` (``NAME`` as of
-    :func:`bitstream_name`), ``report.json``, the logs, and what the tools read and wrote.
+    :func:`beltline.constraints.board_builds.build_name`), ``report.json``, the logs, and what the tools read and wrote.
 
     Raises
     ------
@@ -232,7 +227,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
             f"timing is not met: {best / 1e6:.1f} MHz is the best of {SEEDS} tries, "
             f"and the clock of {board.name} is {target / 1e6:g} MHz"
         )
-    name = bitstream_name(board.name, files)
+    name = builds.build_name(board.name, verilog.build_hash(files))
     run(
         "yowasp-ecppack",
         *("--compress", "--input", f"{TOP}.config", "--bit", f"{name}.bit", "--svf", f"{name}.svf"),
@@ -309,7 +304,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     progress.close()
     if given.keep:
         kept_file(board.name).write_text((out / REPORT).read_text())
-    print(f"{given.out}/{bitstream_name(board.name, files)}.bit")
+    print(f"{given.out}/{builds.build_name(board.name, report.build_hash)}.bit")
     if unknown := builds.note(board.name, report.build_hash):
         print(unknown)
     print(f"{board.title}, {board.part}: {board.machine.grid} x {board.machine.states}, {report.clock_hz / 1e6:g} MHz")

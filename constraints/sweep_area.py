@@ -15,9 +15,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from beltline.constraints.area import CHIPS, synthesise
+from beltline.constraints.chips import CHIPS
 from beltline.constraints.netlist import Area, Netlist
 from beltline.constraints.netlist import Path as LogicPath
+from beltline.constraints.synthesis import synthesise
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
 from beltline.hw.sweep import lane
@@ -47,9 +48,9 @@ class Preset:
     machine
         The build.
     chip
-        Of :data:`beltline.constraints.area.CHIPS`.
+        Of :data:`beltline.constraints.chips.CHIPS`.
     family
-        Of :data:`beltline.constraints.area.FAMILIES`.
+        Of :data:`beltline.constraints.chips.FAMILIES`.
     """
 
     machine: MachineParameters

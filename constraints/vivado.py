@@ -7,29 +7,21 @@ a board was there.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import sys
-import tempfile
 from pathlib import Path
 
 from amaranth.back.verilog import YosysError
-from amaranth.lib.wiring import Out, Signature
 
 from beltline.constraints import board_builds as builds
 from beltline.constraints import ps7
 from beltline.constraints.boards import BOARDS, Board, Flow
-from beltline.hw.bus.axi import Axi, AxiLite
+from beltline.constraints.wrapper import WRAPPER, wrapper
+from beltline.constraints.written_directory import MANIFEST, place, untouched
 from beltline.hw.bus.axi_registers import ADDRESS_BITS
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.top import axi_machine, verilog
-
-REGISTERS, TABLES = "s_axi_registers", "s_axi_tables"
-"""The buses' names in the block design, by which the driver finds them in the hardware handoff."""
-
-WRAPPER = "beltline_board"
-"""The module that the block design refers to."""
+from beltline.hw.top import verilog
 
 APERTURES = {Flow.ZYNQ: 0x4000_0000, Flow.MPSOC: 0xA000_0000}
 """Where the processor sees the fabric: the port M_AXI_GP0 of Zynq-7000 (UG585, table "System-Level Address Map"), and
@@ -42,68 +34,12 @@ themselves."""
 QUADS = {"u250": "GTY_Quad_227"}
 """Quad of PCIe's lane 0."""
 
-MANIFEST = "SHA256SUMS"
-"""In a board's directory: what was written there."""
-
 CL = "cl_beltline"
 """The custom logic's name on AWS F2: of its top module, and of its directory, as the HDK wants."""
 
 
 def _template(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="ascii")
-
-
-def wrapper(parameters: MachineParameters) -> str:
-    """Verilog of the module that a block design refers to: the machine with named buses, its reset active low.
-
-    A master may begin a burst at any byte, which shortens its first beat; the machine wants a multiple of the beat's
-    size, or of 8 where that is more. So the address bits that mean nothing to such a beat are cleared: the strobes say
-    what is written, and of what is read a master takes the bytes that it asked for.
-    """
-    bus = parameters.bus_bits
-    buses: tuple[tuple[str, Signature, str], ...] = (
-        (REGISTERS, AxiLite(ADDRESS_BITS), "PROTOCOL AXI4LITE, DATA_WIDTH 32"),
-        (
-            TABLES,
-            Axi(WindowParameters(parameters).address_bits, bus, axi_machine.ID_BITS),
-            f"PROTOCOL AXI4, DATA_WIDTH {bus}, ID_WIDTH {axi_machine.ID_BITS}, SUPPORTS_NARROW_BURST 1",
-        ),
-    )
-    ports = [
-        _port(
-            "input",
-            1,
-            "clk",
-            "signal:clock:1.0 clk CLK",
-            f"ASSOCIATED_BUSIF {REGISTERS}:{TABLES}, ASSOCIATED_RESET aresetn",
-        ),
-        _port("input", 1, "aresetn", "signal:reset:1.0 aresetn RST", "POLARITY ACTIVE_LOW"),
-        _port("output", 1, "interrupt", "signal:interrupt:1.0 interrupt INTERRUPT", "SENSITIVITY LEVEL_HIGH"),
-    ]
-    pins = []
-    for name, signature, properties in buses:
-        for signal, member in signature.members.items():
-            port = f"{name}_{signal}"
-            direction = "input" if member.flow is Out else "output"
-            ports.append(
-                _port(direction, member.shape, port, f"interface:aximm:1.0 {name} {signal.upper()}", properties)
-            )
-            properties = ""
-            if name == TABLES and signal.endswith("addr"):
-                size = f"{name}_{signal[:2]}size"
-                pins.append(f"        .{port}({{{port}[{member.shape - 1}:3], aligned({port}[2:0], {size})}})")
-            else:
-                pins.append(f"        .{port}({port})")
-    return _template("wrapper.v").replace("@PORTS@", ",\n".join(ports)).replace("@PINS@", ",\n".join(pins))
-
-
-def _port(direction: str, width: int, name: str, info: str, properties: str = "") -> str:
-    kind = info.split()[1]
-    lines = [f'    (* X_INTERFACE_INFO = "xilinx.com:{info}" *)']
-    if properties:
-        lines.append(f'    (* X_INTERFACE_PARAMETER = "XIL_INTERFACENAME {kind}, {properties}" *)')
-    vector = f"[{width - 1}:0] " if width > 1 else ""
-    return "\n".join([*lines, f"    {direction} {vector}{name}"])
 
 
 def _megahertz(machine: MachineParameters) -> str:
@@ -144,7 +80,7 @@ def settings(board: Board, name: str) -> dict[str, object]:
 
 def project(board: Board, files: dict[str, str]) -> dict[str, str]:
     """A directory in which one command of Vivado builds the bitstream, ``{path: text}``, from generated Verilog."""
-    name = f"beltline-{board.name}-{verilog.build_hash(files)}"
+    name = builds.build_name(board.name, verilog.build_hash(files))
     if board.flow is Flow.F2:
         return _custom_logic(board, files, name)
     lines = [f"# {board.title}: what build.tcl and design.tcl are told. Read from", "#"]
@@ -186,50 +122,6 @@ def _custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, s
 def project_command(board: Board) -> str:
     """What builds the bitstream, in the directory of a board."""
     return "sh build.sh" if board.flow is Flow.F2 else "vivado -mode batch -source build.tcl"
-
-
-def manifest(files: dict[str, str]) -> str:
-    """The files and their hashes, as ``sha256sum --check`` reads them."""
-    return "".join(f"{hashlib.sha256(files[name].encode()).hexdigest()}  {name}\n" for name in sorted(files))
-
-
-def untouched(directory: Path) -> bool:
-    """Whether there is nothing in a directory but what was written there, as it was written."""
-    there = {str(path.relative_to(directory)): path for path in directory.rglob("*") if not path.is_dir()}
-    if MANIFEST not in there:
-        return not there
-    written = there.pop(MANIFEST).read_text(encoding="ascii")
-    return written == manifest({name: path.read_text(encoding="latin-1") for name, path in there.items()})
-
-
-def place(files: dict[str, str], directory: Path) -> bool:
-    """Write a board's directory, whole or not at all; whether it was not there already.
-
-    What was written there before and was not touched since is replaced.
-
-    Raises
-    ------
-    FileExistsError
-        There is something else.
-    OSError
-        The disk refused.
-    """
-    kept = directory / MANIFEST
-    if kept.is_file() and kept.read_text(encoding="ascii") == manifest(files):
-        return False
-    if directory.exists() and not (directory.is_dir() and untouched(directory)):
-        raise FileExistsError
-    files = {**files, MANIFEST: manifest(files)}
-    if not directory.exists():
-        verilog.write(files, directory)
-        return True
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=f".{directory.name}.", dir=directory.parent) as neighbour:
-        new, old = Path(neighbour) / "new", Path(neighbour) / "old"
-        verilog.write(files, new)
-        directory.rename(old)
-        new.rename(directory)
-    return True
 
 
 def main(argv: list[str] | None = None) -> int:

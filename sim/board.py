@@ -6,8 +6,9 @@ import ctypes
 import json
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,12 +66,8 @@ class SimulatedBoard:
         self.seconds_simulating = 0.0
         """Seconds spent in simulating so far; ``clocks_simulated`` over it is the speed."""
         self._handle: int | None = None
-        self._library = _load(compile_board(files, progress=progress, cache_dir=cache_dir))
-        error = ctypes.create_string_buffer(1000)
-        handle = self._library.board_open(seed, error, len(error))
-        if not handle:
-            raise SimulationError(f"the simulation does not start: {error.value.decode()}")
-        self._handle = handle
+        self._library = load_board(compile_board(files, progress=progress, cache_dir=cache_dir), (), _CALLS)
+        self._handle = open_board(self._library, seed)
 
     @property
     def clocks_simulated(self) -> int:
@@ -203,22 +200,56 @@ def compile_board(
     return directory / product
 
 
-def _load(path: Path) -> ctypes.CDLL:
+Signature = tuple[Any, Sequence[Any]]
+"""What a function of a board's library returns, and its arguments."""
+
+_WORD, _BOARD = ctypes.c_uint32, ctypes.c_void_p
+
+_CALLS: dict[str, Signature] = {
+    "read_register": (ctypes.c_int, [_BOARD, _WORD, ctypes.POINTER(_WORD)]),
+    "write_register": (ctypes.c_int, [_BOARD, _WORD, _WORD]),
+    "write_block": (ctypes.c_int, [_BOARD, _WORD, ctypes.c_void_p, _WORD]),
+    "read_block": (ctypes.c_int, [_BOARD, _WORD, ctypes.c_void_p, _WORD]),
+    "run": (ctypes.c_int, [_BOARD, ctypes.c_double, ctypes.POINTER(ctypes.c_int)]),
+}
+
+
+def load_board(path: Path, settings: Sequence[Any], calls: Mapping[str, Signature]) -> ctypes.CDLL:
+    """Load the library of a simulated board.
+
+    Parameters
+    ----------
+    path
+        As of :func:`compile_board`.
+    settings
+        Types of what its ``board_open`` takes besides the seed.
+    calls
+        Its functions ``board_NAME``, by ``NAME``, besides those that every board has.
+    """
     library = ctypes.CDLL(str(path))
-    word, handle = ctypes.c_uint32, ctypes.c_void_p
-    signatures = {
-        "open": (handle, [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t]),
-        "close": (None, [handle]),
-        "error": (ctypes.c_char_p, [handle]),
-        "clocks": (ctypes.c_uint64, [handle]),
-        "read_register": (ctypes.c_int, [handle, word, ctypes.POINTER(word)]),
-        "write_register": (ctypes.c_int, [handle, word, word]),
-        "write_block": (ctypes.c_int, [handle, word, handle, word]),
-        "read_block": (ctypes.c_int, [handle, word, handle, word]),
-        "run": (ctypes.c_int, [handle, ctypes.c_double, ctypes.POINTER(ctypes.c_int)]),
+    every: dict[str, Signature] = {
+        "open": (_BOARD, [ctypes.c_int, *settings, ctypes.c_char_p, ctypes.c_size_t]),
+        "close": (None, [_BOARD]),
+        "error": (ctypes.c_char_p, [_BOARD]),
+        "clocks": (ctypes.c_uint64, [_BOARD]),
     }
-    for name, (result, arguments) in signatures.items():
+    for name, (result, arguments) in {**every, **calls}.items():
         function = getattr(library, f"board_{name}")
         function.restype = result
         function.argtypes = arguments
     return library
+
+
+def open_board(library: ctypes.CDLL, seed: int, *settings: int) -> int:
+    """Return the handle of a new board, ``settings`` as of :func:`load_board`.
+
+    Raises
+    ------
+    SimulationError
+        The simulation does not start.
+    """
+    error = ctypes.create_string_buffer(1000)
+    handle: int | None = library.board_open(seed, *settings, error, len(error))
+    if not handle:
+        raise SimulationError(f"the simulation does not start: {error.value.decode()}")
+    return handle

@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Literal
 
-from beltline.host.problem.checks import ProblemError, shown
-
 QUIET_SECONDS = 2.0
 """Work shorter than this shows nothing."""
 
@@ -47,15 +45,3 @@ def reporting(progress: Callable[[str], None] | Literal[False] | None) -> Iterat
             yield line
     else:
         yield progress or None
-
-
-def check_progress(progress: object) -> None:
-    """Check that ``progress`` is a function, None or False.
-
-    Raises
-    ------
-    ProblemError
-        It is not.
-    """
-    if not (progress is None or progress is False or callable(progress)):
-        raise ProblemError(f"progress must be a function of one string, None or False, not {shown(progress)}")

@@ -20,6 +20,22 @@ SHIM = Path(__file__).with_name("serial_board.cpp")
 SLICE_CLOCKS = 2000
 """Clocks between two looks at the line."""
 
+_CALLS: dict[str, board.Signature] = {
+    "run": (
+        ctypes.c_int,
+        [
+            ctypes.c_void_p,
+            ctypes.c_char_p,
+            ctypes.c_uint32,
+            ctypes.c_uint32,
+            ctypes.c_void_p,
+            ctypes.c_uint32,
+            ctypes.POINTER(ctypes.c_uint32),
+            ctypes.POINTER(ctypes.c_int),
+        ],
+    )
+}
+
 NAP = 0.02
 """Seconds to wait for a byte when nothing is under way, instead of simulating."""
 
@@ -62,11 +78,9 @@ class SimulatedSerialBoard:
         self.line = line
         self._linger = parameters.silence_clocks + SLICE_CLOCKS
         self._divisor = parameters.uart.divisor
-        self._library = _load(board.compile_board(files, top=MODULE, shim=SHIM, progress=progress, cache_dir=cache_dir))
-        error = ctypes.create_string_buffer(1000)
-        self._handle = self._library.board_open(seed, self._divisor, error, len(error))
-        if not self._handle:
-            raise SimulationError(f"the simulation does not start: {error.value.decode()}")
+        path = board.compile_board(files, top=MODULE, shim=SHIM, progress=progress, cache_dir=cache_dir)
+        self._library = board.load_board(path, [ctypes.c_uint32], _CALLS)
+        self._handle = board.open_board(self._library, seed, self._divisor)
         self.error = ""
         """Why the simulation broke off; empty while it has not."""
         # This end of the terminal is kept open too, or the other would be hung up whenever a host closes it.
@@ -123,23 +137,3 @@ class SimulatedSerialBoard:
             waiting += self.line(bytes(answer[: came.value]), False)
             with contextlib.suppress(BlockingIOError):
                 waiting = waiting[os.write(self._ours, waiting) :] if waiting else b""
-
-
-def _load(path: Path) -> ctypes.CDLL:
-    library = ctypes.CDLL(str(path))
-    word, handle, text = ctypes.c_uint32, ctypes.c_void_p, ctypes.c_char_p
-    signatures = {
-        "open": (handle, [ctypes.c_int, word, text, ctypes.c_size_t]),
-        "close": (None, [handle]),
-        "error": (text, [handle]),
-        "clocks": (ctypes.c_uint64, [handle]),
-        "run": (
-            ctypes.c_int,
-            [handle, text, word, word, handle, word, ctypes.POINTER(word), ctypes.POINTER(ctypes.c_int)],
-        ),
-    }
-    for name, (result, arguments) in signatures.items():
-        function = getattr(library, f"board_{name}")
-        function.restype = result
-        function.argtypes = arguments
-    return library

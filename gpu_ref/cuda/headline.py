@@ -25,6 +25,7 @@ import numpy as np
 
 from beltline.gpu_ref import brute_force
 from beltline.gpu_ref.cuda import solver as cuda
+from beltline.gpu_ref.cuda.device import device_name
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.methods import PARTS, Solution
 from beltline.gpu_ref.published.search_rule import ALPHA, DELTA, RHO, SIGMA, WIDTH, headline
@@ -53,7 +54,7 @@ def machine() -> dict[str, str]:
     runtime = cupy.cuda.runtime
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "device": cuda.device_name(),
+        "device": device_name(),
         "devices": str(runtime.getDeviceCount()),
         "driver (CUDA)": str(runtime.driverGetVersion()),
         "runtime (CUDA)": str(runtime.runtimeGetVersion()),

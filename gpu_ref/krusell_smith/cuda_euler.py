@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.gpu_ref.cuda.solver import _cupy as cupy_module
-from beltline.gpu_ref.cuda.solver import available
+from beltline.gpu_ref.cuda.device import available, cupy_module
 from beltline.gpu_ref.krusell_smith.euler_iteration import DAMPING, Household, checked, slope_matrix, spline_weights
 from beltline.gpu_ref.tables import Array
 

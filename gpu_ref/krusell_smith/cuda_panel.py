@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.gpu_ref.cuda.solver import Clock, available
-from beltline.gpu_ref.cuda.solver import _cupy as cupy_module
+from beltline.gpu_ref.cuda.device import Clock, available, cupy_module, refuse
 from beltline.gpu_ref.krusell_smith.panel import (
     INTERPOLATIONS,
     Panel,
@@ -139,12 +138,7 @@ class Simulator:
         if missing := available():
             raise RuntimeError(missing)
         cupy = cupy_module()
-        needed = shocks.employed.nbytes + 8 * shocks.agents + 2**26
-        free = cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
-        if needed > free:
-            raise MemoryError(
-                f"the panel needs {needed / 2**30:.2f} GiB of device memory, and {free / 2**30:.2f} GiB are free"
-            )
+        refuse(cupy, shocks.employed.nbytes + 8 * shocks.agents + 2**26, "the panel")
         self.shocks = shocks
         self._employed = cupy.asarray(shocks.employed)
         self._aggregate = cupy.asarray(shocks.aggregate)

@@ -22,7 +22,8 @@ from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, flag, machine_method
 from beltline.host.solver.reference import check_method, reference_module
 from beltline.host.solver.session import Session, no_options
-from beltline.sim.progress import check_progress, reporting
+from beltline.host.problem.checks import check_progress
+from beltline.sim.progress import reporting
 
 CHUNK_LIMIT = 65_536
 """Most problems that a worker is sent at a time."""

@@ -55,7 +55,7 @@ def machine(where: str) -> dict[str, str]:
         "numba": numba.__version__,
     }
     if where == "gpu":
-        from beltline.gpu_ref.cuda.solver import device_name
+        from beltline.gpu_ref.cuda.device import device_name
 
         known["device"] = device_name()
     return known

@@ -148,7 +148,9 @@ def bench(
     run = Bench(report, budget, grids, time.perf_counter() + seconds)
     cuda = _cuda(run)
     if cuda is not None:
-        about["gpu"] = cuda.device_name()
+        from beltline.gpu_ref.cuda.device import device_name
+
+        about["gpu"] = device_name()
     # The processor's slow methods come last: they take what time is left.
     compile_models()
     patience = MODEL_BUDGETS * budget

@@ -90,3 +90,15 @@ def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
         raise ProblemError(f"{name} must be finite, but {place(name, where)} is {float(copy[where])}")
     copy.flags.writeable = False
     return copy
+
+
+def check_progress(progress: object) -> None:
+    """Check that ``progress`` is a function, None or False.
+
+    Raises
+    ------
+    ProblemError
+        It is not.
+    """
+    if not (progress is None or progress is False or callable(progress)):
+        raise ProblemError(f"progress must be a function of one string, None or False, not {shown(progress)}")

@@ -31,7 +31,8 @@ from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_
 from beltline.host.solver.prepare import Prepared, from_last, image_of
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
-from beltline.sim.progress import check_progress, reporting
+from beltline.host.problem.checks import check_progress
+from beltline.sim.progress import reporting
 
 
 class Session:

@@ -17,7 +17,8 @@ from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, machine_method
 from beltline.host.solver.reference import solve_reference
 from beltline.host.solver.session import Session, in_session
-from beltline.sim.progress import check_progress, reporting
+from beltline.host.problem.checks import check_progress
+from beltline.sim.progress import reporting
 
 
 def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,132 +9,37 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections import deque
-from collections.abc import Sequence
 from typing import Any
 
 import cocotb
-from cocotb.triggers import RisingEdge, with_timeout
-from cocotbext.axi import AxiBus, AxiMaster, AxiResp
-from cocotbext.axi.axi_channels import AxiARSource, AxiAWSource, AxiBSink, AxiRSink, AxiWSource
+from cocotb.triggers import RisingEdge
+from cocotbext.axi import AxiResp
 
-from beltline.sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
-from beltline.sim.cocotb_runner import bench_parameters
-
-LATENCY = 5
-INCR = 1
-
-P = bench_parameters()
-WORDS: list[int] = P.get("words", [])
-BUS_BYTES = P.get("data_bits", 64) // 8
-LARGEST = BUS_BYTES.bit_length() - 1
-WINDOW = 1 << P.get("window_bits", 12)
-LENGTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 64, 255, 256)
-
-
-class Tables:
-    """The tables, as the slave's other side sees them, and what they must hold."""
-
-    def __init__(self, dut: Any) -> None:
-        self.dut = dut
-        self.words = [[random.getrandbits(64) for _ in range(count)] for count in WORDS]
-        self.wanted = [bytearray(b"".join(w.to_bytes(8, "little") for w in table)) for table in self.words]
-        self.writes = 0
-        self.reads = 0
-        self.frozen = False
-        cocotb.start_soon(self._run())
-
-    async def _run(self) -> None:
-        dut = self.dut
-        pipeline: deque[int | None] = deque([None] * (LATENCY - 1))
-        dut.tables__read_valid.value = 0
-        while True:
-            await RisingEdge(dut.clk)
-            locked = int(dut.locked.value)
-            strobes = int(dut.tables__write.value)
-            if strobes:
-                assert not locked, "write while locked"
-                assert not self.frozen, "write of a burst that must change nothing"
-                table, address = int(dut.tables__write_table.value), int(dut.tables__write_address.value)
-                assert table in P["writable"]
-                assert address < WORDS[table], f"write beyond table {table}: {address}"
-                mask = sum(0xFF << 8 * byte for byte in range(8) if strobes >> byte & 1)
-                self.words[table][address] &= ~mask
-                self.words[table][address] |= int(dut.tables__write_data.value) & mask
-                self.writes += 1
-            word = None
-            if int(dut.tables__read.value):
-                assert not locked, "read while locked"
-                table, address = int(dut.tables__read_table.value), int(dut.tables__read_address.value)
-                assert table in P["readable"]
-                assert address < WORDS[table], f"read beyond table {table}: {address}"
-                word = self.words[table][address]
-                self.reads += 1
-            pipeline.append(word)
-            word = pipeline.popleft()
-            dut.tables__read_valid.value = int(word is not None)
-            dut.tables__read_data.value = random.getrandbits(64) if word is None else word
-
-    def bytes(self, table: int, first: int, count: int) -> bytes:
-        """What a read must give; beyond the table's end, zeros."""
-        return bytes(self.wanted[table][first : first + count]).ljust(count, b"\0")
-
-    def check(self) -> None:
-        for table, wanted in enumerate(self.wanted):
-            found = b"".join(word.to_bytes(8, "little") for word in self.words[table])
-            different = [k for k in range(len(wanted)) if wanted[k] != found[k]]
-            assert not different, f"table {table} differs at bytes {different[:20]}"
-
-
-async def finish(monitor: Monitor, tables: Tables) -> None:
-    await monitor.finish()
-    assert not int(monitor.dut.tables__read.value)
-    assert not int(monitor.dut.tables__write.value)
-    tables.check()
-
-
-async def soon(dut: Any, awaitable: Any) -> Any:
-    return await with_timeout(awaitable, 10 * PATIENCE, "ns")
-
-
-def place(table: int, byte: int) -> int:
-    return table * WINDOW + byte
-
-
-def some_span(table: int, size: int) -> tuple[int, int]:
-    """First byte and bytes of an access to ``table`` in beats of ``1 << size``, the start a legal one."""
-    end = 8 * WORDS[table]
-    unit = min(1 << size, 8)
-    beats = random.choice((*LENGTHS, random.randint(1, 256)))
-    first = random.randrange(0, end, unit)
-    if random.random() < 0.3:
-        first = max(0, end - unit * random.randint(1, 4))
-    count = min(beats << size, end - first)
-    # Most accesses end in the middle of a beat.
-    return first, max(1, count - random.choice((0, 0, random.randrange(1 << size))))
-
-
-class Full:
-    """Masters of cocotbext-axi."""
-
-    def __init__(self, dut: Any, held_up: bool) -> None:
-        self.master = AxiMaster(AxiBus.from_prefix(dut, "bus_"), dut.clk, dut.rst)
-        if held_up:
-            write, read = self.master.write_if, self.master.read_if
-            hold_up(write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel)
-
-    async def rest(self) -> None:
-        write, read = self.master.write_if, self.master.read_if
-        for channel in (write.aw_channel, write.w_channel, write.b_channel, read.ar_channel, read.r_channel):
-            channel.clear_pause_generator()
-            channel.pause = False
-        assert self.master.idle()
+from beltline.sim.benches.axi_bus import clocks
+from beltline.sim.benches.axi_table_ends import (
+    BUS_BYTES,
+    INCR,
+    LARGEST,
+    LATENCY,
+    WINDOW,
+    WORDS,
+    Full,
+    P,
+    Raw,
+    begin,
+    finish,
+    full_beats,
+    image,
+    on_lanes,
+    place,
+    some_span,
+    soon,
+)
 
 
 async def bursts(dut: Any, held_up: bool, count: int) -> None:
     """Writers and readers of different tables at the same time, then a read of every write with its neighbours."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     axi = Full(dut, held_up)
     master = axi.master
     both = [table for table in P["writable"] if table in P["readable"]]
@@ -184,8 +89,7 @@ async def bursts_held_up(dut: Any) -> None:
 @cocotb.test()
 async def every_length(dut: Any) -> None:
     """A write and a read of every length at the same time, each in one burst that crosses no 4 KiB."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     raw = Raw(dut)
     lengths = list(range(1, 257))
     random.shuffle(lengths)
@@ -199,16 +103,11 @@ async def every_length(dut: Any) -> None:
         data = full_beats(length)
         writing = cocotb.start_soon(raw.write(place(table, first), data, size))
         got = await raw.read(place(other, other_first), length, other_size)
-        for k, (word, response) in enumerate(got):
-            beat = other_first + (k << other_size)
-            lane = beat % BUS_BYTES
-            image = word.to_bytes(BUS_BYTES, "little")[lane : lane + (1 << other_size)]
-            assert (response, image) == (0, tables.bytes(other, beat, 1 << other_size))
+        assert {response for _, response in got} == {0}
+        for at, part in on_lanes(got, other_first, other_size):
+            assert part == tables.bytes(other, at, 1 << other_size)
         assert await writing == 0
-        for k, (word, _) in enumerate(data):
-            beat = first + (k << size)
-            lane = beat % BUS_BYTES
-            tables.wanted[table][beat : beat + (1 << size)] = word.to_bytes(BUS_BYTES, "little")[lane:][: 1 << size]
+        tables.expect(table, data, first, size)
         tables.check()
     raw.rest()
     await finish(monitor, tables)
@@ -217,8 +116,7 @@ async def every_length(dut: Any) -> None:
 @cocotb.test()
 async def many_at_once(dut: Any) -> None:
     """Requests pile up in the master, of all identifiers; words of different requests do not overlap."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     axi = Full(dut, True)
     table = P["writable"][-1]
     pieces = random.sample(range(WORDS[table] // 8), 12)
@@ -247,8 +145,7 @@ async def many_at_once(dut: Any) -> None:
 @cocotb.test()
 async def master_is_refused_in_so_many_words(dut: Any) -> None:
     """What the master's own splitting of accesses makes of a refusal."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     axi = Full(dut, False)
     tables.frozen = True
     for table in range(8):
@@ -267,70 +164,9 @@ async def master_is_refused_in_so_many_words(dut: Any) -> None:
     await finish(monitor, tables)
 
 
-class Raw:
-    """Channels driven by hand."""
-
-    def __init__(self, dut: Any, held_up: bool = False) -> None:
-        bus = AxiBus.from_prefix(dut, "bus_")
-        self.dut = dut
-        self.aw = AxiAWSource(bus.write.aw, dut.clk, dut.rst)
-        self.w = AxiWSource(bus.write.w, dut.clk, dut.rst)
-        self.b = AxiBSink(bus.write.b, dut.clk, dut.rst)
-        self.ar = AxiARSource(bus.read.ar, dut.clk, dut.rst)
-        self.r = AxiRSink(bus.read.r, dut.clk, dut.rst)
-        self.all = (self.aw, self.w, self.b, self.ar, self.r)
-        if held_up:
-            hold_up(*self.all)
-
-    async def write(
-        self,
-        address: int,
-        beats: Sequence[tuple[int, int]],
-        size: int,
-        burst: int = INCR,
-        last: Sequence[int] | None = None,
-    ) -> int:
-        """Write beats of data and strobes and return the response."""
-        awid = random.randrange(16)
-        await self.aw.send(
-            self.aw._transaction_obj(awid=awid, awaddr=address, awlen=len(beats) - 1, awsize=size, awburst=burst)
-        )
-        for k, (data, strobes) in enumerate(beats):
-            wlast = int(k == len(beats) - 1) if last is None else last[k]
-            await self.w.send(self.w._transaction_obj(wdata=data, wstrb=strobes, wlast=wlast))
-        response = await soon(self.dut, self.b.recv())
-        assert int(response.bid) == awid
-        return int(response.bresp)
-
-    async def read(self, address: int, length: int, size: int, burst: int = INCR) -> list[tuple[int, int]]:
-        """Return data and response of every beat."""
-        arid = random.randrange(16)
-        await self.ar.send(
-            self.ar._transaction_obj(arid=arid, araddr=address, arlen=length - 1, arsize=size, arburst=burst)
-        )
-        beats = []
-        for k in range(length):
-            r = await soon(self.dut, self.r.recv())
-            assert int(r.rid) == arid
-            assert int(r.rlast) == (k == length - 1)
-            beats.append((int(r.rdata), int(r.rresp)))
-        return beats
-
-    def rest(self) -> None:
-        for channel in self.all:
-            channel.clear_pause_generator()
-            channel.pause = False
-            assert channel.empty()
-
-
-def full_beats(count: int) -> list[tuple[int, int]]:
-    return [(random.getrandbits(8 * BUS_BYTES), 2**BUS_BYTES - 1) for _ in range(count)]
-
-
 @cocotb.test()
 async def illegal_bursts_change_nothing(dut: Any) -> None:
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     tables.frozen = True
     cases: list[tuple[str, int, int, int, int]] = []  # why, address, beats, size, burst
@@ -380,8 +216,7 @@ async def illegal_bursts_change_nothing(dut: Any) -> None:
 @cocotb.test()
 async def wide_beats_at_the_ends(dut: Any) -> None:
     """Starts within a beat, and last beats beyond the table's end."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     lanes = BUS_BYTES // 8
     for table in P["writable"]:
@@ -402,29 +237,25 @@ async def wide_beats_at_the_ends(dut: Any) -> None:
             # All strobes: those beyond the end, if any, are refused, and what is inside is written.
             reply = await raw.write(place(table, first), data, LARGEST)
             assert reply == (2 if inside < BUS_BYTES else 0), (table, first)
-            image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in data)
-            tables.wanted[table][first:end] = image[8 * lane : end - base]
+            tables.wanted[table][first:end] = image(data)[8 * lane : end - base]
             tables.check()
             # Without those, nothing is wrong.
             data[-1] = (data[-1][0] ^ (1 << 8 * inside) - 1, (1 << inside) - 1)
-            image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in data)
-            tables.wanted[table][first:end] = image[8 * lane : end - base]
+            tables.wanted[table][first:end] = image(data)[8 * lane : end - base]
             assert await raw.write(place(table, first), data, LARGEST) == 0, (table, first)
             tables.check()
             if table in P["readable"]:
                 got = await raw.read(place(table, first), beats, LARGEST)
                 assert {response for _, response in got} == {0}
-                image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in got)
                 wanted = tables.bytes(table, first, base + BUS_BYTES * beats - first)
-                assert image[8 * lane :] == wanted, (table, first)
+                assert image(got)[8 * lane :] == wanted, (table, first)
     raw.rest()
     await finish(monitor, tables)
 
 
 @cocotb.test()
 async def strobes_outside_the_beat_are_ignored(dut: Any) -> None:
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     for size in range(LARGEST + 1):
         for _ in range(6):
@@ -432,11 +263,7 @@ async def strobes_outside_the_beat_are_ignored(dut: Any) -> None:
             first = random.randrange(0, (8 * WORDS[3] >> size) - count) << size
             data = full_beats(count)
             assert await raw.write(place(3, first), data, size) == 0
-            for k, (word, _) in enumerate(data):
-                beat = first + (k << size)
-                lane = beat % BUS_BYTES
-                image = word.to_bytes(BUS_BYTES, "little")
-                tables.wanted[3][beat : beat + (1 << size)] = image[lane : lane + (1 << size)]
+            tables.expect(3, data, first, size)
             tables.check()
     raw.rest()
     await finish(monitor, tables)
@@ -445,19 +272,17 @@ async def strobes_outside_the_beat_are_ignored(dut: Any) -> None:
 @cocotb.test()
 async def length_counts_and_not_wlast(dut: Any) -> None:
     """A ``wlast`` that contradicts the length: nothing from there on, and SLVERR where the length says."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     monitor._match = lambda: setattr(monitor, "_whole", len(monitor._writes))
     raw = Raw(dut, held_up=True)
     for last in ([1, 0, 0, 1], [0, 1, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1]):
         data = full_beats(4)
         assert await raw.write(place(3, 0), data, LARGEST, last=last) == 2
         good = next(k for k in range(4) if last[k] != (k == 3))
-        image = b"".join(word.to_bytes(BUS_BYTES, "little") for word, _ in data)
-        tables.wanted[3][: good * BUS_BYTES] = image[: good * BUS_BYTES]
+        tables.expect(3, data[:good], 0, LARGEST)
         tables.check()
         assert await raw.write(place(3, 0), data, LARGEST) == 0
-        tables.wanted[3][: 4 * BUS_BYTES] = image
+        tables.expect(3, data, 0, LARGEST)
     raw.rest()
     monitor._beats = 0
     await finish(monitor, tables)
@@ -465,8 +290,7 @@ async def length_counts_and_not_wlast(dut: Any) -> None:
 
 @cocotb.test()
 async def locked_from_the_start(dut: Any) -> None:
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     dut.locked.value = 1
     tables.frozen = True
@@ -482,7 +306,7 @@ async def locked_from_the_start(dut: Any) -> None:
     tables.frozen = False
     data = full_beats(1)
     assert await raw.write(place(3, 0), data, LARGEST) == 0
-    tables.wanted[3][:BUS_BYTES] = data[0][0].to_bytes(BUS_BYTES, "little")
+    tables.expect(3, data, 0, LARGEST)
     assert await raw.read(place(3, 0), 1, LARGEST) == [(data[0][0], 0)]
     raw.rest()
     await finish(monitor, tables)
@@ -491,8 +315,7 @@ async def locked_from_the_start(dut: Any) -> None:
 @cocotb.test()
 async def locked_in_mid_burst(dut: Any) -> None:
     """Before the lock everything moves, after it nothing; every beat is answered, also when the lock is short."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     raw = Raw(dut, held_up=True)
     some = 0
     for trial in range(P["locks"]):
@@ -511,10 +334,7 @@ async def locked_in_mid_burst(dut: Any) -> None:
         assert monitor.refusals - refusals <= 1
         done = tables.writes - writes
         assert (done == 20) == (response == 0), trial
-        for k in range(done):
-            lane = 8 * k % BUS_BYTES
-            image = data[k][0].to_bytes(BUS_BYTES, "little")
-            tables.wanted[3][8 * k : 8 * k + 8] = image[lane : lane + 8]
+        tables.expect(3, data[:done], 0, 3)
         tables.check()
         codes = [code for _, code in beats]
         good = codes.count(0)
@@ -535,15 +355,13 @@ async def locked_in_mid_burst(dut: Any) -> None:
 @cocotb.test()
 async def a_word_a_clock(dut: Any) -> None:
     """Throughput, with nobody in the way, exact to the clock."""
-    await start(dut)
-    monitor, tables = Monitor(dut), Tables(dut)
+    monitor, tables = await begin(dut)
     raw = Raw(dut)
     lanes = BUS_BYTES // 8
     length = min(256, WORDS[3] // lanes)
     assert length * lanes >= 256, "the burst is too short to say much"
     data = full_beats(length)
-    for k, (word, _) in enumerate(data):
-        tables.wanted[3][k * BUS_BYTES : (k + 1) * BUS_BYTES] = word.to_bytes(BUS_BYTES, "little")
+    tables.expect(3, data, 0, LARGEST)
     words = length * lanes
 
     seen: dict[str, list[int]] = {name: [] for name in ("aw", "w", "ar", "r")}

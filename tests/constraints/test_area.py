@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 
-from beltline.constraints import area, area_page
-from beltline.constraints.area import FAMILIES, UNITS, Job
+from beltline.constraints import area, area_figures, area_page
+from beltline.constraints.area_jobs import TOOLS, Job, build_of
 from beltline.constraints.boards import BOARDS
+from beltline.constraints.chips import CHIPS, FAMILIES, chip_of, family_of
 from beltline.constraints.netlist import Area, Netlist, NetlistError, Path
+from beltline.constraints.synthesis import synthesise
+from beltline.constraints.units import UNITS
 from beltline.hw.interface.parameters import Multiplier
 
-INSTALLED = all(importlib.util.find_spec(tool.replace("-", "_")) for tool in area.TOOLS)
+INSTALLED = all(importlib.util.find_spec(tool.replace("-", "_")) for tool in TOOLS)
 QUICK = [("norm", "xcup"), ("axi-registers", "xc7"), ("pacer", "ecp5")]
 """Units that are measured anew: a few seconds each."""
 
@@ -115,7 +118,7 @@ endmodule
 @pytest.mark.gateware
 @pytest.mark.parametrize("family", FAMILIES)
 def test_multiplications_and_tables_of_the_verilog_are_counted(family: str) -> None:
-    made = area.synthesise({"unit.v": DESIGN}, "unit", family)
+    made = synthesise({"unit.v": DESIGN}, "unit", family)
     assert (made.multiplications, made.tables, made.tables_in_ram) == (1, 1, 1)
     found = Netlist(made.modules["unit"]).area()
     assert found.dsp == 1
@@ -137,8 +140,8 @@ def entry(**others: Any) -> dict[str, Any]:
     ],
 )
 def test_what_must_not_be_is_said(change: dict[str, Any], sentence: str) -> None:
-    assert area.complaints("it", entry()) == []
-    assert area.complaints("it", entry(**change)) == [sentence]
+    assert area_figures.complaints("it", entry()) == []
+    assert area_figures.complaints("it", entry(**change)) == [sentence]
 
 
 @pytest.mark.parametrize(
@@ -154,8 +157,8 @@ def test_what_must_not_be_is_said(change: dict[str, Any], sentence: str) -> None
     ],
 )
 def test_a_figure_that_moved_is_said(name: str, within: float, beyond: float) -> None:
-    assert area.moved("it", entry(), entry(**{name: within})) == []
-    assert area.moved("it", entry(), entry(**{name: beyond})) == [
+    assert area_figures.moved("it", entry(), entry(**{name: within})) == []
+    assert area_figures.moved("it", entry(), entry(**{name: beyond})) == [
         f"it: {name} is {beyond}, and {entry()[name]} in area.json; make area rewrites the file"
     ]
 
@@ -176,32 +179,32 @@ def test_a_wrong_name_is_refused(arguments: list[str], sentence: str, capsys: py
 
 
 def test_every_board_has_a_chip() -> None:
-    assert {area.chip_of(board).name for board in BOARDS.values()} == {chip.name for chip in area.CHIPS.values()}
+    assert {chip_of(board).name for board in BOARDS.values()} == {chip.name for chip in CHIPS.values()}
     assert {FAMILIES[family].multiplier for family in FAMILIES} == set(Multiplier)
 
 
 ENTRIES = [(f"{name}-{family}", Job(name, family)) for name in UNITS for family in FAMILIES]
-ENTRIES += [(name, Job(name, area.family_of(board), board)) for name, board in BOARDS.items()]
+ENTRIES += [(name, Job(name, family_of(board), board)) for name, board in BOARDS.items()]
 
 
 @pytest.mark.parametrize("job", [job for _, job in ENTRIES], ids=[name for name, _ in ENTRIES])
 def test_kept_figures_are_there_and_good(job: Job) -> None:
     """No path of more than 8 LUTs, every multiplication in a multiplier, every table in block RAM or UltraRAM."""
-    kept = job.kept(area.load())
-    assert kept is not None, f"{area.KEPT.name} has no figures of {job.title}: run make area"
-    assert area.complaints(job.title, kept) == []
+    kept = job.kept(area_figures.load())
+    assert kept is not None, f"{area_figures.KEPT.name} has no figures of {job.title}: run make area"
+    assert area_figures.complaints(job.title, kept) == []
     assert kept["levels"] > 0
     assert job.placed == ("fmax" in kept)
 
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_kept_machine_is_of_the_boards_build_and_fits(name: str) -> None:
-    board, results = BOARDS[name], area.load()
-    kept = Job(name, area.family_of(board), board).kept(results)
-    assert kept is not None, f"{area.KEPT.name} has no figures of {name}: run make area"
-    assert kept["build"] == area.build_of(board), f"{name}: area.json is of another build; run make area BOARD={name}"
-    one = results["units"]["evaluator"][area.family_of(board)]
-    chip = area.chip_of(board)
+    board, results = BOARDS[name], area_figures.load()
+    kept = Job(name, family_of(board), board).kept(results)
+    assert kept is not None, f"{area_figures.KEPT.name} has no figures of {name}: run make area"
+    assert kept["build"] == build_of(board), f"{name}: area.json is of another build; run make area BOARD={name}"
+    one = results["units"]["evaluator"][family_of(board)]
+    chip = chip_of(board)
     assert kept["dsp"] >= kept["evaluators"] * one["dsp"]
     for resource in ("lut", "dsp", "bram18", "uram"):
         assert kept[resource] <= getattr(chip, resource), resource
@@ -209,14 +212,14 @@ def test_kept_machine_is_of_the_boards_build_and_fits(name: str) -> None:
 
 def test_the_headline_machine_fits_with_room() -> None:
     """65,536 x 4 with 15 stages in a VU47P: less than three quarters of anything, for the shell takes some 12%."""
-    kept = area.load()["machines"]["f2"]
-    chip = dataclasses.asdict(area.chip_of(BOARDS["f2"]))
+    kept = area_figures.load()["machines"]["f2"]
+    chip = dataclasses.asdict(chip_of(BOARDS["f2"]))
     assert kept["evaluators"] == 46
     assert all(kept[resource] < 0.75 * chip[resource] for resource in ("lut", "dsp", "bram18", "uram"))
 
 
 def test_the_page_has_the_figures_that_are_kept() -> None:
-    assert area_page.PAGE.read_text(encoding="ascii") == area_page.page(area.load()), "run make area"
+    assert area_page.PAGE.read_text(encoding="ascii") == area_page.page(area_figures.load()), "run make area"
 
 
 @needs_tools
@@ -224,7 +227,7 @@ def test_the_page_has_the_figures_that_are_kept() -> None:
 @pytest.mark.parametrize("name", UNITS)
 def test_kept_figures_are_of_the_verilog_as_it_is(name: str) -> None:
     """For UltraScale+; others differ in the multipliers' tiles only, and ``make sim-full`` looks at all."""
-    assert area.stale(Job(name, "xcup"), area.load()) == []
+    assert area_figures.stale(Job(name, "xcup"), area_figures.load()) == []
 
 
 @needs_tools
@@ -232,7 +235,7 @@ def test_kept_figures_are_of_the_verilog_as_it_is(name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("job", [job for _, job in ENTRIES], ids=[name for name, _ in ENTRIES])
 def test_all_kept_figures_are_of_the_verilog_as_it_is(job: Job) -> None:
-    assert area.stale(job, area.load()) == []
+    assert area_figures.stale(job, area_figures.load()) == []
 
 
 @needs_tools
@@ -240,6 +243,6 @@ def test_all_kept_figures_are_of_the_verilog_as_it_is(job: Job) -> None:
 @pytest.mark.parametrize(("name", "family"), QUICK)
 def test_a_few_units_measured_anew_have_the_figures_that_are_kept(name: str, family: str) -> None:
     job = Job(name, family)
-    kept = job.kept(area.load())
+    kept = job.kept(area_figures.load())
     assert kept is not None, "run make area"
-    assert area.moved(job.title, kept, job.measure(None)) == []
+    assert area_figures.moved(job.title, kept, job.measure(None)) == []

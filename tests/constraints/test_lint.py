@@ -13,6 +13,7 @@ import pytest
 
 from beltline.constraints import vivado
 from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.wrapper import WRAPPER
 from beltline.hw.arithmetic import evaluator
 from beltline.hw.top import verilog
 from beltline.sim import verilator
@@ -32,7 +33,7 @@ def sources(board: Board, generated: Mapping[str, str], directory: Path) -> tupl
     """Write a board's Verilog into one directory, and for AWS F2 what stands in for the HDK: the top, and the files."""
     made = vivado.project(board, dict(generated))
     files = {Path(name).name: text for name, text in made.items() if name.endswith((".v", ".sv", ".vh"))}
-    top = vivado.WRAPPER
+    top = WRAPPER
     if board.flow is Flow.F2:
         top = vivado.CL
         files |= f2_kit.files()

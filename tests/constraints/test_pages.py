@@ -7,11 +7,11 @@ import shlex
 
 import pytest
 
-from beltline.constraints import area, board_pages, vivado
+from beltline.constraints import area_figures, board_pages, vivado
 from beltline.constraints import blocks as memory
-from beltline.constraints.area import chip_of
 from beltline.constraints.blocks import block_rams, blocks, ultra_rams
 from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.chips import FAMILIES, chip_of
 from beltline.host.cli import main as cli
 from beltline.host.devices import DEVICES
 from beltline.hw.interface.parameters import MachineParameters
@@ -100,9 +100,9 @@ def test_small_rams_are_luts() -> None:
     assert tiny.bram == 21 * tiny.evaluators // 2
 
 
-@pytest.mark.skipif(not area.KEPT.exists(), reason="the figures of synthesis are not there: make area")
+@pytest.mark.skipif(not area_figures.KEPT.exists(), reason="the figures of synthesis are not there: make area")
 def test_evaluator_takes_what_synthesis_says() -> None:
-    measured = area.load()["units"]["evaluator"]
-    for name, family in area.FAMILIES.items():
+    measured = area_figures.load()["units"]["evaluator"]
+    for name, family in FAMILIES.items():
         assert measured[name]["dsp"] == memory.DSPS[family.multiplier]
         assert measured[name]["bram18"] == memory.TABLES

@@ -15,6 +15,8 @@ import pytest
 
 from beltline.constraints import vivado
 from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.wrapper import WRAPPER
+from beltline.constraints.written_directory import manifest
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Table
 from beltline.hw.interface.windows import WindowParameters
@@ -91,7 +93,7 @@ def test_one_command_leaves_bitstream_handoff_and_reports(
     }
     assert model.part == board.part
     assert set(model.sources) == {f"sources/{file}" for file in ("beltline.v", "beltline_board.v", "beltline_build.v")}
-    assert model.cells["beltline"] == vivado.WRAPPER
+    assert model.cells["beltline"] == WRAPPER
     assert model.fatal == set(MESSAGES)
     # Nothing is written before the timing is known.
     assert model.done.index("get_timing_paths") < model.done.index("write_bitstream")
@@ -468,7 +470,7 @@ def test_command_writes_a_directory_and_says_what_to_type(
     out = tmp_path / "new" / "pynq-z2"
     generated = verilog.generate(SMALL.machine)
     files = vivado.project(SMALL, generated)
-    files["SHA256SUMS"] = vivado.manifest(files)
+    files["SHA256SUMS"] = manifest(files)
     assert {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()} == files
     said = capsys.readouterr().out.splitlines()
     assert said[0] == f"{out} is written: build {verilog.build_hash(generated)}, TUL PYNQ-Z2"
@@ -522,7 +524,7 @@ def test_failure_to_replace_keeps_what_there_was(
 ) -> None:
     monkeypatch.setattr(verilog, "generate", lambda machine: stand_in(SMALL))
     assert command(tmp_path, "pynq-z2") == 0
-    before = vivado.manifest({str(path): path.read_text() for path in tmp_path.rglob("*") if path.is_file()})
+    before = manifest({str(path): path.read_text() for path in tmp_path.rglob("*") if path.is_file()})
 
     def full(files: dict[str, str], directory: Path) -> None:
         raise OSError("no space left on device")
@@ -532,7 +534,7 @@ def test_failure_to_replace_keeps_what_there_was(
     capsys.readouterr()
     assert command(tmp_path, "pynq-z2") == 1
     assert capsys.readouterr().err == "vivado: no space left on device\n"
-    assert vivado.manifest({str(path): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}) == before
+    assert manifest({str(path): path.read_text() for path in tmp_path.rglob("*") if path.is_file()}) == before
 
 
 def test_command_refuses_a_directory_of_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from amaranth.hdl import Value
 from amaranth.lib import wiring
 
-from beltline.constraints.area import synthesise
+from beltline.constraints.synthesis import synthesise
 from beltline.hw.arithmetic import evaluator
 from beltline.hw.interface.parameters import Multiplier
 from beltline.hw.memory import ram

@@ -16,7 +16,7 @@ from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.solver.session import Session
-from beltline.sim.progress import check_progress
+from beltline.host.problem.checks import check_progress
 
 
 @dataclass(frozen=True)

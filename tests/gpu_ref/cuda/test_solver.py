@@ -9,6 +9,9 @@ import pytest
 from beltline.gpu_ref import brute_force, cpu
 from beltline.gpu_ref.coarse import FEWEST
 from beltline.gpu_ref.cuda import solver as cuda
+from beltline.gpu_ref.cuda.device import refuse
+from beltline.gpu_ref.cuda.device_tables import memory
+from beltline.gpu_ref.cuda.layout import layout
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.methods import METHODS, can_stay, modulus
 from beltline.gpu_ref.published.search_rule import headline
@@ -80,7 +83,7 @@ def test_methods_that_do_not_run_here_are_named():
 @pytest.mark.parametrize("problems", [1, 7, 1000])
 @pytest.mark.parametrize("local", [True, False])
 def test_every_layout_covers_the_grid_and_fits(points, states, problems, local):
-    plan = cuda.layout(points, states, problems, 132, local=local)
+    plan = layout(points, states, problems, 132, local=local)
     assert plan.threads % 32 == 0
     assert plan.threads * plan.points >= plan.span
     assert (plan.blocks - 1) * plan.span < points <= plan.blocks * plan.span
@@ -309,8 +312,8 @@ def test_shapes_of_a_batch_must_agree():
 
 @gpu
 def test_what_does_not_fit_is_refused():
-    assert cuda.memory(65_536, 4) < 2**26
+    assert memory(65_536, 4) < 2**26
     import cupy
 
     with pytest.raises(MemoryError, match="needs .* GiB of device memory, and .* GiB are free"):
-        cuda._refuse(cupy, 2**60)
+        refuse(cupy, 2**60)

@@ -1,0 +1,60 @@
+"""The chips of the boards, and their families: what a chip has, and how Yosys is asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from beltline.constraints.boards import Board
+from beltline.hw.interface.parameters import Multiplier
+
+
+@dataclass(frozen=True)
+class Family:
+    """Chips of one kind, and how Yosys is asked for them."""
+
+    title: str
+    multiplier: Multiplier
+    command: str
+
+
+FAMILIES: dict[str, Family] = {
+    "xcup": Family(
+        "UltraScale+", Multiplier.DSP48E2, "synth_xilinx -family xcup -uram -flatten -noiopad -noclkbuf -top {top}"
+    ),
+    "xc7": Family("7-series", Multiplier.DSP48E1, "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}"),
+    "ecp5": Family("ECP5", Multiplier.MULT18X18D, "synth_ecp5 -top {top}"),
+}
+"""By the name that Yosys has for them."""
+
+
+@dataclass(frozen=True)
+class Chip:
+    """What a chip has: LUTs of its own kind, multipliers, RAM blocks of 18 kbit, UltraRAMs."""
+
+    name: str
+    lut: int
+    dsp: int
+    bram18: int
+    uram: int
+
+
+CHIPS = {
+    "xcvu47p": Chip("VU47P", 1_304_000, 9024, 2 * 2016, 960),
+    "xcu250": Chip("U250", 1_728_000, 12_288, 2 * 2688, 1280),
+    "xczu7ev": Chip("ZU7EV", 230_000, 1728, 2 * 312, 96),
+    "xck26": Chip("K26", 117_000, 1248, 2 * 144, 64),
+    "xc7z020": Chip("XC7Z020", 53_000, 220, 2 * 140, 0),
+    "LFE5UM5G-85F": Chip("LFE5UM5G-85F", 84_000, 156, 208, 0),
+    "LFE5U-85F": Chip("LFE5U-85F", 84_000, 156, 208, 0),
+}
+"""By how the part's name begins. From the vendors' data sheets, in thousands of LUTs."""
+
+
+def family_of(board: Board) -> str:
+    """The family of a board's chip."""
+    return next(name for name, family in FAMILIES.items() if family.multiplier is board.machine.multiplier)
+
+
+def chip_of(board: Board) -> Chip:
+    """What a board's chip has."""
+    return next(chip for part, chip in CHIPS.items() if board.part.startswith(part))

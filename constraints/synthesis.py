@@ -1,0 +1,101 @@
+"""Synthesis of Verilog by Yosys, and what became of its multiplications and tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from beltline.constraints.chips import FAMILIES
+from beltline.hw.memory import ram
+from beltline.sim.cache import Progress, SimulationError, run_tool
+from beltline.sim.yosys import use_yosys
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """A netlist and what it was made from.
+
+    Parameters
+    ----------
+    modules
+        As in Yosys' JSON: the design and the family's cells.
+    multiplications
+        Multiplications of two variables in the Verilog, all of which should have become multipliers.
+    tables
+        RAMs and ROMs of at least ``beltline.hw.memory.ram.BLOCK_DEPTH`` words in the Verilog.
+    tables_in_ram
+        Those of them that have become block RAM or UltraRAM.
+    verilog
+        The netlist as Verilog, instances of cells.
+    """
+
+    modules: dict[str, Any]
+    multiplications: int
+    tables: int
+    tables_in_ram: int
+    verilog: str
+
+
+def run_with_log(command: list[str], directory: Path, doing: str, progress: Progress | None) -> None:
+    """Run a tool in ``directory``, its output in ``tool.log`` there.
+
+    Raises
+    ------
+    SimulationError
+        It failed; the message has the end of its log.
+    """
+    log = directory / "tool.log"
+    try:
+        run_tool(command, directory=directory, log=log, environment=os.environ, doing=doing, progress=progress)
+    except subprocess.CalledProcessError:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-20:])
+        raise SimulationError(f"{doing} failed:\n{tail}") from None
+
+
+def _multiplies(cell: Mapping[str, Any]) -> bool:
+    factors = [cell["connections"][port] for port in "AB"] if cell["type"] == "$mul" else []
+    return bool(factors) and all(any(isinstance(bit, int) for bit in factor) for factor in factors)
+
+
+_MAPPED = re.compile(r"^mapping memory (\S+) via (\S+)", re.M)
+_RAM_CELLS = ("BLOCKRAM", "URAM", "DP16KD", "PDPW16KD")
+"""Parts of the names that Yosys' libraries have for RAM that is not made of LUTs."""
+
+
+def synthesise(
+    files: Mapping[str, str], top: str, family: str, boxes: Iterable[str] = (), progress: Progress | None = None
+) -> Synthesis:
+    """Synthesise module ``top`` of Verilog ``files`` (name to text), all but modules ``boxes`` flattened into it."""
+    yosys = use_yosys(progress)
+    with tempfile.TemporaryDirectory(prefix="beltline-area-") as name:
+        directory = Path(name)
+        for file, text in files.items():
+            (directory / file).write_text(text, encoding="ascii")
+        script = [f"read_verilog {' '.join(files)}"]
+        script += [f"blackbox {box}" for box in boxes]
+        script += ["design -save given", f"hierarchy -check -top {top}", "proc", "flatten", "opt_expr", "opt_clean"]
+        script += ["delete t:$meminit*", "write_json given.json", "design -load given"]
+        script += [FAMILIES[family].command.format(top=top), "write_json netlist.json"]
+        script += ["write_verilog -noattr -noexpr netlist.v"]
+        (directory / "script.ys").write_text("\n".join(script) + "\n", encoding="ascii")
+        doing = f"synthesising {top} for {FAMILIES[family].title}"
+        run_with_log([yosys, "-q", "-l", "yosys.log", "-s", "script.ys"], directory, doing, progress)
+        given = json.loads((directory / "given.json").read_text())["modules"][top]
+        modules: dict[str, Any] = json.loads((directory / "netlist.json").read_text())["modules"]
+        mapped = dict(_MAPPED.findall((directory / "yosys.log").read_text()))
+        text = (directory / "netlist.v").read_text()
+    tables = [name for name, memory in given.get("memories", {}).items() if memory["size"] >= ram.BLOCK_DEPTH]
+    return Synthesis(
+        modules,
+        sum(_multiplies(cell) for cell in given["cells"].values()),
+        len(tables),
+        sum(any(cell in mapped.get(f"{top}.{name}", "") for cell in _RAM_CELLS) for name in tables),
+        text,
+    )

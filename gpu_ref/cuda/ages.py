@@ -1,0 +1,84 @@
+"""A finite horizon on a CUDA device: all ages in one launch (``ages.cu``)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from beltline.gpu_ref.cuda.device import Clock, fetch, processors, ready, refuse, room
+from beltline.gpu_ref.cuda.device_tables import Tables, memory
+from beltline.gpu_ref.cuda.exact_sweeps import Exact
+from beltline.gpu_ref.cuda.kernels import ages_kernel, check_method, exact_kernels, kind_of
+from beltline.gpu_ref.cuda.layout import Layout
+from beltline.gpu_ref.methods import check_arguments
+
+AGES = ("monotone", "warm")
+"""Those that :func:`solve_ages` knows: the same search, which starts from no last policy."""
+
+
+def solve_ages(
+    X: ArrayLike,
+    W: ArrayLike,
+    Q: ArrayLike,
+    V0: ArrayLike,
+    beta: float,
+    eta: float,
+    ages: int,
+    method: str = "warm",
+    *,
+    device: int = 0,
+) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.int32]], dict[str, float]]:
+    """Solve a finite horizon on a CUDA device, all ages in one launch (``ages.cu``); ``V0`` follows the last age.
+
+    Returns ``value`` and ``policy``, ``(ages, N_k, N_z)``, the first age first, and the seconds by part. Where single
+    peaks are in doubt at some age, all ages are solved once more by divide and conquer. ``method`` is one of
+    :data:`AGES`; other arguments and errors as of :func:`solve`.
+    """
+    arguments = check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, method, {})
+    points, states = arguments.W.shape
+    check_method(method, AGES, states)
+    cupy = ready()
+    with cupy.cuda.Device(device):
+        span = math.ceil(points / min(processors(cupy), points))
+        blocks = math.ceil(points / span)
+        shared = 8 * ((states * states + 1) // 2 * 2 + span * states)
+        if shared > room():
+            raise ValueError(
+                f"a CUDA device solves ages of at most {room() // 8 * blocks} states, not {points * states}"
+            )
+        threads = min(512, 32 * math.ceil(span * states / 32))
+        kernel = ages_kernel(device, kind_of([eta]), states, threads)
+        exact_kernels(device, kind_of([eta]))
+        refuse(cupy, memory(points, states) + (12 * ages + 8) * points * states)
+        clock = Clock(cupy)
+        clock.restart()
+        tables = Tables(cupy, [arguments], Layout(threads, 1, blocks, 1, 1, span), previous=False, near=True)
+        expectations = cupy.empty((3, states, points))
+        values = cupy.empty((ages, points, states))
+        policies = cupy.empty((ages, points, states), dtype=np.int32)
+        clock.lap("allocate")
+        tables.load()
+        clock.lap("load")
+        sizes = np.int32(points), np.int32(span), np.int32(blocks), np.int32(ages)
+        kernel(
+            (blocks,),
+            (threads,),
+            (tables.rows, *sizes, tables.words, expectations, values, policies),
+            shared_mem=shared,
+        )
+        clock.lap("solve")
+        in_doubt = bool(tables.outcome.get()[0, 3])
+        clock.lap("read")
+        if in_doubt:
+            exact = Exact(cupy, arguments, tables.X[0], tables.W[0], tables.Q[0])
+            following = tables.V0[0]
+            for age in range(ages - 1, -1, -1):
+                values[age], policies[age] = exact.maximise(following)
+                following = values[age]
+            clock.lap("solve")
+        found = fetch(values), fetch(policies)
+        clock.lap("read")
+    return *found, clock.seconds

@@ -1,0 +1,100 @@
+"""Many problems of one shape, side by side on one CUDA device or on several."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from beltline.gpu_ref.cuda.device import ready
+from beltline.gpu_ref.cuda.kernels import check_method
+from beltline.gpu_ref.cuda.layout import Layout
+from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
+from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
+
+BATCHED = ("grid", "binary", "grid+howard", "monotone", "warm", "macqueen", "shift")
+"""Those that :func:`solve_batch` knows."""
+
+
+def solve_batch(
+    problems: Sequence[Sequence[Any]],
+    epsilon: float,
+    max_sweeps: int = 100_000,
+    method: str = "shift",
+    *,
+    devices: Sequence[int] | None = None,
+    plan: Layout | None = None,
+    previous: bool = False,
+    **options: Any,
+) -> list[Solution]:
+    """Solve many problems of one shape, on each device in one launch.
+
+    Parameters
+    ----------
+    problems
+        Of ``(X, W, Q, V0, beta, eta)``, see :mod:`beltline.gpu_ref`; all of the same ``N_k`` and ``N_z``.
+    epsilon, max_sweeps, options
+        As in :func:`solve`, the same for all.
+    method
+        One of :data:`BATCHED`.
+    devices
+        Numbers of the CUDA devices to share the batch, by default all. Problems are dealt out in turn.
+    plan
+        How to spread problems over a device, by default chosen by :func:`layout`.
+    previous
+        Whether to return :attr:`~beltline.gpu_ref.methods.Solution.previous` too.
+
+    Returns
+    -------
+    list of Solution
+        In the order of ``problems``. ``seconds`` are each problem's equal share of its device's, and the devices work
+        at the same time.
+
+    Raises
+    ------
+    ValueError, MemoryError, RuntimeError
+        As :func:`solve`.
+    """
+
+    def check(problem: Sequence[Any]) -> Arguments:
+        X, W, Q, V0, beta, eta = problem
+        return check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
+
+    # NumPy lets other threads run while it works on a table.
+    with ThreadPoolExecutor() as pool:
+        checked = list(pool.map(check, problems))
+    if not checked:
+        return []
+    shape = checked[0].W.shape
+    for i, arguments in enumerate(checked):
+        if arguments.W.shape != shape:
+            raise ValueError(f"problems of a batch must have one shape, but {arguments.W.shape} of {i} is not {shape}")
+    check_method(method, BATCHED, shape[1])
+    cupy = ready()
+    numbers = list(devices) if devices is not None else list(range(cupy.cuda.runtime.getDeviceCount()))
+    if not numbers:
+        raise ValueError("devices must name at least one device")
+    results: list[Solution | None] = [None] * len(checked)
+    failures: list[BaseException] = []
+
+    def work(turn: int) -> None:
+        try:
+            own = range(turn, len(checked), len(numbers))
+            if own:
+                with cupy.cuda.Device(numbers[turn]):
+                    for i, solution in zip(
+                        own, solve_in_one_launch(cupy, [checked[i] for i in own], plan, previous), strict=True
+                    ):
+                        results[i] = solution
+        except BaseException as error:  # Raised again below, in the caller's thread.
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(turn,)) for turn in range(len(numbers))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return [solution for solution in results if solution is not None]

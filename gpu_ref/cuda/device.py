@@ -1,0 +1,134 @@
+"""The CUDA devices of this computer through CuPy: whether there is one, its memory, and time on it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+_PIECE, _COPIERS = 2**25, 4
+"""Bytes of pinned memory that a piece of a large table comes through, and threads that put pieces in place."""
+
+
+def cupy_module() -> Any:
+    """CuPy, imported when it is first needed.
+
+    Raises
+    ------
+    ImportError
+        It is not installed.
+    """
+    return importlib.import_module("cupy")
+
+
+@functools.cache
+def available() -> str:
+    """Return ``""`` if there is a CUDA device that can be used, and otherwise the reason why not, in a sentence."""
+    try:
+        cupy = cupy_module()
+    except ImportError as error:
+        return f"CuPy, through which CUDA devices are used, is missing ({error}): install cupy-cuda13x or its like."
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except Exception as error:  # CuPy raises an error class of its own for each layer below it.
+        return f"CUDA finds no device on this computer ({error})."
+    if count == 0:
+        return "CUDA finds no device on this computer."
+    if not cupy.cuda.Device(0).attributes.get("CooperativeLaunch", 1):
+        return "The CUDA device of this computer cannot launch cooperative kernels."
+    return ""
+
+
+def ready() -> Any:
+    """CuPy, where there is a device that can be used.
+
+    Raises
+    ------
+    RuntimeError
+        There is none; the message says why.
+    """
+    reason = available()
+    if reason:
+        raise RuntimeError(reason)
+    return cupy_module()
+
+
+def device_name(device: int = 0) -> str:
+    """Name of a CUDA device."""
+    properties = cupy_module().cuda.runtime.getDeviceProperties(device)
+    return str(properties["name"].decode())
+
+
+def room() -> int:
+    """Bytes of shared memory that a block of the current device may have."""
+    return int(cupy_module().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
+
+
+def processors(cupy: Any) -> int:
+    """Multiprocessors of the current device."""
+    return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
+
+
+def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
+    """Refuse what does not fit the current device.
+
+    Raises
+    ------
+    MemoryError
+        Fewer than ``needed`` bytes are free.
+    """
+    free = cupy.cuda.Device().mem_info[0] + cupy.get_default_memory_pool().free_bytes()
+    if needed > free:
+        raise MemoryError(
+            f"{what} needs {needed / 2**30:.2f} GiB of device memory, and {free / 2**30:.2f} GiB are free"
+        )
+
+
+def fetch(table: Any) -> np.ndarray[Any, Any]:
+    """A table of the device in ordinary memory.
+
+    A large one comes in pieces through pinned memory, and several threads put them in place: most of the time is that
+    of the first touch of new memory.
+    """
+    if table.nbytes < 4 * _PIECE:
+        found: np.ndarray[Any, Any] = table.get()
+        return found
+    found = np.empty(table.shape, table.dtype)
+    source, target = table.reshape(-1), found.reshape(-1)
+    size = _PIECE // table.itemsize
+    pinned = [importlib.import_module("cupyx").empty_pinned((size,), table.dtype) for _ in range(_COPIERS)]
+    with ThreadPoolExecutor(_COPIERS) as pool:
+        under_way: list[Future[None]] = []
+        for i, begin in enumerate(range(0, target.size, size)):
+            if i >= _COPIERS:
+                under_way[i - _COPIERS].result()
+            end = min(begin + size, target.size)
+            piece = pinned[i % _COPIERS][: end - begin]
+            source[begin:end].get(out=piece)
+            under_way.append(pool.submit(np.copyto, target[begin:end], piece))
+        for last in under_way[-_COPIERS:]:
+            last.result()
+    return found
+
+
+class Clock:
+    """Seconds of the parts of a solution, each from the end of all work before it to the end of its own."""
+
+    def __init__(self, cupy: Any) -> None:
+        self._cupy = cupy
+        self.seconds: dict[str, float] = {}
+        self._since = time.perf_counter()
+
+    def restart(self) -> None:
+        self._cupy.cuda.get_current_stream().synchronize()
+        self._since = time.perf_counter()
+
+    def lap(self, part: str) -> None:
+        self._cupy.cuda.get_current_stream().synchronize()
+        now = time.perf_counter()
+        self.seconds[part] = self.seconds.get(part, 0.0) + now - self._since
+        self._since = now

@@ -1,0 +1,113 @@
+"""Sweeps that need no single peak, launch by launch (``exact.cu``): what doubt is settled by, and policy iteration."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from beltline.gpu_ref.cuda.device_tables import Tables
+from beltline.gpu_ref.cuda.kernels import exact_kernels, kind_of
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound, shifts
+
+
+class Exact:
+    """Sweeps of one problem, launch by launch, on arrays of the current device."""
+
+    def __init__(self, cupy: Any, problem: Arguments, X: Any, W: Any, Q: Any) -> None:
+        self.cupy = cupy
+        self.points, self.states = problem.W.shape
+        self.beta, self.eta = problem.beta, problem.eta
+        self.X, self.W, self.Q = X, W, Q
+        self.ev = cupy.empty((self.states, self.points))
+        self.expectation, self.level, self.hold = exact_kernels(cupy.cuda.Device().id, kind_of([problem.eta]))
+
+    def _sizes(self) -> tuple[np.int32, np.int32]:
+        return np.int32(self.points), np.int32(self.states)
+
+    def expect(self, V: Any) -> None:
+        grid = (math.ceil(self.points * self.states / 256),)
+        self.expectation(grid, (256,), (self.Q, V, np.float64(self.beta), *self._sizes(), self.ev))
+
+    def maximise(self, V: Any) -> tuple[Any, Any]:
+        """``TV`` and its policy by divide and conquer."""
+        self.expect(V)
+        value = self.cupy.empty((self.points, self.states))
+        policy = self.cupy.empty((self.points, self.states), dtype=np.int32)
+        step = 1 << (self.points.bit_length() - 1)
+        while step:
+            warps = (self.points // step + 1) // 2 * self.states
+            self.level(
+                (math.ceil(warps / 4),),
+                (128,),
+                (self.X, self.W, self.ev, np.float64(self.eta), *self._sizes(), np.int32(step), value, policy),
+            )
+            step //= 2
+        return value, policy
+
+    def keep(self, V: Any, policy: Any) -> Any:
+        """A sweep with the policy held fixed."""
+        self.expect(V)
+        value = self.cupy.empty((self.points, self.states))
+        grid = (math.ceil(self.points * self.states / 256),)
+        self.hold(grid, (256,), (self.X, self.W, self.ev, policy, np.float64(self.eta), *self._sizes(), value))
+        return value
+
+    def measure(self, value: Any, V: Any, rule: str) -> tuple[float, np.ndarray[Any, np.dtype[np.float64]]]:
+        """What the rule compares with epsilon, and what it adds to each state's values in the end."""
+        cupy = self.cupy
+        change = cupy.where(value == V, 0.0, value - V)
+        high, low = change.max(axis=0).get(), change.min(axis=0).get()
+        if rule == "change":
+            return float(np.maximum(high, -low).max()), np.zeros(self.states)
+        if rule == "span":
+            middle = np.full(self.states, (high.max() + low.min()) / 2)
+            return float((high.max() - low.min()) / 2), shifts(middle, self.Q.get(), self.beta)
+        return float(((high - low) / 2).max()), shifts((high + low) / 2, self.Q.get(), self.beta)
+
+
+def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) -> Solution:
+    """Repeat the last sweep by a search that needs no single peak, and go on with it if need be."""
+    exact = Exact(cupy, problem, tables.X[i], tables.W[i], tables.Q[i])
+    if outcome[2]:
+        V, sweeps = tables.previous[i], int(outcome[0]) - 1
+    else:
+        # The local search may have gone astray for good.
+        V, sweeps = tables.V0[i], 0
+    first = sweeps
+    while True:
+        value, policy = exact.maximise(V)
+        sweeps += 1
+        measured, shift = exact.measure(value, V, problem.rule)
+        if measured < problem.epsilon or sweeps >= problem.max_sweeps:
+            break
+        V = value
+    return finish(problem, value, policy, V, shift, sweeps, sweeps, measured, sweeps - first)
+
+
+def finish(
+    problem: Arguments,
+    value: Any,
+    policy: Any,
+    V: Any,
+    shift: np.ndarray[Any, np.dtype[np.float64]],
+    sweeps: int,
+    maximising: int,
+    measured: float,
+    exact_sweeps: int,
+) -> Solution:
+    """The solution from the last sweep: ``value`` of ``V``, and what the rule measured and adds by state."""
+    values = value.get() + shift
+    return Solution(
+        value=values,
+        policy=policy.get(),
+        sweeps=sweeps,
+        maximising_sweeps=maximising,
+        residual=measured,
+        error_bound=error_bound(measured, values, problem.Q, problem.beta, problem.eta),
+        converged=measured < problem.epsilon,
+        method=problem.method,
+        previous=V.get(),
+        exact_sweeps=exact_sweeps,
+    )

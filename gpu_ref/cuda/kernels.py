@@ -1,0 +1,137 @@
+"""The kernels of this folder, compiled when they are first needed and kept for each device."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from beltline.gpu_ref.cuda.device import cupy_module, room
+from beltline.gpu_ref.methods import Arguments
+
+STATES_LIMIT = 64
+"""Largest ``N_z``: a thread keeps the values of all states of a grid point."""
+
+WARM, PLAIN, GRID, CORRECTED, PUBLISHED, COARSE = range(6)
+"""Macro ``SEARCH`` of ``sweeps.cu``."""
+
+_SEARCH = {
+    "grid": GRID,
+    "grid+howard": GRID,
+    "interp": COARSE,
+    "monotone": PLAIN,
+    "warm": WARM,
+    "macqueen": WARM,
+    "shift": WARM,
+}
+RULES = {"change": 0, "own": 0, "span": 1, "spans": 1}
+"""Macro ``RULE`` of ``sweeps.cu``."""
+
+
+def check_method(method: str, known: Sequence[str], states: int) -> None:
+    """Check that a method is one of those ``known``, and that a thread can keep the values of all ``states``.
+
+    Raises
+    ------
+    ValueError
+        One of them is not so.
+    """
+    if method not in known:
+        raise ValueError(
+            f"method {method!r} does not run on a CUDA device: choose one of {', '.join(map(repr, known))}"
+        )
+    if states > STATES_LIMIT:
+        raise ValueError(f"a CUDA device solves problems of at most {STATES_LIMIT} exogenous states, not {states}")
+
+
+def kind_of(etas: Sequence[float]) -> int:
+    """Macro ``ETA`` of the kernels: 2 and 1 where all are that, 0 where all are something else, 3 where they differ."""
+    kinds = {2 if eta == 2.0 else 1 if eta == 1.0 else 0 for eta in etas}
+    return kinds.pop() if len(kinds) == 1 else 3
+
+
+def search_of(arguments: Arguments) -> int:
+    """The search of a method, a macro of ``sweeps.cu``."""
+    if arguments.method == "binary":
+        return CORRECTED if arguments.options["tie"] == "corrected" else PUBLISHED
+    return _SEARCH[arguments.method]
+
+
+@functools.cache
+def _source(name: str) -> str:
+    return (Path(__file__).parent / name).read_text()
+
+
+_compiling = threading.Lock()
+
+
+def _module(name: str, cooperative: bool = False, **macros: int) -> Any:
+    options = ("-std=c++17", "-fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
+    code = _source("common.cu") + _source(name)
+    return cupy_module().RawModule(code=code, options=options, enable_cooperative_groups=cooperative)
+
+
+@functools.cache
+def sweeps_kernel(
+    device: int, search: int, rule: int, eta: int, states: int, points: int, threads: int, resident: int
+) -> Any:
+    """The whole iteration (``sweeps.cu``), where a thread owns at most ``points`` grid points."""
+    with _compiling:
+        module = _module(
+            "sweeps.cu",
+            cooperative=True,
+            SEARCH=search,
+            RULE=rule,
+            ETA=eta,
+            NZ=states,
+            POINTS=points,
+            THREADS=threads,
+            BLOCKS=resident,
+            RESERVE=int(_reserve(search, states, points, threads, resident) > 0),
+        )
+        kernel = module.get_function("sweeps")
+    kernel.max_dynamic_shared_size_bytes = room()
+    return kernel
+
+
+def shared_bytes(search: int, states: int, points: int, threads: int, resident: int) -> int:
+    """Bytes of shared memory of a block of ``sweeps.cu``."""
+    square = (states * states + 1) // 2 * 2
+    common = 8 * (square + threads // 32 * 2 * states + 2 * states + states * (states + 1))
+    return common + _reserve(search, states, points, threads, resident)
+
+
+def _reserve(search: int, states: int, points: int, threads: int, resident: int) -> int:
+    """Bytes of shared memory for utilities two choices away: none where they do not fit."""
+    size = 16 * points * states * threads
+    return size if search == WARM and points * states <= 32 and size * resident <= 2**17 else 0
+
+
+@functools.cache
+def exact_kernels(device: int, eta: int) -> tuple[Any, Any, Any]:
+    """``expectation``, ``level`` and ``hold`` of ``exact.cu``."""
+    with _compiling:
+        module = _module("exact.cu", ETA=eta)
+        return module.get_function("expectation"), module.get_function("level"), module.get_function("hold")
+
+
+@functools.cache
+def start_kernels(device: int, eta: int, states: int, per: int) -> tuple[Any, Any, Any]:
+    """``stay``, ``smooth`` and ``draw`` of ``coarse.cu``."""
+    with _compiling:
+        module = _module("coarse.cu", ETA=eta, NZ=states, PER=per)
+        smooth = module.get_function("smooth")
+    smooth.max_dynamic_shared_size_bytes = room()
+    return module.get_function("stay"), smooth, module.get_function("draw")
+
+
+@functools.cache
+def ages_kernel(device: int, eta: int, states: int, threads: int) -> Any:
+    """All ages (``ages.cu``)."""
+    with _compiling:
+        module = _module("ages.cu", cooperative=True, ETA=eta, NZ=states, THREADS=threads)
+        kernel = module.get_function("ages")
+    kernel.max_dynamic_shared_size_bytes = room()
+    return kernel

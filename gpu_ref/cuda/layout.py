@@ -1,0 +1,80 @@
+"""How problems are spread over the multiprocessors of a device."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How problems are spread over a device.
+
+    Attributes
+    ----------
+    threads
+        Of a block.
+    resident
+        Blocks that share a multiprocessor.
+    blocks
+        Of a team, which solves one problem at a time.
+    teams
+        Side by side.
+    points
+        Grid points a thread owns at most.
+    span
+        Grid points of a block.
+    """
+
+    threads: int
+    resident: int
+    blocks: int
+    teams: int
+    points: int
+    span: int
+
+
+def layout(
+    points: int,
+    states: int,
+    problems: int,
+    processors: int,
+    *,
+    local: bool = True,
+    blocks: int | None = None,
+    threads: int | None = None,
+    resident: int = 1,
+) -> Layout:
+    """Choose a :class:`Layout`.
+
+    A single problem is spread over all multiprocessors, but for small grids, where a barrier between blocks would cost
+    more than it brings. In a batch, the fewer blocks a problem has, the less it waits for others.
+
+    Parameters
+    ----------
+    points, states
+        ``N_k`` and ``N_z``.
+    problems
+        How many.
+    processors
+        Multiprocessors of the device.
+    local
+        Whether a sweep looks at the neighbours of the last choice only, which takes little time.
+    blocks, threads, resident
+        To choose these by hand.
+    """
+    most = threads or (512 if states <= 8 else 256 if states <= 24 else 128)
+    room = processors * resident
+    if blocks is None:
+        if not local:
+            blocks = math.ceil(points / 32) if problems == 1 else math.ceil(points / most)
+        elif problems == 1:
+            blocks = 1 if points <= 2 * most else math.ceil(points / (most // 2))
+        else:
+            blocks = math.ceil(points / (2 * most))
+    blocks = max(1, min(blocks, room, points))
+    span = math.ceil(points / blocks)
+    blocks = math.ceil(points / span)
+    # Powers of two, and not too small ones, so that few kernels serve all sizes.
+    used = min(most, max(256 if local else 32, 1 << (span - 1).bit_length()))
+    return Layout(used, resident, blocks, max(1, min(problems, room // blocks)), math.ceil(span / used), span)

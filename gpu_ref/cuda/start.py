@@ -1,0 +1,80 @@
+"""Start values that a device works out itself: those of staying, and of a coarse grid (``coarse.cu``)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, spacing
+from beltline.gpu_ref.cuda.device import room
+from beltline.gpu_ref.cuda.device_tables import Tables
+from beltline.gpu_ref.cuda.kernels import kind_of, start_kernels
+from beltline.gpu_ref.methods import Arguments
+
+_ROWS_OF_BLOCKS = 2**16 - 1
+"""What CUDA allows in the second dimension of a launch."""
+
+
+class Start:
+    """What the device does for problems that leave the start to it."""
+
+    def __init__(self, cupy: Any, problems: Sequence[Arguments]) -> None:
+        self.cupy = cupy
+        self.problems = problems
+        self.asked = any(problem.start != "given" for problem in problems)
+        one = problems[0]
+        self.points, self.states = one.W.shape
+        self.coarse = self.asked and one.options["start"] == "coarse" and self.points >= FEWEST
+        self.stride, self.rows = spacing(self.points, self._fits(room()) if self.coarse else MOST)
+        self.threads = min(512, 32 * math.ceil(self.rows * self.states / 32))
+        if self.asked:
+            eta = kind_of([problem.eta for problem in problems])
+            per = math.ceil(self.rows * self.states / self.threads) if self.coarse else 1
+            self.stay, self.smooth, self.draw = start_kernels(cupy.cuda.Device().id, eta, self.states, per)
+
+    def _shared(self, rows: int) -> int:
+        return 8 * (5 * rows + self.states * (self.states + 1) + 3 * rows * self.states)
+
+    def _fits(self, room: int) -> int:
+        rows = MOST
+        while self._shared(rows) > room:
+            rows -= 1
+        return rows
+
+    def memory(self) -> int:
+        """Bytes of device memory."""
+        return 16 * self.rows * self.states * len(self.problems) if self.coarse else 0
+
+    def allocate(self) -> None:
+        count = len(self.problems)
+        if self.asked:
+            self.given = self.cupy.empty(count, dtype=np.int32)
+        if self.coarse:
+            self.values, self.choices = (self.cupy.empty((count, self.rows, self.states)) for _ in range(2))
+
+    def load(self) -> None:
+        if self.asked:
+            self.given.set(np.array([problem.start == "given" for problem in self.problems], dtype=np.int32))
+
+    def work(self, tables: Tables) -> bool:
+        """Fill ``V0``; whether the policy is guessed, too."""
+        if not self.asked:
+            return False
+        count = len(self.problems)
+        over = (math.ceil(self.points / 128), min(count, _ROWS_OF_BLOCKS)), (128,)
+        if not self.coarse:
+            self.stay(*over, (tables.rows, self.given, np.int32(count), np.int32(self.points)))
+            return False
+        sizes = np.int32(self.points), np.int32(self.rows), np.int32(self.stride)
+        limits = np.float64(SHARE), np.int32(LIMIT), np.int32(INNER)
+        self.smooth(
+            (count,),
+            (self.threads,),
+            (tables.rows, self.given, *sizes, *limits, self.values, self.choices),
+            shared_mem=self._shared(self.rows),
+        )
+        self.draw(*over, (tables.rows, self.given, np.int32(count), *sizes, self.values, self.choices))
+        return True
