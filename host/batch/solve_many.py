@@ -16,13 +16,12 @@ from beltline.host.batch.store import Store, key
 from beltline.host.batch.submit import Submitter, submitter
 from beltline.host.batch.worker import Answer, Settings, alternatives, kept
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
-from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, flag, machine_method
 from beltline.host.solver.reference import check_method, reference_module
 from beltline.host.solver.session import Session, no_options
-from beltline.host.problem.checks import check_progress
 from beltline.sim.progress import reporting
 
 CHUNK_LIMIT = 65_536

@@ -20,7 +20,7 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.checkpoint import Checkpoint
@@ -31,7 +31,6 @@ from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_
 from beltline.host.solver.prepare import Prepared, from_last, image_of
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
-from beltline.host.problem.checks import check_progress
 from beltline.sim.progress import reporting
 
 

@@ -10,14 +10,13 @@ from functools import wraps
 from typing import Any, Literal, overload
 
 from beltline.host.devices import REFERENCES, Device, Progress
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, machine_method
 from beltline.host.solver.reference import solve_reference
 from beltline.host.solver.session import Session, in_session
-from beltline.host.problem.checks import check_progress
 from beltline.sim.progress import reporting
 
 

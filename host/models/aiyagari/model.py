@@ -12,11 +12,10 @@ from beltline.host.models.aiyagari.market import Market
 from beltline.host.models.aiyagari.plot import KINDS
 from beltline.host.models.aiyagari.result import SUFFIXES, Economy
 from beltline.host.models.base import Model
-from beltline.host.problem.checks import ProblemError, real, whole
+from beltline.host.problem.checks import ProblemError, check_progress, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.solver.session import Session
-from beltline.host.problem.checks import check_progress
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,8 @@ from beltline.host.models.krusell_smith.calibration import CHOICES, TRANSITION, 
 from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOptions, PanelOptions
 from beltline.host.models.krusell_smith.plot import KINDS
 from beltline.host.models.krusell_smith.result import SUFFIXES, Equilibrium
-from beltline.host.problem.checks import ProblemError, shown, table
+from beltline.host.problem.checks import ProblemError, check_progress, shown, table
 from beltline.host.solver.session import Session
-from beltline.host.problem.checks import check_progress
 
 INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options of :func:`beltline.solve` that one problem has, and an economy of many does not."""
