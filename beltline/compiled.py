@@ -74,7 +74,7 @@ class _Followed:
     def from_function(cls, py_func: Any, py_file: str) -> Any:
         if not (py_func.__module__ or "").startswith("beltline."):
             return None
-        return super().from_function(py_func, py_file)
+        return super().from_function(py_func, py_file)  # type: ignore[misc]
 
     def get_source_stamp(self) -> Any:
         return source_stamp(Path(self._py_file).resolve())  # type: ignore[attr-defined]
