@@ -24,7 +24,8 @@ from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, Swee
 from beltline.hw.sweep.patch import NOTES, PatchParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.shift import ShiftParameters
-from beltline.hw.sweep.walk import AHEAD_ROWS, MARKS, WalkParameters
+from beltline.hw.sweep.walk.halves import UNLOAD_CLOCKS
+from beltline.hw.sweep.walk.parameters import AHEAD_ROWS, MARKS, WalkParameters
 
 OFF_GRID = -1
 """In a log: the index of a probe that is not on the grid."""
@@ -553,7 +554,7 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
             dealt.lane_shift,
             dealt.part_shift,
             fetch,
-            fetch + walk.unload,
+            fetch + UNLOAD_CLOCKS,
             GatherParameters(build).latency + of_check.behind,
             after,
             walk.clocks,

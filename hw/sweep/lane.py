@@ -33,7 +33,8 @@ from beltline.hw.sweep.check import KEPT_BITS, Check, CheckParameters
 from beltline.hw.sweep.parameters import HALF_WORDS, ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.patch import Patch, PatchParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
-from beltline.hw.sweep.walk import Walk, WalkParameters
+from beltline.hw.sweep.walk.parameters import WalkParameters
+from beltline.hw.sweep.walk.walk import Walk
 
 MODULE = "beltline_lane"
 
@@ -149,7 +150,7 @@ class Lane(wiring.Component):
         The utility's constants.
     points, count, states, last_index, first_point, part_shift
         Of the problem: the lane's points and states, ``N_z``, the last candidate, the lane's first point,
-        :class:`beltline.hw.sweep.walk.Walk`'s parts.
+        :class:`beltline.hw.sweep.walk.walk.Walk`'s parts.
         They stand during a run, as do the constants.
     weight_write, weight_row, weight_column
         See :class:`beltline.hw.arithmetic.expectation.Expectation`; the weight is ``data``.
