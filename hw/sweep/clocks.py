@@ -19,7 +19,7 @@ from beltline.hw.sweep import gather
 from beltline.hw.sweep.check import CheckParameters
 from beltline.hw.sweep.datapath import DECIDED, join_clocks, largest_norm_clocks
 from beltline.hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
-from beltline.hw.sweep.lane import LaneParameters
+from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.patch import NOTES, PatchParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters

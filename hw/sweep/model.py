@@ -31,7 +31,7 @@ from beltline.hw.line.model import (
     _status,
 )
 from beltline.hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks, seek_clocks
-from beltline.hw.sweep.lane import MOST_SHIFT
+from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.walk.parameters import DECAY, WalkParameters
