@@ -30,11 +30,12 @@ from beltline.hw.line.model import (
     _objective,
     _status,
 )
-from beltline.hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks, seek_clocks
+from beltline.hw.sweep.clocks import Dealt, SweepLog, pass_clocks, seek_clocks
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.walk.parameters import DECAY, WalkParameters
+from beltline.hw.sweep.walk_clocks import OFF_GRID
 
 _EXPONENT_LIMIT = 15
 """Largest exponent of a walker's step."""
