@@ -211,8 +211,7 @@ class Gather(wiring.Component):
 
         # The state whose rows are there.
         width = build.state_bits
-        out_state = places.head[:width]
-        out_place = places.head[width : width + _SLOT_BITS + ROW_SHIFT]
+        out_state, out_place = places.head[:width], places.head[width : width + _SLOT_BITS + ROW_SHIFT]
         out_row = places.head[width + _SLOT_BITS + ROW_SHIFT :][:_BASE_BITS]
         need = places.head[-_COUNT_BITS:]
         pop = Signal()
@@ -224,15 +223,29 @@ class Gather(wiring.Component):
         with m.If(self.clear):
             m.d.sync += known.eq(0)
 
-        at = p.register(Cat(out_place, out_state), 0)
-        word, slot, of_state = at.value[:ROW_SHIFT], at.value[ROW_SHIFT : ROW_SHIFT + _SLOT_BITS], at.value[-width:]
+        self._words(m, p, Cat(out_place, out_state), Cat(landing_slot, landing[:width]))
+        m.d.comb += [self.leaving.eq(pop), self.out_valid.eq(p.valid(p.input(pop), self.parameters.latency))]
+        return m
+
+    def _words(self, m: Module, p: Pipeline, place: Value, landing: Value) -> None:
+        """The windows, and the words around a place in them.
+
+        ``place`` is word, row and exogenous state of a state whose rows are there; a row from the buses is written at
+        ``landing``, row and exogenous state.
+        """
+        at = p.register(place, 0)
+        word, slot, of_state = (
+            at.value[:ROW_SHIFT],
+            at.value[ROW_SHIFT : ROW_SHIFT + _SLOT_BITS],
+            at.value[ROW_SHIFT + _SLOT_BITS :],
+        )
         words: list[Value] = []
         for bank in range(ROW_WORDS):
-            ram = Ram(WIDTH, WINDOW_ROWS * states)
+            ram = Ram(WIDTH, WINDOW_ROWS * self.parameters.build.states)
             m.submodules[f"window{bank}"] = ram
             m.d.comb += [
                 ram.write.eq(self.fetch.valid),
-                ram.write_address.eq(Cat(landing_slot, landing[:width])),
+                ram.write_address.eq(landing),
                 ram.write_data.eq(self.fetch.data.word_select(bank, WIDTH)),
             ]
             # The first bank may be asked for the word above the row's end, the last for the one below its beginning.
@@ -245,5 +258,3 @@ class Gather(wiring.Component):
             choice = Array(words[(k + step) % ROW_WORDS] for k in range(ROW_WORDS))[turn.value]
             m.d.comb += out.eq(p.register(choice, turn.time).value)
         assert turn.time + 1 == self.parameters.latency
-        m.d.comb += [self.leaving.eq(pop), self.out_valid.eq(p.valid(p.input(pop), self.parameters.latency))]
-        return m
