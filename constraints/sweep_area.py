@@ -21,7 +21,7 @@ from beltline.constraints.netlist import Path as LogicPath
 from beltline.constraints.synthesis import synthesise
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
-from beltline.hw.sweep import lane
+from beltline.hw.sweep.lane import lane
 from beltline.hw.top import axi_machine, verilog
 from beltline.sim.cache import Progress, SimulationError
 from beltline.sim.yosys import use_yosys

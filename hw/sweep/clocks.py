@@ -14,84 +14,42 @@ from numpy.typing import NDArray
 
 from beltline.hw.control.sequencer import DRAIN
 from beltline.hw.interface.parameters import ROW_WORDS
-from beltline.hw.memory.queue import DEEP_CLOCKS
-from beltline.hw.sweep import gather
 from beltline.hw.sweep.check import CheckParameters
 from beltline.hw.sweep.datapath import DECIDED, join_clocks, largest_norm_clocks
-from beltline.hw.sweep.gather import AHEAD_STATES, WINDOW_ROWS, GatherParameters
-from beltline.hw.sweep.lane import LaneParameters
-from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS, ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.gather import GatherParameters
+from beltline.hw.sweep.gather_clocks import (
+    ARRIVED,
+    ASKED,
+    BEGIN,
+    DONE,
+    GRANTED,
+    HEAD,
+    PHASE,
+    RING,
+    SENT,
+    TABLE_BITS,
+    gather_run,
+)
+from beltline.hw.sweep.lane.parameters import LaneParameters
+from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.patch import NOTES, PatchParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
 from beltline.hw.sweep.shift import ShiftParameters
-from beltline.hw.sweep.walk import AHEAD_ROWS, MARKS, WalkParameters
-
-OFF_GRID = -1
-"""In a log: the index of a probe that is not on the grid."""
+from beltline.hw.sweep.walk.halves import UNLOAD_CLOCKS
+from beltline.hw.sweep.walk.parameters import WalkParameters
+from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, REGISTERS, walk_begin, walk_run
 
 NEVER = -1
 """In the clocks of results: a state that was not walked."""
 
-_CHECK_ROWS = gather.AHEAD_ROWS
-
-_RING = 128
-"""Rows and states that are remembered, in rings: more than are under way at any time."""
-
 _FAR = 1 << 62
 """A clock that never comes."""
-
-_TABLE_BITS = 6
-"""Of what is asked of a row: its expected values, by exogenous state, or a half of it with that of the grid."""
-
-_HALVES = 1 << (_TABLE_BITS - 1)
-"""Above an exogenous state and the bit of a half: a half is asked for."""
 
 _NOTHING, _LOST = -1, -2
 """What buses want of a lane: nothing yet; several rows, of which the first is served."""
 
 # What a lane does.
 _CHECKS, _WALKS, _RESTS = range(3)
-
-# Registers of a lane: of both passes, of the check, of the walk.
-(
-    _PHASE,
-    _GRANTED,
-    _ASKED,
-    _SENT,
-    _ARRIVED,
-    _LEVEL,
-    _HEAD,
-    _BEGIN,
-    _END,
-    _ACCEPTED,
-    _ENTERED,
-    _ENTERED_S,
-    _ENTERED_A,
-    _ENTERED_B,
-    _COMPARED,
-    _S,
-    _A,
-    _B,
-    _BEGINS,
-    _INSIDE,
-    _NEXT_ROW,
-    _KNOWN,
-    _QUEUED,
-    _PLACE,
-    _PUT,
-    _DONE,
-    _TURN,
-    _WALKER,
-    _FOUND,
-    _LACKS,
-    _LEFT,
-    _LAST,
-    _MOVED,
-    _REGISTERS,
-) = range(34)
-
-# Registers of a walker; halves of rows, numbered through, by the parity of their number.
-(_ACTIVE, _WAITING, _POINT, _COUNT, _HALF0, _HALF1, _NUMBER0, _NUMBER1, _STATE, _NEXT, _AHEAD, _FIELDS) = range(12)
 
 
 @dataclass(frozen=True)
@@ -155,226 +113,6 @@ class SweepLog:
 
 
 @njit(cache=True)
-def _check_run(r, windows, places, rows, arrivals, choices, top, now, end, taken_at):  # type: ignore[no-untyped-def]
-    """A lane's check from clock ``now`` up to ``end``, or to the clock behind the one in which its last state leaves.
-
-    ``windows``: of each exogenous state ``newest``, ``last`` (-1 where no row is known) and ``base``.
-    """
-    states = choices.shape[1]
-    count = choices.size
-    asked, arrived, sent, level, head = r[_ASKED], r[_ARRIVED], r[_SENT], r[_LEVEL], r[_HEAD] != 0
-    accepted, entered, compared = r[_ACCEPTED], r[_ENTERED] != 0, r[_COMPARED] != 0
-    entered_s, entered_a, entered_b = r[_ENTERED_S], r[_ENTERED_A], r[_ENTERED_B]
-    s, a, b = r[_S], r[_A], r[_B]
-    begins, inside, next_row, known = r[_BEGINS] != 0, r[_INSIDE] != 0, r[_NEXT_ROW] != 0, r[_KNOWN] != 0
-    queued, place, put, done = r[_QUEUED], r[_PLACE] != 0, r[_PUT], r[_DONE]
-    t = now
-    while t < end and done < count:
-        push = ask = follows = False
-        if compared:
-            follows = next_row and windows[s, 1] + 1 - windows[s, 2] < WINDOW_ROWS
-            jumps = not inside and not next_row and (not known or put == done)
-            complete = inside or (follows and (begins or a == b)) or (jumps and a == b)
-            row_ready = level < _CHECK_ROWS
-            state_ready = queued < AHEAD_STATES
-            ask = (follows or jumps) and row_ready and (state_ready or not complete)
-            push = complete and state_ready and (inside or row_ready)
-        compare = entered and (not compared or (push and entered_s != s))
-        new_begins = new_inside = new_next = new_known = False
-        if compare:
-            last = windows[entered_s, 1]
-            new_known = last >= 0
-            new_begins = new_known and entered_a >= windows[entered_s, 0] and entered_a <= last
-            new_inside = new_begins and entered_b <= last
-            new_next = (new_begins and not new_inside) or (new_known and entered_a == last + 1)
-        pop = place and places[done % _RING, 2] <= arrived
-        taken = t == taken_at
-        # Clock edge.
-        if ask:
-            if follows:
-                windows[s, 1] += 1
-            else:
-                windows[s, 0] = windows[s, 1] = windows[s, 2] = a
-            rows[asked % _RING] = windows[s, 1] << _TABLE_BITS | s
-            asked += 1
-        if push:
-            windows[s, 0] = a
-            places[put % _RING, 0], places[put % _RING, 1], places[put % _RING, 2] = s, a, asked
-            put += 1
-        if pop:
-            windows[places[done % _RING, 0], 2] = places[done % _RING, 1]
-            done += 1
-        moved = level > 0 and (taken or not head)
-        head = moved or (head and not taken)
-        level += (1 if ask else 0) - (1 if moved else 0)
-        moved = queued > 0 and (pop or not place)
-        place = moved or (place and not pop)
-        queued += (1 if push else 0) - (1 if moved else 0)
-        if arrived < sent and arrivals[arrived % _RING] == t:
-            arrived += 1
-        if compare:
-            compared = True
-            s, a, b = entered_s, entered_a, entered_b
-            begins, inside, next_row, known = new_begins, new_inside, new_next, new_known
-        elif push:
-            compared = False
-        elif ask:
-            begins = next_row = True
-        if not entered or compare:
-            entered = accepted < count
-            if entered:
-                entered_s = 0 if accepted == 0 or entered_s == states - 1 else entered_s + 1
-                i = choices[accepted // states, entered_s]
-                entered_a, entered_b = max(i - 1, 0) >> ROW_SHIFT, min(i + 1, top) >> ROW_SHIFT
-                accepted += 1
-        t += 1
-    r[_ASKED], r[_ARRIVED], r[_LEVEL], r[_HEAD] = asked, arrived, level, head
-    r[_ACCEPTED], r[_ENTERED], r[_COMPARED] = accepted, entered, compared
-    r[_ENTERED_S], r[_ENTERED_A], r[_ENTERED_B] = entered_s, entered_a, entered_b
-    r[_S], r[_A], r[_B] = s, a, b
-    r[_BEGINS], r[_INSIDE], r[_NEXT_ROW], r[_KNOWN] = begins, inside, next_row, known
-    r[_QUEUED], r[_PLACE], r[_PUT], r[_DONE] = queued, place, put, done
-    return t
-
-
-@njit(cache=True)
-def _walk_begin(r, walkers, points, part_shift, state_bits, states, ring):  # type: ignore[no-untyped-def]
-    """Registers as ``start`` leaves them, for a walk that begins in clock ``r[_BEGIN]``."""
-    r[_ASKED] = r[_SENT] = r[_ARRIVED] = r[_LEVEL] = r[_HEAD] = 0
-    r[_MOVED] = r[_BEGIN] - DEEP_CLOCKS
-    r[_WALKER] = -1
-    r[_TURN] = r[_BEGIN] % ring
-    left = 0
-    for k in range(walkers.shape[0]):
-        w = walkers[k]
-        w[:] = 0
-        w[_HALF0] = w[_HALF1] = w[_AHEAD] = OFF_GRID
-        w[_POINT] = (k >> state_bits) << part_shift
-        if k & ((1 << state_bits) - 1) >= states or w[_POINT] >= points:
-            w[_POINT] = points
-        else:
-            left += 1
-    r[_LEFT] = left
-
-
-@njit(cache=True)
-def _walk_run(  # type: ignore[no-untyped-def]
-    r,
-    walkers,
-    rows,
-    pushes,
-    arrivals,
-    walked,
-    log,
-    found,
-    part_shift,
-    state_bits,
-    ring,
-    decided,
-    top,
-    now,
-    end,
-    taken_at,
-):
-    """A lane's walk from clock ``now`` up to ``end``, or until no walker has anything to do."""
-    points = walked.shape[0]
-    asked, arrived, sent, level, head = r[_ASKED], r[_ARRIVED], r[_SENT], r[_LEVEL], r[_HEAD] != 0
-    turn, walker, is_found, lacks, left = r[_TURN], r[_WALKER], r[_FOUND] != 0, r[_LACKS] != 0, r[_LEFT]
-    t = now
-    while t < end and (left > 0 or arrived < asked):
-        # The walker whose turn began two clocks ago: it asks, and all that follows depends on nothing later.
-        push = False
-        if walker >= 0:
-            w = walkers[walker]
-            half = (log[walker, w[_COUNT]] >> 1) >> HALF_SHIFT if lacks else w[_AHEAD]
-            if (lacks or half != OFF_GRID) and level < AHEAD_ROWS:
-                push = True
-                w[_HALF0 + (half & 1)] = half
-                w[_NUMBER0 + (half & 1)] = asked
-                what = _HALVES | (walker & ((1 << state_bits) - 1)) << 1 | half & 1
-                rows[asked % _RING] = half >> 1 << _TABLE_BITS | what
-                pushes[asked % _RING] = t
-                asked += 1
-            limit = min(points, ((walker >> state_bits) + 1) << part_shift)
-            s = walker & ((1 << state_bits) - 1)
-            hit = False
-            if w[_WAITING] == 0 and w[_POINT] < limit:
-                at = w[_POINT]
-                word_end = min((at // MARKS + 1) * MARKS, points)
-                while at < word_end and not walked[at, s]:
-                    at += 1
-                if at == word_end:
-                    w[_POINT] = (w[_POINT] // MARKS + 1) * MARKS
-                else:
-                    w[_POINT] = at + 1
-                    hit = at < limit
-            done = False
-            if is_found:
-                done = log[walker, w[_COUNT]] & 1 != 0
-                w[_COUNT] += 1
-            if hit:
-                w[_WAITING] = 1
-                w[_NEXT] = at
-            if done:
-                w[_ACTIVE] = 0
-                if found.size:
-                    found[w[_STATE], s] = t - 2 + decided + 1
-            if w[_ACTIVE] == 0:
-                if w[_WAITING] != 0:
-                    w[_ACTIVE] = 1
-                    w[_WAITING] = 0
-                    w[_STATE] = w[_NEXT]
-                elif w[_POINT] >= limit:
-                    left -= 1
-                    r[_LAST] = max(r[_LAST], t - 2 + decided)
-                    w[_POINT] = points
-                    w[_ACTIVE] = -1
-        # The one whose turn began in the last clock: is its row here?
-        walker = -1
-        if t > r[_BEGIN] + 1:
-            turn = 0 if turn == ring - 1 else turn + 1
-            if turn < walkers.shape[0] and walkers[turn, _ACTIVE] >= 0:
-                w = walkers[turn]
-                if w[_ACTIVE] != 0 or w[_POINT] < points:
-                    walker = turn
-                    is_found = lacks = False
-                    if w[_ACTIVE] != 0:
-                        w[_AHEAD] = OFF_GRID
-                        index = log[turn, w[_COUNT]] >> 1
-                        half = index >> HALF_SHIFT
-                        if index == OFF_GRID:
-                            is_found = True
-                        elif w[_HALF0 + (half & 1)] == half:
-                            is_found = arrived > w[_NUMBER0 + (half & 1)]
-                            if is_found and (w[_COUNT] == 0 or log[turn, w[_COUNT] - 1] & 1 != 0):
-                                # The first probe of a state: both its neighbours will be wanted.
-                                near = half
-                                if index % HALF_WORDS == 0 and index > 0:
-                                    near = half - 1
-                                elif index % HALF_WORDS == HALF_WORDS - 1 and index < top:
-                                    near = half + 1
-                                if near != half and w[_HALF0 + (near & 1)] != near:
-                                    w[_AHEAD] = near
-                        else:
-                            lacks = True
-        # Clock edge.
-        taken = t == taken_at
-        first = asked - level - (1 if push else 0)
-        moved = level > 0 and (taken or not head)
-        moved = moved and t >= pushes[first % _RING] + DEEP_CLOCKS and t >= r[_MOVED] + DEEP_CLOCKS
-        if moved:
-            r[_MOVED] = t
-        head = moved or (head and not taken)
-        level += (1 if push else 0) - (1 if moved else 0)
-        if arrived < sent and arrivals[arrived % _RING] == t:
-            arrived += 1
-        t += 1
-    r[_ASKED], r[_ARRIVED], r[_LEVEL], r[_HEAD] = asked, arrived, level, head
-    r[_TURN], r[_WALKER], r[_FOUND], r[_LACKS], r[_LEFT] = turn, walker, is_found, lacks, left
-    return t
-
-
-@njit(cache=True)
 def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-untyped-def]
     """All lanes that have their turns in the clocks ``phase (mod slots)``; the last three as in :func:`lane_clocks`."""
     lane_bits, bits, top, lane_shift, part_shift, fetch, fetch_walk, check_behind, after, ring, decided = of_build
@@ -384,71 +122,86 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
     points, states = choices.shape
     width = lane_shift - ROW_SHIFT
     members = (lanes - phase + slots - 1) // slots
-    r = np.zeros((members, _REGISTERS), np.int64)
+    r = np.zeros((members, REGISTERS), np.int64)
     windows = np.zeros((members, states, 3), np.int64)
-    places = np.zeros((members, _RING, 3), np.int64)
-    rows = np.zeros((members, _RING), np.int64)
-    pushes = np.zeros((members, _RING), np.int64)
-    arrivals = np.zeros((members, _RING), np.int64)
-    walkers = np.zeros((members, contexts, _FIELDS), np.int64)
+    places = np.zeros((members, RING, 3), np.int64)
+    rows = np.zeros((members, RING), np.int64)
+    pushes = np.zeros((members, RING), np.int64)
+    arrivals = np.zeros((members, RING), np.int64)
+    walkers = np.zeros((members, contexts, FIELDS), np.int64)
     now = np.int64(_FAR)
     resting = 0
     for k in range(members):
         lane = phase + k * slots
         now = min(now, begins[lane])
-        r[k, _BEGIN] = begins[lane]
+        r[k, BEGIN] = begins[lane]
         windows[k, :, 1] = -1
         own = min(max(points - (lane << lane_shift), 0), 1 << lane_shift)
         if own == 0:
-            r[k, _PHASE] = _RESTS
+            r[k, PHASE] = _RESTS
             resting += 1
         elif not unchecked[lane]:
-            r[k, _PHASE] = _CHECKS
+            r[k, PHASE] = _CHECKS
         else:
-            r[k, _PHASE] = _WALKS
-            _walk_begin(r[k], walkers[k], own, part_shift, bits, states, ring)
-            r[k, _LAST] = begins[lane] + ring + decided
+            r[k, PHASE] = _WALKS
+            walk_begin(r[k], walkers[k], own, part_shift, bits, states, ring)
+            r[k, LAST] = begins[lane] + ring + decided
     now -= (now - phase) % slots
     wanted = np.empty(1 << lane_bits, np.int64)
+    exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
+    unasked = np.empty(0, np.int64)
     while resting < members:
         # In the first of these clocks they all have their turn; the lowest that wants a row of a lane gets it, with
         # those that want the same up to the first that wants another.
         wanted[:] = _NOTHING
         for k in range(members):
-            r[k, _GRANTED] = 0
-            if r[k, _HEAD] != 0:
-                row = rows[k, r[k, _SENT] % _RING]
-                source = (row >> (_TABLE_BITS + width)) & ((1 << lane_bits) - 1)
+            r[k, GRANTED] = 0
+            if r[k, HEAD] != 0:
+                row = rows[k, r[k, SENT] % RING]
+                source = (row >> (TABLE_BITS + width)) & ((1 << lane_bits) - 1)
                 if wanted[source] != _NOTHING and wanted[source] != row:
                     wanted[source] = _LOST
                 else:
                     wanted[source] = row
-                    r[k, _GRANTED] = 1
-                    arrivals[k, r[k, _SENT] % _RING] = now + (fetch if r[k, _PHASE] == _CHECKS else fetch_walk)
-                    r[k, _SENT] += 1
+                    r[k, GRANTED] = 1
+                    arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == _CHECKS else fetch_walk)
+                    r[k, SENT] += 1
         end = now + slots
         for k in range(members):
-            taken_at = now + TAKEN_CLOCKS if r[k, _GRANTED] != 0 else np.int64(_FAR)
+            taken_at = now + TAKEN_CLOCKS if r[k, GRANTED] != 0 else np.int64(_FAR)
             lane = phase + k * slots
             first = lane << lane_shift
             last = min(first + (1 << lane_shift), points)
-            t = max(now, r[k, _BEGIN])
-            if r[k, _PHASE] == _CHECKS and t < end:
-                own_choices = choices[first:last]
-                t = _check_run(r[k], windows[k], places[k], rows[k], arrivals[k], own_choices, top, t, end, taken_at)
-                if r[k, _DONE] == own_choices.size:
+            t = max(now, r[k, BEGIN])
+            if r[k, PHASE] == _CHECKS and t < end:
+                own_choices = choices[first:last].ravel()
+                t = gather_run(
+                    r[k],
+                    windows[k],
+                    places[k],
+                    rows[k],
+                    arrivals[k],
+                    exogenous[: own_choices.size],
+                    own_choices,
+                    unasked,
+                    top,
+                    t,
+                    end,
+                    taken_at,
+                )
+                if r[k, DONE] == own_choices.size:
                     checked[lane] = t - 1 + check_behind
                     if walked[first:last].any():
-                        r[k, _PHASE] = _WALKS
-                        r[k, _BEGIN] = checked[lane] + after
-                        _walk_begin(r[k], walkers[k], last - first, part_shift, bits, states, ring)
-                        r[k, _LAST] = r[k, _BEGIN] + ring + decided
-                        t = max(t, r[k, _BEGIN])
+                        r[k, PHASE] = _WALKS
+                        r[k, BEGIN] = checked[lane] + after
+                        walk_begin(r[k], walkers[k], last - first, part_shift, bits, states, ring)
+                        r[k, LAST] = r[k, BEGIN] + ring + decided
+                        t = max(t, r[k, BEGIN])
                     else:
-                        r[k, _PHASE] = _RESTS
+                        r[k, PHASE] = _RESTS
                         resting += 1
-            if r[k, _PHASE] == _WALKS and t < end:
-                t = _walk_run(
+            if r[k, PHASE] == _WALKS and t < end:
+                t = walk_run(
                     r[k],
                     walkers[k],
                     rows[k],
@@ -466,9 +219,9 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
                     end,
                     taken_at,
                 )
-                if r[k, _LEFT] == 0 and r[k, _ARRIVED] == r[k, _ASKED]:
-                    r[k, _PHASE] = _RESTS
-                    ends[lane] = max(r[k, _LAST] + 3, t + 1)
+                if r[k, LEFT] == 0 and r[k, ARRIVED] == r[k, ASKED]:
+                    r[k, PHASE] = _RESTS
+                    ends[lane] = max(r[k, LAST] + 3, t + 1)
                     resting += 1
         now = end
 
@@ -553,7 +306,7 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
             dealt.lane_shift,
             dealt.part_shift,
             fetch,
-            fetch + walk.unload,
+            fetch + UNLOAD_CLOCKS,
             GatherParameters(build).latency + of_check.behind,
             after,
             walk.clocks,

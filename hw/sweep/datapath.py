@@ -20,7 +20,8 @@ from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import HELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.sweep.lane import LaneInstance, LaneParameters
+from beltline.hw.sweep.lane.lane import LaneInstance
+from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
 from beltline.hw.sweep.shift import Shift, ShiftParameters

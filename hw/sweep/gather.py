@@ -8,7 +8,6 @@ import numpy as np
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from numba import njit
 from numpy.typing import NDArray
 
 from beltline.hw.arithmetic.numbers import WIDTH
@@ -16,17 +15,9 @@ from beltline.hw.arithmetic.pipeline import Pipeline, Timed
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.memory.queue import Queue
 from beltline.hw.memory.ram import READ_LATENCY, Ram
+from beltline.hw.sweep.gather_clocks import AHEAD_ROWS, AHEAD_STATES, WINDOW_ROWS, lone_clocks
 from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters, RowPort
-
-WINDOW_ROWS = 8
-"""Rows of each exogenous state that a lane holds."""
-
-AHEAD_STATES = 32
-"""States that wait for their rows."""
-
-AHEAD_ROWS = 8
-"""Rows that wait for their turn on the bus."""
 
 _SLOT_BITS = 3
 _BASE_BITS = _SLOT_BITS + 1
@@ -75,101 +66,8 @@ class GatherParameters:
         slots = self.build.slots
         fetch = RowBusesParameters(self.build, self.build.state_bits).latency
         turn = lane % slots
-        return _clocks(states, indexes, self.build.grid, self.build.states, turn, slots, fetch, begin) + self.latency
-
-
-@njit(cache=True)
-def _clocks(states, indexes, grid, state_count, turn, slots, fetch, begin):  # type: ignore[no-untyped-def]
-    """Registers and queues of the gateware, clock by clock."""
-    count = states.size
-    left = np.zeros(count, np.int64)
-    known = np.zeros(state_count, np.bool_)
-    newest = np.zeros(state_count, np.int64)
-    last = np.zeros(state_count, np.int64)
-    base = np.zeros(state_count, np.int64)
-    rows = np.zeros(count, np.int64)
-    needs = np.zeros(count, np.int64)
-    arrival = np.zeros(2 * count + 1, np.int64)
-    asked = sent = arrived = 0
-    waiting = -1
-    queued_rows = 0
-    row_head = False
-    accepted = 0
-    entered = compared = False
-    begins = inside = next_row = known_here = False
-    queued = 0
-    state_head = False
-    put = done = 0
-    t = begin
-    while done < count:
-        # What the registers show in this clock decides all that happens in it. The states in the two registers before
-        # the queue are the last ones that were accepted.
-        push = ask = follows = complete = False
-        s = a = b = 0
-        if compared:
-            k = accepted - 1 - int(entered)
-            s = states[k]
-            a, b = max(indexes[k] - 1, 0) // ROW_WORDS, min(indexes[k] + 1, grid - 1) // ROW_WORDS
-            follows = next_row and last[s] + 1 - base[s] < WINDOW_ROWS
-            jumps = not inside and not next_row and (not known_here or put == done)
-            complete = inside or (follows and (begins or a == b)) or (jumps and a == b)
-            row_ready = queued_rows < AHEAD_ROWS
-            state_ready = queued < AHEAD_STATES
-            ask = (follows or jumps) and row_ready and (state_ready or not complete)
-            push = complete and state_ready and (inside or row_ready)
-        compare = entered and (not compared or (push and states[accepted - 1] != s))
-        new_begins = new_inside = new_next = new_known = False
-        if compare:
-            e = states[accepted - 1]
-            low = max(indexes[accepted - 1] - 1, 0) // ROW_WORDS
-            high = min(indexes[accepted - 1] + 1, grid - 1) // ROW_WORDS
-            new_known = known[e]
-            new_begins = new_known and low >= newest[e] and low <= last[e]
-            new_inside = new_begins and high <= last[e]
-            new_next = (new_begins and not new_inside) or (new_known and low == last[e] + 1)
-        pop = state_head and needs[done] <= arrived
-        taken = waiting == 0
-        # Clock edge.
-        if ask and follows:
-            last[s] += 1
-        elif ask:
-            last[s] = base[s] = newest[s] = a
-            known[s] = True
-        asked += int(ask)
-        if push:
-            rows[put] = newest[s] = a
-            needs[put] = asked
-            put += 1
-        if pop:
-            base[states[done]] = rows[done]
-            left[done] = t
-            done += 1
-        if row_head and waiting < 0 and t % slots == turn:
-            waiting = TAKEN_CLOCKS
-            arrival[sent] = t + fetch
-            sent += 1
-        if waiting >= 0:
-            waiting -= 1
-        row_moved = queued_rows > 0 and (taken or not row_head)
-        row_head = row_moved or (row_head and not taken)
-        queued_rows += int(ask) - int(row_moved)
-        moved = queued > 0 and (pop or not state_head)
-        state_head = moved or (state_head and not pop)
-        queued += int(push) - int(moved)
-        while arrived < sent and arrival[arrived] == t:
-            arrived += 1
-        if compare:
-            compared = True
-            begins, inside, next_row, known_here = new_begins, new_inside, new_next, new_known
-        elif push:
-            compared = False
-        elif ask:
-            begins = next_row = True
-        accept = (not entered or compare) and accepted < count
-        entered = accept or (entered and not compare)
-        accepted += int(accept)
-        t += 1
-    return left
+        left = lone_clocks(states, indexes, self.build.grid, self.build.states, turn, slots, fetch, begin)
+        return left + self.latency
 
 
 class Gather(wiring.Component):
@@ -313,8 +211,7 @@ class Gather(wiring.Component):
 
         # The state whose rows are there.
         width = build.state_bits
-        out_state = places.head[:width]
-        out_place = places.head[width : width + _SLOT_BITS + ROW_SHIFT]
+        out_state, out_place = places.head[:width], places.head[width : width + _SLOT_BITS + ROW_SHIFT]
         out_row = places.head[width + _SLOT_BITS + ROW_SHIFT :][:_BASE_BITS]
         need = places.head[-_COUNT_BITS:]
         pop = Signal()
@@ -326,15 +223,29 @@ class Gather(wiring.Component):
         with m.If(self.clear):
             m.d.sync += known.eq(0)
 
-        at = p.register(Cat(out_place, out_state), 0)
-        word, slot, of_state = at.value[:ROW_SHIFT], at.value[ROW_SHIFT : ROW_SHIFT + _SLOT_BITS], at.value[-width:]
+        self._words(m, p, Cat(out_place, out_state), Cat(landing_slot, landing[:width]))
+        m.d.comb += [self.leaving.eq(pop), self.out_valid.eq(p.valid(p.input(pop), self.parameters.latency))]
+        return m
+
+    def _words(self, m: Module, p: Pipeline, place: Value, landing: Value) -> None:
+        """The windows, and the words around a place in them.
+
+        ``place`` is word, row and exogenous state of a state whose rows are there; a row from the buses is written at
+        ``landing``, row and exogenous state.
+        """
+        at = p.register(place, 0)
+        word, slot, of_state = (
+            at.value[:ROW_SHIFT],
+            at.value[ROW_SHIFT : ROW_SHIFT + _SLOT_BITS],
+            at.value[ROW_SHIFT + _SLOT_BITS :],
+        )
         words: list[Value] = []
         for bank in range(ROW_WORDS):
-            ram = Ram(WIDTH, WINDOW_ROWS * states)
+            ram = Ram(WIDTH, WINDOW_ROWS * self.parameters.build.states)
             m.submodules[f"window{bank}"] = ram
             m.d.comb += [
                 ram.write.eq(self.fetch.valid),
-                ram.write_address.eq(Cat(landing_slot, landing[:width])),
+                ram.write_address.eq(landing),
                 ram.write_data.eq(self.fetch.data.word_select(bank, WIDTH)),
             ]
             # The first bank may be asked for the word above the row's end, the last for the one below its beginning.
@@ -347,5 +258,3 @@ class Gather(wiring.Component):
             choice = Array(words[(k + step) % ROW_WORDS] for k in range(ROW_WORDS))[turn.value]
             m.d.comb += out.eq(p.register(choice, turn.time).value)
         assert turn.time + 1 == self.parameters.latency
-        m.d.comb += [self.leaving.eq(pop), self.out_valid.eq(p.valid(p.input(pop), self.parameters.latency))]
-        return m

@@ -1,8 +1,8 @@
 """The sweep engine in software, to the bit: the check and the walk of every lane, for any objective.
 
 A walk that starts elsewhere may end on another peak, so the walkers, their guesses and their steps are those of
-:class:`beltline.hw.sweep.walk.Walk`. Where the objective is single-peaked the results are also those of the assembly
-line.
+:class:`beltline.hw.sweep.walk.walk.Walk`. Where the objective is single-peaked the results are also those of the
+assembly line.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from beltline.hw.line.model import (
     _objective,
     _status,
 )
-from beltline.hw.sweep.clocks import OFF_GRID, Dealt, SweepLog, pass_clocks, seek_clocks
-from beltline.hw.sweep.lane import MOST_SHIFT
+from beltline.hw.sweep.clocks import Dealt, SweepLog, pass_clocks, seek_clocks
+from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import ShiftParameters
-from beltline.hw.sweep.walk import DECAY, WalkParameters
+from beltline.hw.sweep.walk.parameters import DECAY, WalkParameters
+from beltline.hw.sweep.walk_clocks import OFF_GRID
 
 _EXPONENT_LIMIT = 15
 """Largest exponent of a walker's step."""

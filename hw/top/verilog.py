@@ -35,7 +35,8 @@ from beltline.hw.interface.parameters import (
 )
 from beltline.hw.interface.registers import Engine
 from beltline.hw.memory import ram
-from beltline.hw.sweep import lane
+from beltline.hw.sweep.lane import lane
+from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.top import axi_machine, machine, serial_machine
 from beltline.hw.top.serial_machine import SerialParameters
@@ -86,7 +87,7 @@ def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, st
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     files = shared_modules(parameters.multiplier)
     if parameters.engine is Engine.SWEEP:
-        files[f"{lane.MODULE}.v"] = convert(lane.Lane(lane.LaneParameters(SweepParameters.of(parameters))), lane.MODULE)
+        files[f"{lane.MODULE}.v"] = convert(lane.Lane(LaneParameters(SweepParameters.of(parameters))), lane.MODULE)
     files[f"{module}.v"] = convert(component, module)
     files[f"{machine.BUILD_MODULE}.v"] = (
         f"module {machine.BUILD_MODULE}(output [63:0] hash);\n"

@@ -15,7 +15,8 @@ from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.memory.ram import READ_LATENCY, Ram
 from beltline.hw.sweep.parameters import HALF_WORDS, SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
-from beltline.hw.sweep.walk import Walk, WalkParameters
+from beltline.hw.sweep.walk.parameters import WalkParameters
+from beltline.hw.sweep.walk.walk import Walk
 
 OUTPUTS = ("position", "choice", "moved", "kept", "value", "old", "infeasible", "outside")
 

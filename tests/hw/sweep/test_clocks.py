@@ -27,7 +27,7 @@ from beltline.hw.line.model import INFEASIBLE
 from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine, walk_all
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.walk import WalkParameters
+from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
 from support.machines import assert_same, opened, problem_of
 from support.sweeps import MASK, row_writes

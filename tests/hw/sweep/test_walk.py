@@ -15,7 +15,7 @@ import pytest
 from beltline.hw.arithmetic.numbers import MINIMUM, WIDTH
 from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.walk import WalkParameters
+from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
 from support.sweeps import MASK, row_writes
 from support.walks import CASES, OUTPUTS, Probe, given_walks

@@ -1,0 +1,111 @@
+"""The new value of every state of a lane, by how much it differs from the one before, and the largest difference."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.decision import clamped
+from beltline.hw.arithmetic.norm import Norm, NormParameters
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
+from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
+
+
+class Values(wiring.Component):
+    """Adds the shifts of a state's exogenous state to its value, and to the value before; cuts both to 64 bits.
+
+    Every state's value comes once, from the check or from the walk, never from both in a clock; a value a clock.
+
+    Attributes
+    ----------
+    go, seek
+        In: ``go`` begins a pass, and clears the norm unless ``seek``.
+    check_valid, check_state, check_position, check_value, check_old
+        In: a result of the check that stays.
+    walk_valid, walk_state, walk_position, walk_value, walk_old
+        In: a result of the walk.
+    shift_after, shift_before
+        In: what is added, signed 64 bits for each exogenous state.
+    written, place, new, beyond
+        Out, ``SHIFT_CLOCKS`` later: a value, of state number ``place``, and whether it or the one before was cut.
+    retired, norm
+        Out: ``written`` a clock later; the largest difference, see :class:`beltline.hw.arithmetic.norm.Norm`.
+    sample_place, refers
+        In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
+    sample_valid, sample_state, sample
+        Out: the difference at a state of the reference point, ``SHIFT_CLOCKS`` + 3 clocks behind the result.
+    """
+
+    def __init__(self, parameters: LaneParameters) -> None:
+        self.parameters = parameters
+        build = parameters.build
+        results = {
+            "valid": In(1),
+            "state": In(build.state_bits),
+            "position": In(build.position_bits),
+            "value": In(signed(WIDTH)),
+            "old": In(signed(WIDTH)),
+        }
+        ports = parameters.ports
+        outside = ("go", "seek", "shift_after", "shift_before", "retired", "norm", "sample_place", "refers")
+        super().__init__(
+            {
+                **{f"{unit}_{name}": member for unit in ("check", "walk") for name, member in results.items()},
+                **{name: ports[name] for name in (*outside, "sample_valid", "sample_state", "sample")},
+                "written": Out(1),
+                "place": Out(build.position_bits),
+                "new": Out(signed(WIDTH)),
+                "beyond": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        m.submodules.norm = norm = Norm(NormParameters())
+        state, position, value, before = (
+            Mux(self.walk_valid, getattr(self, f"walk_{name}"), getattr(self, f"check_{name}"))
+            for name in ("state", "position", "value", "old")
+        )
+        of_state = p.input(state)
+        shift_after, shift_before = (
+            p.register(flat.word_select(of_state.value, WIDTH).as_signed(), 0)
+            for flat in (self.shift_after, self.shift_before)
+        )
+        after = p.total([Term(p.register(value, 0)), Term(shift_after)], WIDTH + 1, signed=True)
+        old = p.total([Term(p.register(before, 0)), Term(shift_before)], WIDTH + 1, signed=True)
+        assert after.time == SHIFT_CLOCKS
+        new, new_beyond = clamped(after.value)
+        old_word, old_beyond = clamped(old.value)
+        m.d.comb += [
+            self.written.eq(p.valid(p.input(self.walk_valid | self.check_valid), after.time)),
+            self.place.eq(p.delay(p.input(position), after.time).value),
+            self.new.eq(new),
+            self.beyond.eq(new_beyond | old_beyond),
+            norm.clear.eq(self.go & ~self.seek),
+            self.norm.eq(norm.norm),
+        ]
+        m.d.sync += [
+            norm.after.eq(self.new),
+            norm.before.eq(old_word),
+            norm.valid.eq(self.written),
+            self.retired.eq(self.written),
+        ]
+
+        # The change at the reference point.
+        of_point = p.register(self.place - p.delay(of_state, after.time).value, after.time)
+        change = p.total(
+            [Term(Timed(norm.after, of_point.time)), Term(Timed(norm.before, of_point.time), negative=True)], WIDTH
+        )
+        at_reference = p.register(of_point.value == self.sample_place, of_point.time)
+        assert change.time == at_reference.time + 1
+        m.d.sync += [
+            self.sample_valid.eq(
+                p.valid(Timed(norm.valid, of_point.time), at_reference.time) & at_reference.value & self.refers
+            ),
+            self.sample_state.eq(p.delay(of_state, at_reference.time).value),
+        ]
+        m.d.comb += self.sample.eq(change.value)
+        return m

@@ -1,0 +1,1 @@
+"""The second pass of a sweep, a lane at a time: walkers in a ring around one evaluator."""

@@ -1,0 +1,105 @@
+"""A walker on its way from its probe to what is decided of it, while the evaluator works."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.walk.parameters import FOUND, WalkParameters
+
+
+class Course(wiring.Component):
+    """Delays a walker and what was found for its probe, and gives it the state that it is to walk next.
+
+    A turn of the ring a clock. Ports are named by the clock of a turn in which they stand: ``FOUND``, and
+    ``loaded``, ``guessed``, ``evaluated`` and ``decided`` of :class:`WalkParameters`.
+
+    Attributes
+    ----------
+    sent
+        In, ``FOUND``: the walker.
+    probe, found, nowhere
+        In, ``FOUND``: its candidate, see :class:`beltline.hw.sweep.walk.probe.Probe`.
+    hit, item, point, exhausted, exogenous
+        In, ``loaded``: see :class:`beltline.hw.sweep.walk.next_state.NextState`.
+    used, move
+        In, ``loaded``: the walker takes ``move`` for the move of its last state.
+    guesses
+        Out, ``guessed``: the walker.
+    compares
+        Out, ``evaluated``: the walker.
+    old_address
+        Out: the number of its state, so that a word read there comes a clock after ``decided``.
+    decides, decides_probe, decides_found, decides_nowhere, decides_exhausted, decides_exogenous
+        Out, ``decided``: the walker, and what came with it.
+    """
+
+    def __init__(self, parameters: WalkParameters) -> None:
+        self.parameters = parameters
+        build = parameters.build
+        super().__init__(
+            {
+                "sent": In(parameters.walker),
+                "probe": In(build.index_bits),
+                "found": In(1),
+                "nowhere": In(1),
+                "hit": In(1),
+                "item": In(parameters.item),
+                "point": In(parameters.walked_bits),
+                "exhausted": In(1),
+                "exogenous": In(build.state_bits),
+                "used": In(1),
+                "move": In(parameters.index_bits),
+                "guesses": Out(parameters.walker),
+                "compares": Out(parameters.walker),
+                "old_address": Out(build.position_bits),
+                "decides": Out(parameters.walker),
+                "decides_probe": Out(build.index_bits),
+                "decides_found": Out(1),
+                "decides_nowhere": Out(1),
+                "decides_exhausted": Out(1),
+                "decides_exogenous": Out(build.state_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        parameters = self.parameters
+        loaded, guessed, evaluated, decided = (
+            parameters.loaded,
+            parameters.guessed,
+            parameters.evaluated,
+            parameters.decided,
+        )
+        with_item = Signal(parameters.walker)
+        travelled = p.delay(p.input(self.sent.as_value(), FOUND), loaded - FOUND)
+        m.d.comb += with_item.eq(travelled.value)
+        with m.If(self.hit):
+            m.d.comb += [with_item.waiting.eq(1), with_item.next.eq(self.item)]
+        m.d.comb += with_item.point.eq(self.point)
+        with m.If(self.used):
+            m.d.comb += with_item.shift.eq(self.move)
+        before = p.delay(p.input(with_item.as_value(), loaded), guessed - loaded)
+        late = p.delay(before, evaluated - guessed)
+        in_time = Signal(parameters.walker)
+        m.d.comb += [
+            self.guesses.eq(before.value),
+            self.compares.eq(late.value),
+            in_time.eq(p.delay(late, decided + 1 - READ_LATENCY - evaluated).value),
+            self.old_address.eq(in_time.item.position),
+            self.decides.eq(p.delay(late, decided - evaluated).value),
+        ]
+        for name, time in (
+            ("probe", FOUND),
+            ("found", FOUND),
+            ("nowhere", FOUND),
+            ("exhausted", loaded),
+            ("exogenous", loaded),
+        ):
+            at_end = p.delay(p.input(getattr(self, name), time), decided - time)
+            m.d.comb += getattr(self, f"decides_{name}").eq(at_end.value)
+        return m

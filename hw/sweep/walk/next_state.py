@@ -1,0 +1,128 @@
+"""The next state that a walker is to walk, and the choice from which it begins."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.walk.marks import MARKS_CLOCKS, Marks
+from beltline.hw.sweep.walk.parameters import MARK_BITS, MARKS, PROBED, WalkParameters, position_of
+
+
+class NextState(wiring.Component):
+    """Looks for the next marked state of a walker that has none waiting, a word of ``MARKS`` points a turn.
+
+    A turn of the ring a clock. Results come :attr:`WalkParameters.loaded` clocks behind the start of the turn.
+
+    Attributes
+    ----------
+    mark_valid, mark_point, mark_state, mark
+        In: see :class:`beltline.hw.sweep.walk.marks.Marks`.
+    points, last_state, force, cold, first_point
+        In: as those of :class:`beltline.hw.sweep.walk.walk.Walk`.
+    busy
+        In: without it nothing is looked for.
+    context, mine, limit, walker
+        In: of clock 0 of a turn, from :class:`beltline.hw.sweep.walk.ring.Ring`.
+    held
+        In: the walker in clock 1.
+    choice_address, choice_data
+        Out, in: read port of the lane's choices, of ``READ_LATENCY``.
+    hit, item
+        Out: a state was found; its choice, or where there are no choices its point, and its number in the lane.
+    point
+        Out: the point from which the walker goes on looking.
+    exhausted
+        Out: there is none behind ``point``.
+    exogenous
+        Out: the walker's exogenous state.
+    """
+
+    def __init__(self, parameters: WalkParameters) -> None:
+        self.parameters = parameters
+        build = parameters.build
+        super().__init__(
+            {
+                "mark_valid": In(1),
+                "mark_point": In(build.point_bits),
+                "mark_state": In(build.state_bits),
+                "mark": In(1),
+                "points": In(build.point_bits + 1),
+                "last_state": In(build.state_bits),
+                "force": In(1),
+                "cold": In(1),
+                "first_point": In(build.index_bits),
+                "busy": In(1),
+                "context": In(parameters.context_bits),
+                "mine": In(1),
+                "limit": In(parameters.walked_bits + 1),
+                "walker": In(parameters.walker),
+                "held": In(parameters.walker),
+                "choice_address": Out(build.position_bits),
+                "choice_data": In(build.index_bits),
+                "hit": Out(1),
+                "item": Out(parameters.item),
+                "point": Out(parameters.walked_bits),
+                "exhausted": Out(1),
+                "exogenous": Out(build.state_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        parameters, build = self.parameters, self.parameters.build
+        p = Pipeline(m, build.multiplier)
+        m.submodules.marks = marks = Marks(build, parameters.walked_bits)
+        exogenous, mine, end = p.input(self.context[: build.state_bits]), p.input(self.mine), p.input(self.limit)
+        m.d.comb += [
+            *(
+                getattr(marks, name).eq(getattr(self, name))
+                for name in ("mark_valid", "mark_point", "mark_state", "mark", "points")
+            ),
+            marks.state.eq(exogenous.value),
+            marks.point.eq(self.walker.point),
+        ]
+        looked = MARKS_CLOCKS
+        own = p.delay(p.input(Cat(self.held.point, self.held.waiting), PROBED), looked - PROBED).value
+        from_point, waiting = own[:-1], own[-1]
+        limit = p.delay(end, looked).value
+        searching = Signal()
+        m.d.comb += searching.eq(
+            (from_point < self.points) & (from_point < limit) & ~waiting & self.busy & p.delay(mine, looked).value
+        )
+        first = Signal(range(MARKS))
+        any_mark = Signal()
+        for k in reversed(range(MARKS)):
+            with m.If((marks.word[k] | self.force) & (from_point[:MARK_BITS] <= k)):
+                m.d.comb += [first.eq(k), any_mark.eq(1)]
+        at = Cat(first, from_point[MARK_BITS:])
+        inside = (at < self.points) & (at < limit)
+        hit = p.register(searching & any_mark & inside, looked)
+        next_word = Cat(Const(0, MARK_BITS), from_point[MARK_BITS:] + 1)
+        beyond = Mux(searching, Mux(any_mark, at + 1, next_word), from_point)
+        point = p.register(beyond[: parameters.walked_bits], looked)
+        exhausted = p.register(
+            (point.value >= self.points)
+            | (point.value >= p.delay(end, point.time).value)
+            | ~p.delay(mine, point.time).value,
+            point.time,
+        )
+
+        at_point = p.register(at[: build.point_bits], looked)
+        position = position_of(p, build, at_point, self.last_state + 1, exogenous)
+        begins = p.register((self.first_point + at_point.value)[: build.index_bits], at_point.time)
+        loaded = parameters.loaded
+        assert loaded == position.time + READ_LATENCY
+        m.d.comb += [
+            self.choice_address.eq(position.value),
+            self.item.choice.eq(Mux(self.cold, p.delay(begins, loaded - begins.time).value, self.choice_data)),
+            self.item.position.eq(p.delay(position, READ_LATENCY).value),
+            self.hit.eq(p.delay(hit, loaded - hit.time).value),
+            self.point.eq(p.delay(point, loaded - point.time).value),
+            self.exhausted.eq(p.delay(exhausted, loaded - exhausted.time).value),
+            self.exogenous.eq(p.delay(exogenous, loaded).value),
+        ]
+        return m

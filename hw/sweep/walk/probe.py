@@ -1,0 +1,116 @@
+"""Which candidate a walker tries next, and whether the words for it are here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT
+from beltline.hw.sweep.walk.parameters import FOUND, NUMBER_BITS, PROBED, WalkParameters
+
+
+class Probe(wiring.Component):
+    """``j = index``, or ``index + 2**exponent`` or ``index - 2**exponent``, and whether its half of a row has come.
+
+    Both neighbours of a first probe will be probed too. Where one of them lies in the half of a row next to that of the
+    probe, which is here, and was not asked for, it is asked for ahead.
+
+    A turn a clock; results come ``FOUND`` clocks behind the start of the turn.
+
+    Attributes
+    ----------
+    last_index
+        In: the last candidate.
+    context, walker
+        In: of clock 0 of a turn, as they come from :class:`beltline.hw.sweep.walk.ring.Ring`.
+    held
+        In: the walker in clock 1.
+    arrived
+        In: the number of halves of rows that have come, as it is in clock 1.
+    context_later, seen
+        Out: context and walker, with ``have0`` and ``have1`` as they are now.
+    probe
+        Out: the low bits of ``j``.
+    found
+        Out: the walker is active, ``j`` is on the grid, and its words are here.
+    lacks
+        Out: it is active, ``j`` is on the grid, and the half of its row was not asked for.
+    nowhere
+        Out: it is active, and ``j`` is not on the grid.
+    ahead, near_row
+        Out: the other half is to be asked for, of row ``near_row``.
+    """
+
+    def __init__(self, parameters: WalkParameters) -> None:
+        self.parameters = parameters
+        build = parameters.build
+        super().__init__(
+            {
+                "last_index": In(build.index_bits),
+                "context": In(parameters.context_bits),
+                "walker": In(parameters.walker),
+                "held": In(parameters.walker),
+                "arrived": In(NUMBER_BITS),
+                "context_later": Out(parameters.context_bits),
+                "seen": Out(parameters.walker),
+                "probe": Out(build.index_bits),
+                "found": Out(1),
+                "lacks": Out(1),
+                "nowhere": Out(1),
+                "ahead": Out(1),
+                "near_row": Out(build.row_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        build, now, held = self.parameters.build, self.walker, self.held
+        top = self.last_index
+        step = Signal(build.index_bits + 1)
+        m.d.comb += step.eq(Mux(now.first, 0, 1 << now.exponent))
+        wanted = p.register(Mux(now.down, now.index - step, now.index + step)[: build.index_bits + 2].as_signed(), 0)
+        assert wanted.time == PROBED
+        outside = (wanted.value < 0) | (wanted.value > top)
+        odd = wanted.value[HALF_SHIFT]
+        row = wanted.value[ROW_SHIFT:][: build.row_bits]
+        here = [self._arrived(held, k) for k in range(2)]
+        tag = Mux(odd, held.row1, held.row0)
+        same = tag == Cat(row, Const(1, 1))
+        found_now = held.active & ~outside & same & Mux(odd, here[1], here[0])
+        found = p.register(found_now, PROBED)
+        lacks = p.register(held.active & ~outside & ~same, PROBED)
+        nowhere = p.register(held.active & outside, PROBED)
+        probe = p.register(wanted.value[: build.index_bits], PROBED)
+        came_by_now = p.register(Cat(*here), PROBED)
+
+        word, row_now = now.index[:ROW_SHIFT], now.index[ROW_SHIFT : build.index_bits]
+        rising, falling = word[:HALF_SHIFT].all() & (now.index != top), ~word[:HALF_SHIFT].any() & now.index.any()
+        edge = p.register(now.first & (rising | falling), 0)
+        step_row = Cat(word.all() | ~word.any(), (~word.any()).replicate(build.row_bits - 1))
+        near_row = p.register((row_now + step_row)[: build.row_bits], 0)
+        near_tag = Mux(odd, held.row0, held.row1)
+        ahead = p.register(found_now & edge.value & (near_tag != Cat(near_row.value, Const(1, 1))), PROBED)
+        m.d.comb += [
+            self.context_later.eq(p.delay(p.input(self.context), FOUND).value),
+            self.seen.eq(p.delay(p.input(held.as_value(), PROBED), FOUND - PROBED).value),
+            self.seen.have0.eq(came_by_now.value[0]),
+            self.seen.have1.eq(came_by_now.value[1]),
+            self.probe.eq(probe.value),
+            self.found.eq(found.value),
+            self.lacks.eq(lacks.value),
+            self.nowhere.eq(nowhere.value),
+            self.ahead.eq(ahead.value),
+            self.near_row.eq(p.delay(near_row, FOUND - PROBED).value),
+        ]
+        return m
+
+    def _arrived(self, walker: Any, k: int) -> Value:
+        """Whether a walker's lower or upper half of a row is here."""
+        number = walker.number1 if k else walker.number0
+        have = walker.have1 if k else walker.have0
+        return have | ((walker.row1 if k else walker.row0).any() & ~(self.arrived - number - 1)[NUMBER_BITS - 1])

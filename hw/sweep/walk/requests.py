@@ -1,0 +1,86 @@
+"""The halves of rows that the walkers of a lane ask the other lanes for."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.queue import DeepQueue
+from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT
+from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
+from beltline.hw.sweep.walk.parameters import AHEAD_ROWS, NUMBER_BITS, WalkParameters
+
+
+class Requests(wiring.Component):
+    """Queues what lacks, and the halves of rows that are wanted ahead, for the lane's turns on its bus.
+
+    A turn of the ring a clock. A request that finds the queue full is not made; the walker lacks its words in its next
+    turn again. A request is at the buses 4 clocks after it was made, at the earliest.
+
+    Attributes
+    ----------
+    context, walker, probe, lacks, ahead, near_row
+        In: of clock ``FOUND`` of a turn, from :class:`beltline.hw.sweep.walk.probe.Probe`.
+    sent
+        Out: the walker in the same clock, with the tag and the number of what is asked for now.
+    asked
+        Out: the number of requests so far, counted round and round.
+    request, row, inner
+        Out: to the buses, see :class:`beltline.hw.sweep.row_buses.RowPort`.
+    taken
+        In: from the buses; the next request comes after.
+    place
+        Out: of the row that comes from the buses in this clock which half of it was asked for, in the lowest bit, and
+        by which walker.
+    """
+
+    def __init__(self, parameters: WalkParameters) -> None:
+        self.parameters = parameters
+        build = parameters.build
+        super().__init__(
+            {
+                "context": In(parameters.context_bits),
+                "walker": In(parameters.walker),
+                "probe": In(build.index_bits),
+                "lacks": In(1),
+                "ahead": In(1),
+                "near_row": In(build.row_bits),
+                "sent": Out(parameters.walker),
+                "asked": Out(NUMBER_BITS),
+                "request": Out(1),
+                "row": Out(build.row_bits),
+                "inner": Out(build.inner_bits),
+                "taken": In(1),
+                "place": Out(1 + parameters.context_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        build = self.parameters.build
+        m.submodules.queue = queue = DeepQueue(1 + build.row_bits + self.parameters.context_bits, AHEAD_ROWS)
+        ask = (self.lacks | self.ahead) & queue.ready
+        odd_asked = self.probe[HALF_SHIFT] ^ self.ahead
+        row_asked = Mux(self.ahead, self.near_row, self.probe[ROW_SHIFT:])
+        m.d.comb += [queue.push.eq(ask), queue.data.eq(Cat(odd_asked, row_asked, self.context))]
+        m.d.sync += self.asked.eq(self.asked + ask)
+        m.d.comb += self.sent.eq(self.walker)
+        with m.If(ask):
+            tagged = Cat(row_asked, Const(1, 1))
+            with m.If(odd_asked):
+                m.d.comb += [self.sent.row1.eq(tagged), self.sent.number1.eq(self.asked), self.sent.have1.eq(0)]
+            with m.Else():
+                m.d.comb += [self.sent.row0.eq(tagged), self.sent.number0.eq(self.asked), self.sent.have0.eq(0)]
+        of_row, of_context = queue.head[: 1 + build.row_bits], queue.head[1 + build.row_bits :]
+        fetch_clocks = RowBusesParameters(build, build.inner_bits).latency - TAKEN_CLOCKS
+        m.d.comb += [
+            self.request.eq(queue.head_valid),
+            self.row.eq(of_row[1:]),
+            self.inner.eq(Cat(of_context[: build.state_bits], of_row[0], Const(1, 1))),
+            queue.pop.eq(self.taken),
+            self.place.eq(p.delay(p.input(Cat(of_row[0], of_context)), fetch_clocks).value),
+        ]
+        return m

@@ -1,0 +1,43 @@
+"""Where the next state of a walker begins, against Python's integers."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.walk.guess import Guess
+from beltline.hw.sweep.walk.parameters import GUESS_CLOCKS, WalkParameters
+from support.streams import Segment, Stream
+
+PARAMETERS = WalkParameters(SweepParameters(grid=64, states=1, lanes=1, slots=4), 2)
+
+
+def word(index: int, choice: int, waits: int, shift: int) -> int:
+    layout = PARAMETERS.walker
+    item = {"choice": choice, "position": 0}
+    given = {"index": index, "item": item, "next": {"choice": waits, "position": 3}, "shift": shift & 0x7F}
+    return layout.const(given).as_value().value
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("seek", [0, 1])
+@pytest.mark.parametrize("top", [63, 20])
+def test_guesses_and_moves(stream: Stream, top: int, seek: int) -> None:
+    rng = random.Random(top + seek)
+    ends = (0, top)
+    cases = [(i, c, w, s) for i in ends for c in ends for w in ends for s in (-64, -1, 0, 1, 63)]
+    cases += [(*(rng.randint(0, top) for _ in range(3)), rng.randint(-64, 63)) for _ in range(400)]
+    found = stream(
+        Guess(PARAMETERS),
+        {"walker": [word(*case) for case in cases]},
+        ["move", "begin_done", "begin_idle"],
+        GUESS_CLOCKS,
+        valid=None,
+        segments=[Segment(len(cases), constants={"last_index": top, "seek": seek})],
+    )
+    for k, (index, choice, waits, shift) in enumerate(cases):
+        move = index - choice
+        begins = [index if seek else min(max(waits + by, 0), top) for by in (move, shift)]
+        assert [int(found[name][k]) for name in ("move", "begin_done", "begin_idle")] == [move & 0x7F, *begins], k
