@@ -12,7 +12,6 @@ from beltline.host.devices.base import (
     Backend,
     DeviceError,
     Progress,
-    capabilities,
     check_block,
     check_words,
     encoded,
@@ -59,7 +58,7 @@ class ModelDevice:
     def __init__(self, machine: SoftwareMachine, build: MachineParameters | None = None) -> None:
         self._machine = machine
         self._build = build or machine.parameters
-        self._constants = {"IDENTITY": IDENTITY, "VERSION": VERSION, "BUILD_HASH": 0} | capabilities(self._build)
+        self._constants = {"IDENTITY": IDENTITY, "VERSION": VERSION, "BUILD_HASH": 0} | self._build.reported
         self._windows = WindowParameters(self._build)
         self._tables: dict[Table, NDArray[Any]] = {
             Table.X: machine.x,
@@ -187,7 +186,6 @@ class ModelDevice:
             from beltline.hw.arithmetic.utility import UtilityConstants
 
             settings = self._settings
-            form = settings["UTILITY_FORM"]
             self._fill()
             self._machine.start(
                 grid=settings["GRID"],
@@ -195,13 +193,7 @@ class ModelDevice:
                 mode=Mode(settings["MODE"]),
                 sweep_limit=settings["SWEEP_LIMIT"],
                 epsilon=settings["EPSILON"],
-                constants=UtilityConstants(
-                    a=settings["UTILITY_A"],
-                    b=settings["UTILITY_B"],
-                    negative=bool(form & 1),
-                    log=bool(form & 2),
-                    shift=form >> 8 & 63,
-                ),
+                constants=UtilityConstants.from_registers(settings),
             )
             self._publish()
 

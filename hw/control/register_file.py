@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.interface.registers import REGISTERS, Access, Command, Mode
+from beltline.hw.interface.registers import REGISTERS, Access, Command, Mode, UtilityForm
 
 WORD = 32
 
@@ -67,9 +67,9 @@ def utility_constants(settings: Mapping[str, Signal]) -> dict[str, Value]:
     return {
         "a": settings["UTILITY_A"],
         "b": settings["UTILITY_B"],
-        "negative": form[0],
-        "log": form[1],
-        "shift": form[8:],
+        "negative": form[UtilityForm.NEGATIVE],
+        "log": form[UtilityForm.LOG],
+        "shift": form[UtilityForm.SHIFT],
     }
 
 
