@@ -10,7 +10,7 @@ from beltline.host.devices import REFERENCES
 from beltline.host.models.krusell_smith.algorithm import Equilibrium, krusell_smith, panel_errors
 from beltline.host.models.krusell_smith.model import AGGREGATES
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.top.machine import run_clocks
+from beltline.hw.line.clocks import run_clocks
 
 PUBLISHED = ((0.123815, 0.965565), (0.137800, 0.963238))
 """Law of motion of Maliar, Maliar and Valli (2010)."""

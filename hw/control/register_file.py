@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
@@ -61,12 +62,15 @@ class RegisterFile(wiring.Component):
         return m
 
 
-def utility_constants(settings: Mapping[str, Signal]) -> dict[str, Value]:
-    """The utility's constants (:data:`beltline.hw.arithmetic.utility.CONSTANTS`) as the registers hold them."""
-    form = settings["UTILITY_FORM"]
+def utility_constants(settings: Any) -> dict[str, Value]:
+    """The utility's constants (:data:`beltline.hw.arithmetic.utility.CONSTANTS`) as the registers hold them.
+
+    ``settings`` has them as :class:`beltline.hw.control.datapath.Settings`.
+    """
+    form = settings.utility_form
     return {
-        "a": settings["UTILITY_A"],
-        "b": settings["UTILITY_B"],
+        "a": settings.utility_a,
+        "b": settings.utility_b,
         "negative": form[UtilityForm.NEGATIVE],
         "log": form[UtilityForm.LOG],
         "shift": form[UtilityForm.SHIFT],

@@ -35,9 +35,8 @@ from beltline.hw.interface.parameters import (
 )
 from beltline.hw.interface.registers import Engine
 from beltline.hw.memory import ram
-from beltline.hw.sweep import lane
-from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.top import axi_machine, machine, serial_machine
+from beltline.hw.top.engines import ENGINES
 from beltline.hw.top.serial_machine import SerialParameters
 
 
@@ -85,8 +84,8 @@ def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, st
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     files = shared_modules(parameters.multiplier)
-    if parameters.engine is Engine.SWEEP:
-        files[f"{lane.MODULE}.v"] = convert(lane.Lane(lane.LaneParameters(SweepParameters.of(parameters))), lane.MODULE)
+    for name, unit in ENGINES[parameters.engine].modules(parameters).items():
+        files[f"{name}.v"] = convert(unit, name)
     files[f"{module}.v"] = convert(component, module)
     files[f"{machine.BUILD_MODULE}.v"] = (
         f"module {machine.BUILD_MODULE}(output [63:0] hash);\n"

@@ -13,7 +13,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.solver.driver import Run, run
 from beltline.host.solver.fixed_point import Image
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 
 
 def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
@@ -23,7 +23,7 @@ def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
 
 
 def software(parameters: MachineParameters, stage_by_stage: bool = False) -> ModelDevice:
-    return ModelDevice(SoftwareMachine(parameters, stage_by_stage))
+    return ModelDevice(LineSoftwareMachine(parameters, stage_by_stage))
 
 
 def assert_same(a: Run, b: Run) -> None:

@@ -26,7 +26,7 @@ from beltline.host.solver.driver import Driver, run
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 from support.fakes import BruteDevice, EndlessDevice, SlowDevice, backend, interrupt_main_after, problem
 from support.paths import ROOT
 
@@ -278,7 +278,7 @@ def slow_model(points: int, states: int) -> ModelDevice:
             return super().wait(0.0)
 
     grid = max(4, 1 << (points - 1).bit_length())
-    return Slow(SoftwareMachine(MachineParameters(grid=grid, states=states)))
+    return Slow(LineSoftwareMachine(MachineParameters(grid=grid, states=states)))
 
 
 def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
@@ -344,7 +344,7 @@ def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
                 signal.raise_signal(signal.SIGINT)
             return ended
 
-    device = Late(SoftwareMachine(MachineParameters(grid=64, states=3)))
+    device = Late(LineSoftwareMachine(MachineParameters(grid=64, states=3)))
     with pytest.raises(KeyboardInterrupt):
         bl.solve(given, device=device, checkpoint=file)
     assert device.read_register("STATUS") == Status.DONE | Status.CONVERGED
