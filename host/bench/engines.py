@@ -21,11 +21,9 @@ from beltline.host.bench.sweep_acceleration import Other, Solved, Way, solve, st
 from beltline.host.models.rbc import rbc
 from beltline.host.results.files import check_target, replacing
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters
 from beltline.hw.line.clocks import run_clocks
 from beltline.hw.sweep.parameters import SweepParameters
-
-CLOCK_HZ = 250_000_000
 
 PLAIN = Way("flat", "none", 0)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import beltline as bl
 from beltline.gpu_ref import brute_force, vfi
-from beltline.host.results.result import CLOCK_HZ
+from beltline.hw.interface.parameters import CLOCK_HZ
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from beltline.host.devices import REFERENCES
 from beltline.host.models.krusell_smith.algorithm import Equilibrium, krusell_smith, panel_errors
 from beltline.host.models.krusell_smith.model import AGGREGATES
-from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters
 from beltline.hw.line.clocks import run_clocks
 
 PUBLISHED = ((0.123815, 0.965565), (0.137800, 0.963238))
@@ -35,9 +35,6 @@ TABLES = (
 
 CHOICES = 1000
 """Choices that the clocks are told for."""
-
-CLOCK_HZ = 250e6
-"""The main clock of AWS F2."""
 
 UNREFINED = 25
 """Iterations after which a household on its grid is given up: its law jumps and does not settle."""

@@ -34,8 +34,8 @@ from beltline.host.devices import DeviceError
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
-from beltline.host.results.result import CLOCK_HZ, Result
-from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.host.results.result import Result
+from beltline.hw.interface.parameters import CLOCK_HZ, ROW_WORDS
 
 GRIDS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144)
 """The papers' and one beyond."""

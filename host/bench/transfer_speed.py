@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from beltline.host.devices.base import Device
 from beltline.host.devices.mapped import MappedDevice
-from beltline.host.solver.driver import read_table, write_table
+from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Table
 from beltline.hw.interface.windows import WindowParameters

@@ -207,7 +207,7 @@ def open_model(
     if progress:
         progress("preparing the software model (compiled once, then kept)")
     build = made(parameters or MachineParameters(), fold, evaluators, lanes)
-    from beltline.hw.top.engines import ENGINES
+    from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)
 

@@ -19,8 +19,8 @@ from beltline.host.problem.checks import ProblemError, first, real, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.result import Outcome, Result
-from beltline.host.solver.driver import timed
 from beltline.host.solver.fixed_point import modulus
+from beltline.host.solver.run import timed
 from beltline.host.solver.verify import Verification, float_rounding
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}

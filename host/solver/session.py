@@ -29,8 +29,9 @@ from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Outcome, Result
 from beltline.host.solver.checkpoint import Checkpoint
-from beltline.host.solver.driver import SWEEP_LIMIT_MAX, Driver, Run, timed
+from beltline.host.solver.driver import SWEEP_LIMIT_MAX, Driver
 from beltline.host.solver.fixed_point import RANGE, Image, fixed_point, modulus
+from beltline.host.solver.run import Run, timed
 from beltline.host.solver.verify import Verification, measure, peaked, trust
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Status

@@ -46,4 +46,4 @@ FEATURES: dict[Engine, EngineFeatures] = {
     Engine.ASSEMBLY_LINE: EngineFeatures(ages=True, shifts=False, peaks=False, folds=True, lanes=False, padded=True),
     Engine.SWEEP: EngineFeatures(ages=False, shifts=True, peaks=True, folds=False, lanes=True, padded=False),
 }
-"""By the value of register ``ENGINE``; :data:`beltline.hw.top.engines.ENGINES` has the engines themselves."""
+"""By the value of register ``ENGINE``; :data:`beltline.hw.top.engine_table.ENGINES` has the engines themselves."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beltline.hw.control.engine import EngineKind
+from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.line.datapath import LineDatapath
 from beltline.hw.line.model import LineSoftwareMachine
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from amaranth.lib import wiring
 
-from beltline.hw.control.engine import EngineKind
+from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.sweep import lane
 from beltline.hw.sweep.datapath import SweepDatapath

@@ -14,7 +14,7 @@ from beltline.hw.control.sequencer import Sequencer, SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, VERSION, Command, Interrupt, Mode, Refused, Status
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.top.engines import ENGINES
+from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.host_access import HostAccess
 
 BUILD_MODULE = "beltline_build"
@@ -24,7 +24,7 @@ BUILD_MODULE = "beltline_build"
 class Machine(wiring.Component):
     """The accelerator of ``docs/design.md`` at its own ports, built for :class:`MachineParameters`.
 
-    The engine of the build, from :data:`beltline.hw.top.engines.ENGINES`, gives the datapath.
+    The engine of the build, from :data:`beltline.hw.top.engine_table.ENGINES`, gives the datapath.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ from beltline.hw.interface.parameters import (
 from beltline.hw.interface.registers import Engine
 from beltline.hw.memory import ram
 from beltline.hw.top import axi_machine, machine, serial_machine
-from beltline.hw.top.engines import ENGINES
+from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.serial_machine import SerialParameters
 
 

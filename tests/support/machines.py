@@ -10,8 +10,9 @@ from beltline.gpu_ref.random_problems import random_problem
 from beltline.host.devices.rtl import RtlDevice, open_rtl
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.driver import Run, run
+from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image
+from beltline.host.solver.run import Run
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.line.model import LineSoftwareMachine
 

@@ -36,8 +36,8 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.files import check_target, replacing
 from beltline.host.results.result import REPORT_WIDTH
-from beltline.host.solver.driver import timed
 from beltline.host.solver.reference import reference_module
+from beltline.host.solver.run import timed
 from beltline.host.solver.session import Session, in_session, machine_method
 from beltline.sim.progress import check_progress, reporting
 

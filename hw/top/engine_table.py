@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from beltline.hw.control.engine import EngineKind
+from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.registers import Engine
 from beltline.hw.line.engine import LINE
 from beltline.hw.sweep.engine import SWEEP
