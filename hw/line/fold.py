@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.decision import ORDER_CLOCKS, Order, choose, move
 from beltline.hw.arithmetic.evaluator import EvaluatorInstance, EvaluatorParameters
@@ -22,7 +21,7 @@ from beltline.hw.arithmetic.utility import UtilityPorts
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.line.prime_banks import PrimeBanks, PrimeBanksParameters
-from beltline.hw.line.stage import shared_ports, write_tables
+from beltline.hw.line.stage import line_ports, shared_ports, stage_ports, write_tables
 from beltline.hw.memory.ram import READ_LATENCY, Ram, delay_line
 
 CANDIDATES = 4
@@ -185,32 +184,8 @@ class FoldedStage(wiring.Component):
     def __init__(self, parameters: FoldedStageParameters, round_states: int) -> None:
         self.parameters = parameters
         self._round = round_states
-        state_bits = max(1, parameters.state_bits)
-        ports = {
-            **shared_ports(parameters.index_bits, parameters.states),
-            "in_valid": In(1),
-            "in_live": In(1),
-            "in_wealth": In(signed(WIDTH)),
-            "in_state": In(state_bits),
-            "in_h": In(parameters.first + 1),
-            "out_valid": Out(1),
-            "out_live": Out(1),
-            "over": Out(1),
-        }
-        if parameters.final:
-            ports |= {
-                "index": Out(parameters.index_bits),
-                "value": Out(signed(WIDTH)),
-                "infeasible": Out(1),
-                "saturated": Out(1),
-            }
-        else:
-            ports |= {
-                "out_wealth": Out(signed(WIDTH)),
-                "out_state": Out(state_bits),
-                "out_h": Out(parameters.place_bits + 1),
-            }
-        super().__init__(ports)
+        places = None if parameters.final else parameters.place_bits + 1
+        super().__init__(stage_ports(parameters.index_bits, parameters.states, parameters.first + 1, places, live=True))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -440,22 +415,7 @@ class FoldedLine(wiring.Component):
 
     def __init__(self, parameters: FoldedLineParameters) -> None:
         self.parameters = parameters
-        state_bits = max(1, (parameters.states - 1).bit_length())
-        super().__init__(
-            {
-                **shared_ports(parameters.index_bits, parameters.states),
-                "in_valid": In(1),
-                "in_live": In(1),
-                "in_wealth": In(signed(WIDTH)),
-                "in_state": In(state_bits),
-                "out_valid": Out(1),
-                "index": Out(parameters.index_bits),
-                "value": Out(signed(WIDTH)),
-                "infeasible": Out(1),
-                "saturated": Out(1),
-                "over": Out(1),
-            }
-        )
+        super().__init__(line_ports(parameters.index_bits, parameters.states, live=True))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
