@@ -202,17 +202,7 @@ class FoldedStage(wiring.Component):
         write_tables(m, self, grid, values, parameters.step_bits, parameters.state_bits)
         slot = _Slots(m, parameters, self._round, self.in_valid)
 
-        # What is known of the states of a round, and of the one that enters meanwhile; and where their search is.
-        entries = Ram(WIDTH + state_bits + parameters.first + 2, 2 * self._round)
-        places = Ram(place_bits, self._round)
-        m.submodules += [entries, places]
-        m.d.comb += [
-            entries.write.eq(self.in_valid),
-            entries.write_address.eq(Cat(slot.arriving_turn, slot.arriving)),
-            entries.write_data.eq(Cat(self.in_wealth, self.in_live, self.in_h, self.in_state[:state_bits])),
-            entries.read_address.eq(Cat(slot.turn, slot.member)),
-            places.read_address.eq(slot.member),
-        ]
+        entries, places = self._round_memories(m, slot)
         entry = Timed(entries.read_data, READ_LATENCY)
         wealth = entry.map(lambda word: word[:WIDTH].as_signed())
         live = entry.map(lambda word: word[WIDTH])
@@ -250,17 +240,7 @@ class FoldedStage(wiring.Component):
                 getattr(grid, f"place{k}").eq(place.value),
                 getattr(values, f"place{k}").eq(late.word_select(k, place_bits)),
             ]
-        units = []
-        ports = UtilityPorts.of(self)
-        for unit in parameters.units:
-            instance = EvaluatorInstance(ports)
-            m.submodules[f"evaluator{unit}"] = instance
-            m.d.comb += [
-                instance.wealth.eq(wealth_then.value),
-                instance.x.eq(getattr(grid, f"word{unit}")),
-                instance.ev.eq(getattr(values, f"word{unit}")),
-            ]
-            units.append(instance)
+        units = self._evaluators(m, wealth_then, grid, values)
 
         # Candidate 0 is one in the last stage only; where one evaluator has it with another, it is masked.
         zero_counts = p.valid(p.input(slot.zero_counts), objective_time)
@@ -323,6 +303,37 @@ class FoldedStage(wiring.Component):
                 self.out_state.eq(out[WIDTH:]),
             ]
         return m
+
+    def _round_memories(self, m: Module, slot: _Slots) -> tuple[Ram, Ram]:
+        """What is known of the states of a round, and of the one that enters meanwhile; and where their search is."""
+        parameters = self.parameters
+        state_bits = parameters.state_bits
+        entries = Ram(WIDTH + state_bits + parameters.first + 2, 2 * self._round)
+        places = Ram(parameters.place_bits, self._round)
+        m.submodules += [entries, places]
+        m.d.comb += [
+            entries.write.eq(self.in_valid),
+            entries.write_address.eq(Cat(slot.arriving_turn, slot.arriving)),
+            entries.write_data.eq(Cat(self.in_wealth, self.in_live, self.in_h, self.in_state[:state_bits])),
+            entries.read_address.eq(Cat(slot.turn, slot.member)),
+            places.read_address.eq(slot.member),
+        ]
+        return entries, places
+
+    def _evaluators(self, m: Module, wealth: Timed, grid: PrimeBanks, values: PrimeBanks) -> list[EvaluatorInstance]:
+        """The evaluators, between the words of their candidates and the decision."""
+        units = []
+        ports = UtilityPorts.of(self)
+        for unit in self.parameters.units:
+            instance = EvaluatorInstance(ports)
+            m.submodules[f"evaluator{unit}"] = instance
+            m.d.comb += [
+                instance.wealth.eq(wealth.value),
+                instance.x.eq(getattr(grid, f"word{unit}")),
+                instance.ev.eq(getattr(values, f"word{unit}")),
+            ]
+            units.append(instance)
+        return units
 
 
 class _Slots:
