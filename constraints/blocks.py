@@ -15,9 +15,9 @@ from amaranth.hdl import Fragment, Instance
 from beltline.hw.arithmetic import evaluator
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.line.clocks import expectation_of
 from beltline.hw.memory import ram
 from beltline.hw.top.axi_machine import AxiMachine
-from beltline.hw.top.machine import expectation_of
 
 BLOCK_SHAPES = ((512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16_384, 2), (32_768, 1))
 """Words and bits of a RAMB36 (UG473, UG573: with a port for reading and one for writing)."""

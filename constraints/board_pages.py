@@ -16,7 +16,7 @@ from beltline.constraints.chips import chip_of
 from beltline.constraints.vivado import APERTURES, settings
 from beltline.hw.bus.serial_frames import BAUD
 from beltline.hw.interface.parameters import Multiplier
-from beltline.hw.top.machine import line_of, pass_clocks
+from beltline.hw.line.clocks import line_of, pass_clocks
 
 COMMAND = "python -m beltline.constraints.board_pages"
 
@@ -86,7 +86,7 @@ def machine_table(board: Board) -> str:
         ("reached by", _reached(board)),
         (
             "a sweep of the largest problem",
-            f"{clocks:,} clocks, {share:.2f} a state, by `beltline.hw.top.machine.pass_clocks`",
+            f"{clocks:,} clocks, {share:.2f} a state, by `beltline.hw.line.clocks.pass_clocks`",
         ),
         ("so if timing closes at that clock", f"{_time(clocks, board)} a sweep: modelled, not measured"),
     ]

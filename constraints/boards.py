@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters, Multiplier
 
 
 class Flow(enum.Enum):
@@ -119,7 +119,7 @@ BOARDS: dict[str, Board] = {
             "AWS F2",
             "xcvu47p-fsvh2892-2-e",
             Flow.F2,
-            MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=250_000_000),
+            MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=CLOCK_HZ),
             sources=(
                 _HDK + "common/shell_stable/build/scripts/build_all.tcl",
                 _HDK + "common/shell_stable/design/interfaces/cl_ports.vh",
@@ -131,7 +131,7 @@ BOARDS: dict[str, Board] = {
             "AMD Alveo U250",
             "xcu250-figd2104-2L-e",
             Flow.XDMA,
-            MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=250_000_000),
+            MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=CLOCK_HZ),
             sources=(
                 _STORE + "Xilinx/au250/1.3/ at commit 5f19190f",
                 "github.com/firesim/firesim, platforms/xilinx_alveo_u250/cl_firesim/scripts/bd_lib/2022.1/",

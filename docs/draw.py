@@ -15,9 +15,10 @@ from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.arithmetic.norm import NormParameters
 from beltline.hw.control.sequencer import SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.line.clocks import pass_clocks
+from beltline.hw.line.datapath import OLD_VALUE_CLOCKS
 from beltline.hw.line.line import LineParameters
 from beltline.hw.memory.ram import READ_LATENCY
-from beltline.hw.top.machine import OLD_VALUE_CLOCKS, pass_clocks
 
 FIGURES = Path(__file__).parent / "figures"
 

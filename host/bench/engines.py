@@ -1,7 +1,7 @@
 """Prints what each engine takes for one problem: ``python -m beltline.host.bench.engines``.
 
 The RBC of :func:`beltline.host.models.rbc.rbc`, to the same tolerance. Clocks of the assembly line are those of its
-formula (:func:`beltline.hw.top.machine.run_clocks`), clocks of the sweep engine those of its clock model
+formula (:func:`beltline.hw.line.clocks.run_clocks`), clocks of the sweep engine those of its clock model
 (:mod:`beltline.hw.sweep.clocks`); tests find both equal to the gateware's counter, at sizes that can be simulated.
 Times are at 250 MHz, if timing closes: no bitstream was made. A coarse start is made by the host, whose time is printed
 beside. A lane is busy in a clock in which it has a state to check, an evaluation to make, or a state to read once more
@@ -21,11 +21,9 @@ from beltline.host.bench.sweep_acceleration import Other, Solved, Way, solve, st
 from beltline.host.models.rbc import rbc
 from beltline.host.results.files import check_target, replacing
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters
+from beltline.hw.line.clocks import run_clocks
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.top.machine import run_clocks
-
-CLOCK_HZ = 250_000_000
 
 PLAIN = Way("flat", "none", 0)
 
@@ -85,7 +83,7 @@ def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> 
         yield _row(name, fast.sweeps, fast.clocks, _MODEL, line, _told(fast, states))
     yield ""
     yield (
-        "Formula: beltline.hw.top.machine.run_clocks. Clock model: beltline.hw.sweep.clocks. "
+        "Formula: beltline.hw.line.clocks.run_clocks. Clock model: beltline.hw.sweep.clocks. "
         "Tests find both equal to the gateware's counter "
         "at sizes that can be simulated. Times are those of 250 MHz, if timing closes."
     )

@@ -13,8 +13,8 @@ import numpy as np
 
 from beltline.gpu_ref import brute_force, vfi
 from beltline.host.models.rbc import rbc
-from beltline.host.results.result import CLOCK_HZ
 from beltline.host.solver.solve import solve
+from beltline.hw.interface.parameters import CLOCK_HZ
 
 
 def main(argv: list[str] | None = None) -> int:

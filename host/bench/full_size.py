@@ -17,7 +17,7 @@ from beltline.host.models.rbc import rbc
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.top.machine import pass_clocks
+from beltline.hw.line.clocks import pass_clocks
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -12,8 +12,8 @@ from beltline.host.models.krusell_smith.model import krusell_smith
 from beltline.host.models.krusell_smith.panel import panel_errors
 from beltline.host.models.krusell_smith.result import Equilibrium
 from beltline.host.solver.solve import solve
-from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.top.machine import run_clocks
+from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters
+from beltline.hw.line.clocks import run_clocks
 
 PUBLISHED = ((0.123815, 0.965565), (0.137800, 0.963238))
 """Law of motion of Maliar, Maliar and Valli (2010)."""
@@ -41,9 +41,6 @@ TABLES = (
 
 CHOICES = 1000
 """Choices that the clocks are told for."""
-
-CLOCK_HZ = 250e6
-"""The main clock of AWS F2."""
 
 UNREFINED = 25
 """Iterations after which a household on its grid is given up: its law jumps and does not settle."""

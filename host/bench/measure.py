@@ -21,10 +21,10 @@ from beltline.host.models.rbc import rbc
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
-from beltline.host.results.result import CLOCK_HZ, Result
+from beltline.host.results.result import Result
 from beltline.host.solver.reference import nearest
 from beltline.host.solver.solve import solve
-from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.interface.parameters import CLOCK_HZ, ROW_WORDS
 
 REPEATS, ENOUGH = 3, 0.1
 """A solve is repeated so often and so many seconds at least, once more for the first, which finds cold caches and a

@@ -20,7 +20,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import Mode, Status
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 from beltline.hw.sweep.gather import GatherParameters
 from beltline.hw.sweep.parameters import SweepParameters
 
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         problem = rbc(grid=given.grid)
         build = SweepParameters(given.grid, problem.states, given.lanes, given.slots)
         image = fixed_point(problem, given.tol)
-        machine = SoftwareMachine(MachineParameters(given.grid, problem.states))
+        machine = LineSoftwareMachine(MachineParameters(given.grid, problem.states))
     except ValueError as error:
         parser.error(str(error))
 

@@ -22,8 +22,8 @@ from beltline.host.batch.pool import Workers
 from beltline.host.batch.solve_many import Attempt, solve_many
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
-from beltline.host.results.result import CLOCK_HZ
 from beltline.host.solver.session import Session
+from beltline.hw.interface.parameters import CLOCK_HZ
 
 GRID, TOL = 1024, 1e-10
 SECONDS = 5.0

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.devices.base import Device, capabilities
+from beltline.host.devices.base import Device
 from beltline.host.devices.mapped import MappedDevice
-from beltline.host.solver.driver import read_table, write_table
+from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Table
 from beltline.hw.interface.windows import WindowParameters
@@ -46,7 +46,7 @@ class MappedFile(MappedDevice):
     def __init__(self, path: Path, parameters: MachineParameters) -> None:
         words = (1 << WindowParameters(parameters).address_bits) // 8
         self._tables = np.memmap(path, dtype=np.int64, mode="w+", shape=(words,))
-        constants = {"IDENTITY": IDENTITY, "VERSION": VERSION} | capabilities(parameters)
+        constants = {"IDENTITY": IDENTITY, "VERSION": VERSION} | parameters.reported
         self._registers = {REGISTERS[name].offset: value for name, value in constants.items()}
 
     def _read_word(self, offset: int) -> int:

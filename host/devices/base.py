@@ -205,20 +205,6 @@ def check_identity(device: Device) -> None:
         )
 
 
-def capabilities(build: MachineParameters) -> dict[str, int]:
-    """What the registers of a build read that tell what it is, by their names."""
-    return {
-        "ENGINE": int(build.engine),
-        "LANES": build.lanes,
-        "FOLD": build.fold,
-        "EVALUATORS": 1 if build.engine is Engine.SWEEP else build.evaluators,
-        "CLOCK_HZ": build.clock_hz,
-        "GRID_MAX": build.grid,
-        "STATES_MAX": build.states,
-        "RESULTS_MAX": build.results,
-    }
-
-
 def built_sizes(device: Device) -> MachineParameters:
     """Engine, lanes and sizes of the build, from its registers.
 

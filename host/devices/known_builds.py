@@ -8,7 +8,7 @@ from pathlib import Path
 
 from beltline.constraints import board_builds as builds
 from beltline.constraints.boards import BOARDS, Flow
-from beltline.host.devices.base import Device, DeviceError, capabilities
+from beltline.host.devices.base import Device, DeviceError
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.hw.interface.builds import Build, read
 
@@ -52,7 +52,7 @@ def check_build(device: Device, known: Sequence[Build] = ()) -> None:
     if any(build.build_hash == built for build in (*kept.values(), *known)):
         return
     mine = [name for name in kept if BOARDS[name].flow in _FLOWS[device.name]]
-    sizes = [capabilities(kept[name].parameters) for name in mine]
+    sizes = [kept[name].parameters.reported for name in mine]
     meant = [name for name, has in zip(mine, sizes, strict=True) if all(device.read_register(r) == has[r] for r in has)]
     hashes: dict[str, list[str]] = {}
     for name in meant or mine:

@@ -12,7 +12,6 @@ from beltline.host.devices.base import (
     Backend,
     DeviceError,
     Progress,
-    capabilities,
     check_block,
     check_words,
     encoded,
@@ -27,7 +26,6 @@ from beltline.hw.interface.registers import (
     VERSION,
     Access,
     Command,
-    Engine,
     Mode,
     Refused,
     Status,
@@ -36,7 +34,7 @@ from beltline.hw.interface.registers import (
 from beltline.hw.interface.windows import WindowParameters
 
 if TYPE_CHECKING:
-    from beltline.hw.line.model import SoftwareMachine
+    from beltline.hw.control.software_machine import SoftwareMachine
 
 
 class ModelDevice:
@@ -47,19 +45,19 @@ class ModelDevice:
     Parameters
     ----------
     machine
-        The tables of the assembly line's are the windows. Those of a sweep engine are in table order; they are filled
+        Its tables are in table order. Where the engine has no lanes they are the windows; otherwise they are filled
         from the windows when a run begins, and its results are put into the windows when it has ended.
     build
         What it is the machine of, by default ``machine.parameters``.
     """
 
     name = "model"
-    clocks_source = "modelled by formula"
 
     def __init__(self, machine: SoftwareMachine, build: MachineParameters | None = None) -> None:
         self._machine = machine
+        self.clocks_source = machine.clocks_source
         self._build = build or machine.parameters
-        self._constants = {"IDENTITY": IDENTITY, "VERSION": VERSION, "BUILD_HASH": 0} | capabilities(self._build)
+        self._constants = {"IDENTITY": IDENTITY, "VERSION": VERSION, "BUILD_HASH": 0} | self._build.reported
         self._windows = WindowParameters(self._build)
         self._tables: dict[Table, NDArray[Any]] = {
             Table.X: machine.x,
@@ -68,9 +66,8 @@ class ModelDevice:
             Table.V: machine.v,
             Table.POLICY: machine.policy,
         }
-        self._in_lanes = self._build.engine is Engine.SWEEP
+        self._in_lanes = self._build.features.lanes
         if self._in_lanes:
-            self.clocks_source = "modelled by the clock model"
             self._tables = {t: np.zeros(self._windows.words(t), words.dtype) for t, words in self._tables.items()}
         self._layout: Layout | None = None
         self._refused = Refused(0)
@@ -149,15 +146,14 @@ class ModelDevice:
 
     def _fill(self) -> None:
         """Bring the problem in the windows into table order."""
-        from beltline.hw.sweep.model import SweepSoftwareMachine
-
         machine, build = self._machine, self._build
         grid, states = self._settings["GRID"], self._settings["STATES"]
         if not self._in_lanes or not (2 <= grid <= build.grid and 1 <= states <= build.states):
             return
         self._layout = Layout(build, grid, states)
-        assert isinstance(machine, SweepSoftwareMachine)
-        machine.q[:], machine.shift_weights[:] = self._tables[Table.Q].reshape(2, -1)
+        given = self._tables[Table.Q].reshape(len(machine.matrices), -1)
+        for matrix, words in zip(machine.matrices, given, strict=True):
+            matrix[:] = words
         for table, words in ((Table.X, machine.x), (Table.W, machine.w), (Table.V, machine.v)):
             for part in self._layout.blocks(table):
                 words[part.table : part.table + part.count] = part.of(self._tables[table])
@@ -187,7 +183,6 @@ class ModelDevice:
             from beltline.hw.arithmetic.utility import UtilityConstants
 
             settings = self._settings
-            form = settings["UTILITY_FORM"]
             self._fill()
             self._machine.start(
                 grid=settings["GRID"],
@@ -195,13 +190,7 @@ class ModelDevice:
                 mode=Mode(settings["MODE"]),
                 sweep_limit=settings["SWEEP_LIMIT"],
                 epsilon=settings["EPSILON"],
-                constants=UtilityConstants(
-                    a=settings["UTILITY_A"],
-                    b=settings["UTILITY_B"],
-                    negative=bool(form & 1),
-                    log=bool(form & 2),
-                    shift=form >> 8 & 63,
-                ),
+                constants=UtilityConstants.from_registers(settings),
             )
             self._publish()
 
@@ -218,14 +207,9 @@ def open_model(
     if progress:
         progress("preparing the software model (compiled once, then kept)")
     build = made(parameters or MachineParameters(), fold, evaluators, lanes)
-    if build.engine is Engine.SWEEP:
-        from beltline.hw.sweep.model import SweepSoftwareMachine
-        from beltline.hw.sweep.parameters import SweepParameters
+    from beltline.hw.top.engine_table import ENGINES
 
-        return ModelDevice(SweepSoftwareMachine(SweepParameters.of(build), logged=True), build)
-    from beltline.hw.line.model import SoftwareMachine
-
-    return ModelDevice(SoftwareMachine(build))
+    return ModelDevice(ENGINES[build.engine].software(build), build)
 
 
 BACKEND = Backend(

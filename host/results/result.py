@@ -18,14 +18,11 @@ from numpy.typing import NDArray
 from beltline.host.problem.problem import Problem
 from beltline.host.results.services import service
 from beltline.host.results.variables import variables
+from beltline.hw.interface.parameters import CLOCK_HZ
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
-
-CLOCK_HZ = 250e6
-"""The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
-measurement, until a build closes timing there."""
 
 REPORT_WIDTH = 118
 """Columns of a printed report."""

@@ -10,9 +10,9 @@ import numpy as np
 from beltline.host.devices.base import Progress
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.driver import Run, timed
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.prepare import Prepared
+from beltline.host.solver.run import Run, timed
 from beltline.host.solver.verify import Verification, measure, peaked, trust
 from beltline.hw.interface.registers import Engine, Status
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.driver import Run
 from beltline.host.solver.fixed_point import RANGE, Image, fixed_point
 from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.run import Run
 from beltline.hw.interface.parameters import MachineParameters
 
 

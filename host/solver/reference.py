@@ -21,9 +21,9 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.driver import timed
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.run import timed
 from beltline.host.solver.verify import Verification, float_rounding
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}

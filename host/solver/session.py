@@ -25,10 +25,11 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import SPOILED, Completed
-from beltline.host.solver.driver import Driver, Run, timed
+from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_lanes
 from beltline.host.solver.prepare import Prepared, from_last, image_of
+from beltline.host.solver.run import Run, timed
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
 from beltline.sim.progress import reporting

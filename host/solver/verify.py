@@ -166,7 +166,7 @@ def peaked(problem: Problem, image: Image, value: NDArray[np.int64]) -> bool:
     """
     # Here, because it compiles.
     from beltline.hw.arithmetic.expectation import ExpectationParameters
-    from beltline.hw.line.model import curvature_room, single_peaked
+    from beltline.hw.arithmetic.single_peak import curvature_room, single_peaked
 
     room = curvature_room(image.grid, image.wealth, image.constants)
     unit = ExpectationParameters(problem.states)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -19,6 +20,7 @@ from beltline.hw.arithmetic.numbers import ETA_LIMIT, MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.wide import add, multiply_signed
 from beltline.hw.interface.parameters import Multiplier
+from beltline.hw.interface.registers import UtilityForm
 
 A_FRACTION = 59
 A_BITS = 64
@@ -79,6 +81,18 @@ class UtilityConstants:
             a = round(exact * 2**A_FRACTION)
             b = int(mpmath.nint(mpmath.ldexp(value - power * money - mpmath.log(abs(power), b=2), B_FRACTION)))
         return cls(a, b, negative=eta > 1.0, log=False, shift=B_FRACTION - value)
+
+    @classmethod
+    def from_registers(cls, settings: Mapping[str, int]) -> UtilityConstants:
+        """The constants in registers ``UTILITY_A``, ``UTILITY_B`` and ``UTILITY_FORM``, by their names."""
+        form = UtilityForm.of(settings["UTILITY_FORM"])
+        return cls(settings["UTILITY_A"], settings["UTILITY_B"], form.negative, form.log, form.shift)
+
+    @property
+    def registers(self) -> dict[str, int]:
+        """What :meth:`from_registers` takes."""
+        form = UtilityForm(self.negative, self.log, self.shift)
+        return {"UTILITY_A": self.a, "UTILITY_B": self.b, "UTILITY_FORM": form.word}
 
     @property
     def words(self) -> tuple[np.int64, np.uint64, np.uint64, bool, bool, np.uint64]:

@@ -88,6 +88,11 @@ class SerialBridge(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
+        """The receiver, the buffer, and the states from a request to its answer.
+
+        It is long because it is one state machine, each of whose states is a few lines and shares registers with most
+        of the others.
+        """
         m = Module()
         m.submodules.receiver = receiver = UartReceiver(self.uart)
         m.submodules.transmitter = transmitter = UartTransmitter(self.uart)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.interface.registers import REGISTERS, Access, Command, Mode
+from beltline.hw.interface.registers import REGISTERS, Access, Command, Mode, UtilityForm
 
 WORD = 32
 
@@ -61,15 +62,18 @@ class RegisterFile(wiring.Component):
         return m
 
 
-def utility_constants(settings: Mapping[str, Signal]) -> dict[str, Value]:
-    """The utility's constants (:data:`beltline.hw.arithmetic.utility.CONSTANTS`) as the registers hold them."""
-    form = settings["UTILITY_FORM"]
+def utility_constants(settings: Any) -> dict[str, Value]:
+    """The utility's constants (:data:`beltline.hw.arithmetic.utility.CONSTANTS`) as the registers hold them.
+
+    ``settings`` has them as :class:`beltline.hw.control.datapath.Settings`.
+    """
+    form = settings.utility_form
     return {
-        "a": settings["UTILITY_A"],
-        "b": settings["UTILITY_B"],
-        "negative": form[0],
-        "log": form[1],
-        "shift": form[8:],
+        "a": settings.utility_a,
+        "b": settings.utility_b,
+        "negative": form[UtilityForm.NEGATIVE],
+        "log": form[UtilityForm.LOG],
+        "shift": form[UtilityForm.SHIFT],
     }
 
 

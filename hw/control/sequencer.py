@@ -12,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
-from beltline.hw.interface.registers import Engine, Status
+from beltline.hw.interface.registers import Status
 
 DRAIN = 16
 """Clocks between the last expectation of a sweep and the decision: it is then in every stage's memory, and the norm,
@@ -35,7 +35,7 @@ class SequencerParameters:
 
     @property
     def check(self) -> int:
-        return _check_clocks(self.machine.multiplier) + 1
+        return check_clocks(self.machine.multiplier)
 
     @property
     def turnaround(self) -> int:
@@ -48,11 +48,47 @@ class SequencerParameters:
 
 
 @functools.cache
-def _check_clocks(multiplier: Multiplier) -> int:
+def check_clocks(multiplier: Multiplier) -> int:
+    """Clocks from the first busy one until it is known whether a run fits the build: those of two products."""
     p = Pipeline(multiplier=multiplier)
     total = p.total(p.products(p.input(Signal(17)), p.input(Signal(5))), _TOTAL_BITS)
     slots = p.total(p.products(total, p.input(Signal(_WORD))), _SLOT_BITS)
-    return slots.time + 1
+    return slots.time + 2
+
+
+def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]:
+    """Ports of :class:`Sequencer`."""
+    machine = parameters.machine
+    features = machine.features
+    return {
+        "run": In(1),
+        "stop": In(1),
+        "horizon": In(1),
+        "grid": In(_WORD),
+        "states": In(_WORD),
+        "sweep_limit": In(_WORD),
+        "epsilon": In(WIDTH),
+        "norm": In(WIDTH),
+        "saturated": In(1),
+        "infeasible": In(1),
+        "retired": In(parameters.retired_bits),
+        "pass_done": In(1),
+        "take": In(1),
+        **({"plain": In(1), "below": Out(1)} if features.shifts else {}),
+        **({"peaks": In(1)} if features.peaks else {}),
+        "begin": Out(1),
+        "first_sweep": Out(1),
+        "second_sweep": Out(1),
+        "prologue": Out(1),
+        "stream": Out(1),
+        "position": Out((machine.grid * machine.states - 1).bit_length() or 1),
+        "state": Out(max(1, (machine.states - 1).bit_length())),
+        "half": Out(1),
+        "status": Out(_WORD),
+        "clocks": Out(64),
+        "sweeps": Out(_WORD),
+        "states_done": Out(64),
+    }
 
 
 class Sequencer(wiring.Component):
@@ -67,68 +103,21 @@ class Sequencer(wiring.Component):
 
     def __init__(self, parameters: SequencerParameters) -> None:
         self.parameters = parameters
-        machine = parameters.machine
-        super().__init__(
-            {
-                "run": In(1),
-                "stop": In(1),
-                "horizon": In(1),
-                "grid": In(_WORD),
-                "states": In(_WORD),
-                "sweep_limit": In(_WORD),
-                "epsilon": In(WIDTH),
-                "norm": In(WIDTH),
-                "saturated": In(1),
-                "infeasible": In(1),
-                "retired": In(parameters.retired_bits),
-                "pass_done": In(1),
-                "take": In(1),
-                **({"plain": In(1), "below": Out(1), "peaks": In(1)} if machine.engine is Engine.SWEEP else {}),
-                "begin": Out(1),
-                "first_sweep": Out(1),
-                "second_sweep": Out(1),
-                "prologue": Out(1),
-                "stream": Out(1),
-                "position": Out((machine.grid * machine.states - 1).bit_length() or 1),
-                "state": Out(max(1, (machine.states - 1).bit_length())),
-                "half": Out(1),
-                "status": Out(_WORD),
-                "clocks": Out(64),
-                "sweeps": Out(_WORD),
-                "states_done": Out(64),
-            }
-        )
+        super().__init__(sequencer_ports(parameters))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         machine = self.parameters.machine
-        p = Pipeline(m, machine.multiplier)
         busy = Signal()
         flags: dict[Status, Signal] = {
             flag: Signal(name=flag.name)
             for flag in Status
-            if flag != Status.BUSY and (flag != Status.PEAKS or machine.engine is Engine.SWEEP)
+            if flag != Status.BUSY and (flag != Status.PEAKS or machine.features.peaks)
         }
         m.d.comb += self.status.eq(Cat(busy, *flags.values()))
-
-        total = p.total(p.products(p.input(self.grid[:17]), p.input(self.states[:5])), _TOTAL_BITS)
-        slots = p.total(p.products(total, p.input(self.sweep_limit)), _SLOT_BITS)
-        fits: Value = p.compute(lambda value: value <= machine.results, slots).value
-        in_range = p.compute(
-            lambda grid, states, limit: (
-                (grid >= 2) & (grid <= machine.grid) & (states >= 1) & (states <= machine.states) & (limit != 0)
-            ),
-            p.input(self.grid),
-            p.input(self.states),
-            p.input(self.sweep_limit),
-        ).value
-        good = Signal()
-        if machine.engine is Engine.SWEEP:
-            fits = self.sweep_limit == 1
-        m.d.sync += good.eq(in_range & (fits | ~self.horizon))
-        last_position = Signal.like(self.position)
+        good, last_position = self._configuration(m)
         last_state = Signal.like(self.state)
-        m.d.sync += [last_position.eq(total.value - 1), last_state.eq(self.states - 1)]
+        m.d.sync += last_state.eq(self.states - 1)
 
         stopping = Signal()
         saturated = Signal()
@@ -140,28 +129,11 @@ class Sequencer(wiring.Component):
                 infeasible.eq(infeasible | self.infeasible),
             ]
         of_peaks = []
-        if machine.engine is Engine.SWEEP:
+        if machine.features.peaks:
             peaks = Signal()
             m.d.sync += peaks.eq((peaks | self.peaks) & busy)
             of_peaks.append(flags[Status.PEAKS].eq(peaks))
-
-        # Norm against epsilon, in two halves; both stand long before the decision.
-        below_high = Signal()
-        same_high = Signal()
-        below_low = Signal()
-        converged = Signal()
-        half = WIDTH // 2
-        m.d.sync += [
-            below_high.eq(self.norm[half:] < self.epsilon[half:]),
-            same_high.eq(self.norm[half:] == self.epsilon[half:]),
-            below_low.eq(self.norm[:half] < self.epsilon[:half]),
-            converged.eq(below_high | (same_high & below_low)),
-        ]
-        if machine.engine is Engine.SWEEP:
-            m.d.comb += self.below.eq(converged)
-            ends = converged & self.plain
-        else:
-            ends = converged
+        ends = self._converged(m)
         at_limit = Signal()
         m.d.sync += at_limit.eq(self.sweeps == self.sweep_limit)
 
@@ -229,6 +201,47 @@ class Sequencer(wiring.Component):
         self._count(m, self.clocks, busy, self.run & ~busy)
         self._count(m, self.states_done, self.retired, self.run & ~busy)
         return m
+
+    def _configuration(self, m: Module) -> tuple[Signal, Signal]:
+        """Whether a run fits the build, and the last position of a pass, a few clocks after its settings."""
+        machine = self.parameters.machine
+        p = Pipeline(m, machine.multiplier)
+        total = p.total(p.products(p.input(self.grid[:17]), p.input(self.states[:5])), _TOTAL_BITS)
+        slots = p.total(p.products(total, p.input(self.sweep_limit)), _SLOT_BITS)
+        fits: Value = p.compute(lambda value: value <= machine.results, slots).value
+        in_range = p.compute(
+            lambda grid, states, limit: (
+                (grid >= 2) & (grid <= machine.grid) & (states >= 1) & (states <= machine.states) & (limit != 0)
+            ),
+            p.input(self.grid),
+            p.input(self.states),
+            p.input(self.sweep_limit),
+        ).value
+        if not machine.features.ages:
+            fits = self.sweep_limit == 1
+        good = Signal()
+        last_position = Signal.like(self.position)
+        m.d.sync += [good.eq(in_range & (fits | ~self.horizon)), last_position.eq(total.value - 1)]
+        return good, last_position
+
+    def _converged(self, m: Module) -> Value:
+        """Whether a sweep ends the run: its norm is below epsilon, and it is a plain one."""
+        # Norm against epsilon, in two halves; both stand long before the decision.
+        below_high = Signal()
+        same_high = Signal()
+        below_low = Signal()
+        converged = Signal()
+        half = WIDTH // 2
+        m.d.sync += [
+            below_high.eq(self.norm[half:] < self.epsilon[half:]),
+            same_high.eq(self.norm[half:] == self.epsilon[half:]),
+            below_low.eq(self.norm[:half] < self.epsilon[:half]),
+            converged.eq(below_high | (same_high & below_low)),
+        ]
+        if not self.parameters.machine.features.shifts:
+            return converged
+        m.d.comb += self.below.eq(converged)
+        return converged & self.plain
 
     @staticmethod
     def _count(m: Module, counter: Signal, event: Signal, clear: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
-from beltline.hw.interface.registers import Engine, Table
+from beltline.hw.interface.registers import Table
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Layout:
     def blocks(self, table: Table) -> tuple[Words, ...]:
         """Where the words of ``table``, which is not ``Q``, lie: as few blocks as there can be, in table order."""
         build = self.build
-        if table is Table.X and build.engine is Engine.ASSEMBLY_LINE:
+        if table is Table.X and build.features.padded:
             return (Words(0, 0, build.grid),)
         words, block = (1, build.grid) if table is Table.X else (self.states, build.grid * build.states)
         share, block = self.lane_points * words, block // build.lanes

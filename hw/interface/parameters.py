@@ -5,7 +5,12 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from beltline.hw.interface.features import FEATURES, EngineFeatures
 from beltline.hw.interface.registers import Engine
+
+CLOCK_HZ = 250_000_000
+"""The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
+measurement, until a build closes timing there."""
 
 GRID_LIMIT = 65_536
 """Largest grid of any build."""
@@ -136,7 +141,7 @@ class MachineParameters:
             raise ValueError(f"multiplier of a build must be a Multiplier, not {self.multiplier!r}")
         if not isinstance(self.engine, Engine):
             raise ValueError(f"engine of a build must be an Engine, not {self.engine!r}")
-        if self.engine is Engine.SWEEP:
+        if self.features.lanes:
             self._check_sweep()
         elif self.lanes != 1:
             raise ValueError(f"lanes of a build of the assembly line must be 1, not {self.lanes}")
@@ -156,6 +161,25 @@ class MachineParameters:
                     f"{name} of a build of the sweep engine must be {getattr(type(self), name)}, "
                     f"not {getattr(self, name)}"
                 )
+
+    @property
+    def features(self) -> EngineFeatures:
+        """What the engine can do."""
+        return FEATURES[self.engine]
+
+    @property
+    def reported(self) -> dict[str, int]:
+        """What the registers of a build read that tell what it is, by their names."""
+        return {
+            "ENGINE": int(self.engine),
+            "LANES": self.lanes,
+            "FOLD": self.fold,
+            "EVALUATORS": self.evaluators if self.features.folds else 1,
+            "CLOCK_HZ": self.clock_hz,
+            "GRID_MAX": self.grid,
+            "STATES_MAX": self.states,
+            "RESULTS_MAX": self.results,
+        }
 
     @property
     def index_bits(self) -> int:

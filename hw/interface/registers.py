@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 IDENTITY = 0x424C5431
 """ASCII ``BLT1``: what register ``IDENTITY`` reads on every build."""
@@ -94,6 +95,39 @@ class Mode(enum.IntFlag):
 
 HELD = slice(8, 16)
 """Bits of register ``MODE``: how many sweeps with held choices follow each that maximises."""
+
+
+@dataclass(frozen=True)
+class UtilityForm:
+    """What register ``UTILITY_FORM`` holds of the utility's constants.
+
+    Parameters
+    ----------
+    negative, log
+        Bits ``NEGATIVE`` and ``LOG``.
+    shift
+        Bits ``SHIFT``, 0 to 63.
+    """
+
+    NEGATIVE: ClassVar[int] = 0
+    LOG: ClassVar[int] = 1
+    SHIFT: ClassVar[slice] = slice(8, 14)
+
+    negative: bool
+    log: bool
+    shift: int
+
+    @classmethod
+    def of(cls, word: int) -> UtilityForm:
+        """The form in a word of the register; its other bits are not looked at."""
+        mask = (1 << cls.SHIFT.stop - cls.SHIFT.start) - 1
+        return cls(bool(word >> cls.NEGATIVE & 1), bool(word >> cls.LOG & 1), word >> cls.SHIFT.start & mask)
+
+    @property
+    def word(self) -> int:
+        """The word of the register."""
+        flags = int(self.negative) << self.NEGATIVE | int(self.log) << self.LOG
+        return flags | self.shift << self.SHIFT.start
 
 
 class Interrupt(enum.IntFlag):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine, Table
+from beltline.hw.interface.registers import Table
 
 WORD_BYTES = 8
 WORD_BITS = 3
@@ -42,8 +42,7 @@ class WindowParameters:
         return {
             Table.X: machine.grid,
             Table.W: machine.grid * machine.states,
-            # A sweep engine has the weights of its shifts behind Q.
-            Table.Q: machine.states * machine.states * (2 if machine.engine is Engine.SWEEP else 1),
+            Table.Q: machine.states * machine.states * machine.features.matrices,
             Table.V: machine.results,
             Table.POLICY: machine.results,
         }[table]

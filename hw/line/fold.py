@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.decision import ORDER_CLOCKS, Order, choose, move
 from beltline.hw.arithmetic.evaluator import EvaluatorInstance, EvaluatorParameters
@@ -22,7 +21,7 @@ from beltline.hw.arithmetic.utility import UtilityPorts
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.line.prime_banks import PrimeBanks, PrimeBanksParameters
-from beltline.hw.line.stage import shared_ports, write_tables
+from beltline.hw.line.stage import line_ports, shared_ports, stage_ports, write_tables
 from beltline.hw.memory.ram import READ_LATENCY, Ram, delay_line
 
 CANDIDATES = 4
@@ -185,32 +184,8 @@ class FoldedStage(wiring.Component):
     def __init__(self, parameters: FoldedStageParameters, round_states: int) -> None:
         self.parameters = parameters
         self._round = round_states
-        state_bits = max(1, parameters.state_bits)
-        ports = {
-            **shared_ports(parameters.index_bits, parameters.states),
-            "in_valid": In(1),
-            "in_live": In(1),
-            "in_wealth": In(signed(WIDTH)),
-            "in_state": In(state_bits),
-            "in_h": In(parameters.first + 1),
-            "out_valid": Out(1),
-            "out_live": Out(1),
-            "over": Out(1),
-        }
-        if parameters.final:
-            ports |= {
-                "index": Out(parameters.index_bits),
-                "value": Out(signed(WIDTH)),
-                "infeasible": Out(1),
-                "saturated": Out(1),
-            }
-        else:
-            ports |= {
-                "out_wealth": Out(signed(WIDTH)),
-                "out_state": Out(state_bits),
-                "out_h": Out(parameters.place_bits + 1),
-            }
-        super().__init__(ports)
+        places = None if parameters.final else parameters.place_bits + 1
+        super().__init__(stage_ports(parameters.index_bits, parameters.states, parameters.first + 1, places, live=True))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -227,17 +202,7 @@ class FoldedStage(wiring.Component):
         write_tables(m, self, grid, values, parameters.step_bits, parameters.state_bits)
         slot = _Slots(m, parameters, self._round, self.in_valid)
 
-        # What is known of the states of a round, and of the one that enters meanwhile; and where their search is.
-        entries = Ram(WIDTH + state_bits + parameters.first + 2, 2 * self._round)
-        places = Ram(place_bits, self._round)
-        m.submodules += [entries, places]
-        m.d.comb += [
-            entries.write.eq(self.in_valid),
-            entries.write_address.eq(Cat(slot.arriving_turn, slot.arriving)),
-            entries.write_data.eq(Cat(self.in_wealth, self.in_live, self.in_h, self.in_state[:state_bits])),
-            entries.read_address.eq(Cat(slot.turn, slot.member)),
-            places.read_address.eq(slot.member),
-        ]
+        entries, places = self._round_memories(m, slot)
         entry = Timed(entries.read_data, READ_LATENCY)
         wealth = entry.map(lambda word: word[:WIDTH].as_signed())
         live = entry.map(lambda word: word[WIDTH])
@@ -275,17 +240,7 @@ class FoldedStage(wiring.Component):
                 getattr(grid, f"place{k}").eq(place.value),
                 getattr(values, f"place{k}").eq(late.word_select(k, place_bits)),
             ]
-        units = []
-        ports = UtilityPorts.of(self)
-        for unit in parameters.units:
-            instance = EvaluatorInstance(ports)
-            m.submodules[f"evaluator{unit}"] = instance
-            m.d.comb += [
-                instance.wealth.eq(wealth_then.value),
-                instance.x.eq(getattr(grid, f"word{unit}")),
-                instance.ev.eq(getattr(values, f"word{unit}")),
-            ]
-            units.append(instance)
+        units = self._evaluators(m, wealth_then, grid, values)
 
         # Candidate 0 is one in the last stage only; where one evaluator has it with another, it is masked.
         zero_counts = p.valid(p.input(slot.zero_counts), objective_time)
@@ -348,6 +303,37 @@ class FoldedStage(wiring.Component):
                 self.out_state.eq(out[WIDTH:]),
             ]
         return m
+
+    def _round_memories(self, m: Module, slot: _Slots) -> tuple[Ram, Ram]:
+        """What is known of the states of a round, and of the one that enters meanwhile; and where their search is."""
+        parameters = self.parameters
+        state_bits = parameters.state_bits
+        entries = Ram(WIDTH + state_bits + parameters.first + 2, 2 * self._round)
+        places = Ram(parameters.place_bits, self._round)
+        m.submodules += [entries, places]
+        m.d.comb += [
+            entries.write.eq(self.in_valid),
+            entries.write_address.eq(Cat(slot.arriving_turn, slot.arriving)),
+            entries.write_data.eq(Cat(self.in_wealth, self.in_live, self.in_h, self.in_state[:state_bits])),
+            entries.read_address.eq(Cat(slot.turn, slot.member)),
+            places.read_address.eq(slot.member),
+        ]
+        return entries, places
+
+    def _evaluators(self, m: Module, wealth: Timed, grid: PrimeBanks, values: PrimeBanks) -> list[EvaluatorInstance]:
+        """The evaluators, between the words of their candidates and the decision."""
+        units = []
+        ports = UtilityPorts.of(self)
+        for unit in self.parameters.units:
+            instance = EvaluatorInstance(ports)
+            m.submodules[f"evaluator{unit}"] = instance
+            m.d.comb += [
+                instance.wealth.eq(wealth.value),
+                instance.x.eq(getattr(grid, f"word{unit}")),
+                instance.ev.eq(getattr(values, f"word{unit}")),
+            ]
+            units.append(instance)
+        return units
 
 
 class _Slots:
@@ -440,22 +426,7 @@ class FoldedLine(wiring.Component):
 
     def __init__(self, parameters: FoldedLineParameters) -> None:
         self.parameters = parameters
-        state_bits = max(1, (parameters.states - 1).bit_length())
-        super().__init__(
-            {
-                **shared_ports(parameters.index_bits, parameters.states),
-                "in_valid": In(1),
-                "in_live": In(1),
-                "in_wealth": In(signed(WIDTH)),
-                "in_state": In(state_bits),
-                "out_valid": Out(1),
-                "index": Out(parameters.index_bits),
-                "value": Out(signed(WIDTH)),
-                "infeasible": Out(1),
-                "saturated": Out(1),
-                "over": Out(1),
-            }
-        )
+        super().__init__(line_ports(parameters.index_bits, parameters.states, live=True))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, signed
+from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
-from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
-from beltline.hw.line.stage import Stage, StageParameters, shared_ports
+from beltline.hw.line.stage import Stage, StageParameters, line_ports, shared_ports
 
 
 @dataclass(frozen=True)
@@ -58,21 +56,7 @@ class Line(wiring.Component):
 
     def __init__(self, parameters: LineParameters) -> None:
         self.parameters = parameters
-        state_bits = max(1, (parameters.states - 1).bit_length())
-        super().__init__(
-            {
-                **shared_ports(parameters.index_bits, parameters.states),
-                "in_valid": In(1),
-                "in_wealth": In(signed(WIDTH)),
-                "in_state": In(state_bits),
-                "out_valid": Out(1),
-                "index": Out(parameters.index_bits),
-                "value": Out(signed(WIDTH)),
-                "infeasible": Out(1),
-                "saturated": Out(1),
-                "over": Out(1),
-            }
-        )
+        super().__init__(line_ports(parameters.index_bits, parameters.states))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

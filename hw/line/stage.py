@@ -119,6 +119,55 @@ def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
     }
 
 
+def line_ports(index_bits: int, states: int, live: bool = False) -> dict[str, wiring.Member]:
+    """Ports of a line: states go in, the best choice and its value come out; ``live`` where it is folded."""
+    return {
+        **shared_ports(index_bits, states),
+        "in_valid": In(1),
+        **({"in_live": In(1)} if live else {}),
+        "in_wealth": In(signed(WIDTH)),
+        "in_state": In(max(1, (states - 1).bit_length())),
+        "out_valid": Out(1),
+        "index": Out(index_bits),
+        "value": Out(signed(WIDTH)),
+        "infeasible": Out(1),
+        "saturated": Out(1),
+        "over": Out(1),
+    }
+
+
+def stage_ports(
+    index_bits: int, states: int, in_bits: int, out_bits: int | None, live: bool = False
+) -> dict[str, wiring.Member]:
+    """Ports of a stage.
+
+    Parameters
+    ----------
+    index_bits, states
+        Of the line.
+    in_bits, out_bits
+        Of ``in_h`` and ``out_h``; ``out_bits`` is None for the last stage, from which the result comes.
+    live
+        Whether what goes in and out may be no state: a folded stage.
+    """
+    state = max(1, (states - 1).bit_length())
+    ports = {
+        **shared_ports(index_bits, states),
+        "in_valid": In(1),
+        **({"in_live": In(1)} if live else {}),
+        "in_wealth": In(signed(WIDTH)),
+        "in_state": In(state),
+        "in_h": In(in_bits),
+        "out_valid": Out(1),
+        **({"out_live": Out(1)} if live else {}),
+        "over": Out(1),
+    }
+    if out_bits is None:
+        results = {"index": Out(index_bits), "value": Out(signed(WIDTH)), "infeasible": Out(1), "saturated": Out(1)}
+        return ports | results
+    return ports | {"out_wealth": Out(signed(WIDTH)), "out_state": Out(state), "out_h": Out(out_bits)}
+
+
 def write_tables(m: Module, stage: Any, grid: Any, values: Any, step_bits: int, state_bits: int) -> None:
     """Keep the broadcast writes of every ``2**step_bits``-th point, a clock later.
 
@@ -151,30 +200,8 @@ class Stage(wiring.Component):
 
     def __init__(self, parameters: StageParameters) -> None:
         self.parameters = parameters
-        state_bits = max(1, parameters.state_bits)
-        ports = {
-            **shared_ports(parameters.index_bits, parameters.states),
-            "in_valid": In(1),
-            "in_wealth": In(signed(WIDTH)),
-            "in_state": In(state_bits),
-            "in_h": In(parameters.place_bits),
-            "out_valid": Out(1),
-            "over": Out(1),
-        }
-        if parameters.last:
-            ports |= {
-                "index": Out(parameters.index_bits),
-                "value": Out(signed(WIDTH)),
-                "infeasible": Out(1),
-                "saturated": Out(1),
-            }
-        else:
-            ports |= {
-                "out_wealth": Out(signed(WIDTH)),
-                "out_state": Out(state_bits),
-                "out_h": Out(parameters.place_bits + 1),
-            }
-        super().__init__(ports)
+        places = None if parameters.last else parameters.place_bits + 1
+        super().__init__(stage_ports(parameters.index_bits, parameters.states, parameters.place_bits, places))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -13,9 +13,8 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import CONSTANTS
-from beltline.hw.bus.host_access import HostAccess
+from beltline.hw.control.datapath import Datapath
 from beltline.hw.control.register_file import asks, utility_constants
-from beltline.hw.control.sequencer import Sequencer
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import HELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
@@ -102,42 +101,34 @@ class LargestNorm(wiring.Component):
         return m
 
 
-class SweepDatapath(wiring.Component):
-    """Lanes and buses of :class:`beltline.hw.top.machine.Machine`.
+class SweepDatapath(Datapath):
+    """Lanes, buses, shifts and norm between the sequencer's passes and the tables.
 
-    A table window is the lanes' memories, one after the other: ``docs/registers.md``. ``reset`` is the machine's, for
-    the lanes, which are modules of their own.
+    Its ports are :class:`beltline.hw.control.datapath.DatapathSignature`; ``take`` is always high, and ``stream``,
+    ``position`` and ``state`` are not looked at. A table window is the lanes' memories, one after the other:
+    ``docs/registers.md``. ``reset`` is for the lanes, which are modules of their own. A pass takes the clocks of
+    :func:`beltline.hw.sweep.clocks.pass_clocks`.
+
+    Parameters
+    ----------
+    parameters
+        The build.
     """
 
-    def __init__(
-        self,
-        parameters: MachineParameters,
-        host: HostAccess,
-        sequencer: Sequencer,
-        norm: LargestNorm,
-        settings: dict[str, Signal],
-    ) -> None:
+    def __init__(self, parameters: MachineParameters) -> None:
         self._build = SweepParameters.of(parameters)
-        self._host = host
-        self._sequencer = sequencer
-        self._norm = norm
-        self._settings = settings
-        super().__init__({"reset": In(1)})
-
-    @staticmethod
-    def read_clocks(parameters: MachineParameters) -> int:
-        """Clocks from a read at the machine's port to its word."""
-        return 2 + READ_LATENCY + 1 + -(-SweepParameters.of(parameters).lane_bits // 2)
+        super().__init__(parameters, 2 + READ_LATENCY + 1 + -(-self._build.lane_bits // 2))
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         p = Pipeline(m)
-        build, sequencer = self._build, self._sequencer
+        build = self._build
         lanes = [LaneInstance(LaneParameters(build)) for _ in range(build.lanes)]
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
         m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.inner_bits))
         m.submodules.shift = shift = Shift(ShiftParameters(build))
+        m.submodules.norm = norm = LargestNorm(build)
         self._held, self._plain_after = Signal(), Signal(init=1)
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
         self._problem(m, lanes, buses)
@@ -145,10 +136,10 @@ class SweepDatapath(wiring.Component):
         self._samples(m, p, lanes, shift)
         go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
         m.d.sync += [
-            go.eq(sequencer.begin),
-            prologue.eq(sequencer.prologue),
-            cold.eq(sequencer.first_sweep & ~self._seek),
-            half.eq(sequencer.half),
+            go.eq(self.begin),
+            prologue.eq(self.prologue),
+            cold.eq(self.first_sweep & ~self._seek),
+            half.eq(self.half),
         ]
         # The sequencer tells the kind of a pass in the clock behind `begin`.
         begin = Signal()
@@ -168,19 +159,19 @@ class SweepDatapath(wiring.Component):
                 lane.above.eq(self._above),
                 lane.shift_before.eq(shift.before),
                 lane.shift_after.eq(shift.after),
-                self._norm.norms[number].eq(lane.norm),
+                norm.norms[number].eq(lane.norm),
             ]
 
         # A pass is done when all lanes are, their norms and flags have come together, and the next is known.
         clocks = join_clocks(build)
         done = _joined(p, [lane.done for lane in lanes], _all, clocks)
-        gathered = self._norm.clocks + DECIDED
+        gathered = norm.clocks + DECIDED
         # More than the registers from `begin` to the lanes and back.
         guard = 6 + clocks
         wait = Signal(range(guard + gathered + 1))
         ended = Signal()
         m.d.comb += ended.eq(done & (wait == 0))
-        with m.If(sequencer.begin | self._again):
+        with m.If(self.begin | self._again):
             m.d.sync += wait.eq(guard + gathered)
         with m.Elif(wait > gathered):
             m.d.sync += wait.eq(wait - 1)
@@ -197,12 +188,12 @@ class SweepDatapath(wiring.Component):
                 for k in range(0, len(retired), _FAN)
             ]
         m.d.comb += [
-            sequencer.take.eq(1),
-            sequencer.norm.eq(self._norm.norm),
-            sequencer.retired.eq(retired[0]),
-            sequencer.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], _any, clocks)),
-            sequencer.saturated.eq(_joined(p, [lane.saturated for lane in lanes], _any, clocks)),
-            sequencer.peaks.eq(_joined(p, [lane.other for lane in lanes], _any, clocks)),
+            self.take.eq(1),
+            self.norm.eq(norm.norm),
+            self.retired.eq(retired[0]),
+            self.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], _any, clocks)),
+            self.saturated.eq(_joined(p, [lane.saturated for lane in lanes], _any, clocks)),
+            self.peaks.eq(_joined(p, [lane.other for lane in lanes], _any, clocks)),
         ]
         return m
 
@@ -212,28 +203,28 @@ class SweepDatapath(wiring.Component):
         Plain sweeps come first, before the limit, and behind another kind whose norm is below epsilon. Behind the last
         sweep come two passes that seek other peaks, if any are wanted; the sequencer does not see them.
         """
-        sequencer, settings = self._sequencer, self._settings
-        mode = settings["MODE"]
+        settings = self.settings
+        mode = settings.mode
         wanted = mode[HELD]
         shifts = asks(mode, Mode.SHIFT)
         held, plain, left = self._held, Signal(init=1), Signal(8)
         last = Signal()
         at_limit, seeks = Signal(), asks(mode, Mode.PEAKS)
         m.d.sync += [
-            last.eq(sequencer.sweeps + 2 == settings["SWEEP_LIMIT"]),
-            at_limit.eq(sequencer.sweeps + 1 == settings["SWEEP_LIMIT"]),
+            last.eq(self.sweeps + 2 == settings.sweep_limit),
+            at_limit.eq(self.sweeps + 1 == settings.sweep_limit),
         ]
-        ends = ~sequencer.prologue & (at_limit | (plain & sequencer.below & ~asks(mode, Mode.HORIZON)))
+        ends = ~self.prologue & (at_limit | (plain & self.below & ~asks(mode, Mode.HORIZON)))
         next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
         m.d.comb += [
-            sequencer.plain.eq(plain),
-            next_plain.eq(sequencer.prologue | sequencer.below | last),
+            self.plain.eq(plain),
+            next_plain.eq(self.prologue | self.below | last),
             next_left.eq(Mux(held, left - 1, wanted)),
             next_held.eq(~next_plain & (next_left != 0)),
-            shift.states.eq(settings["STATES"]),
+            shift.states.eq(settings.states),
         ]
         with m.FSM():
-            with m.State("IDLE"), m.If(sequencer.begin):
+            with m.State("IDLE"), m.If(self.begin):
                 m.next = "PASS"
             with m.State("PASS"), m.If(ended):
                 m.d.sync += [held.eq(next_held), left.eq(next_left)]
@@ -262,9 +253,9 @@ class SweepDatapath(wiring.Component):
                     m.d.sync += self._seek.eq(0)
                     m.next = "END"
             with m.State("END"):
-                m.d.comb += sequencer.pass_done.eq(1)
+                m.d.comb += self.pass_done.eq(1)
                 m.next = "IDLE"
-        with m.If(sequencer.begin):
+        with m.If(self.begin):
             m.d.sync += plain.eq(self._plain_after)
 
     def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
@@ -279,8 +270,8 @@ class SweepDatapath(wiring.Component):
 
     def _problem(self, m: Module, lanes: list[LaneInstance], buses: RowBuses) -> None:
         """What every lane must know of the problem. It stands long before a run begins."""
-        build, settings = self._build, self._settings
-        grid, states = settings["GRID"][: build.index_bits + 1], settings["STATES"][:5]
+        build, settings = self._build, self.settings
+        grid, states = settings.grid[: build.index_bits + 1], settings.states[:5]
         # A lane has 2**shift rows.
         shift = Signal(range(build.local_bits + 1))
         least = ROW_WORDS * build.lanes
@@ -327,19 +318,19 @@ class SweepDatapath(wiring.Component):
 
     def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
         """The host's writes go to all lanes, a register for each; words come back through a tree."""
-        build, host = self._build, self._host
+        build, tables = self._build, self.tables
         state_bits = (build.states - 1).bit_length()
         # Without a reset: a write that was taken is done. The weights of shifts are behind Q.
-        q_hit, of_shift = host.writes(m, Table.Q), host.write_address[2 * state_bits]
+        q_hit, of_shift = self.writes(m, Table.Q), tables.write_address[2 * state_bits]
         q_write = p.register(q_hit & (~of_shift).replicate(WORD_BYTES), 0)
         shift_write = p.register(q_hit & of_shift.replicate(WORD_BYTES), 0)
-        q_address = p.register(host.write_address, 0).value
+        q_address = p.register(tables.write_address, 0).value
         m.d.comb += [
             shift.q_write.eq(q_write.value),
             shift.weight_write.eq(shift_write.value),
             shift.column.eq(q_address[:state_bits]),
             shift.row.eq(q_address[state_bits : 2 * state_bits]),
-            shift.data.eq(p.register(host.write_data, 0).value),
+            shift.data.eq(p.register(tables.write_data, 0).value),
         ]
         own = {
             Table.X: ("x_write", build.point_bits),
@@ -348,23 +339,23 @@ class SweepDatapath(wiring.Component):
         }
         for number, lane in enumerate(lanes):
             for table, (name, bits) in own.items():
-                hit = host.write_address[bits : bits + build.lane_bits] == number
-                strobes = host.writes(m, table) & hit.replicate(WORD_BYTES)
+                hit = tables.write_address[bits : bits + build.lane_bits] == number
+                strobes = self.writes(m, table) & hit.replicate(WORD_BYTES)
                 m.d.comb += getattr(lane, name).eq(p.register(strobes, 0).value)
-            address = p.register(host.write_address, 0).value
+            address = p.register(tables.write_address, 0).value
             m.d.comb += [
                 lane.weight_write.eq(q_write.value),
                 lane.weight_column.eq(address[:state_bits]),
                 lane.weight_row.eq(address[state_bits : 2 * state_bits]),
                 lane.write_address.eq(address),
-                lane.read_address.eq(p.register(host.read_address, 0).value),
-                lane.data.eq(p.register(host.write_data, 0).value),
+                lane.read_address.eq(p.register(tables.read_address, 0).value),
+                lane.data.eq(p.register(tables.write_data, 0).value),
             ]
         # A word is that of the table and the lane that were asked for with its address.
-        asked = p.delay(p.input(host.read_table), 1 + READ_LATENCY)
+        asked = p.delay(p.input(tables.read_table), 1 + READ_LATENCY)
         for lane in lanes:
             m.d.comb += [lane.read_wealth.eq(asked.value == Table.W), lane.read_policy.eq(asked.value == Table.POLICY)]
-        number_read = p.input(host.read_address[build.position_bits :][: build.lane_bits])
+        number_read = p.input(tables.read_address[build.position_bits :][: build.lane_bits])
         words, time = [lane.word for lane in lanes], asked.time + 1
         for low in range(0, build.lane_bits, 2):
             digit = p.delay(number_read, time).value[low : low + 2]
@@ -372,4 +363,4 @@ class SweepDatapath(wiring.Component):
                 p.register(Cat(*words[k : k + 4]).word_select(digit, WIDTH), 0).value for k in range(0, len(words), 4)
             ]
             time += 1
-        m.d.comb += host.read_data.eq(words[0])
+        m.d.comb += tables.read_data.eq(words[0])

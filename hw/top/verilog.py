@@ -21,7 +21,6 @@ from amaranth.hdl import Value
 from amaranth.lib import wiring
 
 from beltline.hw.arithmetic import evaluator
-from beltline.hw.bus.serial_frames import BAUD
 from beltline.hw.interface import builds
 from beltline.hw.interface.parameters import (
     BUS_WIDTHS,
@@ -35,10 +34,8 @@ from beltline.hw.interface.parameters import (
 )
 from beltline.hw.interface.registers import Engine
 from beltline.hw.memory import ram
-from beltline.hw.sweep.lane import lane
-from beltline.hw.sweep.lane.parameters import LaneParameters
-from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.top import axi_machine, machine, serial_machine
+from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.serial_machine import SerialParameters
 
 
@@ -86,8 +83,8 @@ def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, st
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
     files = shared_modules(parameters.multiplier)
-    if parameters.engine is Engine.SWEEP:
-        files[f"{lane.MODULE}.v"] = convert(lane.Lane(LaneParameters(SweepParameters.of(parameters))), lane.MODULE)
+    for name, unit in ENGINES[parameters.engine].modules(parameters).items():
+        files[f"{name}.v"] = convert(unit, name)
     files[f"{module}.v"] = convert(component, module)
     files[f"{machine.BUILD_MODULE}.v"] = (
         f"module {machine.BUILD_MODULE}(output [63:0] hash);\n"
@@ -150,9 +147,10 @@ def find_yosys() -> None:
         os.environ["YOSYS"] = str(beside)
 
 
-def _parser() -> argparse.ArgumentParser:
+def option_parser(prog: str) -> argparse.ArgumentParser:
+    """The options of a build on the command line of ``prog``, for :func:`write_build`."""
     parser = argparse.ArgumentParser(
-        prog="python -m beltline.hw.top.verilog",
+        prog=prog,
         description="Write the Verilog of a build. The top module is beltline; its ports are clk, rst, an AXI4-Lite "
         "slave s_axi_registers, an AXI4 slave s_axi_tables, and interrupt. With a serial line it is beltline_serial; "
         f"its ports are clk, rst, rx, tx and busy. {builds.FILE} beside it says what it is, for option builds of the "
@@ -172,9 +170,6 @@ def _parser() -> argparse.ArgumentParser:
             help=f"{what} (default {shown})",
         )
 
-    parser.add_argument(
-        "--board", metavar="NAME", help="begin with the build of this board; the other options say what is different"
-    )
     option("grid", f"largest N_k, a power of two from 4 to {GRID_LIMIT}")
     option("states", f"largest N_z, 1 to {STATES_LIMIT}")
     option("results", "values kept, at least grid * states; more for longer horizons")
@@ -197,24 +192,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _parameters(given: argparse.Namespace) -> MachineParameters | SerialParameters:
-    """What is to be built, from the command line.
+def _parameters(
+    given: argparse.Namespace, base: MachineParameters, baud: int | None
+) -> MachineParameters | SerialParameters:
+    """What is to be built, from the command line; ``base`` and ``baud`` where it says nothing else.
 
     Raises
     ------
     ValueError
         It cannot be.
     """
-    base, baud = MachineParameters(), given.baud
-    if given.board is not None:
-        # Boards are described above the gateware.
-        from beltline.constraints.boards import BOARDS, Flow
-
-        if given.board not in BOARDS:
-            raise ValueError(f"board must be one of {', '.join(BOARDS)}, not '{given.board}'")
-        base = BOARDS[given.board].machine
-        if BOARDS[given.board].flow is Flow.ECP5 and baud is None:
-            baud = BAUD
+    baud = baud if given.baud is None else given.baud
     names = [field.name for field in fields(MachineParameters)]
     changed: dict[str, Any] = {name: value for name in names if (value := getattr(given, name)) is not None}
     kinds: dict[str, type[enum.Enum]] = {"multiplier": Multiplier, "engine": Engine}
@@ -229,12 +217,22 @@ def _parameters(given: argparse.Namespace) -> MachineParameters | SerialParamete
     return parameters if baud is None else SerialParameters(parameters, baud)
 
 
-def main(argv: list[str] | None = None) -> int:
-    """Write the Verilog of a build and name the files; 0 where all are there."""
-    parser = _parser()
-    given = parser.parse_args(argv)
+def write_build(
+    parser: argparse.ArgumentParser, given: argparse.Namespace, base: MachineParameters, baud: int | None = None
+) -> int:
+    """Write the Verilog of a build and name the files; 0 where all are there.
+
+    Parameters
+    ----------
+    parser, given
+        Of :func:`option_parser`, and what it found on the command line.
+    base
+        What the build is where the command line says nothing else.
+    baud
+        The rate of its serial line, None where it has none.
+    """
     try:
-        parameters = _parameters(given)
+        parameters = _parameters(given, base, baud)
     except ValueError as error:
         parser.exit(2, f"verilog: {error}\n")
     out: Path = given.out.absolute()
@@ -251,6 +249,12 @@ def main(argv: list[str] | None = None) -> int:
     for path in sorted(out.iterdir()):
         print(given.out / path.name)
     return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write the Verilog of a build and name the files; 0 where all are there."""
+    parser = option_parser("python -m beltline.hw.top.verilog")
+    return write_build(parser, parser.parse_args(argv), MachineParameters())
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.top.machine import pass_clocks, run_clocks
+from beltline.hw.line.clocks import pass_clocks, run_clocks
 from support.paths import ROOT
 
 DOCS = ROOT / "docs"

@@ -19,7 +19,7 @@ import pytest
 
 import beltline as bl
 import beltline.host.devices.lock
-import beltline.host.solver.driver
+import beltline.host.solver.waiting
 from beltline.host.cli.main import main
 from beltline.host.devices import Device, DeviceLostError, open_device
 from beltline.host.solver.driver import run
@@ -236,15 +236,15 @@ def test_line_that_is_cut_in_a_run(
     board: SimulatedSerialBoard, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looks = 0
-    wait = beltline.host.solver.driver._Watch.wait
+    wait = beltline.host.solver.waiting.Watch.wait
 
-    def looked(watch: beltline.host.solver.driver._Watch, *arguments: float) -> bool:
+    def looked(watch: beltline.host.solver.waiting.Watch, *arguments: float) -> bool:
         nonlocal looks
         done = wait(watch, *arguments)
         looks += not done
         return done
 
-    monkeypatch.setattr(beltline.host.solver.driver._Watch, "wait", looked)
+    monkeypatch.setattr(beltline.host.solver.waiting.Watch, "wait", looked)
     board.line = lambda data, towards: b"" if looks else data
     given = bl.rbc(grid=16, states=2)
     lost = (

@@ -15,7 +15,7 @@ from beltline.host.devices.software_model import ModelDevice
 from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Status, Table
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 
 LOSES = np.iinfo(np.int64).min
 
@@ -233,4 +233,4 @@ def slow_model(points: int, states: int) -> ModelDevice:
             return super().wait(0.0)
 
     grid = max(4, 1 << (points - 1).bit_length())
-    return Slow(SoftwareMachine(MachineParameters(grid=grid, states=states)))
+    return Slow(LineSoftwareMachine(MachineParameters(grid=grid, states=states)))

@@ -10,10 +10,11 @@ from beltline.gpu_ref.random_problems import random_problem
 from beltline.host.devices.rtl import RtlDevice, open_rtl
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.problem.problem import Problem
-from beltline.host.solver.driver import Run, run
+from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image
+from beltline.host.solver.run import Run
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 
 
 def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
@@ -23,7 +24,7 @@ def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
 
 
 def software(parameters: MachineParameters, stage_by_stage: bool = False) -> ModelDevice:
-    return ModelDevice(SoftwareMachine(parameters, stage_by_stage))
+    return ModelDevice(LineSoftwareMachine(parameters, stage_by_stage))
 
 
 def assert_same(a: Run, b: Run) -> None:

@@ -30,8 +30,8 @@ from beltline.host.models.krusell_smith.result import Equilibrium
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.driver import timed
 from beltline.host.solver.reference import reference_module
+from beltline.host.solver.run import timed
 from beltline.sim.progress import reporting
 
 SETTLED = 1e-3

@@ -11,8 +11,8 @@ from beltline.host.bench.engines import main
 from beltline.host.bench.sweep_acceleration import Way, solve
 from beltline.host.models.rbc import rbc
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.line.clocks import run_clocks
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.top.machine import run_clocks
 
 
 def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> None:
@@ -20,7 +20,7 @@ def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> Non
     lines = capsys.readouterr().out.splitlines()
     *table, blank, sources = lines[2:]
     assert not blank
-    assert "beltline.hw.top.machine.run_clocks" in sources
+    assert "beltline.hw.line.clocks.run_clocks" in sources
     assert "beltline.hw.sweep.clocks" in sources
     found = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
     sweep = solve(rbc(grid=256), SweepParameters(256, 4, 4), Way("flat", "none", 0), 1e-6)

@@ -18,7 +18,7 @@ from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import REGISTERS, Access, Command, Refused, Status, Table
-from beltline.hw.top.machine import run_clocks
+from beltline.hw.line.clocks import run_clocks
 from support.fakes import BruteDevice, convex_kink, problem
 
 

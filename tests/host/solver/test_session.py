@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-import beltline.host.solver.driver
+import beltline.host.solver.waiting
 from beltline.host.devices import DEVICES
 from beltline.host.devices.software_model import ModelDevice
 from beltline.host.solver.checkpoint import Checkpoint
@@ -26,7 +26,7 @@ from beltline.host.solver.driver import Driver, run
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 from support.fakes import BruteDevice, EndlessDevice, SlowDevice, backend, interrupt_main_after, problem, slow_model
 from support.paths import ROOT
 
@@ -257,7 +257,7 @@ def test_device_that_does_not_stop_is_reset(monkeypatch: pytest.MonkeyPatch) -> 
         def write_register(self, name: str, value: int) -> None:
             super().write_register(name, 0 if name == "COMMAND" and value == 2 else value)
 
-    monkeypatch.setattr(beltline.host.solver.driver, "STOP_SECONDS", 0.3)
+    monkeypatch.setattr(beltline.host.solver.waiting, "STOP_SECONDS", 0.3)
     device = Deaf()
     with pytest.raises(
         bl.DeviceTimeoutError, match=r"^device 'brute' did not end its sweep within 0\.3 seconds and was reset$"
@@ -332,7 +332,7 @@ def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
                 signal.raise_signal(signal.SIGINT)
             return ended
 
-    device = Late(SoftwareMachine(MachineParameters(grid=64, states=3)))
+    device = Late(LineSoftwareMachine(MachineParameters(grid=64, states=3)))
     with pytest.raises(KeyboardInterrupt):
         bl.solve(given, device=device, checkpoint=file)
     assert device.read_register("STATUS") == Status.DONE | Status.CONVERGED

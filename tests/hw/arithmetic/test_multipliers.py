@@ -12,8 +12,8 @@ from beltline.hw.arithmetic.evaluator import EvaluatorParameters
 from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.control.sequencer import SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.line.clocks import run_clocks
 from beltline.hw.line.line import LineParameters
-from beltline.hw.top.machine import run_clocks
 
 
 def test_every_latency_is_that_of_the_builds_multiplier() -> None:

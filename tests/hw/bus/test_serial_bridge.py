@@ -19,8 +19,8 @@ from beltline.hw.control.register_file import RegisterFile
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, WRITABLE, Access, Table
 from beltline.hw.interface.windows import WORD_BYTES, WindowParameters
+from beltline.hw.line.datapath import TABLE_READ_CLOCKS
 from beltline.hw.memory.ram import Ram
-from beltline.hw.top.machine import TABLE_READ_CLOCKS
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cocotb_runner import run_bench
 

@@ -15,9 +15,9 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.utility import UtilityConstants
 from beltline.hw.interface.parameters import EVALUATORS, MachineParameters, Multiplier
 from beltline.hw.interface.registers import Command, Status
+from beltline.hw.line.clocks import line_of, pass_clocks, run_clocks
 from beltline.hw.line.fold import FoldedLineParameters
 from beltline.hw.line.line import LineParameters
-from beltline.hw.top.machine import line_of, pass_clocks, run_clocks
 from support.machines import assert_all_agree, assert_same, opened, problem_of, software
 
 BUILDS = [

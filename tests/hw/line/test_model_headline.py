@@ -12,7 +12,7 @@ from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import Fixed
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 
 TIE = 1e-12
 """Two candidates whose objectives differ by less are a tie in double precision, whose own error is some 1e-14."""
@@ -21,7 +21,7 @@ TIE = 1e-12
 def test_headline_problem_against_double_precision() -> None:
     problem = rbc(grid=65_536, states=4)
     image = fixed_point(problem, 1e-10)
-    machine = SoftwareMachine(MachineParameters(65_536, 4))
+    machine = LineSoftwareMachine(MachineParameters(65_536, 4))
     limit = run(ModelDevice(machine), image, 1)
     assert limit.status == Status.DONE | Status.LIMIT
 

@@ -20,13 +20,14 @@ from beltline.host.models.rbc import rbc
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
+from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Engine, Status
-from beltline.hw.line.model import INFEASIBLE
 from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
-from beltline.hw.sweep.model import SweepSoftwareMachine, walk_all
+from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.passes import walk_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
 from support.machines import assert_same, opened, problem_of

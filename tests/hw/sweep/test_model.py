@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import TypeVar
 
 import numpy as np
@@ -11,10 +12,12 @@ import pytest
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status
-from beltline.hw.line.model import INFEASIBLE, SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from support.machines import problem_of
@@ -27,7 +30,7 @@ Machine = TypeVar("Machine", bound=SoftwareMachine)
 def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: int = 10_000) -> Machine:
     """The machine with the image's tables, after the prologue."""
     grid, states = image.start.shape
-    stride = machine.parameters.states
+    stride = math.isqrt(machine.q.size)
     machine.x[:] = MAXIMUM
     machine.x[:grid] = image.grid
     machine.w[: grid * states] = image.wealth.ravel()
@@ -44,7 +47,7 @@ def build_of(grid: int, states: int, lanes: int) -> SweepParameters:
     return SweepParameters(built, states, lanes)
 
 
-def assert_same(line: SoftwareMachine, sweep: SweepSoftwareMachine, image: Image) -> None:
+def assert_same(line: LineSoftwareMachine, sweep: SweepSoftwareMachine, image: Image) -> None:
     work = image.start.size
     assert (line.status, line.sweeps, line.norm) == (sweep.status, sweep.sweeps, sweep.norm)
     assert np.array_equal(line.v[:work], sweep.v[:work])
@@ -55,7 +58,7 @@ def assert_same(line: SoftwareMachine, sweep: SweepSoftwareMachine, image: Image
 @pytest.mark.parametrize(("grid", "states"), [(64, 3), (256, 4)])
 def test_rbc_is_the_assembly_lines_after_every_sweep(grid: int, states: int, lanes: int) -> None:
     image = fixed_point(rbc(grid=grid, states=states), 1e-10)
-    line = begun(SoftwareMachine(MachineParameters(grid, states)), image)
+    line = begun(LineSoftwareMachine(MachineParameters(grid, states)), image)
     sweep = begun(SweepSoftwareMachine(build_of(grid, states, lanes)), image)
     ended = False
     while not ended:
@@ -96,7 +99,7 @@ def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
         states = int(rng.integers(1, 17 if k % 4 == 0 else 5))
         image = fixed_point(problem_of(rng, grid, states), 1e-6)
         build = build_of(grid, max(states, int(rng.integers(1, 17))), lanes)
-        line = begun(SoftwareMachine(MachineParameters(max(4, build.grid), states)), image)
+        line = begun(LineSoftwareMachine(MachineParameters(max(4, build.grid), states)), image)
         contexts = int(rng.choice([c for c in (16, 64, 128) if c >= 1 << build.state_bits]))
         sweep = begun(SweepSoftwareMachine(build, contexts), image)
         for _ in range(6):
@@ -114,7 +117,7 @@ def test_random_concave_problems_are_the_assembly_lines(seed: int) -> None:
 def test_threads_and_walkers_do_not_change_what_one_peak_gives() -> None:
     """Twelve thousand states, so that threads take part."""
     image = fixed_point(rbc(grid=3_000), 1e-10)
-    line = begun(SoftwareMachine(MachineParameters(4_096, 4)), image)
+    line = begun(LineSoftwareMachine(MachineParameters(4_096, 4)), image)
     sweeps = [
         begun(SweepSoftwareMachine(SweepParameters(4_096, 4, lanes), contexts), image)
         for lanes, contexts in ((1, 4), (8, 64), (64, 256))
@@ -144,7 +147,7 @@ def test_a_state_that_can_afford_nothing_ends_the_run_as_on_the_assembly_line() 
     image = fixed_point(rbc(grid=64, states=3), 1e-10)
     # What the host refuses: money on hand that is less than the grid's first point.
     image.wealth[:5, 1] = image.grid[0] - np.arange(5)
-    line = begun(SoftwareMachine(MachineParameters(64, 3)), image)
+    line = begun(LineSoftwareMachine(MachineParameters(64, 3)), image)
     sweep = begun(SweepSoftwareMachine(SweepParameters(64, 3, 2)), image)
     assert line.step()
     assert sweep.step()
@@ -156,7 +159,7 @@ def test_a_state_that_can_afford_nothing_ends_the_run_as_on_the_assembly_line() 
 def test_values_out_of_range_end_the_run_as_on_the_assembly_line(start: int) -> None:
     image = fixed_point(rbc(grid=64, states=1), 1e-10)
     machines = (
-        SoftwareMachine(MachineParameters(64, 1), stage_by_stage=True),
+        LineSoftwareMachine(MachineParameters(64, 1), stage_by_stage=True),
         SweepSoftwareMachine(SweepParameters(64, 1, 4)),
     )
     for machine in machines:
@@ -172,7 +175,7 @@ def test_values_out_of_range_end_the_run_as_on_the_assembly_line(start: int) -> 
 
 def test_a_horizon_of_one_sweep_is_done_and_a_longer_one_is_refused() -> None:
     image = fixed_point(rbc(grid=64, states=3), 1e-10)
-    line = begun(SoftwareMachine(MachineParameters(64, 3)), image, True, 1)
+    line = begun(LineSoftwareMachine(MachineParameters(64, 3)), image, True, 1)
     sweep = begun(SweepSoftwareMachine(SweepParameters(64, 3, 4)), image, True, 1)
     assert line.step()
     assert sweep.step()

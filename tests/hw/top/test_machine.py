@@ -16,7 +16,7 @@ from beltline.hw.arithmetic.utility import UtilityConstants
 from beltline.hw.control.sequencer import SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import REGISTERS, Command, Mode, Refused, Status, Table
-from beltline.hw.top.machine import pass_clocks, run_clocks
+from beltline.hw.line.clocks import pass_clocks, run_clocks
 from beltline.sim.cache import SimulationError
 from support.machines import assert_all_agree, assert_same, opened, problem_of, software
 

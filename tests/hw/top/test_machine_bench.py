@@ -16,7 +16,7 @@ from beltline.host.solver.fixed_point import PADDING, Image, fixed_point
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Table
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.line.model import SoftwareMachine
+from beltline.hw.line.model import LineSoftwareMachine
 from beltline.hw.top.verilog import generate
 from beltline.sim.cocotb_runner import run_bench
 from beltline.sim.yosys import use_yosys
@@ -81,7 +81,7 @@ def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, h
 def test_solve_at_the_buses(tmp_path: Path, grid: int, states: int, sweeps: int, bus_bits: int, held_up: bool) -> None:
     image = image_of(grid, states)
     results = bench(tmp_path, "solve", image, sweeps, bus_bits, held_up)
-    expected = run(ModelDevice(SoftwareMachine(PARAMETERS)), image, sweeps)
+    expected = run(ModelDevice(LineSoftwareMachine(PARAMETERS)), image, sweeps)
     with np.load(results) as seen:
         assert np.array_equal(seen["V"].view(np.int64).reshape(grid, states), expected.value)
         assert np.array_equal(seen["POLICY"].astype(np.int64).reshape(grid, states), expected.policy)

@@ -19,6 +19,7 @@ from amaranth.lib.wiring import In
 
 import beltline.hw.arithmetic.expectation
 import beltline.hw.control.sequencer
+import beltline.hw.line.datapath
 import beltline.hw.top.machine
 from beltline.hw.arithmetic.norm import Norm
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
@@ -210,15 +211,11 @@ def empty_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     assert SequencerParameters(PARAMETERS).check
     monkeypatch.setattr(beltline.hw.control.sequencer, "Pipeline", KnownProducts)
     monkeypatch.setattr(beltline.hw.control.sequencer, "DRAIN", DRAIN)
-    for name, replacement in {
-        "Ram": EmptyRam,
-        "Line": EmptyLine,
-        "Norm": AnyNorm,
-        "RegisterFile": Commands,
-        # The hash of the build.
-        "Instance": lambda *_, **__: Module(),
-    }.items():
-        monkeypatch.setattr(beltline.hw.top.machine, name, replacement)
+    for name, replacement in {"Ram": EmptyRam, "Line": EmptyLine, "Norm": AnyNorm}.items():
+        monkeypatch.setattr(beltline.hw.line.datapath, name, replacement)
+    # The second is the hash of the build.
+    for name, other in {"RegisterFile": Commands, "Instance": lambda *_, **__: Module()}.items():
+        monkeypatch.setattr(beltline.hw.top.machine, name, other)
 
 
 def settings(monkeypatch: pytest.MonkeyPatch, grid: int, states: int) -> None:

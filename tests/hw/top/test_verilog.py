@@ -6,13 +6,11 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from amaranth.lib.wiring import Out
 
-from beltline.constraints.boards import BOARDS
 from beltline.hw.bus.axi import Axi, AxiLite
 from beltline.hw.interface.builds import Build, read
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
@@ -111,9 +109,6 @@ def test_command(files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFi
     assert [path.name for path in out.parent.iterdir()] == ["build"]
 
 
-ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
-
-
 @pytest.mark.parametrize(
     ("arguments", "parameters"),
     [
@@ -121,13 +116,6 @@ ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
         (
             ["--fold", "3", "--evaluators", "1", "--multiplier", "DSP48E1"],
             MachineParameters(fold=3, evaluators=1, multiplier=Multiplier.DSP48E1),
-        ),
-        (["--board", "pynq-z2"], Z2),
-        (["--board", "pynq-z2", "--grid", "1024", "--fold", "2"], replace(Z2, grid=1024, results=0, fold=2)),
-        (["--board", "ecp5"], SerialParameters(ECP5)),
-        (
-            ["--board", "ecp5", "--results", "8192", "--baud", "115200"],
-            SerialParameters(replace(ECP5, results=8192), 115_200),
         ),
         (["--clock-hz", "4000000", "--baud", "1000000"], SerialParameters(MachineParameters(clock_hz=4_000_000))),
         (
@@ -174,16 +162,7 @@ def test_options_of_a_build(
             ["--multiplier", "DSP58"],
             "verilog: multiplier of a build must be one of DSP48E2, DSP48E1, MULT18X18D, not 'DSP58'\n",
         ),
-        (
-            ["--board", "z1"],
-            "verilog: board must be one of pynq-z2, arty-z7-20, zcu104, kv260, f2, u250, ecp5, ulx3s, not 'z1'\n",
-        ),
         (["--baud", "9600"], "verilog: clock_hz of a build with a serial line must be given, not 0\n"),
-        (
-            ["--board", "ecp5", "--baud", "0"],
-            "verilog: baud of a serial line must be, within 2%, a clock of 84000000 Hz divided by a whole number of at "
-            "least 4, not 0\n",
-        ),
     ],
 )
 def test_command_refuses_a_build(

@@ -1,0 +1,9 @@
+"""The assembly line as an engine."""
+
+from __future__ import annotations
+
+from beltline.hw.control.engine_kind import EngineKind
+from beltline.hw.line.datapath import LineDatapath
+from beltline.hw.line.model import LineSoftwareMachine
+
+LINE = EngineKind(datapath=LineDatapath, software=LineSoftwareMachine, modules=lambda build: {})

@@ -1,0 +1,23 @@
+"""The sweep engine as an engine of the machine."""
+
+from __future__ import annotations
+
+from amaranth.lib import wiring
+
+from beltline.hw.control.engine_kind import EngineKind
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.sweep.datapath import SweepDatapath
+from beltline.hw.sweep.lane import lane
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import SweepParameters
+
+
+def _modules(build: MachineParameters) -> dict[str, wiring.Component]:
+    return {lane.MODULE: lane.Lane(LaneParameters(SweepParameters.of(build)))}
+
+
+def _software(build: MachineParameters) -> SweepSoftwareMachine:
+    return SweepSoftwareMachine(SweepParameters.of(build), logged=True)
+
+
+SWEEP = EngineKind(datapath=SweepDatapath, software=_software, modules=_modules)

@@ -1,0 +1,73 @@
+"""The command for a board's Verilog: the board's build, and what is different."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from beltline.constraints import board_verilog
+from beltline.constraints.boards import BOARDS
+from beltline.hw.interface.builds import Build, read
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.top import verilog
+from beltline.hw.top.serial_machine import SerialParameters
+
+ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
+
+
+@pytest.mark.parametrize(
+    ("arguments", "parameters"),
+    [
+        (["--board", "pynq-z2"], Z2),
+        (["--board", "pynq-z2", "--grid", "1024", "--fold", "2"], replace(Z2, grid=1024, results=0, fold=2)),
+        (["--board", "ecp5"], SerialParameters(ECP5)),
+        (
+            ["--board", "ecp5", "--results", "8192", "--baud", "115200"],
+            SerialParameters(replace(ECP5, results=8192), 115_200),
+        ),
+    ],
+)
+def test_options_of_a_build(
+    arguments: list[str],
+    parameters: MachineParameters | SerialParameters,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    asked: list[object] = []
+
+    def made(given: object) -> dict[str, str]:
+        asked.append(given)
+        return {"beltline_build.v": "64'h000000000000abcd;"}
+
+    serial = isinstance(parameters, SerialParameters)
+    monkeypatch.setattr(verilog, "generate_serial" if serial else "generate", made)
+    assert board_verilog.main([*arguments, "--out", str(tmp_path / "build")]) == 0
+    assert asked == [parameters]
+    built = (parameters.machine, parameters.baud) if isinstance(parameters, SerialParameters) else (parameters, 0)
+    top = "beltline_serial" if serial else "beltline"
+    assert read(tmp_path / "build" / "build.json") == (Build(top, 0xABCD, *built),)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ["--board", "z1"],
+            "verilog: board must be one of pynq-z2, arty-z7-20, zcu104, kv260, f2, u250, ecp5, ulx3s, not 'z1'\n",
+        ),
+        (
+            ["--board", "ecp5", "--baud", "0"],
+            "verilog: baud of a serial line must be, within 2%, a clock of 84000000 Hz divided by a whole number of at "
+            "least 4, not 0\n",
+        ),
+    ],
+)
+def test_command_refuses_a_build(
+    arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        board_verilog.main([*arguments, "--out", str(tmp_path / "build")])
+    assert (stop.value.code, capsys.readouterr().err) == (2, sentence)
+    assert not any(tmp_path.iterdir())
