@@ -8,6 +8,7 @@ from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.sweep.datapath import SweepDatapath
 from beltline.hw.sweep.lane import lane
+from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 

@@ -17,8 +17,8 @@ from beltline.hw.interface.registers import HELD, Engine, Mode, Status
 from beltline.hw.sweep.clocks import Dealt, SweepLog, pass_clocks, seek_clocks
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.passes import add_all, check_all, climb_all, hold_all, walk_all
 from beltline.hw.sweep.shift import ShiftParameters
+from beltline.hw.sweep.software_passes import add_all, check_all, climb_all, hold_all, walk_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 
 _FIRST_CAPACITY = 64

@@ -27,7 +27,7 @@ from beltline.hw.interface.registers import Command, Engine, Status
 from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.sweep.passes import walk_all
+from beltline.hw.sweep.software_passes import walk_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench
 from support.machines import assert_same, opened, problem_of
