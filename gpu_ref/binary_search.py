@@ -31,9 +31,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref import brute_force
 from beltline.gpu_ref.tables import Array, check_tables, expectation
 from beltline.gpu_ref.utility import crra

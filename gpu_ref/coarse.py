@@ -14,8 +14,8 @@ with kinks the start is merely worse.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra
 

@@ -13,9 +13,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref import binary_search, brute_force
 from beltline.gpu_ref.climb import Climber
 from beltline.gpu_ref.coarse import FEWEST, coarse_start

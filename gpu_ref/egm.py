@@ -16,9 +16,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref.methods import shifts
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra_utility

@@ -29,9 +29,9 @@ last place for each of the ``log2 N_k`` levels, and the policies can differ in s
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
 from beltline.gpu_ref.utility import crra
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from beltline.compiled import njit
 from beltline.gpu_ref.tables import Array, feasible
 from beltline.gpu_ref.utility import crra
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref.local_search import Indexes, alone_row, fixed_row, monotone_row, utility, warm_row
 from beltline.gpu_ref.peaks import falls
 from beltline.gpu_ref.tables import Array

@@ -20,8 +20,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra

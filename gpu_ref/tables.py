@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
+
+from beltline.compiled import njit, prange
 
 Array = NDArray[np.float64]
 

@@ -21,10 +21,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads, threads_for
 

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit, prange
 from beltline.gpu_ref.krusell_smith.shocks import WORD, Shocks, Words
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.tables import Array

@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.tables import Array
 

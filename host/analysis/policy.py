@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from beltline.compiled import njit
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from beltline.compiled import njit
 from beltline.host.analysis.policy import PERIODS_LIMIT, followed
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, whole

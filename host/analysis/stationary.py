@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from beltline.compiled import njit
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.policy import carried, followed
 from beltline.host.problem.arrays import Array

@@ -9,8 +9,8 @@ import numpy as np
 from amaranth.hdl import Cat, ClockSignal, Const, Elaboratable, Instance, Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from numba import njit
 
+from beltline.compiled import njit
 from beltline.hw.arithmetic import utility
 from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from amaranth.hdl import Cat, Const
-from numba import njit, vectorize
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit, vectorize
 from beltline.hw.arithmetic import polynomials as tables
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.unary import Unary

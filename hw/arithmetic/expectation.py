@@ -9,9 +9,9 @@ import numpy as np
 from amaranth.hdl import Array, Const, Module, Mux, Signal, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.arithmetic.wide import multiply_signed

@@ -8,9 +8,9 @@ import numpy as np
 from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from beltline.compiled import njit
 from beltline.hw.arithmetic.evaluator import consumption_word
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.utility import utility_word

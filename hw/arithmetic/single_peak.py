@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.utility import A_FRACTION, B_FRACTION, UtilityConstants, UtilityParameters
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from numba import njit, prange
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit, prange
 from beltline.hw.arithmetic import exp2, log2
 from beltline.hw.arithmetic.numbers import ETA_LIMIT, MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from beltline.compiled import njit
 
 _WORD = ir.IntType(64)
 _DOUBLE = ir.IntType(128)

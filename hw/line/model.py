@@ -10,9 +10,10 @@ before the fast path is taken.
 from __future__ import annotations
 
 import numpy as np
-from numba import get_num_threads, njit, prange
+from numba import get_num_threads
 from numpy.typing import NDArray
 
+from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.evaluator import consumption_word
 from beltline.hw.arithmetic.norm import NormParameters
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM

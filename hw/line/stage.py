@@ -8,8 +8,8 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from numba import njit
 
+from beltline.compiled import njit
 from beltline.hw.arithmetic.decision import Order, choose, move
 from beltline.hw.arithmetic.evaluator import EvaluatorInstance, EvaluatorParameters
 from beltline.hw.arithmetic.numbers import WIDTH

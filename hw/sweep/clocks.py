@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from beltline.compiled import njit, prange
 from beltline.hw.control.sequencer import DRAIN
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.sweep.check import CheckParameters

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from beltline.compiled import njit
 from beltline.hw.sweep.parameters import ROW_SHIFT
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
+from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.objective import (
     INFEASIBLE,

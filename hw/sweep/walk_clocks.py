@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from numba import njit
-
+from beltline.compiled import njit
 from beltline.hw.memory.queue import DEEP_CLOCKS
 from beltline.hw.sweep.gather_clocks import ARRIVED, ASKED, BEGIN, GATHERS, HEAD, LEVEL, RING, SENT, TABLE_BITS
 from beltline.hw.sweep.parameters import HALF_SHIFT, HALF_WORDS

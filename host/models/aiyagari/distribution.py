@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, identity
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
+from beltline.compiled import njit
 from beltline.host.problem.arrays import Array
 
 MASS_MOVES = 1e-13
