@@ -21,7 +21,7 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, ch
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import FRACTION_LIMIT
+from beltline.host.solver.fixed_point import FRACTION_LIMIT, MONEY_LIMIT
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.session import Session, machine_method, no_options, seconds_limit, sweep_limit
 from beltline.sim.progress import check_progress, reporting
@@ -225,10 +225,9 @@ def _settings(
             raise ProblemError(f"warm is for machines, and device {device!r} is none")
         if method is not None and (not isinstance(method, str) or method not in METHODS):
             raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
-    wanted = f"a whole number from 0 to {FRACTION_LIMIT}, or None"
-    for what, bits in (("value_bits", value_bits), ("money_bits", money_bits)):
+    for what, bits, most in (("value_bits", value_bits, FRACTION_LIMIT), ("money_bits", money_bits, MONEY_LIMIT)):
         if bits is not None:
-            whole(what, bits, wanted, lambda b: 0 <= b <= FRACTION_LIMIT)
+            whole(what, bits, f"a whole number from 0 to {most}, or None", lambda b, most=most: 0 <= b <= most)
     return Settings(
         device=name,
         options=options,

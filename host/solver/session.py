@@ -31,7 +31,7 @@ from beltline.host.results.result import Outcome, Result
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX, Driver, Run, timed
 from beltline.host.solver.fixed_point import RANGE, Image, fixed_point, modulus
-from beltline.host.solver.verify import Verification, measure, peaked, trust
+from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, peaked, trust
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Status
 from beltline.sim.progress import check_progress, reporting
@@ -270,7 +270,17 @@ class Session:
             last, run = self._last
             work = replace(work, image=_from_last(work.image, last, run))
         with reporting(self._progress if progress is None else progress) as report:
-            return self.run(work, report, saving).result(report)
+            result = self.run(work, report, saving).result(report)
+            if not work.shift or result.status not in (Outcome.SATURATED, Outcome.NOT_VERIFIED):
+                return result
+            # What shifts led astray, plain sweeps from the problem's own start may solve.
+            work = self.prepare(
+                problem, tol, max_sweeps, verify=verify, value_bits=value_bits, money_bits=money_bits, timeout=timeout
+            )
+            again = self.run(work, report).result(report)
+        if not again.success:
+            return result
+        return replace(again, message=f"{again.message} Plain sweeps took the place of shifted ones: {result.message}")
 
     def prepare(
         self,
@@ -306,7 +316,7 @@ class Session:
         build = smallest_build(problem, self._options.get("lanes")) if elastic else None
         if method == "shift" and build is not None and build.engine is not Engine.SWEEP:
             raise _no_lanes(self._name)
-        image = fixed_point(problem, tol, value_bits, money_bits)
+        image = fixed_point(problem, tol, value_bits, money_bits, shift=method == "shift")
         if start != "problem":
             image = _from_elsewhere(problem, image, start, float(tol))
         return Prepared(problem, image, build, float(tol), max_sweeps, bool(verify), timeout, method == "shift")
@@ -482,10 +492,10 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
     change = math.ldexp(done.norm, -image.value_bits)
     unproven = False
-    if done.engine is Engine.SWEEP and not work.verify and not done.status & _SPOILED:
-        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value)
-    if done.status & _SPOILED:
-        quality = Verification(math.inf, math.inf, False)
+    if not work.verify and not done.status & _SPOILED:
+        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm)
+    if done.status & _SPOILED or (unproven and done.engine is not Engine.SWEEP):
+        quality = UNPROVEN
     elif work.verify or unproven:
         if report:
             report("verifying with an exact sweep in double precision")
@@ -494,7 +504,9 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     else:
         quality = trust(problem, image, value, policy, change)
     outcome, message = _outcome(problem, image, tol, max_sweeps, done, change, quality)
-    if unproven:
+    if unproven and done.engine is not Engine.SWEEP:
+        message += UNBOUNDED
+    elif unproven:
         found = "has several peaks, as the engine found" if Status.PEAKS in done.status else "may have several peaks"
         message += (
             f" The objective {found}, where a sweep engine may settle on any of them, so the result was verified all "
