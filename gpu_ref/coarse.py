@@ -8,9 +8,9 @@ same way over all grid points. It lacks what choices on a grid lose, which the s
 of the number that they need otherwise.
 
 Where an iteration starts is no part of what its stopping rule guarantees, so nothing here has to be exact. On problems
-with kinks Newton's method and the polynomials can go far astray, though: values of 1e15 where the solution is at 6e3. So
-the start is taken only where one exact sweep says that it is nearer to the solution than the start that was given
-(:func:`nearer`).
+with kinks Newton's method and the polynomials can go far astray, though: to values of 1e15 where the solution is at
+6e3. So the start is taken only where one exact sweep says that it is nearer to the solution than the start that was
+given (:func:`nearer`).
 """
 
 from __future__ import annotations

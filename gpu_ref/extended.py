@@ -91,9 +91,7 @@ def _maximised(u: LongArray, Q: LongArray, beta: Long, value: LongArray) -> tupl
     return best, policy
 
 
-def _evaluated(
-    u: LongArray, Q: LongArray, beta: Long, policy: NDArray[np.intp], value: LongArray
-) -> LongArray:
+def _evaluated(u: LongArray, Q: LongArray, beta: Long, policy: NDArray[np.intp], value: LongArray) -> LongArray:
     """The value of holding ``policy`` for ever, refined from ``value``."""
     grid, states = policy.shape
     here = np.take_along_axis(u, policy.T[:, :, None], axis=2)[:, :, 0].T
@@ -172,9 +170,7 @@ def solve(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float) -> 
     return Extended(best[1], best[0])
 
 
-def solve_ages(
-    X: ArrayLike, W: ArrayLike, Q: ArrayLike, V0: ArrayLike, beta: float, eta: float, ages: int
-) -> Extended:
+def solve_ages(X: ArrayLike, W: ArrayLike, Q: ArrayLike, V0: ArrayLike, beta: float, eta: float, ages: int) -> Extended:
     """The solution of a finite horizon of ``ages`` sweeps; ``V0`` follows the last age. Otherwise as :func:`solve`."""
     tables = check_tables(X, W, Q, V0, beta, eta)
     u = utilities(tables[0], tables[1], eta)

@@ -225,9 +225,20 @@ def _settings(
             raise ProblemError(f"warm is for machines, and device {device!r} is none")
         if method is not None and (not isinstance(method, str) or method not in METHODS):
             raise ProblemError(f"method must be one of {', '.join(map(repr, METHODS))}, not {shown(method)}")
-    for what, bits, most in (("value_bits", value_bits, FRACTION_LIMIT), ("money_bits", money_bits, MONEY_LIMIT)):
-        if bits is not None:
-            whole(what, bits, f"a whole number from 0 to {most}, or None", lambda b, most=most: 0 <= b <= most)
+    if value_bits is not None:
+        whole(
+            "value_bits",
+            value_bits,
+            f"a whole number from 0 to {FRACTION_LIMIT}, or None",
+            lambda b: 0 <= b <= FRACTION_LIMIT,
+        )
+    if money_bits is not None:
+        whole(
+            "money_bits",
+            money_bits,
+            f"a whole number from 0 to {MONEY_LIMIT}, or None",
+            lambda b: 0 <= b <= MONEY_LIMIT,
+        )
     return Settings(
         device=name,
         options=options,

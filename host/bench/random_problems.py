@@ -62,8 +62,9 @@ def _wealth(rng: np.random.Generator, kind: str, X: Array, states: int, beta: fl
     W = (1.0 + interest) * X[:, None] + incomes
     up = X - X[0]
     if kind == "growth":
-        W = incomes * (up[:, None] + 10.0 ** rng.uniform(-3, -1)) ** rng.uniform(0.25, 0.7) + rng.uniform(0.5, 1.0) * (
-            X[:, None]
+        W = (
+            incomes * (up[:, None] + 10.0 ** rng.uniform(-3, -1)) ** rng.uniform(0.25, 0.7)
+            + rng.uniform(0.5, 1.0) * (X[:, None])
         )
     elif kind == "floor":
         W = np.maximum(W, X[0] + rng.uniform(0.1, 1.2))

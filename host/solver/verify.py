@@ -181,8 +181,8 @@ def peaked(problem: Problem, image: Image, value: NDArray[np.int64], change: int
 
 
 UNBOUNDED = (
-    " The search rests on objectives with a single peak, which is not proven here, so without verification the error has"
-    " no bound."
+    " The search rests on objectives with a single peak, which is not proven here, so without verification the error"
+    " has no bound."
 )
 """Sentence on a result that nobody measured."""
 

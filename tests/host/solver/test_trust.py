@@ -1,4 +1,4 @@
-"""A success is within its bound, whatever the problem and wherever it starts; each case was found to be one that was not."""
+"""A success is within its bound, whatever the problem and wherever it starts. Each case once broke it."""
 
 from __future__ import annotations
 
@@ -109,9 +109,7 @@ def test_coarse_starts_that_go_astray_are_not_taken(beta: float) -> None:
 
 def test_coarse_start_of_a_sweep_engine_is_checked() -> None:
     given = kinked(0.96)
-    plain, coarse = (
-        bl.solve(given, tol=1e-6, lanes=4, method="shift", start=start) for start in ("given", "coarse")
-    )
+    plain, coarse = (bl.solve(given, tol=1e-6, lanes=4, method="shift", start=start) for start in ("given", "coarse"))
     assert plain.success
     assert coarse.success
     assert coarse.sweeps <= plain.sweeps
