@@ -7,8 +7,10 @@ for all digits, because what bends most, utility, is not drawn but computed. The
 same way over all grid points. It lacks what choices on a grid lose, which the sweeps that follow find out in a fraction
 of the number that they need otherwise.
 
-Where an iteration starts is no part of what its stopping rule guarantees, so nothing here has to be exact; on problems
-with kinks the start is merely worse.
+Where an iteration starts is no part of what its stopping rule guarantees, so nothing here has to be exact. On problems
+with kinks Newton's method and the polynomials can go far astray, though: to values of 1e15 where the solution is at
+6e3. So the start is taken only where one exact sweep says that it is nearer to the solution than the start that was
+given (:func:`nearer`).
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from __future__ import annotations
 import numpy as np
 
 from beltline.compiled import njit, prange
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.methods import modulus, stay_start
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra
 
@@ -162,3 +166,40 @@ def coarse_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon:
     start = np.empty(W.shape)
     _draw(X, stride, X[rows], value, start)
     return start
+
+
+def _spread(difference: Array) -> float:
+    """Half the spread over ``x`` in the state where it is largest: what a shift of each state's values cannot mend."""
+    return float((difference.max(axis=0) - difference.min(axis=0)).max()) / 2.0
+
+
+def _swept_spread(X: Array, W: Array, Q: Array, beta: float, eta: float, value: Array) -> float:
+    return _spread(exact_sweep(X, W, Q, value, beta, eta)[0] - value)
+
+
+def nearer(X: Array, W: Array, Q: Array, beta: float, eta: float, given: Array, other: Array) -> bool:
+    """Whether an exact sweep says that ``other`` is nearer to the solution than ``given``, both ``(N_k, N_z)``.
+
+    Distances are those that no shift of a state's values takes away. With ``h`` half the spread of the change of a
+    sweep from ``other``, that of ``other`` is at most ``h / (1 - modulus)`` (:mod:`beltline.gpu_ref.methods`), so it is
+    nearer for certain where the two starts are more than twice that apart. Where they are not, a sweep from ``given``
+    has to move more than ``h``.
+    """
+    if not np.isfinite(other).all():
+        return False
+    if not np.isfinite(given).all():
+        return True
+    contraction = modulus(Q, beta)
+    h = _swept_spread(X, W, Q, beta, eta, other)
+    if contraction < 1.0 and _spread(given - other) > 2.0 * h / (1.0 - contraction):
+        return True
+    return h < _swept_spread(X, W, Q, beta, eta, given)
+
+
+def checked_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float, given: Array) -> Array:
+    """:func:`coarse_start` where it is :func:`nearer` than ``given``, else the value of staying at ``x`` for ever.
+
+    The latter comes from utilities alone and cannot go astray.
+    """
+    start = coarse_start(X, W, Q, beta, eta, epsilon)
+    return start if nearer(X, W, Q, beta, eta, given, start) else stay_start(X, W, beta, eta)

@@ -18,10 +18,22 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.compiled import njit, prange
 from beltline.gpu_ref import binary_search, brute_force
 from beltline.gpu_ref.climb import Climber
-from beltline.gpu_ref.coarse import FEWEST, coarse_start
+from beltline.gpu_ref.coarse import FEWEST, checked_start
 from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
-from beltline.gpu_ref.methods import METHODS, Arguments, Solution, check_arguments, error_bound, stay_start
+from beltline.gpu_ref.methods import (
+    DOUBLE,
+    METHODS,
+    Arguments,
+    Solution,
+    check_arguments,
+    error_bound,
+    largest_value,
+    reach,
+    stay_start,
+    sweep_rounding,
+)
+from beltline.gpu_ref.peaks import single_peaks
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra_utility
@@ -70,8 +82,8 @@ def solve(
     copying = time.perf_counter() - begin
     begin = time.perf_counter()
     if given.start == "coarse" and grid >= FEWEST:
-        start = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
-        given = replace(given, V0=start if np.isfinite(start).all() else given.V0)
+        start = checked_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon, given.V0)
+        given = replace(given, V0=start)
     elif given.start != "given":
         given = replace(given, V0=stay_start(given.X, given.W, given.beta, given.eta))
     starting = time.perf_counter() - begin
@@ -157,7 +169,7 @@ def _compile(method: str) -> None:
     given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
     _SOLVERS[method][0](given)
     if "start" in METHODS[method].options:
-        coarse_start(X, W, given.Q, 0.9, 2.0, 1e-3)
+        checked_start(X, W, given.Q, 0.9, 2.0, 1e-3, given.V0)
 
 
 @contextmanager
@@ -175,44 +187,68 @@ def _solution(
     sweeps: int,
     maximising: int,
     h: float,
+    proven: bool = True,
+    largest: float = 0.0,
     **more: Any,
 ) -> Solution:
-    proven = METHODS[given.method].rule != "own"
-    bound = error_bound(h, value, given.Q, given.beta, given.eta) if proven else float("inf")
+    """``proven`` is whether the last sweep found every maximum, ``largest`` as of :func:`error_bound`."""
+    proven = proven and METHODS[given.method].rule != "own"
+    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest) if proven else float("inf")
     return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
 
 
 def _climbing(given: Arguments) -> Solution:
     seconds: dict[str, float] = {}
     count = threads_for(given.W.size)
+    sweeps = maximising = exact = 0
     with threads(count):
         with _timed(seconds, "allocate"):
             climber = Climber(given.X, given.W, given.Q, given.beta, given.eta, count)
         with _timed(seconds, "load"):
             climber.load(given.V0)
-        with _timed(seconds, "solve"):
-            if given.method == "mpi":
-                _modified(climber, given)
-            else:
-                climber.sweep(given.rule, given.epsilon, given.max_sweeps, given.method == "monotone")
-        with _timed(seconds, "read"):
-            value, policy = climber.read(given.rule)
+        while True:
+            with _timed(seconds, "solve"):
+                _climb(climber, given, given.max_sweeps - sweeps)
+            sweeps += climber.sweeps
+            maximising += climber.maximising_sweeps
+            exact += climber.exact_sweeps
+            with _timed(seconds, "read"):
+                value, policy = climber.read(given.rule)
+            largest = _largest(climber, given, value)
+            if not _astray(given, value, climber.h, largest) or sweeps >= given.max_sweeps:
+                break
+            with _timed(seconds, "load"):
+                climber.load(value)
     return _solution(
-        given,
-        seconds,
-        value,
-        policy,
-        climber.sweeps,
-        climber.maximising_sweeps,
-        climber.h,
-        exact_sweeps=climber.exact_sweeps,
-    )
+        given, seconds, value, policy, sweeps, maximising, climber.h, largest=largest, exact_sweeps=exact
+    )  # fmt: skip
 
 
-def _modified(climber: Climber, given: Arguments) -> None:
-    while not climber.sweep("spans", given.epsilon, 1) and climber.sweeps < given.max_sweeps:
+def _climb(climber: Climber, given: Arguments, limit: int) -> None:
+    if given.method != "mpi":
+        climber.sweep(given.rule, given.epsilon, limit, given.method == "monotone")
+        return
+    while not climber.sweep("spans", given.epsilon, 1) and climber.sweeps < limit:
         # The last sweep of all maximises.
-        climber.fixed(min(given.options["inner"], given.max_sweeps - climber.sweeps - 1))
+        climber.fixed(min(given.options["inner"], limit - climber.sweeps - 1))
+
+
+def _largest(climber: Climber, given: Arguments, value: Array) -> float:
+    """Largest ``|V|`` on the way to ``value``; 0 where it was not shifted."""
+    if given.rule == "change":
+        return 0.0
+    return reach(value, max(float(np.abs(climber.low).max()), float(np.abs(climber.high).max())), given.Q, given.beta)
+
+
+def _astray(given: Arguments, value: Array, h: float, largest: float) -> bool:
+    """Whether the sweep before the shift rounded values so much larger than ``value`` that its choices mean little.
+
+    The shift brought them near: a second iteration that starts there mends it.
+    """
+    if given.rule == "change" or not h < given.epsilon or not np.isfinite(value).all():
+        return False
+    lost = sweep_rounding(largest, given.Q.shape[0], given.eta)
+    return largest > 8.0 * largest_value(value) and lost > max(given.epsilon, DOUBLE * largest_value(value))
 
 
 @njit(parallel=True, cache=True)
@@ -271,8 +307,12 @@ def _searching(given: Arguments) -> Solution:
                     sweeps += 1
         with _timed(seconds, "read"):
             value = value.copy()
+    # The staged search is exact where peaks are single, and with the published rule for ties not even there.
+    proven = given.method != "binary" or (
+        given.options["tie"] == "corrected" and single_peaks(X, W, Q, ahead, beta, eta)
+    )
     return _solution(
-        given, seconds, value, policy, sweeps, maximising, h, previous=ahead, choices=choices
+        given, seconds, value, policy, sweeps, maximising, h, proven, previous=ahead, choices=choices
     )  # fmt: skip
 
 

@@ -203,5 +203,7 @@ class Endogenous:
             if (most - least).max() / 2.0 < epsilon:
                 break
         value = value + shifts((least + most) / 2.0, self.Q, self.beta)[:, None]
+        # The nearest grid point, or the one below where the nearest costs all there is.
         policy = cell + (share > 0.5)
+        policy -= (self.X[policy] >= self._W) & (policy > 0)
         return np.ascontiguousarray(value.T), np.ascontiguousarray(policy.T.astype(np.int32))

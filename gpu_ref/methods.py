@@ -259,18 +259,33 @@ def sweep_rounding(largest: float, states: int, eta: float) -> float:
     return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)
 
 
-def error_bound(h: float, value: Array, Q: Array, beta: float, eta: float) -> float:
-    """Bound on ``max |R - V*|`` after a sweep whose stopping rule measured ``h``; ``value`` is ``R``.
+def largest_value(value: Array) -> float:
+    """Largest ``|V|`` of all states that somebody can be in; 0 where there is none."""
+    return float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
 
-    Holds for the rules `change`, `span` and `spans`; ``inf`` where ``T`` is no contraction.
+
+def reach(value: Array, change: float, Q: Array, beta: float) -> float:
+    """Bound on the largest ``|V|`` on the way to ``R``: before the last sweep, after it, and before the shift.
+
+    ``value`` is ``R``, and ``change`` the largest ``|TV - V|`` of the last sweep. The shift is at most ``modulus /
+    (1 - modulus)`` times the change, so ``|TV|`` exceeds ``|R|`` by no more than that, and ``|V|`` by a change more.
     """
     contraction = modulus(Q, beta)
-    if contraction >= 1.0 or not np.isfinite(h):
+    return largest_value(value) + change / (1.0 - contraction) if contraction < 1.0 else float("inf")
+
+
+def error_bound(h: float, value: Array, Q: Array, beta: float, eta: float, largest: float = 0.0) -> float:
+    """Bound on ``max |R - V*|`` after a sweep whose stopping rule measured ``h``; ``value`` is ``R``.
+
+    ``largest`` is the largest ``|V|`` on the way to ``R``, where a shift came after the sweep (:func:`reach`): what
+    rounds is that value. Holds for the rules `change`, `span` and `spans`; ``inf`` where ``T`` is no contraction.
+    """
+    contraction = modulus(Q, beta)
+    if contraction >= 1.0 or not np.isfinite(h) or not np.isfinite(largest):
         return float("inf")
-    finite = np.abs(value[np.isfinite(value)])
-    largest = float(finite.max(initial=0.0)) + h
-    # The shift, too, is rounded: by a few units of the largest value.
-    rounding = sweep_rounding(largest, Q.shape[0], eta) + 8 * DOUBLE * largest
+    largest = max(largest_value(value) + h, largest)
+    # The shift, too, is rounded: by a few units of the largest value, times the condition of the matrix it solves.
+    rounding = sweep_rounding(largest, Q.shape[0], eta) + (8 + 4 * Q.shape[0]) * DOUBLE * largest
     return (contraction * h + rounding) / (1.0 - contraction)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.methods import DOUBLE
-from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.utility import crra
 
 CURVATURE = 1.0 - 2.0**-40
@@ -82,3 +82,16 @@ def falls(ev: Array, inverse: Array, room: Array, least: float) -> bool:
         if not right - left + (abs(left) + abs(right)) * SLOPE < room[j]:
             return False
     return True
+
+
+def single_peaks(X: Array, W: Array, Q: Array, V: Array, beta: float, eta: float) -> bool:
+    """Whether every objective of the sweep from ``V`` is proven single-peaked as computed.
+
+    Then any search for a peak ends at the maximum. Arguments as in :mod:`beltline.gpu_ref`.
+    """
+    ev = expectation(Q, V, beta)
+    if not np.isfinite(ev).all():
+        return False
+    room = curvature_room(X, W, eta, float(np.abs(ev).max()))
+    inverse = 1.0 / np.diff(X)
+    return all(falls(ev[s], inverse, room[s], float(room[s].min(initial=np.inf))) for s in range(ev.shape[0]))

@@ -6,6 +6,7 @@ finds.
 
 from __future__ import annotations
 
+import math
 import os
 import textwrap
 from dataclasses import dataclass
@@ -125,7 +126,7 @@ class Result:
         bound = "contraction bound" if self.verified else how
         rows += [
             ("residual", f"max |TV - V| = {self.residual:.3g} ({how})"),
-            ("error bound", f"max |V - V*| <= {self.error_bound:.3g} ({bound})"),
+            ("error bound", self._bound_row(bound)),
             *self._machine_rows(),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
@@ -138,6 +139,11 @@ class Result:
         return "\n".join([f"{problem.name}, {size}, on device {self.device}", *wrapped])
 
     __repr__ = __str__
+
+    def _bound_row(self, source: str) -> str:
+        if math.isinf(self.error_bound):
+            return "none: max |V - V*| is not known" + ("" if self.verified else ", verify=True measures it")
+        return f"max |V - V*| <= {self.error_bound:.3g} ({source})"
 
     def _machine_rows(self) -> list[tuple[str, str]]:
         if not self.clocks_source:

@@ -13,7 +13,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run, timed
-from beltline.host.solver.verify import Verification, measure, peaked, trust
+from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, peaked, trust
 from beltline.hw.interface.registers import Engine, Status
 
 SPOILED = Status.SATURATED | Status.INFEASIBLE
@@ -45,10 +45,10 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
     change = math.ldexp(done.norm, -image.value_bits)
     unproven = False
-    if done.engine is Engine.SWEEP and not options.verify and not done.status & SPOILED:
-        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value)
-    if done.status & SPOILED:
-        quality = Verification(math.inf, math.inf, False)
+    if not options.verify and not done.status & SPOILED:
+        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm)
+    if done.status & SPOILED or (unproven and done.engine is not Engine.SWEEP):
+        quality = UNPROVEN
     elif options.verify or unproven:
         if report:
             report("verifying with an exact sweep in double precision")
@@ -57,7 +57,9 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     else:
         quality = trust(problem, image, value, policy, change)
     outcome, message = _outcome(work, done, change, quality)
-    if unproven:
+    if unproven and done.engine is not Engine.SWEEP:
+        message += UNBOUNDED
+    elif unproven:
         found = "has several peaks, as the engine found" if Status.PEAKS in done.status else "may have several peaks"
         message += (
             f" The objective {found}, where a sweep engine may settle on any of them, so the result was verified all "

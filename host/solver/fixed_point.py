@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, real, shown, whole
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import slope_fall, slope_noise, slope_rise, utility
+from beltline.host.problem.utility import marginal_utility, slope_fall, slope_noise, slope_rise, utility
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
-from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.arithmetic.utility import MONEY_BITS_LIMIT, UtilityConstants
 
 FRACTION_LIMIT = 52
-"""Most fraction bits of money and of value: a double below 1 has no more."""
+"""Most fraction bits of value, for which the error of ``ln c`` is bounded, and of amounts of money of 1/2 and more: the
+largest of them, a double, has no more. Smaller units have more, see :data:`MONEY_LIMIT`."""
+
+MONEY_LIMIT = MONEY_BITS_LIMIT
+"""Most fraction bits of money: the utility unit has a range for ``ln c``, and an offset for powers."""
 
 RANGE = 2.0**62
 """Every bound, in units, stays below this, half of what the format holds; the other half absorbs all rounding."""
@@ -112,15 +116,41 @@ def fraction_bits(bound: float) -> int:
     return min(FRACTION_LIMIT, 62 - math.frexp(bound)[1])
 
 
+def money_fraction_bits(largest: float) -> int:
+    """As :func:`fraction_bits`, for money: below 1/2 as many more as the largest amount has leading zeros."""
+    if not 0.0 < largest < 0.5:
+        return fraction_bits(largest)
+    return min(MONEY_LIMIT, FRACTION_LIMIT - math.frexp(largest)[1])
+
+
+def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[float, float]) -> float:
+    """Return how far from zero the values of a sweep engine that shifts them may go, from ``start``, ``(N_k, N_z)``.
+
+    One exact sweep changes each state's values within a spread ``2 h``, and the shift takes what they have in common
+    to all sweeps to come. That leaves it within ``2 h beta / (1 - beta)`` of the solution, and so of later shifts by as
+    much again. ``bounds`` of :func:`value_bounds` hold for the solution, too.
+    """
+    from beltline.gpu_ref.exact import exact_sweep
+
+    contraction = modulus(problem)
+    tables = problem.grid, problem.wealth, problem.transition
+    change = exact_sweep(*tables, start, problem.beta, problem.eta)[0] - start
+    away = 2.0 * float((change.max(axis=0) - change.min(axis=0)).max()) * contraction / (1.0 - contraction)
+    poorest, richest = (
+        float(utility(c, problem.eta)) / (1.0 - contraction)
+        for c in (problem.wealth[0].min() - problem.grid[0], problem.wealth[-1].max() - problem.grid[0])
+    )
+    return max(-bounds[0], bounds[1], max(abs(poorest), abs(richest)) + away)
+
+
 def _chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
     if certain < 0:
         raise ProblemError(f"{reach}, more than 64-bit fixed point holds: rescale the problem")
     if asked is None:
         return certain
     name = f"{kind}_bits"
-    asked = whole(
-        name, asked, f"a whole number from 0 to {FRACTION_LIMIT}, or None", lambda b: 0 <= b <= FRACTION_LIMIT
-    )
+    most = MONEY_LIMIT if kind == "money" else FRACTION_LIMIT
+    asked = whole(name, asked, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)
     if asked > certain:
         raise ProblemError(f"{name} = {asked} can overflow: {reach}, which leaves at most {certain} fraction bits")
     return asked
@@ -172,7 +202,34 @@ def _note(problem: Problem, value_bits: int) -> str:
     )
 
 
-def fixed_point(problem: Problem, tol: float, value_bits: int | None = None, money_bits: int | None = None) -> Image:
+def _coarse_money(problem: Problem, tol: float, bits: int) -> str:
+    """Return a sentence where amounts of money are rounded so much that utility moves by more than ``tol``.
+
+    The poorest consume no more than what they have above the lowest choice, where marginal utility is least for them.
+    """
+    poorest = float(problem.wealth[0].min() - problem.grid[0])
+    moved = math.ldexp(float(marginal_utility(poorest, problem.eta)), -bits)
+    if problem.horizon is not None or not moved > tol:
+        return ""
+    return (
+        f"With {bits} fraction bits of money, rounding an amount by a unit moves the utility of the poorest by "
+        f"{moved:.2g}, more than tol = {tol:g}: values are no more exact than that (use smaller units of money)."
+    )
+
+
+def _money(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
+    """``amounts``, below :data:`RANGE` in units, to the nearest unit; :class:`Fixed` knows fewer fraction bits."""
+    return np.rint(np.ldexp(amounts, bits)).astype(np.int64)
+
+
+def fixed_point(
+    problem: Problem,
+    tol: float,
+    value_bits: int | None = None,
+    money_bits: int | None = None,
+    *,
+    shift: bool = False,
+) -> Image:
     """Return the fixed-point image of ``problem``.
 
     Parameters
@@ -182,7 +239,11 @@ def fixed_point(problem: Problem, tol: float, value_bits: int | None = None, mon
         The run is to end when the largest change of ``V`` is below this; at least four units of value. Not looked at
         with a finite horizon.
     value_bits, money_bits
-        Fraction bits, 0 to 52; by default as many as cannot overflow.
+        Fraction bits, 0 to 52 of value and to 90 of money; by default as many as cannot overflow, and of money no more
+        than the largest amount has as a double.
+    shift
+        Whether a sweep engine is to shift ``V`` between its sweeps, which takes it further from zero on the way. Then
+        fewer bits of value are chosen.
 
     Raises
     ------
@@ -197,18 +258,23 @@ def fixed_point(problem: Problem, tol: float, value_bits: int | None = None, mon
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
     low, high = value_bounds(problem)
-    value_bits = _chosen(
-        "value", value_bits, fraction_bits(max(-low, high)), f"V can reach {low if -low > high else high:.3g}"
-    )
+    reach = f"V can reach {low if -low > high else high:.3g}"
+    certain = fraction_bits(max(-low, high))
+    if shift and value_bits is None and problem.horizon is None:
+        # As many as shifts leave, but where they leave none, or too few for the tolerance.
+        fewer = fraction_bits(shifted_reach(problem, problem.start, (low, high)))
+        if fewer >= 0 and tol >= SMALLEST_TOLERANCE * 2.0**-fewer:
+            certain = min(certain, fewer)
+    value_bits = _chosen("value", value_bits, certain, reach)
     largest = float(max(np.abs(problem.grid).max(), np.abs(problem.wealth).max()))
-    money_bits = _chosen("money", money_bits, fraction_bits(largest), f"grid and wealth reach {largest:.3g}")
-    value, money = Fixed(value_bits), Fixed(money_bits)
+    money_bits = _chosen("money", money_bits, money_fraction_bits(largest), f"grid and wealth reach {largest:.3g}")
+    value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
-            f"four units of a value with {value_bits} fraction bits (V can reach {low if -low > high else high:.3g})"
+            f"four units of a value with {value_bits} fraction bits ({reach})"
         )
-    grid, wealth = money.encode(problem.grid), money.encode(problem.wealth)
+    grid, wealth = _money(problem.grid, money_bits), _money(problem.wealth, money_bits)
     _check_money(problem, grid, wealth, money_bits)
     discount = Fraction(problem.beta)
     products = [min(round(discount * Fraction(q) * 2**64), 2**64 - 1) for q in problem.transition.ravel().tolist()]
@@ -221,5 +287,5 @@ def fixed_point(problem: Problem, tol: float, value_bits: int | None = None, mon
         start=value.encode(problem.start),
         constants=UtilityConstants.of(problem.eta, money_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
-        note=_note(problem, value_bits),
+        note=f"{_note(problem, value_bits)} {_coarse_money(problem, tol, money_bits)}".strip(),
     )

@@ -13,7 +13,7 @@ from beltline.host.devices import DEVICES, REFERENCES, known
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.driver import SWEEP_LIMIT_MAX
-from beltline.host.solver.fixed_point import FRACTION_LIMIT
+from beltline.host.solver.fixed_point import FRACTION_LIMIT, MONEY_LIMIT
 
 Start = Literal["given", "last", "stay", "coarse", "problem"]
 """What a run of a machine begins with. ``"given"``: ``problem.start``. ``"last"``: the last solution of the session.
@@ -77,8 +77,8 @@ class SolveOptions:
             "verify": flag("verify", self.verify),
             "timeout": _seconds_limit(self.timeout),
             "tol": real("tol", self.tol, "a number above 0", lambda v: 0 < v < math.inf),
-            "value_bits": _fraction_bits("value_bits", self.value_bits),
-            "money_bits": _fraction_bits("money_bits", self.money_bits),
+            "value_bits": _fraction_bits("value_bits", self.value_bits, FRACTION_LIMIT),
+            "money_bits": _fraction_bits("money_bits", self.money_bits, MONEY_LIMIT),
         }
         for name, value in checked.items():
             object.__setattr__(self, name, value)
@@ -175,7 +175,7 @@ def _seconds_limit(timeout: object) -> float | None:
     return real("timeout", timeout, "a number of seconds above 0, or None", lambda v: 0 < v < math.inf)
 
 
-def _fraction_bits(name: str, bits: object) -> int | None:
+def _fraction_bits(name: str, bits: object, most: int) -> int | None:
     if bits is None:
         return None
-    return whole(name, bits, f"a whole number from 0 to {FRACTION_LIMIT}, or None", lambda b: 0 <= b <= FRACTION_LIMIT)
+    return whole(name, bits, f"a whole number from 0 to {most}, or None", lambda b: 0 <= b <= most)

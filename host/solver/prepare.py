@@ -45,7 +45,7 @@ def image_of(problem: Problem, options: SolveOptions) -> Image:
     ProblemError
         As :func:`beltline.host.solver.fixed_point.fixed_point`.
     """
-    image = fixed_point(problem, options.tol, options.value_bits, options.money_bits)
+    image = fixed_point(problem, options.tol, options.value_bits, options.money_bits, shift=options.shift)
     if options.start in ("stay", "coarse"):
         return _from_elsewhere(problem, image, options.start, options.tol)
     return image

@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,19 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import modulus
+from beltline.host.solver.fixed_point import modulus, value_bounds
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import timed
-from beltline.host.solver.verify import Verification, float_rounding
+from beltline.host.solver.verify import UNBOUNDED, Verification, float_rounding
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.methods import Solution
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods that can solve ages one by one, by device."""
+
+EXACT = ("grid", "monotone", "warm")
+"""Methods that rest on nothing but plain sweeps, each of them exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +70,9 @@ def solve_reference(
 ) -> Result:
     """Solve ``problem`` in double precision.
 
+    Where another method fails though ``warm`` needs no more than ``max_sweeps``, ``warm`` takes its place, and the
+    message says so.
+
     Parameters
     ----------
     problem
@@ -83,6 +92,41 @@ def solve_reference(
     DeviceError
         There is no such device here.
     """
+    result = _solved(problem, options, device, more, report)
+    if not _falls_back(result, options.max_sweeps):
+        return result
+    if report:
+        report(f"method {result.method} failed; solving by method warm")
+    again = _solved(problem, replace(options, method="warm"), device, {}, report)
+    if not again.success:
+        return result
+    timing = {part: result.timing.get(part, 0.0) + spent for part, spent in again.timing.items()}
+    why = result.message[:1].lower() + result.message[1:]
+    message = f"{again.message} Method 'warm' took the place of {result.method!r}, which had failed: {why}"
+    return replace(again, message=message, timing=timing)
+
+
+def _falls_back(result: Result, max_sweeps: int) -> bool:
+    """Whether a method failed that rests on more than ``warm`` does, and ``warm`` can do better.
+
+    What ended at the sweep limit is repeated only where the limit leaves ``warm`` as many sweeps as the contraction
+    makes it take at most.
+    """
+    if result.success or result.method in EXACT:
+        return False
+    if result.status == Outcome.NOT_VERIFIED:
+        return True
+    if result.status != Outcome.LIMIT:
+        return False
+    low, high = value_bounds(result.problem)
+    needed = 1.0 + math.log(min(result.tol / (2.0 * (high - low)), 1.0)) / math.log(modulus(result.problem))
+    return max_sweeps >= needed
+
+
+def _solved(
+    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+) -> Result:
+    """As :func:`solve_reference`, by the method of ``options`` and no other."""
     from beltline.gpu_ref.methods import METHODS
 
     method = check_method(options.method or "warm")
@@ -100,16 +144,19 @@ def solve_reference(
             module = reference_module(device)
         if problem.horizon is None:
             solution = module.solve(*tables, options.max_sweeps, method=method, **more)
-            policy = solution.policy
+            policy, exact = solution.policy, METHODS[method].rule != "own"
             if solution.choices is not None:
                 policy = nearest(problem.grid, solution.choices)[policy]
+            if not exact:
+                policy = np.minimum(policy, dearest(problem))
             found = _Found(
-                solution.value, policy, solution.sweeps, solution.residual, solution.converged,
-                METHODS[method].rule != "own", solution.error_bound, timing | solution.seconds,
+                solution.value, policy, solution.sweeps, solution.residual, solution.converged, exact,
+                solution.error_bound if device == "cpu" else _bound(problem, solution), timing | solution.seconds,
             )  # fmt: skip
         else:
             value, policy, seconds = module.solve_ages(*tables[:-1], problem.horizon, method=method, **more)
-            found = _Found(value, policy, problem.horizon, 0.0, True, True, 0.0, timing | seconds)
+            bound = _ages_bound(problem, value, method)
+            found = _Found(value, policy, problem.horizon, 0.0, True, True, bound, timing | seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     return _result(problem, options, device, method, found, report)
@@ -149,15 +196,18 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         )
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
     try:
-        solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **more)
+        # What is not measured has a bound from the value before the last sweep.
+        before = {} if options.verify else {"previous": True}
+        solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **before, **more)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
     exact = METHODS[method].rule != "own"
     results = []
     for problem, one in zip(problems, solutions, strict=True):
         found = _Found(
-            one.value, one.policy, one.sweeps, one.residual, one.converged, exact, one.error_bound, dict(one.seconds)
-        )
+            one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problem, one),
+            dict(one.seconds),
+        )  # fmt: skip
         results.append(_result(problem, options, "gpu", method, found, None))
     return results
 
@@ -218,6 +268,55 @@ def reference_module(device: str) -> Any:
     return module
 
 
+def _bound(problem: Problem, found: Solution) -> float:
+    """The error bound of what a graphics card found, from the value before its last sweep.
+
+    That value may be far larger than the result, and what it rounds counts; and a staged search has a bound only where
+    single peaks are proven.
+    """
+    from beltline.gpu_ref.methods import METHODS, error_bound, largest_value, reach
+    from beltline.gpu_ref.peaks import single_peaks
+
+    shifted = METHODS[found.method].rule != "change"
+    if not math.isfinite(found.error_bound) or not (shifted or found.method == "binary"):
+        return found.error_bound
+    tables = problem.grid, problem.wealth, problem.transition
+    if found.previous is None:
+        return math.inf
+    if not shifted:
+        return found.error_bound if single_peaks(*tables, found.previous, problem.beta, problem.eta) else math.inf
+    # A shift moves each state's values alike, by the change of all sweeps to come and that of the last.
+    change = 2.0 * largest_value(found.value - found.previous) + found.residual
+    largest = reach(found.value, change, problem.transition, problem.beta)
+    return error_bound(found.residual, found.value, problem.transition, problem.beta, problem.eta, largest)
+
+
+def _ages_bound(problem: Problem, value: NDArray[np.float64], method: str) -> float:
+    """Bound on the distance of the values of all ages, ``(T, N_k, N_z)``, from the solution on the grid.
+
+    Each age adds its rounding to what the age after it lost; a staged search must be proven to have lost nothing else.
+    """
+    from beltline.gpu_ref.methods import largest_value, sweep_rounding
+    from beltline.gpu_ref.peaks import single_peaks
+
+    tables = problem.grid, problem.wealth, problem.transition
+    error = bound = 0.0
+    following = problem.start
+    for age in range(value.shape[0] - 1, -1, -1):
+        if method == "binary" and not single_peaks(*tables, following, problem.beta, problem.eta):
+            return math.inf
+        largest = max(largest_value(following), largest_value(value[age]))
+        error = modulus(problem) * error + sweep_rounding(largest, problem.states, problem.eta)
+        bound = max(bound, error)
+        following = value[age]
+    return bound
+
+
+def dearest(problem: Problem) -> NDArray[np.int32]:
+    """The highest grid point that each state can afford, ``(N_k, N_z)``; every state can afford the lowest."""
+    return (np.searchsorted(problem.grid, problem.wealth) - 1).astype(np.int32)
+
+
 def nearest(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[np.int32]:
     """The grid point nearest to each choice."""
     right = np.clip(np.searchsorted(grid, choices), 1, grid.size - 1)
@@ -250,7 +349,10 @@ def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.in
         gap = np.abs(best - now)
         rounding = 4 * doubt
         wrong = ~((gap <= contraction * h + rounding) & (loss <= 2 * (contraction * h + rounding)))
-        if wrong.any() and h < math.inf and not missed:
+        if h == math.inf:
+            # Nothing is promised but a choice.
+            wrong = ~(chosen > 0.0)
+        if wrong.any() and not missed:
             x, s = first(wrong)
             missed = (
                 f"an exact double-precision sweep finds the maximum missed by {max(gap[x, s], loss[x, s]):.3g} "
@@ -279,9 +381,10 @@ def _outcome(
         return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
-    if problem.horizon is not None:
-        return Outcome.FINISHED, f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved."
     rule = METHODS[method].rule
+    unbounded = UNBOUNDED if rule != "own" and not quality.independent and math.isinf(quality.error_bound) else ""
+    if problem.horizon is not None:
+        return Outcome.FINISHED, f"All {sweeps:,} age{' was' if sweeps == 1 else 's were'} solved.{unbounded}"
     what = {
         "change": "The largest change of V",
         "span": "Half the spread of the changes of V",
@@ -292,7 +395,8 @@ def _outcome(
         text = f"{what} fell below {tol:g} {after}."
         if rule == "own":
             text += f" Method {method!r} approximates: the residual says how near the solution on the grid is."
-        return Outcome.CONVERGED, text
+            text += "" if quality.independent else " It was not measured, so the error has no bound."
+        return Outcome.CONVERGED, text + unbounded
     return Outcome.LIMIT, (
         f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
         f"not below {tol:g}; more are needed."

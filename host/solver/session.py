@@ -22,6 +22,7 @@ from beltline.host.devices import (
 )
 from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.problem import Problem
+from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import SPOILED, Completed
@@ -177,7 +178,14 @@ class Session:
         if options.start == "last" and self._last is not None:
             work = replace(work, image=from_last(work.image, *self._last))
         with reporting(self._progress if progress is None else progress) as report:
-            return self.run(work, report, saving).result(report)
+            result = self.run(work, report, saving).result(report)
+            if not options.shift or result.status not in (Outcome.SATURATED, Outcome.NOT_VERIFIED):
+                return result
+            # What shifts led astray, plain sweeps from the problem's own start may solve.
+            again = self.run(self.prepare(problem, replace(options, method=None, start="given")), report).result(report)
+        if not again.success:
+            return result
+        return replace(again, message=f"{again.message} Plain sweeps took the place of shifted ones: {result.message}")
 
     def prepare(self, problem: Problem, options: SolveOptions | None = None) -> Prepared:
         """Check the problem, and convert its tables to fixed point: the host's work before a run.

@@ -83,7 +83,7 @@ def solve(
     verify
         Whether to recompute the residual, which takes about one sweep of double precision.
     value_bits, money_bits
-        Fraction bits, 0 to 52; by default as many as cannot overflow. Not for ``"cpu"`` and ``"gpu"``.
+        Fraction bits, 0 to 52 and 0 to 90; by default as many as cannot overflow. Not for ``"cpu"`` and ``"gpu"``.
     timeout
         Seconds after which a run of the machine that has not ended is stopped. Not for ``"cpu"`` and ``"gpu"``.
     checkpoint

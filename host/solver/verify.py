@@ -13,13 +13,14 @@ largest change ``d = max |V - V_before|``, no state's ``|TV - V|`` may exceed ``
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import marginal_utility, utility
+from beltline.host.problem.utility import marginal_utility, slope_noise, utility
 from beltline.host.solver.fixed_point import UTILITY_ERROR, Image, modulus
 
 DOUBLE = 2.0**-53
@@ -153,7 +154,7 @@ def measure(
     return Verification(worst, bound, True, missed)
 
 
-def peaked(problem: Problem, image: Image, value: NDArray[np.int64]) -> bool:
+def peaked(problem: Problem, image: Image, value: NDArray[np.int64], change: int = 0) -> bool:
     """Whether every objective of the sweep that follows from ``value`` is proven single-peaked, so that any climb ends
     at its maximum; with a horizon, of the sweep of every age.
 
@@ -163,15 +164,30 @@ def peaked(problem: Problem, image: Image, value: NDArray[np.int64]) -> bool:
     image
     value : (N_k, N_z) int64 array, or (T, N_k, N_z) in the order of the sweeps
         In the image's units.
+    change
+        Also of the sweep from any value that is no more than this from ``value``, in the same units: the sweep that
+        found ``value`` is one. Not looked at with a horizon, whose sweeps are all known.
     """
     # Here, because it compiles.
     from beltline.hw.arithmetic.expectation import ExpectationParameters
     from beltline.hw.arithmetic.single_peak import curvature_room, single_peaked
 
     room = curvature_room(image.grid, image.wealth, image.constants)
+    if problem.horizon is None:
+        room = room - slope_noise(image.grid.astype(np.float64), float(change + 1))[:, None]
     unit = ExpectationParameters(problem.states)
     befores = [value] if problem.horizon is None else [image.start, *value[:-1]]
     return all(single_peaked(unit.model(before, image.transition)[0], image.grid, room) for before in befores)
+
+
+UNBOUNDED = (
+    " The search rests on objectives with a single peak, which is not proven here, so without verification the error"
+    " has no bound."
+)
+"""Sentence on a result that nobody measured."""
+
+UNPROVEN = Verification(math.inf, math.inf, False)
+"""Of a result that nobody measured, by a search that rests on a single peak where none is proven."""
 
 
 def trust(
@@ -179,11 +195,16 @@ def trust(
 ) -> Verification:
     """Return what the device's own numbers imply, if its searches missed nothing.
 
-    Arguments as of :func:`measure`. The residual is at most ``beta`` times the last change, plus a sweep's rounding.
+    Arguments as of :func:`measure`. The residual is at most ``beta`` times the last change, plus a sweep's rounding, at
+    the consumption of the choice or, as the exact sweep may choose it, of the next one; and ``value`` has been rounded
+    to double precision.
     """
     contraction = modulus(problem)
     largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
-    rounding = 2 * float(fixed_rounding(problem, image, problem.wealth - problem.grid[policy], largest).max())
+    dearer = problem.grid[np.minimum(policy + 1, problem.points - 1)]
+    chosen = problem.wealth - problem.grid[policy]
+    consumption = np.where(problem.wealth - dearer > image.money_unit, problem.wealth - dearer, chosen)
+    rounding = 2 * float(fixed_rounding(problem, image, consumption, largest).max()) + 2 * DOUBLE * largest
     if problem.horizon is None:
         residual = contraction * change + rounding
         return Verification(residual, residual / (1 - contraction), False)

@@ -30,6 +30,10 @@ SHIFT_BITS = 6
 VALUE_BITS_LIMIT = 52
 """Most fraction bits of value for which the error bound holds at ``eta = 1``."""
 
+MONEY_BITS_LIMIT = 90
+"""Most fraction bits of money: ``|ln c|`` of a unit, ``money ln 2``, must stay below the 64 of its magnitude at ``eta =
+1``; ``b`` has room for far more."""
+
 _PRODUCT_CUT = A_FRACTION + log2.FRACTION - B_FRACTION
 _FRACTION_MASK = (1 << exp2.FRACTION) - 1
 _TOP_EXPONENT = WIDTH - 1
@@ -57,7 +61,7 @@ class UtilityConstants:
 
     @classmethod
     def of(cls, eta: float, money: int, value: int) -> UtilityConstants:
-        """The constants for a float64 ``eta`` in (0, 16] and the fraction bits of money and value (0 to 52).
+        """The constants for a float64 ``eta`` in (0, 16] and the fraction bits of money (0 to 90) and value (0 to 52).
 
         ``a`` is exact where ``eta`` is at least 2**-6, ``b`` is rounded to nearest.
 
@@ -68,9 +72,9 @@ class UtilityConstants:
         """
         if not 0.0 < eta <= ETA_LIMIT:
             raise ValueError(f"eta must lie in (0, {ETA_LIMIT:g}], not {eta!r}")
-        for name, bits in (("money", money), ("value", value)):
-            if not 0 <= bits <= VALUE_BITS_LIMIT:
-                raise ValueError(f"fraction bits of {name} must be from 0 to {VALUE_BITS_LIMIT}, not {bits}")
+        for name, bits, most in (("money", money, MONEY_BITS_LIMIT), ("value", value, VALUE_BITS_LIMIT)):
+            if not 0 <= bits <= most:
+                raise ValueError(f"fraction bits of {name} must be from 0 to {most}, not {bits}")
         with mpmath.workdps(60):
             if eta == 1.0:
                 a = int(mpmath.nint(mpmath.ldexp(mpmath.log(2), A_FRACTION)))

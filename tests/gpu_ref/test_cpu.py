@@ -83,14 +83,19 @@ def test_every_proven_bound_holds(seed):
         found = cpu.solve(X, W, Q, V0, beta, eta, 1e-7, method=method, **options)
         assert found.converged
         assert found.residual < 1e-7
-        if method == "binary" and np.abs(found.value - truth.value).max() > 1e-3:
-            # A coarse grid does not keep V concave, and this search does not notice: that is what it is here to show.
+        if method == "binary" and found.error_bound == np.inf:
+            # A coarse grid does not keep V concave, and this search then proves nothing.
             continue
         error = np.abs(found.value - truth.value).max()
         assert error <= found.error_bound + truth.error_bound
         change = np.abs(exact_sweep(X, W, Q, found.value, beta, eta)[0] - found.value).max()
         assert change <= beta * found.residual + 1e-11 * max(1.0, np.abs(found.value).max())
-        assert found.error_bound == error_bound(found.residual, found.value, Q, beta, eta)
+        least = error_bound(found.residual, found.value, Q, beta, eta)
+        if METHODS[method].rule != "change":
+            # What a shift rounds on the way is more, but not much.
+            assert least <= found.error_bound <= least + 1e-11 * max(1.0, np.abs(found.value).max())
+        elif method != "binary":
+            assert found.error_bound == least
         assert set(found.seconds) == {"allocate", "load", "solve", "read"}
         assert found.method == method
 

@@ -139,7 +139,7 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         ),
         ({}, {"value_bits": 53}, "value_bits must be a whole number from 0 to 52, or None, not 53"),
         ({}, {"value_bits": 40.0}, "value_bits must be a whole number from 0 to 52, or None, not 40.0"),
-        ({}, {"money_bits": -1}, "money_bits must be a whole number from 0 to 52, or None, not -1"),
+        ({}, {"money_bits": -1}, "money_bits must be a whole number from 0 to 90, or None, not -1"),
         (
             {"start": np.full((5, 2), 5e9)},
             {"value_bits": 40},

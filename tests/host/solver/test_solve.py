@@ -78,7 +78,7 @@ def test_report() -> None:
 
 
 def test_without_verification() -> None:
-    given = problem()
+    given = bl.rbc(grid=24)
     result = bl.solve(given, device=BruteDevice(), verify=False)
     checked = bl.solve(given, device=BruteDevice())
     assert (result.success, result.verified) == (True, False)

@@ -39,12 +39,20 @@ def test_few_points_are_not_made_coarse() -> None:
 
 
 def test_what_kinks_bend_up_is_made_concave() -> None:
-    drawn = coarse(KINKED)
-    assert convex(KINKED, drawn)
-    found = start_value(KINKED, "coarse", 1e-6)
+    # Far from the solution of the coarse grid, what it draws is nearer all the same.
+    given = replace(KINKED, start=np.full(KINKED.start.shape, 1.0) * np.linspace(0.0, 1e6, KINKED.points)[:, None])
+    drawn = coarse(given)
+    assert convex(given, drawn)
+    found = start_value(given, "coarse", 1e-6)
     assert found is not None
-    assert not convex(KINKED, found)
+    assert not convex(given, found)
     assert (found >= drawn - 1e-9 * np.abs(drawn).max()).all()
+    assert np.abs(found - concave(given.grid, drawn)).max() == 0.0
+
+
+def test_a_coarse_start_that_is_no_nearer_gives_way_to_staying() -> None:
+    found = start_value(KINKED, "coarse", 1e-6)
+    assert np.array_equal(found, start_value(KINKED, "stay", 1e-6))
 
 
 @pytest.mark.parametrize("lanes", [1, 16])

@@ -51,6 +51,16 @@ def test_proven_bound_at_other_etas(eta: float) -> None:
         assert worst.proven <= 1
 
 
+@pytest.mark.parametrize("eta", [0.2, 1.0, 2.0, 10.0, 16.0])
+def test_error_of_small_units_of_money(eta: float) -> None:
+    """The host allows a unit of value, or 2**-50 of utility."""
+    rng = np.random.default_rng(6)
+    for money, value in ((60, 52), (79, 52), (90, 52), (90, 0)):
+        worst = worst_error(operands(rng, 1000, eta, money, value), eta, money, value)
+        assert worst.wrong_flags == 0
+        assert worst.allowed <= 1
+
+
 def test_exact_rationals_for_eta_2() -> None:
     """``-1/c`` needs no oracle but integers."""
     rng = np.random.default_rng(6)
@@ -184,12 +194,12 @@ def test_eta_out_of_range(eta: float) -> None:
         UtilityConstants.of(eta, 52, 48)
 
 
-@pytest.mark.parametrize("bits", [-1, 53])
-def test_formats_out_of_range(bits: int) -> None:
-    with pytest.raises(ValueError, match=f"^fraction bits of money must be from 0 to 52, not {bits}$"):
-        UtilityConstants.of(2.0, bits, 48)
-    with pytest.raises(ValueError, match=f"^fraction bits of value must be from 0 to 52, not {bits}$"):
-        UtilityConstants.of(2.0, 48, bits)
+@pytest.mark.parametrize(
+    ("kind", "most", "bits"), [("money", 90, -1), ("money", 90, 91), ("value", 52, -1), ("value", 52, 53)]
+)
+def test_formats_out_of_range(kind: str, most: int, bits: int) -> None:
+    with pytest.raises(ValueError, match=f"^fraction bits of {kind} must be from 0 to {most}, not {bits}$"):
+        UtilityConstants.of(2.0, bits if kind == "money" else 48, bits if kind == "value" else 48)
 
 
 def compare(

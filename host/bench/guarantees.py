@@ -1,0 +1,250 @@
+"""Measures whether success can be trusted: ``python -m beltline.host.bench.guarantees``.
+
+Random problems (:mod:`beltline.host.bench.random_problems`) are solved on every engine by every method, verified and
+not. Of each result with ``success=True`` the distance from the solution on the grid, which policy iteration in extended
+precision finds (:mod:`beltline.gpu_ref.extended`), must be within the ``error_bound`` that the result states, and every
+choice must be affordable. What breaks either is a *false success*: the command then ends with 1, and lists the seeds.
+``--first S --problems 1`` draws the problem of seed ``S`` again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from beltline.gpu_ref import extended
+from beltline.gpu_ref.coarse import FEWEST
+from beltline.gpu_ref.methods import METHODS
+from beltline.host.bench.random_problems import Drawn, random_problem
+from beltline.host.devices.base import DeviceError
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+from beltline.host.results.result import Result
+from beltline.host.solver.reference import AGES
+from beltline.host.solver.solve import solve
+
+LANES = (1, 2, 4)
+"""Sweep engines that are tried."""
+
+SWEEPS = 3000
+"""Sweep limit of every solve."""
+
+CHOICES = 100
+"""Of method ``interp``, which looks at all of them in every state and sweep."""
+
+SHOWN = 5
+"""Offenders that are listed for each way."""
+
+DEVICES = ("line", "lanes", "cpu", "gpu")
+"""What ``--devices`` knows: the models of both engines, and the solvers in double precision."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to solve a problem: arguments of :func:`beltline.host.solver.solve.solve`."""
+
+    name: str
+    arguments: dict[str, Any] = field(default_factory=dict)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+@dataclass
+class Tally:
+    """What one way did with all problems.
+
+    Attributes
+    ----------
+    solved
+        Results with ``success=True``.
+    unbounded
+        Those of them whose bound is infinite.
+    failed
+        Results without success.
+    refused
+        Problems that were refused with a sentence.
+    false
+        Successes whose distance exceeds the bound, or that choose what is not affordable: seed and reason.
+    worst
+        Largest distance over bound of the others.
+    seconds
+        Of all solves.
+    """
+
+    solved: int = 0
+    unbounded: int = 0
+    failed: int = 0
+    refused: int = 0
+    false: list[tuple[int, str]] = field(default_factory=list)
+    worst: float = 0.0
+    seconds: float = 0.0
+
+
+def _starts(points: int) -> list[str]:
+    return ["given", "stay", "coarse"] if points >= FEWEST else ["given", "stay"]
+
+
+def ways(problem: Problem, devices: Iterable[str]) -> Iterator[Way]:
+    """Every way that applies to ``problem`` on ``devices``, a selection of :data:`DEVICES`."""
+    horizon = problem.horizon is not None
+    for device in devices:
+        if device == "line":
+            yield Way("line", {"device": "model"})
+        elif device == "lanes":
+            for lanes in LANES:
+                machine = {"device": "model", "lanes": lanes}
+                yield Way(f"lanes={lanes}", machine)
+                for start in () if horizon else _starts(problem.points):
+                    yield Way(f"lanes={lanes} shift {start}", machine | {"method": "shift", "start": start})
+        else:
+            yield from _processor_ways(problem, device)
+
+
+def _processor_ways(problem: Problem, device: str) -> Iterator[Way]:
+    from beltline.gpu_ref.cuda.solver import METHODS as ON_CARD
+
+    known = AGES[device] if problem.horizon is not None else tuple(METHODS) if device == "cpu" else ON_CARD
+    for method in known:
+        if method == "binary" and (problem.points < 4 or problem.points & (problem.points - 1)):
+            continue
+        for start in _starts(problem.points) if "start" in METHODS[method].options else [None]:
+            options: dict[str, Any] = {} if start is None else {"start": start}
+            if method == "interp":
+                options["choices"] = CHOICES
+            name = f"{device} {method}" + ("" if start is None else f" {start}")
+            yield Way(name, {"device": device, "method": method, **options})
+
+
+def exact(problem: Problem) -> extended.Extended:
+    """The solution of ``problem`` in extended precision."""
+    tables = problem.grid, problem.wealth, problem.transition
+    if problem.horizon is None:
+        return extended.solve(*tables, problem.beta, problem.eta)
+    return extended.solve_ages(*tables, problem.start, problem.beta, problem.eta, problem.horizon)
+
+
+def judge(result: Result, solution: extended.Extended) -> tuple[float, str]:
+    """Distance over bound of a success, and what is wrong with it, or nothing.
+
+    The distance is what is certain of it; 0 where the bound is infinite.
+    """
+    problem = result.problem
+    chosen = problem.wealth - problem.grid[np.maximum(result.policy, 0)]
+    if (result.policy < 0).any() or not (chosen > 0.0).all():
+        return 0.0, "a choice is not affordable"
+    bound = result.error_bound
+    if math.isnan(bound):
+        return math.inf, "the bound is nan"
+    if math.isinf(bound):
+        return 0.0, ""
+    distance = solution.distance(result.value)
+    if distance <= bound:
+        return (distance / bound if bound > 0.0 else 0.0), ""
+    return math.inf, f"distance {distance:.3g}, bound {bound:.3g}"
+
+
+def _attempt(drawn: Drawn, way: Way, verify: bool, solution: extended.Extended, tally: Tally) -> None:
+    begin = time.perf_counter()
+    try:
+        result = solve(drawn.problem, drawn.tol, SWEEPS, progress=False, verify=verify, **way.arguments)
+    except (ProblemError, DeviceError):
+        tally.refused += 1
+        return
+    finally:
+        tally.seconds += time.perf_counter() - begin
+    if not result.success:
+        tally.failed += 1
+        return
+    tally.solved += 1
+    tally.unbounded += math.isinf(result.error_bound)
+    ratio, wrong = judge(result, solution)
+    if wrong:
+        tally.false.append((drawn.seed, wrong))
+    else:
+        tally.worst = max(tally.worst, ratio)
+
+
+Tallies = dict[tuple[str, bool], Tally]
+
+
+def measure(
+    problems: Iterable[Drawn],
+    devices: Iterable[str],
+    verify: Iterable[bool] = (True, False),
+    report: Callable[[str], None] | None = None,
+) -> Tallies:
+    """Solve all problems in all ways; the tallies by the way's name and whether it verified.
+
+    ``report`` is called with a line for each false success, and now and then.
+    """
+    tallies: Tallies = {}
+    devices, verify = tuple(devices), tuple(verify)
+    told = time.monotonic()
+    for count, drawn in enumerate(problems, 1):
+        solution = exact(drawn.problem)
+        for way in ways(drawn.problem, devices):
+            for verified in verify:
+                tally = tallies.setdefault((way.name, verified), Tally())
+                before = len(tally.false)
+                _attempt(drawn, way, verified, solution, tally)
+                if report and len(tally.false) > before:
+                    how = "verified" if verified else "not verified"
+                    report(f"seed {drawn.seed} ({drawn.kinds}): {way.name}, {how}: {tally.false[-1][1]}")
+        if report and time.monotonic() - told > 30.0:
+            told = time.monotonic()
+            report(f"{count} problems, {sum(len(tally.false) for tally in tallies.values())} false successes")
+    return tallies
+
+
+def table(tallies: Tallies) -> str:
+    """The tallies in Markdown."""
+    lines = [
+        "| way | verified | solved | of these without a bound | honest failures | refused | false | worst ratio "
+        "| seconds |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    lines += [
+        f"| {name} | {'yes' if verified else 'no'} | {one.solved} | {one.unbounded} | {one.failed} | {one.refused} "
+        f"| {len(one.false)} | {one.worst:.2g} | {one.seconds:.1f} |"
+        for (name, verified), one in sorted(tallies.items(), key=lambda item: (not item[0][1], item[0][0]))
+    ]
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; 1 where a success is false."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.guarantees", description=__doc__)
+    parser.add_argument("--problems", type=int, default=1000, help="how many (default: %(default)s)")
+    parser.add_argument("--first", "--seed", type=int, default=0, help="seed of the first (default: %(default)s)")
+    parser.add_argument("--points", type=int, help="grid points of all (default: 20 to 300, and 1,024 to 1,300)")
+    parser.add_argument(
+        "--devices", nargs="+", choices=DEVICES, default=["line", "lanes", "cpu"], help="default: all but gpu"
+    )
+    given = parser.parse_args(arguments)
+    if given.problems < 1:
+        parser.error(f"--problems must be at least 1, not {given.problems}")
+    if not extended.available():
+        parser.error("numpy.longdouble has no more precision than a double on this computer")
+    seeds = range(given.first, given.first + given.problems)
+    drawn = (random_problem(seed, given.points) for seed in seeds)
+    tallies = measure(drawn, given.devices, report=lambda line: print(line, file=sys.stderr, flush=True))
+    print(table(tallies))
+    false = {key: tally.false for key, tally in tallies.items() if tally.false}
+    for (name, verified), offenders in sorted(false.items()):
+        listed = "; ".join(f"seed {seed}: {wrong}" for seed, wrong in offenders[:SHOWN])
+        print(f"\n{name}, {'verified' if verified else 'not verified'}: {listed}")
+    solved = sum(tally.solved for tally in tallies.values())
+    print(f"\n{given.problems:,} problems, {solved:,} successes, {sum(map(len, false.values())):,} false.")
+    return 1 if false else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,95 @@
+"""The measure of trust: what it draws, that it is silent about right results and finds wrong ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref import cpu, extended
+from beltline.gpu_ref.methods import METHODS, Solution
+from beltline.host.bench.guarantees import Tally, exact, judge, main, measure, table, ways
+from beltline.host.bench.random_problems import GRIDS, STARTS, WEALTHS, random_problem
+
+pytestmark = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
+
+
+def test_same_seed_same_problem() -> None:
+    one, same, other = random_problem(3), random_problem(3), random_problem(4)
+    for name in ("grid", "wealth", "transition", "start"):
+        assert np.array_equal(getattr(one.problem, name), getattr(same.problem, name))
+    assert (one.tol, one.kinds) == (same.tol, same.kinds)
+    assert one.kinds != other.kinds
+
+
+def test_everything_is_drawn() -> None:
+    drawn = [random_problem(seed) for seed in range(200)]
+    text = " ".join(one.kinds for one in drawn)
+    assert all(kind in text for kind in (*GRIDS, *WEALTHS, *STARTS))
+    problems = [one.problem for one in drawn]
+    assert {p.states for p in problems} == set(range(1, 7))
+    assert {p.horizon is None for p in problems} == {True, False}
+    assert min(p.points for p in problems) < 40
+    assert max(p.points for p in problems) > 1024
+    assert min(p.beta for p in problems) < 0.6
+    assert max(p.beta for p in problems) > 0.99
+    assert min(p.eta for p in problems) < 0.4
+    assert max(p.eta for p in problems) > 8
+    assert min(p.wealth.max() for p in problems) < 1e-4
+    assert max(p.wealth.max() for p in problems) > 1e4
+
+
+def test_every_way_is_tried() -> None:
+    problem = random_problem(0, 1024, horizon=False).problem
+    names = {way.name for way in ways(problem, ["line", "lanes", "cpu"])}
+    assert {"line", "lanes=1", "lanes=2 shift given", "lanes=4 shift coarse", "cpu mpi coarse"} <= names
+    assert all(any(name.startswith(f"cpu {method}") for name in names) for method in METHODS)
+    ages = {way.name for way in ways(random_problem(0, 20, horizon=True).problem, ["line", "lanes", "cpu"])}
+    assert ages == {"line", "lanes=1", "lanes=2", "lanes=4", "cpu grid", "cpu monotone", "cpu warm"}
+
+
+def test_few_problems_hold_what_they_promise() -> None:
+    drawn = [random_problem(seed, 24) for seed in range(4)]
+    told: list[str] = []
+    tallies = measure(drawn, ["line", "lanes", "cpu"], report=told.append)
+    assert sum(tally.solved for tally in tallies.values()) > 50
+    assert not any(tally.false for tally in tallies.values()), told
+    assert all(tally.worst <= 1.0 for tally in tallies.values())
+    assert len(table(tallies).splitlines()) == 2 + len(tallies)
+
+
+def test_a_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    solve = cpu.solve
+
+    def wrong(*arguments: object, **more: object) -> Solution:
+        found = solve(*arguments, **more)  # type: ignore[arg-type]
+        bound = found.error_bound if np.isfinite(found.error_bound) else 0.0
+        return replace(found, value=found.value + 2.0 * bound)
+
+    monkeypatch.setattr(cpu, "solve", wrong)
+    drawn = random_problem(1, 24, horizon=False)
+    tallies = measure([drawn], ["cpu"], verify=[False])
+    assert tallies["cpu warm", False].false
+    assert tallies["cpu warm", False].false[0][0] == 1
+    assert main(["--problems", "1", "--first", "1", "--points", "24", "--devices", "cpu"]) == 1
+    assert "cpu warm, not verified: seed 1: distance" in capsys.readouterr().out
+
+
+def test_judgement() -> None:
+    drawn = random_problem(1, 24, horizon=False)
+    result = bl.solve(drawn.problem, tol=drawn.tol, device="cpu")
+    solution = exact(drawn.problem)
+    ratio, wrong = judge(result, solution)
+    assert wrong == ""
+    assert 0.0 <= ratio <= 1.0
+    assert judge(replace(result, error_bound=np.inf), solution) == (0.0, "")
+    assert judge(replace(result, error_bound=np.nan), solution)[1] == "the bound is nan"
+    assert judge(replace(result, value=result.value + 1e9), solution)[1].startswith("distance 1e+09, bound ")
+    dear = replace(result, policy=np.full_like(result.policy, 23), error_bound=np.inf)
+    assert judge(dear, solution)[1] == "a choice is not affordable"
+
+
+def test_empty_table_has_a_head() -> None:
+    assert len(table({("line", True): Tally()}).splitlines()) == 3

@@ -1,0 +1,221 @@
+"""A success is within its bound, whatever the problem and wherever it starts. Each case once broke it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref import cpu, extended
+from beltline.gpu_ref.coarse import coarse_start, nearer
+from beltline.gpu_ref.methods import Solution, stay_start
+from beltline.host.solver.fixed_point import fixed_point, money_fraction_bits
+from support.fakes import convex_kink
+
+STATES = 5
+INCOMES = np.exp(np.linspace(-0.5, 0.5, STATES))
+
+
+def savings(points: int, floor: float = 0.0, **changes: Any) -> bl.Problem:
+    """Savings at 3 %, with an income floor that makes wealth kinked and values convex."""
+    grid = np.linspace(0.0, 20.0, points)
+    incomes = 0.3 * INCOMES if floor else INCOMES
+    facts: dict[str, Any] = {
+        "grid": grid,
+        "wealth": np.maximum(1.03 * grid[:, None] + incomes, floor),
+        "transition": 0.8 * np.eye(STATES) + 0.2 / STATES,
+        "start": np.zeros((points, STATES)),
+        "beta": 0.96,
+        "eta": 2.0,
+    }
+    return bl.Problem(**facts | changes)
+
+
+def kinked(beta: float) -> bl.Problem:
+    """Smooth, but steep at the bottom, where a coarse grid with polynomials goes astray."""
+    grid = np.linspace(0.0, 20.0, 1100)
+    wealth = ((grid + 0.01) ** 0.36 + 0.9 * grid + 0.05)[:, None]
+    return bl.Problem(
+        grid=grid, wealth=wealth, transition=np.eye(1), start=np.zeros(wealth.shape), beta=beta, eta=8.0
+    )  # fmt: skip
+
+
+def exact(problem: bl.Problem) -> extended.Extended:
+    tables = problem.grid, problem.wealth, problem.transition
+    if problem.horizon is None:
+        return extended.solve(*tables, problem.beta, problem.eta)
+    return extended.solve_ages(*tables, problem.start, problem.beta, problem.eta, problem.horizon)
+
+
+def trusted(result: bl.Result) -> bool:
+    return exact(result.problem).distance(result.value) <= result.error_bound
+
+
+@pytest.mark.parametrize(
+    ("given", "options"),
+    [
+        (savings(300, floor=1.0), {"device": "model"}),
+        (savings(256, floor=1.0), {"device": "cpu", "method": "binary"}),
+        (convex_kink(4.0), {"device": "model"}),
+    ],
+)
+def test_search_for_one_peak_has_no_bound_where_there_may_be_more(given: bl.Problem, options: dict[str, Any]) -> None:
+    result = bl.solve(given, tol=1e-8, verify=False, **options)
+    assert trusted(result)
+    assert result.error_bound == np.inf
+    assert result.message.endswith("so without verification the error has no bound.")
+
+
+@pytest.mark.parametrize("options", [{"device": "model"}, {"device": "cpu", "method": "binary"}])
+def test_search_for_one_peak_has_a_bound_where_it_is_proven(options: dict[str, Any]) -> None:
+    result = bl.solve(bl.rbc(grid=64), tol=1e-8, verify=False, **options)
+    assert trusted(result)
+    assert result.error_bound < 1e-6
+    assert "bound" not in result.message
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize("start", [1e20, -1e12, 1e6])
+@pytest.mark.parametrize("method", ["mpi", "macqueen", "shift"])
+def test_far_starts_leave_no_trace(method: str, start: float, verify: bool) -> None:
+    given = savings(300)
+    given = replace(given, start=np.full(given.start.shape, start))
+    result = bl.solve(given, tol=1e-8, device="cpu", method=method, verify=verify)
+    assert result.success
+    assert result.method == method
+    assert trusted(result)
+    assert result.error_bound < 1e-6
+
+
+@pytest.mark.parametrize("beta", [0.96, 0.995])
+def test_coarse_starts_that_go_astray_are_not_taken(beta: float) -> None:
+    given = kinked(beta)
+    tables = given.grid, given.wealth, given.transition, given.beta, given.eta
+    astray = coarse_start(*tables, 1e-6)
+    assert np.abs(astray).max() > 1e12
+    assert not nearer(*tables, given.start, astray)
+    stays = stay_start(given.grid, given.wealth, given.beta, given.eta)
+    assert np.abs(stays).max() < 1e7
+    results = {
+        start: bl.solve(given, tol=1e-6, device="cpu", method="shift", start=start, verify=False)
+        for start in ("given", "coarse")
+    }
+    assert all(result.success and trusted(result) for result in results.values())
+    assert results["coarse"].sweeps <= results["given"].sweeps
+
+
+def test_coarse_start_of_a_sweep_engine_is_checked() -> None:
+    given = kinked(0.96)
+    plain, coarse = (bl.solve(given, tol=1e-6, lanes=4, method="shift", start=start) for start in ("given", "coarse"))
+    assert plain.success
+    assert coarse.success
+    assert coarse.sweeps <= plain.sweeps
+
+
+def test_a_nearer_start_is_taken() -> None:
+    given = bl.rbc(grid=1024, states=3)
+    tables = given.grid, given.wealth, given.transition, given.beta, given.eta
+    right = exact(given).value.astype(np.float64)
+    assert nearer(*tables, given.start, right)
+    # From one state to the next, values may lie anywhere: a shift mends that.
+    assert nearer(*tables, given.start, right + np.array([5.0, -3.0, 0.0]))
+    assert not nearer(*tables, right, given.start)
+    assert not nearer(*tables, given.start, np.full(right.shape, np.nan))
+
+
+@pytest.mark.parametrize("wrong", ["value", "sweeps"])
+def test_what_fails_falls_back(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = savings(64)
+    solve = cpu.solve
+
+    def failing(*arguments: Any, method: str, **more: Any) -> Solution:
+        found = solve(*arguments, method=method, **more)
+        if method == "warm":
+            return found
+        if wrong == "value":
+            return replace(found, value=found.value + np.linspace(0.0, 1.0, given.points)[:, None])
+        return replace(found, residual=1.0, converged=False, sweeps=10_000)
+
+    monkeypatch.setattr(cpu, "solve", failing)
+    result = bl.solve(given, tol=1e-8, device="cpu", method="shift")
+    assert result.success
+    assert result.method == "warm"
+    assert "Method 'warm' took the place of 'shift', which had failed: " in result.message
+    assert trusted(result)
+    if wrong == "sweeps":
+        # Too few for anything.
+        few = bl.solve(given, tol=1e-8, device="cpu", method="shift", max_sweeps=20)
+        assert few.status == "sweep limit reached"
+
+
+@pytest.mark.parametrize("method", ["grid", "binary", "monotone", "warm"])
+@pytest.mark.parametrize("floor", [0.0, 1.0])
+def test_ages_have_a_bound(method: str, floor: float) -> None:
+    result = bl.solve(savings(256, floor, horizon=12), device="cpu", method=method, verify=False)
+    assert result.success
+    assert trusted(result)
+    assert result.error_bound > 0.0
+    assert np.isinf(result.error_bound) == (method == "binary" and floor > 0.0)
+    assert method == "binary" or result.error_bound < 1e-9
+
+
+@pytest.mark.parametrize("method", ["interp", "egm"])
+def test_everybody_can_afford_what_they_choose(method: str) -> None:
+    given = bl.Problem(
+        grid=np.arange(5.0),
+        wealth=np.array([0.8, 1.9, 2.9, 3.9, 4.9])[:, None],
+        transition=np.eye(1),
+        start=np.zeros((5, 1)),
+        beta=0.99,
+        eta=0.2,
+    )
+    result = bl.solve(given, tol=1e-6, device="cpu", method=method)
+    assert (given.wealth - result.policy_values > 0).all()
+    assert trusted(result)
+
+
+@pytest.mark.parametrize("rise", [10.0, 1e3, 1e5])
+def test_shifts_of_steep_starts_stay_in_range(rise: float) -> None:
+    given = savings(300, beta=0.99, wealth=1.005 * np.linspace(0, 20, 300)[:, None] + INCOMES)
+    given = replace(given, start=np.tile(np.linspace(0, rise, 300)[:, None], (1, STATES)))
+    result = bl.solve(given, tol=1e-8, lanes=2, method="shift")
+    assert result.success, result.message
+    assert "Plain sweeps" not in result.message
+    assert trusted(result)
+
+
+def test_shifts_that_fail_give_way_to_plain_sweeps() -> None:
+    given = savings(300, beta=0.99, wealth=1.005 * np.linspace(0, 20, 300)[:, None] + INCOMES)
+    given = replace(given, start=np.tile(np.linspace(0, 1e5, 300)[:, None], (1, STATES)))
+    plain = bl.solve(given, tol=1e-6, lanes=2, value_bits=45)
+    result = bl.solve(given, tol=1e-6, lanes=2, method="shift", value_bits=45)
+    assert plain.success
+    assert result.success
+    assert " Plain sweeps took the place of shifted ones: A value left the range" in result.message
+    assert (result.value == plain.value).all()
+
+
+@pytest.mark.parametrize("eta", [0.5, 1.0])
+@pytest.mark.parametrize("tol", [1e-8, 1e-11])
+def test_small_units_of_money_are_resolved(eta: float, tol: float) -> None:
+    grid = np.linspace(0.0, 4e-9, 200)
+    wealth = 1.02 * grid[:, None] + np.array([0.8e-9, 1e-9, 1.3e-9])
+    given = bl.Problem(
+        grid=grid, wealth=wealth, transition=np.full((3, 3), 1 / 3), start=np.zeros((200, 3)), beta=0.96, eta=eta
+    )
+    result = bl.solve(given, tol=tol)
+    assert result.success
+    assert result.residual <= tol
+    assert trusted(result)
+    # Told where it is not.
+    rough = bl.solve(given, tol=tol, money_bits=40)
+    assert "rounding an amount by a unit moves the utility of the poorest" in rough.message
+
+
+def test_money_has_the_bits_of_its_doubles() -> None:
+    assert [money_fraction_bits(x) for x in (1e4, 1.0, 0.5, 0.49, 0.25, 1e-9, 1e-40)] == [48, 52, 52, 53, 53, 81, 90]
+    image = fixed_point(savings(20), 1e-8)
+    assert image.note == ""
