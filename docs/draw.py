@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from beltline.hw.arithmetic.expectation import ExpectationParameters
 from beltline.hw.arithmetic.norm import NormParameters
 from beltline.hw.control.sequencer import SequencerParameters
@@ -275,50 +277,47 @@ COLOURS = {"hw": DATA, "sim": MEMORY, "constraints": CONTROL, "gpu_ref": "#f9dcd
 """Of the parts, by their folder."""
 
 
+PLACES = {
+    "beltline": (3.0, 12), "host/cli": (3.0, 11), "host/bench": (3.0, 10),
+    "host/batch": (2.0, 9), "host/models": (2.9, 9),
+    "host/solver": (2.4, 8), "host/plots": (3.7, 8),
+    "host/devices": (2.2, 7), "host/analysis": (4.02, 7), "host": (5.2, 7),
+    "gpu_ref": (0.0, 6), "constraints": (1.85, 6), "host/results": (4.0, 6),
+    "sim": (1.95, 5), "hw/top": (1.95, 4),
+    "hw/bus": (1.0, 3), "hw/line": (1.95, 3), "hw/sweep": (2.9, 3),
+    "hw/memory": (1.5, 2), "hw/control": (2.45, 2), "host/problem": (4.0, 2),
+    "hw/arithmetic": (1.95, 1), "beltline/compiled": (0.0, 0), "hw/interface": (1.95, 0),
+}  # fmt: skip
+"""Column and row of every part, so that no arrow runs behind a box."""
+
+
 def parts() -> Drawing:
-    """The parts of the project and who imports whom; what a part reaches by way of another is left out."""
+    """The parts of the project and who imports whom; what a part reaches by way of another is left out.
+
+    Raises
+    ------
+    ValueError
+        A part has no place, or an import would be drawn upwards.
+    """
     code = runpy.run_path(str(Path(__file__).with_name("parts.py")))
     graph = code["reduced"]()
-    files = code["sources"]()
-    rows = [row for row in _rows(graph) if row]
-    wide, high, gap = 178, 52, 46
-    width = max(len(row) for row in rows) * (wide + 20) + 20
-    d = Drawing(width, len(rows) * (high + gap) + 34, "The parts of the project")
-    at = {}
-    for level, row in enumerate(rows):
-        left = (width - len(row) * (wide + 20) + 20) / 2
-        for k, part in enumerate(row):
-            at[part] = left + k * (wide + 20), 20 + (len(rows) - 1 - level) * (high + gap)
+    if set(graph) != set(PLACES):
+        raise ValueError(f"PLACES and the parts differ: {sorted(set(graph) ^ set(PLACES))}")
+    wide, high, column, row = 150, 30, 168, 70
+    top = max(place[1] for place in PLACES.values())
+    width = int(max(place[0] for place in PLACES.values()) * column) + wide + 40
+    d = Drawing(width, (top + 1) * row + 30, "The parts of the project")
+    at = {part: (20 + x * column, 20 + (top - y) * row) for part, (x, y) in PLACES.items()}
     for part, others in sorted(graph.items()):
         for other in sorted(others):
+            if PLACES[part][1] <= PLACES[other][1]:
+                raise ValueError(f"{part} imports {other}, which has no lower place")
             (x, y), (u, v) = at[part], at[other]
             d.path((x + wide / 2, y + high), (u + wide / 2, v - 2), colour=GREY)
     for part, (x, y) in at.items():
-        own = [name for name in files if code["part_of"](name) == part]
-        lines = sum(len(files[name].read_text(encoding="utf-8").splitlines()) for name in own)
-        of = f"{len(own)} files, {round(lines, -2) / 1000:.1f}k lines" if len(own) > 1 else "the package itself"
-        d.box(x, y, wide, high, COLOURS[part.split("/")[0]], part, of)
+        d.box(x, y, wide, high, COLOURS[part.split("/")[0]], part)
     d.text(20, d.height - 8, "An arrow: imports. What a part reaches by way of another is not drawn.", 12, GREY)
     return d
-
-
-def _rows(graph: dict[str, set[str]]) -> list[list[str]]:
-    """Parts by level, a level above all that it imports, each beside what it imports."""
-    level: dict[str, int] = {}
-
-    def level_of(part: str) -> int:
-        if part not in level:
-            level[part] = 1 + max((level_of(other) for other in graph[part]), default=-1)
-        return level[part]
-
-    rows: list[list[str]] = [[] for _ in range(1 + max(level_of(part) for part in graph))]
-    for part in graph:
-        rows[level[part]].append(part)
-    place = {part: float(k) for row in rows for k, part in enumerate(row)}
-    for row in rows:
-        row.sort(key=lambda part: sum(place[o] for o in graph[part]) / max(1, len(graph[part])) if graph[part] else 0)
-        place.update({part: k - len(row) / 2 for k, part in enumerate(row)})
-    return rows
 
 
 DRAWINGS = {"machine.svg": machine, "sweep.svg": sweep, "parts.svg": parts}
