@@ -14,7 +14,8 @@ from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run, timed
 from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, peaked, trust
-from beltline.hw.interface.registers import Engine, Status
+from beltline.hw.interface.features import FEATURES
+from beltline.hw.interface.registers import Status
 
 SPOILED = Status.SATURATED | Status.INFEASIBLE
 """Of a run whose values mean nothing."""
@@ -47,7 +48,8 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     unproven = False
     if not options.verify and not done.status & SPOILED:
         unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm)
-    if done.status & SPOILED or (unproven and done.engine is not Engine.SWEEP):
+    looks = FEATURES[done.engine].peaks
+    if done.status & SPOILED or (unproven and not looks):
         quality = UNPROVEN
     elif options.verify or unproven:
         if report:
@@ -57,7 +59,7 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     else:
         quality = trust(problem, image, value, policy, change)
     outcome, message = _outcome(work, done, change, quality)
-    if unproven and done.engine is not Engine.SWEEP:
+    if unproven and not looks:
         message += UNBOUNDED
     elif unproven:
         found = "has several peaks, as the engine found" if Status.PEAKS in done.status else "may have several peaks"

@@ -32,7 +32,6 @@ from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_
 from beltline.host.solver.prepare import Prepared, from_last, image_of
 from beltline.host.solver.run import Run, timed
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Engine
 from beltline.sim.progress import reporting
 
 
@@ -207,7 +206,7 @@ class Session:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
         build = smallest_build(problem, self._options.get("lanes")) if elastic else None
-        if options.shift and build is not None and build.engine is not Engine.SWEEP:
+        if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
         return Prepared(problem, image_of(problem, options), build, options)
 
@@ -242,7 +241,7 @@ class Session:
         sizes = self._sizes
         if build is not None and sizes is not None:
             grid, states = max(build.grid, sizes.grid), max(build.states, sizes.states)
-            horizons = build.engine is Engine.ASSEMBLY_LINE
+            horizons = build.features.ages
             results = max(build.results, sizes.results, grid * states) if horizons else 0
             build = replace(build, grid=grid, states=states, results=results)
         if self._driver is None or (build is not None and build != sizes):
