@@ -133,13 +133,13 @@ import beltline.host.bench.measure as b
 from numba.core.dispatcher import Dispatcher
 
 def compiled():
-    names = ("beltline.hw.line.model", "beltline.hw.sweep.model", "beltline.hw.sweep.clocks")
+    names = ("beltline.hw.line.model", "beltline.hw.sweep.software_passes", "beltline.hw.sweep.clocks")
     items = [item for name in names for item in vars(sys.modules[name]).items() if isinstance(item[1], Dispatcher)]
     return {name: len(function.signatures) for name, function in items}
 
 b.compile_models()
 before = compiled()
-assert before["_walks"] and before["_check"] and before["_add"], before
+assert before["_walks"] and before["check_all"] and before["add_all"], before
 run = b.Bench(print, 1.0, [64], 1.0)
 for method in ("shift", None):
     b.sweep_row(run, 64, method)
