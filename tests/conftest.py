@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """With ``--quick``, leave out gateware and what is recorded as long."""
     if not config.getoption("--quick"):
         return
-    recorded = json.loads(DURATIONS.read_text(encoding="utf-8"))
+    recorded = json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
     long = [item for item in items if "gateware" in item.keywords or recorded.get(item.nodeid, 0.0) >= QUICK_SECONDS]
     config.hook.pytest_deselected(items=long)
     items[:] = [item for item in items if item not in long]

@@ -331,9 +331,10 @@ async def byte_during_an_answer(dut):
         tag = host.next_tag()
         request = serial_frames.request(tag, Operation.READ_WORDS, WINDOWS.offset(Table.V), 4)
         await host.send(request, gaps=False)
-        # 39 bytes; the silence must not be over before the next request.
-        await host.line.idle(random.uniform(355, 375))
-        await host.line.send(random.choice((serial_frames.REQUEST, random.randrange(256))))
+        # 39 bytes. The byte is over before the answer is; the silence behind it, with which the high bits that it ends
+        # with count, is not over before the next request.
+        await host.line.idle(random.uniform(355, 365))
+        await host.line.send(random.choice((serial_frames.REQUEST, random.randrange(128))))
         answer = await host.hear(3 + 32 + 4)
         assert answer == serial_frames.answer(tag, Outcome.DONE, answer[3:-4])
         await host.send(serial_frames.request(host.next_tag(), Operation.READ_REGISTER, 0), gaps=False)
