@@ -47,7 +47,7 @@ def test_chosen_test_only() -> None:
 
 
 def test_bench_without_tests_fails() -> None:
-    with pytest.raises(BenchFailure, match=r"^sim\.benches\.sample ran 0 tests named no_such_test$"):
+    with pytest.raises(BenchFailure, match=r"^beltline\.sim\.benches\.sample ran 0 tests named no_such_test$"):
         run_bench(RunningSum(8), BENCH, tests=["no_such_test"], parameters={"width": 8})
 
 
