@@ -110,8 +110,10 @@ def machine_table(board: Board) -> str:
                 f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: what is asked for is met",
             ),
             *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
-            ("these", f"from place and route of build `{report.build_hash}`"),
+            ("these", f"from place and route of build `{report.measured or report.build_hash}`"),
         ]
+        if report.measured:
+            rows.append(("not placed", f"build `{report.build_hash}`, in which units were divided since"))
     return _rows(rows)
 
 

@@ -169,6 +169,8 @@ class Report:
     used: dict[str, int]
     available: dict[str, int]
     tools: dict[str, str]
+    measured: str = ""
+    """Hash of the earlier build that was placed and routed, where this one was not."""
 
 
 def build(board: Board, files: dict[str, str], directory: Path, progress: Progress | None = None) -> Report:
