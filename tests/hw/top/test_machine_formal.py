@@ -25,7 +25,7 @@ from beltline.hw.arithmetic.norm import Norm
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
 from beltline.hw.bus.ports import TablePort
 from beltline.hw.control.register_file import RegisterFile
-from beltline.hw.control.sequencer import Sequencer, SequencerParameters
+from beltline.hw.control.sequencer import SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Table
 from beltline.hw.interface.windows import WORD_BYTES, WindowParameters
@@ -255,15 +255,16 @@ def test_no_write_of_the_host_is_lost_or_doubled(tmp_path: Path, monkeypatch: py
 )
 def test_proof_notices_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mistake: str, broken: str) -> None:
     settings(monkeypatch, 2, 1)
-    right = Sequencer.elaborate
+    right = beltline.hw.line.datapath.LineDatapath.elaborate
 
-    def wrong(self: Sequencer, platform: object) -> Module:
-        m = right(self, platform)
+    def wrong(self: beltline.hw.line.datapath.LineDatapath, platform: object) -> Module:
+        # The line does not see the half of the sequencer, but this one.
         real, seen = self.half, Signal(name="wrong_half")
         self.half = seen
+        m = right(self, platform)
         m.d.comb += seen.eq((real ^ self.stream) if mistake == "early" else 0)
         return m
 
-    monkeypatch.setattr(Sequencer, "elaborate", wrong)
+    monkeypatch.setattr(beltline.hw.line.datapath.LineDatapath, "elaborate", wrong)
     with pytest.raises(AssertionError, match=broken):
         check_sequences(tmp_path, Proof(tables=False), depth=40)
