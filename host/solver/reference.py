@@ -10,6 +10,7 @@ import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,8 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import modulus, value_bounds
+from beltline.host.solver.fallback import or_warm
+from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import timed
 from beltline.host.solver.verify import UNBOUNDED, Verification, float_rounding
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods that can solve ages one by one, by device."""
-
-EXACT = ("grid", "monotone", "warm")
-"""Methods that rest on nothing but plain sweeps, each of them exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,35 +91,13 @@ def solve_reference(
     DeviceError
         There is no such device here.
     """
-    result = _solved(problem, options, device, more, report)
-    if not _falls_back(result, options.max_sweeps):
-        return result
-    if report:
-        report(f"method {result.method} failed; solving by method warm")
-    again = _solved(problem, replace(options, method="warm"), device, {}, report)
-    if not again.success:
-        return result
-    timing = {part: result.timing.get(part, 0.0) + spent for part, spent in again.timing.items()}
-    why = result.message[:1].lower() + result.message[1:]
-    message = f"{again.message} Method 'warm' took the place of {result.method!r}, which had failed: {why}"
-    return replace(again, message=message, timing=timing)
 
+    def by_warm() -> Result:
+        if report:
+            report(f"method {options.method} failed; solving by method warm")
+        return _solved(problem, replace(options, method="warm"), device, {}, report)
 
-def _falls_back(result: Result, max_sweeps: int) -> bool:
-    """Whether a method failed that rests on more than ``warm`` does, and ``warm`` can do better.
-
-    What ended at the sweep limit is repeated only where the limit leaves ``warm`` as many sweeps as the contraction
-    makes it take at most.
-    """
-    if result.success or result.method in EXACT:
-        return False
-    if result.status == Outcome.NOT_VERIFIED:
-        return True
-    if result.status != Outcome.LIMIT:
-        return False
-    low, high = value_bounds(result.problem)
-    needed = 1.0 + math.log(min(result.tol / (2.0 * (high - low)), 1.0)) / math.log(modulus(result.problem))
-    return max_sweeps >= needed
+    return or_warm(_solved(problem, options, device, more, report), options.max_sweeps, by_warm)
 
 
 def _solved(
@@ -180,7 +157,8 @@ def check_method(method: object) -> str:
 def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str, more: dict[str, Any]) -> list[Result]:
     """Solve problems of one shape, of an infinite horizon, on the graphics cards of this computer, in one launch each.
 
-    Arguments as of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``.
+    Arguments as of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``. What fails
+    is solved by ``warm`` instead, one by one, as there.
 
     Raises
     ------
@@ -196,8 +174,8 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         )
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
     try:
-        # What is not measured has a bound from the value before the last sweep.
-        before = {} if options.verify else {"previous": True}
+        # A staged search that is not measured has a bound where single peaks are proven, before the last sweep.
+        before = {"previous": True} if method == "binary" and not options.verify else {}
         solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **before, **more)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
@@ -208,7 +186,9 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
             one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problem, one),
             dict(one.seconds),
         )  # fmt: skip
-        results.append(_result(problem, options, "gpu", method, found, None))
+        result = _result(problem, options, "gpu", method, found, None)
+        by_warm = partial(_solved, problem, replace(options, method="warm"), "gpu", {}, None)
+        results.append(or_warm(result, options.max_sweeps, by_warm))
     return results
 
 
@@ -269,26 +249,15 @@ def reference_module(device: str) -> Any:
 
 
 def _bound(problem: Problem, found: Solution) -> float:
-    """The error bound of what a graphics card found, from the value before its last sweep.
-
-    That value may be far larger than the result, and what it rounds counts; and a staged search has a bound only where
-    single peaks are proven.
-    """
-    from beltline.gpu_ref.methods import METHODS, error_bound, largest_value, reach
+    """The error bound of what a graphics card found: that of a staged search, only where single peaks are proven."""
     from beltline.gpu_ref.peaks import single_peaks
 
-    shifted = METHODS[found.method].rule != "change"
-    if not math.isfinite(found.error_bound) or not (shifted or found.method == "binary"):
+    if found.method != "binary" or not math.isfinite(found.error_bound):
         return found.error_bound
     tables = problem.grid, problem.wealth, problem.transition
-    if found.previous is None:
+    if found.previous is None or not single_peaks(*tables, found.previous, problem.beta, problem.eta):
         return math.inf
-    if not shifted:
-        return found.error_bound if single_peaks(*tables, found.previous, problem.beta, problem.eta) else math.inf
-    # A shift moves each state's values alike, by the change of all sweeps to come and that of the last.
-    change = 2.0 * largest_value(found.value - found.previous) + found.residual
-    largest = reach(found.value, change, problem.transition, problem.beta)
-    return error_bound(found.residual, found.value, problem.transition, problem.beta, problem.eta, largest)
+    return found.error_bound
 
 
 def _ages_bound(problem: Problem, value: NDArray[np.float64], method: str) -> float:
