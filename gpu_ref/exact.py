@@ -76,11 +76,15 @@ def exact_sweep(
     See the module for the proof and for what rounding does to near ties.
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
-    ev = expectation(Q, V, beta)
     value = np.empty(W.shape)
     policy = np.empty(W.shape, dtype=np.int32)
+    divide_and_conquer(X, W, expectation(Q, V, beta), eta, value, policy)
+    return value, policy
+
+
+def divide_and_conquer(X: Array, W: Array, ev: Array, eta: float, value: Array, policy: NDArray[np.int32]) -> None:
+    """Fill ``value`` and ``policy``, ``(N_k, N_z)``, from checked tables and their expectation, ``(N_z, N_k)``."""
     step = 1 << (X.size.bit_length() - 1)
     while step:
         _level(X, W, ev, eta, step, value, policy)
         step //= 2
-    return value, policy

@@ -17,16 +17,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, first, shown
+from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_warm
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import timed
-from beltline.host.solver.verify import UNBOUNDED, Verification, float_rounding
+from beltline.host.solver.verify import UNBOUNDED, Verification
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.methods import Solution
@@ -297,7 +296,7 @@ def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.in
 
     ``|TV - V| <= modulus h``, and the policy, found one sweep before, loses at most twice that.
     """
-    from beltline.gpu_ref.exact import exact_sweep
+    from beltline.gpu_ref.compare import Allowed, compare
 
     contraction = modulus(problem)
     ages = value.shape[0] if problem.horizon is not None else 1
@@ -306,29 +305,15 @@ def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.in
     following = value if problem.horizon is None else problem.start
     for age in range(ages - 1, -1, -1):
         now, choice = (value, policy) if problem.horizon is None else (value[age], policy[age])
-        best, exact_policy = exact_sweep(
-            problem.grid, problem.wealth, problem.transition, following, problem.beta, problem.eta
-        )
-        chosen = problem.wealth - problem.grid[choice]
-        ahead = problem.beta * (following @ problem.transition.T)
-        loss = best - (utility(chosen, problem.eta) + np.take_along_axis(ahead, choice.astype(np.intp), axis=0))
-        consumption = np.minimum(chosen, problem.wealth - problem.grid[exact_policy])
-        largest = float(max(np.abs(following).max(), np.abs(best).max()))
-        doubt = float_rounding(problem, np.where(consumption > 0, consumption, np.inf), largest)
-        gap = np.abs(best - now)
-        rounding = 4 * doubt
-        wrong = ~((gap <= contraction * h + rounding) & (loss <= 2 * (contraction * h + rounding)))
-        if h == math.inf:
-            # Nothing is promised but a choice.
-            wrong = ~(chosen > 0.0)
-        if wrong.any() and not missed:
-            x, s = first(wrong)
+        tables = problem.grid, problem.wealth, problem.transition
+        found = compare(*tables, following, problem.beta, problem.eta, now, choice, Allowed(contraction * h))
+        if found.missed and not missed:
+            x, s = divmod(found.state, problem.states)
             missed = (
-                f"an exact double-precision sweep finds the maximum missed by {max(gap[x, s], loss[x, s]):.3g} "
+                f"an exact double-precision sweep finds the maximum missed by {found.amount:.3g} "
                 f"at grid point {x}, state {s}" + ("" if problem.horizon is None else f", age {age + 1}")
             )
-        residual = float(gap.max())
-        noise = float(doubt[np.isfinite(doubt)].max(initial=0.0))
+        residual, noise = found.residual, found.rounding
         worst = max(worst, residual)
         if problem.horizon is None:
             bound = (residual + noise) / (1 - contraction)
