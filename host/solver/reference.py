@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, first, shown
+from beltline.host.problem.concavity import searchable
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods that can solve ages one by one, by device."""
+
+STAGED = ("binary",)
+"""Methods whose search needs single peaks, and so a concave start."""
 
 EXACT = ("grid", "monotone", "warm")
 """Methods that rest on nothing but plain sweeps, each of them exact."""
@@ -136,7 +140,8 @@ def _solved(
             f"not by {method!r} on {device!r}"
         )
     timing: dict[str, float] = {}
-    tables = (problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta, options.tol)
+    begun, note = _begun(problem, method)
+    tables = (problem.grid, problem.wealth, problem.transition, begun.start, problem.beta, problem.eta, options.tol)
     if report:
         report(f"solving on the {device} by method {method}")
     try:
@@ -159,7 +164,12 @@ def _solved(
             found = _Found(value, policy, problem.horizon, 0.0, True, True, bound, timing | seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
-    return _result(problem, options, device, method, found, report)
+    return _result(problem, options, device, method, found, report, note)
+
+
+def _begun(problem: Problem, method: str) -> tuple[Problem, str]:
+    """``problem`` with a start that ``method`` can begin from, as of :func:`searchable`."""
+    return searchable(problem) if method in STAGED else (problem, "")
 
 
 def check_method(method: object) -> str:
@@ -194,7 +204,8 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         raise ProblemError(
             f"method must be one of {', '.join(map(repr, module.BATCHED))} for a batch, not {shown(method)}"
         )
-    tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
+    begun = [_begun(one, method) for one in problems]
+    tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
     try:
         # What is not measured has a bound from the value before the last sweep.
         before = {} if options.verify else {"previous": True}
@@ -203,19 +214,19 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         raise ProblemError(f"{error}") from error
     exact = METHODS[method].rule != "own"
     results = []
-    for problem, one in zip(problems, solutions, strict=True):
+    for problem, one, (_, note) in zip(problems, solutions, begun, strict=True):
         found = _Found(
             one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problem, one),
             dict(one.seconds),
         )  # fmt: skip
-        results.append(_result(problem, options, "gpu", method, found, None))
+        results.append(_result(problem, options, "gpu", method, found, None, note))
     return results
 
 
 def _result(
-    problem: Problem, options: SolveOptions, device: str, method: str, found: _Found, report: Progress | None
+    problem: Problem, options: SolveOptions, device: str, method: str, found: _Found, report: Progress | None, note: str
 ) -> Result:
-    """What a solver found, measured."""
+    """What a solver found, measured; ``note`` is added to the message."""
     timing, change = found.timing, found.change
     if (found.policy < 0).any():
         quality = Verification(math.inf, math.inf, False)
@@ -232,7 +243,7 @@ def _result(
         policy=found.policy,
         success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         status=outcome.value,
-        message=message,
+        message=f"{message} {note}".strip(),
         sweeps=found.sweeps,
         change=change,
         residual=quality.residual,

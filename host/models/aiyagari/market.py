@@ -18,12 +18,12 @@ from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari.distribution import MASS_MOVES, long_run
 from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.concavity import concave_majorant
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.options import machine_method
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve import solve
-from beltline.host.solver.starts import concave
 from beltline.sim.progress import reporting
 
 RATE_TOLERANCE = 1e-6
@@ -78,7 +78,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
         last, tell = self._household, self._report
         start = None
         if last is not None and (bent or self._session is None):
-            start = concave(last.problem.grid, last.value)
+            start = concave_majorant(last.value, last.problem.grid)
         problem = self._model.problem(interest, start)
         where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
         progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")

@@ -146,7 +146,7 @@ class TableHousehold:
         return result.value, result.policy
 
     def _by_reference(self, problem: Problem, report: Progress | None) -> tuple[Array, NDArray[np.int32]]:
-        # The last value is as concave as rounding leaves it, which a Problem's start may not be: hence no Problem.
+        # Not by solve: what is not the last household needs no exact sweep that measures it.
         assert isinstance(self._session, str)
         if report:
             report(f"household: on the {self._session}")
