@@ -72,9 +72,7 @@ def test_starts_of_any_shape_lead_to_the_solution(name: str, results: dict[str, 
     wave = 10 * np.sin(7 * SAVINGS.grid)[:, None] + np.zeros(3)
     for start in (wave, random.normal(size=(128, 3)) * 5, SAVINGS.grid[:, None] ** 2 + np.zeros(3)):
         for verify in (True, False):
-            found = bl.solve(
-                replace(SAVINGS, start=start), tol=1e-6, progress=False, verify=verify, **DEVICES[name]
-            )
+            found = bl.solve(replace(SAVINGS, start=start), tol=1e-6, progress=False, verify=verify, **DEVICES[name])
             assert found.success, found.message
             warm = results["warm"]
             assert np.abs(found.value - warm.value).max() <= found.error_bound + warm.error_bound
