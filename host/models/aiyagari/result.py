@@ -155,7 +155,7 @@ class Economy:
             ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} of households choose none"),
             ("top of grid", f"chosen by {self.at_top:.2g} of them (at most {GRID_END_SHARE:g})"),
             ("mass", f"1 {self.distribution.sum() - 1:+.1e}; a period moves {self.moves:.1e} of it"),
-            ("market", f"households hold {self.excess:+.2e} more than firms rent, as a share (at most {MARKET_TOLERANCE:g})"),
+            ("market", f"excess {self.excess:+.2e} of what firms rent (at most {MARKET_TOLERANCE:g} in size)"),
             ("household", f"{household.status}: max |V - V*| <= {household.error_bound:.3g}"),
             ("sweeps", f"{sum(step.sweeps for step in steps):,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "
                        f"{steps[-1].sweeps:,} at last"),

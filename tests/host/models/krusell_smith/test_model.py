@@ -166,8 +166,8 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
     assert short.near_top == (short.wealth > 54).mean() > 0.01
     assert (short.success, short.status) == (False, "grid ends too early")
     assert short.message == (
-        f"{short.near_top:.2%} of households own more than nine tenths of the most that the grid of k has, 60, where at "
-        f"most 1% may: raise top."
+        f"{short.near_top:.2%} of households own more than nine tenths of the most that the grid of k has, 60, where "
+        f"at most 1% may: raise top."
     )
 
 
