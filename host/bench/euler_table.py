@@ -2,8 +2,9 @@
 beltline.host.bench.euler_table``.
 
 Beside the definition of :func:`beltline.host.analysis.euler.euler_report` are others that the table may have, and the
-differences from what is published of it. The RBC of :func:`beltline.host.models.rbc.rbc`, solved to their tolerance ``(1 - beta) 1e-8``; 10,000 periods are
-simulated after 1,000 that are dropped, on the grid and on the chain. ``docs/economics.md`` says what the columns are.
+differences from what is published of it. The RBC of :func:`beltline.host.models.rbc.rbc` is solved to their tolerance
+``(1 - beta) 1e-8``; 10,000 periods are simulated after 1,000 that are dropped, on the grid and on the chain.
+``docs/economics.md`` says what the columns are.
 """
 
 from __future__ import annotations

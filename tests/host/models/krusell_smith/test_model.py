@@ -16,10 +16,10 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.krusell_smith.shocks import aggregate_chain
+from beltline.host.analysis.policy import refined
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
 from beltline.host.models.krusell_smith.calibration import TRANSITION
-from beltline.host.models.krusell_smith.household import refined
 from beltline.host.models.krusell_smith.law import forecast, regression
 from beltline.hw.interface.parameters import MachineParameters
 
