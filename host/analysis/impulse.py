@@ -153,7 +153,7 @@ class _Choices:
 
 
 def _named(problem: Problem, state: int | None, to: int | None) -> str:
-    labels = problem.labels or tuple(f"state {s}" for s in range(problem.states))
+    labels = problem.state_names
     if to is None:
         return f"one state up in {problem.shock}"
     return f"a step {'' if state is None else f'from {labels[state]} '}to {labels[to]}"

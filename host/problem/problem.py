@@ -79,7 +79,7 @@ class Problem:
     asset : str
         What plots call ``x``.
     labels : sequence of N_z str, optional
-        What plots call the exogenous states.
+        What plots call the exogenous states; by default their ``shock_values``.
     marginal_wealth : (N_k, N_z) array, optional
         ``dW/dx (x, s)``, what one more unit of the asset brings, above 0. Euler equation errors need it.
     output : (N_k, N_z) array, optional
@@ -167,6 +167,22 @@ class Problem:
     def states(self) -> int:
         """``N_z``, the number of exogenous states."""
         return self.transition.shape[0]
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """What reports and plots call each exogenous state: ``labels``, or else its number in ``shock_values`` with
+        the symbol of ``shock`` ("z = 0.984" of "productivity z"), or else "state 0" and so on.
+        """
+        if self.labels:
+            return self.labels
+        if self.shock_values is None:
+            return tuple(f"state {s}" for s in range(self.states))
+        last = self.shock.split()[-1:]
+        symbol = last[0] if last and len(last[0]) == 1 else self.shock
+        # As many digits as tell all apart, where they are not equal.
+        values = self.shock_values.tolist()
+        digits = next((d for d in range(4, 17) if len({f"{v:.{d}g}" for v in values}) == len(set(values))), 17)
+        return tuple(f"{symbol} = {value:.{digits}g}" for value in values)
 
     @property
     def asset_name(self) -> str:

@@ -207,7 +207,7 @@ class Economy:
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "market") -> Figure:
-        """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
 
         Parameters
         ----------
