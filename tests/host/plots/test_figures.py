@@ -17,7 +17,7 @@ from support.fakes import problem
 
 mpl.use("agg")
 
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot
 
 
 @pytest.fixture(scope="module")
