@@ -330,6 +330,11 @@ async def noise_wedges_nothing(dut):
     await host.check()
 
 
+async def time_of(event):
+    await event
+    return get_sim_time("ps")
+
+
 async def stray_byte(host, byte, place, high=None):
     """Send ``byte`` about the time of an answer of ``STRAY_ANSWER`` bytes, then another request, and see what is heard.
 
@@ -338,10 +343,11 @@ async def stray_byte(host, byte, place, high=None):
     and the request, where that is not over before; without it the request comes as soon as it can.
     """
     dut, line = host.dut, host.line
+    # The answer may begin before the request's last stop bit is over.
+    begun = cocotb.start_soon(time_of(FallingEdge(dut.tx)))
     tag = host.next_tag()
     await host.send(serial_frames.request(tag, Operation.READ_WORDS, WINDOWS.offset(Table.V), 4), gaps=False)
-    await FallingEdge(dut.tx)
-    end = get_sim_time("ps") + 10 * STRAY_ANSWER * line.nominal
+    end = await begun + 10 * STRAY_ANSWER * line.nominal
     comes = place(end)
     # The line changes between two edges of the clock; the synchronizer shows it two clocks later.
     start = comes - (9 * DIVISOR + DIVISOR // 2 + 2) * CLOCK + CLOCK // 2
