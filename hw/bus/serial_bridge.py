@@ -263,10 +263,9 @@ class SerialBridge(wiring.Component):
             with m.State("SEND"):
                 m.d.comb += [transmitter.data.valid.eq(left != 0), check.data.eq(out[:8])]
                 with m.If(left == 0):
-                    with m.If(last):
-                        # The last byte is on the line until the transmitter can take another.
-                        with m.If(transmitter.data.ready):
-                            m.next = "IDLE"
+                    # The last byte is on the line until the transmitter can take another.
+                    with m.If(last), m.If(transmitter.data.ready):
+                        m.next = "IDLE"
                     with m.Elif(pending):
                         m.next = "FETCH"
                     with m.Else():

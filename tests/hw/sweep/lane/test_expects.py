@@ -81,9 +81,7 @@ def test_expected_values(clocks: Clocks, gaps: float) -> None:
                 ev = min(max(exact, MINIMUM), MAXIMUM)
                 wanted[first + s] = {
                     "word": x % ROW_WORDS,
-                    "row": x // ROW_WORDS
-                    | s << BUILD.local_bits
-                    | (1 - half) << BUILD.local_bits + BUILD.state_bits,
+                    "row": x // ROW_WORDS | s << BUILD.local_bits | (1 - half) << BUILD.local_bits + BUILD.state_bits,
                     "ev": ev % WORD,
                     "lost": int(ev != exact and not noted),
                 }

@@ -68,9 +68,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
     for sweep in sweeps:
         flags = set(sweep.flags)
         columns["go"][go] = 1
-        unchecks = "prologue" not in flags and bool(
-            flags & {"cold", "seek"} or (restless and "fixed" not in flags)
-        )
+        unchecks = "prologue" not in flags and bool(flags & {"cold", "seek"} or (restless and "fixed" not in flags))
         end, works = one_sweep(sweep, unchecks, go, columns, wanted)
         if sweep.points:
             # Two clocks behind the end of the last pass, or behind the time in which all settles.

@@ -44,9 +44,7 @@ def test_reads_and_writes(clocks: Clocks) -> None:
     writes = ("wealth_write", "value_write", "write_address", "data", "found", "found_position", "found_choice")
     writes += ("found_kept", "written", "place", "new")
     passes = ("checking", "walking", "patching")
-    columns: dict[str, list[int]] = {
-        name: [] for name in (*ADDRESSES, *writes, *passes, "read_wealth", "read_policy")
-    }
+    columns: dict[str, list[int]] = {name: [] for name in (*ADDRESSES, *writes, *passes, "read_wealth", "read_policy")}
     tables: dict[str, dict[int, int]] = {name: {} for name in BITS}
     wanted: dict[tuple[str, int], int | None] = {}
     of_host: dict[int, dict[str, int | None]] = {}

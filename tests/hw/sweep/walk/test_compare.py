@@ -37,9 +37,7 @@ def test_order_with_the_best(clocks: Clocks, eta: float) -> None:
     consumption = np.array([max(wealth[p] - own, -1) for p, own in zip(at, x, strict=True)], dtype=np.int64)
     u, feasible, over = UtilityParameters().model(consumption, constants)
     objective = [int(a) + b for a, b in zip(u, ev, strict=True)]
-    best = [
-        rng.choice((o - 1, o, o + 1, o - (1 << 32), o + (1 << 32), rng.randrange(-WORD, WORD))) for o in objective
-    ]
+    best = [rng.choice((o - 1, o, o + 1, o - (1 << 32), o + (1 << 32), rng.randrange(-WORD, WORD))) for o in objective]
     best = [min(max(o, -WORD), WORD - 1) for o in best]
     best_feasible = [rng.randrange(5) > 0 for _ in range(turns)]
 

@@ -23,37 +23,40 @@ def test_words_of_marks(clocks: Clocks, gaps: float) -> None:
     most = BUILD.grid // BUILD.lanes
     columns: dict[str, list[int]] = {name: [] for name in INPUTS}
     wanted: dict[int, int] = {}
-    read = 0
     for points, states, share in ((most, 3, 0.5), (1, 1, 1.0), (MARKS, 2, 0.0), (MARKS + 1, 3, 1.0), (77, 3, 0.1)):
         flags = {(x, s): int(rng.random() < share) for x in range(points) for s in range(states)}
-        # Of each word, when its last mark comes.
-        written: dict[tuple[int, int], int] = {}
+        words = {
+            (first, s): sum(flags.get((first + k, s), 0) << k for k in range(MARKS))
+            for first in range(0, points, MARKS)
+            for s in range(states)
+        }
+        # The words of which the last mark has come.
+        written: list[tuple[int, int]] = []
 
-        def clock(given: dict[str, int], points: int = points, states: int = states) -> None:
-            nonlocal read
-            now = len(columns["mark"])
-            known = [key for key, at in written.items() if at < now]
-            key = rng.choice(known) if known else (0, 0)
-            if known:
-                read += 1
-                wanted[now + MARKS_CLOCKS] = sum(
-                    flags.get((MARKS * key[0] + k, key[1]), 0) << k for k in range(MARKS)
-                )
+        def clock(
+            given: dict[str, int],
+            points: int = points,
+            words: dict[tuple[int, int], int] = words,
+            written: list[tuple[int, int]] = written,
+        ) -> None:
+            first, s = rng.choice(written) if written else (0, 0)
+            if written:
+                wanted[len(columns["mark"]) + MARKS_CLOCKS] = words[first, s]
             row = {"mark_valid": 0, "mark_point": rng.randrange(most), "mark_state": 0, "mark": rng.randrange(2)}
-            row |= {"points": points, "state": key[1], "point": MARKS * key[0] + rng.randrange(MARKS)} | given
+            row |= {"points": points, "state": s, "point": first + rng.randrange(MARKS)} | given
             for name, column in columns.items():
                 column.append(row[name])
 
         for (x, s), mark in flags.items():
             while rng.random() < gaps:
                 clock({})
-            if x % MARKS == MARKS - 1 or x == points - 1:
-                written[x // MARKS, s] = len(columns["mark"])
             clock({"mark_valid": 1, "mark_point": x, "mark_state": s, "mark": mark})
+            if x % MARKS == MARKS - 1 or x == points - 1:
+                written.append((x - x % MARKS, s))
         for _ in range(200):
             clock({})
     found = clocks(Marks(BUILD, POINT_BITS), columns)
-    assert read > 500
+    assert len(wanted) > 500
     for at, word in wanted.items():
         if at < len(columns["mark"]):
             assert found["word"][at] == word, at

@@ -84,5 +84,6 @@ def test_requests_in_order(clocks: Clocks, asking: float, taking: float) -> None
     assert {clock: found["place"][clock] for clock in places if clock < count} == {
         clock: place for clock, place in places.items() if clock < count
     }
-    assert not waits and head is None
+    assert not waits
+    assert head is None
     assert (refused > 0) == (taking < 1 or asking > 1 / DEEP_CLOCKS)

@@ -22,7 +22,7 @@ def test_turns_and_walkers(clocks: Clocks, contexts: int) -> None:
     layout, around = parameters.walker, parameters.clocks
     assert around == (128 if contexts == 128 else parameters.decided + 1)
     rng = random.Random(contexts)
-    walks = [(4, 0, 0, 2, 255), (0, 1, 1, 0, 200), (7, 1, 0, 1, 0), (3, 0, 1, 2, 17), (6, 1, 1, 1, 255)]
+    walks = [(4, 0, 0, 2, 255), (0, 1, 1, 0, 200), (7, 1, 0, 1, 201), (3, 0, 1, 2, 17), (6, 1, 1, 1, 0)]
     columns: dict[str, list[int]] = {
         name: [] for name in ("restart", "start", "busy", "last_state", "last_index", "part_shift", "seek", "above")
     }
