@@ -393,6 +393,6 @@ def check_fits(device: Device, points: int, states: int, results: int) -> None:
         ("exogenous states", states, "STATES_MAX"),
         ("values to keep", results, "RESULTS_MAX"),
     ):
-        largest = device.read_register(register)
+        largest = read_steady(device, register)
         if size > largest:
             raise ProblemError(f"the problem has {size} {what}, more than the {largest} of device {device.name!r}")

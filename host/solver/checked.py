@@ -118,7 +118,7 @@ def configure(device: Device, settings: Mapping[str, int], changed: Sequence[str
             )
 
 
-_ENDED = ~(Status.BUSY | Status.BAD_CONFIGURATION)
+_ENDED = sum(set(Status) - {Status.BUSY, Status.BAD_CONFIGURATION})
 """Flags that a run which has ended may have."""
 
 
@@ -184,7 +184,7 @@ class Report:
         failed = bool(status & (Status.SATURATED | Status.INFEASIBLE))
         reasons = failed + sum(flag in status for flag in (Status.CONVERGED, Status.LIMIT, Status.STOPPED))
         seeks = asked.peaks and not failed and Status.STOPPED not in status
-        if reasons != 1 or status & ~_ENDED or (Status.PEAKS in status and not seeks):
+        if reasons != 1 or int(status) & ~_ENDED or (Status.PEAKS in status and not seeks):
             return f"its status is {status!r}"
         stopped, tested = Status.STOPPED in status, sweeps > 0 and not asked.horizon
         if (

@@ -1,0 +1,102 @@
+"""Faults between host and device: each ends as an error or with the right bits, verified or not."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import beltline as bl
+from beltline.host.devices import Device, DeviceError, open_device
+from beltline.host.solver.session import Session
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Engine
+from support.faulty import FAULTS, FaultyDevice
+from support.fakes import problem
+
+LINE = MachineParameters(grid=32, states=3, results=300)
+SWEEP = MachineParameters(grid=32, states=4, engine=Engine.SWEEP, lanes=2)
+BUILDS = {"line": LINE, "sweep": SWEEP}
+
+SEEDS = 3
+
+UNKNOWN = {("wrong change", "line"), ("wrong change", "sweep"), ("wrong clocks", "sweep")}
+"""What a device can report wrongly every time without contradicting itself."""
+
+CASES = [
+    (build, kind, always)
+    for build in BUILDS
+    for kind in FAULTS
+    for always in (False, True)
+    if not (always and (kind, build) in UNKNOWN)
+]
+
+PROBLEMS = (problem(20, 3, seed=1), problem(20, 3, seed=1, eta=3.0, horizon=2), problem(20, 3, seed=2))
+
+
+def opened(build: str) -> Device:
+    return open_device("model", BUILDS[build], None, **({"lanes": 2} if build == "sweep" else {}))
+
+
+def solved(device: Device, verify: bool) -> Iterator[bl.Result]:
+    """The problems one after the other in a session, of which the second leaves tables as they are."""
+    with Session(device, False) as session:
+        for given in PROBLEMS:
+            yield session.solve(given, tol=1e-4, verify=verify)
+
+
+@functools.cache
+def healthy(build: str, verify: bool) -> tuple[bl.Result, ...]:
+    results = tuple(solved(opened(build), verify))
+    assert all(result.success for result in results)
+    return results
+
+
+def same(result: bl.Result, right: bl.Result) -> bool:
+    numbers = ("status", "sweeps", "clocks", "change", "tol", "money_bits", "value_bits")
+    if result.verified == right.verified:
+        numbers += ("residual", "error_bound")
+    return (
+        (result.value == right.value).all()
+        and (result.policy == right.policy).all()
+        and all(getattr(result, name) == getattr(right, name) for name in numbers)
+    )
+
+
+def end(device: FaultyDevice, rights: tuple[bl.Result, ...], verify: bool) -> str:
+    """How solving ends, and that it is honest."""
+    results = solved(device, verify)
+    for right in rights:
+        try:
+            result = next(results)
+        except (DeviceError, bl.ProblemError) as error:
+            assert device.struck
+            assert device.name in str(error)
+            return "error"
+        if not result.success:
+            assert device.struck
+            return "failure"
+        assert same(result, right), f"success with wrong numbers: {device.target}"
+    return "right"
+
+
+@pytest.mark.parametrize("verify", [True, False])
+@pytest.mark.parametrize(("build", "kind", "always"), CASES)
+def test_faults_end_honestly(build: str, kind: str, always: bool, verify: bool) -> None:
+    rights = healthy(build, verify)
+    ends = set()
+    struck = 0
+    for seed in range(SEEDS):
+        device = FaultyDevice(opened(build), kind, 17 * seed, always, after=seed % 3)
+        ends.add(end(device, rights, verify))
+        struck += device.struck > 0
+    assert struck
+    if not always and kind.endswith((" writes", " reads", " settings", "sums")):
+        # What is written or read once more is right.
+        assert ends == {"right"}
+
+
+def test_there_are_enough() -> None:
+    assert len(CASES) * 2 * SEEDS >= 400
