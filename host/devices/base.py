@@ -237,9 +237,7 @@ def built_sizes(device: Device) -> MachineParameters:
     if number not in set(Engine):
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
         raise DeviceError(f"device {device.name!r} has engine {number}, this host knows {names}")
-    sizes: dict[str, Any] = {
-        what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")
-    }
+    sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
     if FEATURES[Engine(number)].folds:
         sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}

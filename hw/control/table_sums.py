@@ -199,5 +199,3 @@ class TableSums(wiring.Component):
             m.d.sync += clocks.eq(clocks - 1)
         m.d.comb += port.summing.eq(Cat(port.begin | writes | going | clocks.any(), left))
         return m
-
-

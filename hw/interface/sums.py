@@ -1,21 +1,13 @@
 """Sums by which the host knows what the tables' words are: the law of gateware, models and driver.
 
-A word is two halves of 32 bits. Each half has a hash of what it is and of where it is, ``(x, k)``, in 32 bits::
-
-    x = the half, bytes that were not written as 0
-    k = 2 * word + half | bytes not written << 28          word: counted from the beginning of the table
-    a = x + (x << 12)
-    a = (a ^ a >> 14) + (k ^ k << 7 ^ 0x6A09E667)
-    a = t + (t << 10),  t = a ^ a >> 12
-    a = t + (t << 6),   t = a ^ a >> 8
-    a = t + (t << 12),  t = a ^ a >> 14
-    hash = a ^ a >> 16
-
-Everything is modulo ``2**32``, and so is the sum of hashes. The order of the words makes no difference. Every step can
-be undone, so one word with other bits always has another sum in one of its halves, and so does one half that is written
-elsewhere; words that are lost, doubled, shifted or swapped have the same sum with a probability of about ``2**-32``.
-Additions alternate with exclusive ors, because in a sum of a code that is linear in either, such as a CRC, a swap of
-two words shows only in bits in which both their places and their contents differ.
+A word is two halves of 32 bits. Each half ``x`` has a hash of what it is and of where it is, :data:`LAW`: ``k`` is
+twice the word, counted from the beginning of its table, plus the half, and its bits from ``MISSING`` on mark the bytes
+that were not written, which are 0 in ``x``. Everything is modulo ``2**32``, and so is the sum of hashes. The order of
+the words makes no difference. Every step can be undone, so one word with other bits always has another hash in one of
+its halves, and so does a half that is written elsewhere; words that are lost, doubled, shifted or swapped have the same
+sum with a probability of about ``2**-32``. Additions alternate with exclusive ors, because in a sum of a code that is
+linear in either, such as a CRC, a swap of two words shows only in bits in which both their places and their contents
+differ.
 """
 
 from __future__ import annotations
@@ -27,6 +19,16 @@ from beltline.hw.interface.registers import Table
 
 START = 0x6A09E667
 """Makes the hash of a half that is 0 another number than 0: the fraction of the square root of 2."""
+
+LAW = """
+a = x + (x << 12)
+a = (a ^ a >> 14) + (k ^ k << 7 ^ 0x6A09E667)
+a = (a ^ a >> 12) * (1 + 2^10)
+a = (a ^ a >> 8) * (1 + 2^6)
+a = (a ^ a >> 14) * (1 + 2^12)
+hash = a ^ a >> 16
+""".strip()
+"""The hash of a half, in words; what follows are its numbers."""
 
 PLACE_SHIFT = 7
 FIRST_SHIFT = 12
@@ -84,9 +86,7 @@ def table_sum(words: NDArray[np.int64], first: int = 0) -> int:
     return total % MODULUS
 
 
-def _hashes(
-    x: NDArray[np.uint32], k: NDArray[np.uint32], a: NDArray[np.uint32], t: NDArray[np.uint32]
-) -> np.uint64:
+def _hashes(x: NDArray[np.uint32], k: NDArray[np.uint32], a: NDArray[np.uint32], t: NDArray[np.uint32]) -> np.uint64:
     """The sum of the hashes of halves ``x`` at places ``k``; all others are room to work in."""
     np.left_shift(x, np.uint32(FIRST_SHIFT), out=a)
     a += x

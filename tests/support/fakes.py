@@ -156,7 +156,6 @@ class BruteDevice:
             if self.fault:
                 self.fault(self)
 
-
     def ended(self, horizon: bool) -> Status:
         """Why the run ends with this sweep; empty if it goes on."""
         r = self.registers
@@ -235,6 +234,7 @@ class EndlessDevice(BruteDevice):
     """Never converges, and knows no limit."""
 
     def ended(self, horizon: bool) -> Status:
+        self.registers["NORM"] = max(self.registers["NORM"], self.registers["EPSILON"])
         return Status.STOPPED if self.stopping else Status(0)
 
 

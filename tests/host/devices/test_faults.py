@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
@@ -13,8 +12,8 @@ from beltline.host.devices import Device, DeviceError, open_device
 from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
-from support.faulty import FAULTS, FaultyDevice
 from support.fakes import problem
+from support.faulty import FAULTS, FaultyDevice
 
 LINE = MachineParameters(grid=32, states=3, results=300)
 SWEEP = MachineParameters(grid=32, states=4, engine=Engine.SWEEP, lanes=2)
@@ -33,7 +32,11 @@ CASES = [
     if not (always and (kind, build) in UNKNOWN)
 ]
 
-PROBLEMS = (problem(20, 3, seed=1), problem(20, 3, seed=1, eta=3.0, horizon=2), problem(20, 3, seed=2))
+PROBLEMS = (
+    problem(20, 3, seed=1, beta=0.6),
+    problem(20, 3, seed=1, beta=0.6, eta=3.0, horizon=2),
+    problem(20, 3, seed=2, beta=0.6),
+)
 
 
 def opened(build: str) -> Device:
@@ -71,13 +74,10 @@ def end(device: FaultyDevice, rights: tuple[bl.Result, ...], verify: bool) -> st
     for right in rights:
         try:
             result = next(results)
-        except (DeviceError, bl.ProblemError) as error:
-            assert device.struck
-            assert device.name in str(error)
-            return "error"
+        except (DeviceError, bl.ProblemError):
+            return "error" if device.struck else "error for nothing"
         if not result.success:
-            assert device.struck
-            return "failure"
+            return "failure" if device.struck else "failure for nothing"
         assert same(result, right), f"success with wrong numbers: {device.target}"
     return "right"
 
@@ -93,6 +93,7 @@ def test_faults_end_honestly(build: str, kind: str, always: bool, verify: bool) 
         ends.add(end(device, rights, verify))
         struck += device.struck > 0
     assert struck
+    assert ends <= {"right", "error", "failure"}
     if not always and kind.endswith((" writes", " reads", " settings", "sums")):
         # What is written or read once more is right.
         assert ends == {"right"}

@@ -221,7 +221,9 @@ def test_words_that_are_asked_for(stalls: float) -> None:
         total = 0
         await bench.clock(ctx)
         cases = [(Table.V, 0, 192), (Table.POLICY, 0, 1), (Table.W, 191, 1), (Table.V, 5, 0)]
-        cases += [(Table(rng.choice((1, 3, 4))), first := rng.randrange(190), rng.randint(1, 192 - first)) for _ in "ab"]
+        for _ in "ab":
+            first = rng.randrange(190)
+            cases.append((Table(rng.choice((1, 3, 4))), first, rng.randint(1, 192 - first)))
         for table, first, count in cases:
             for name, value in (("table", table), ("first", first), ("count", count)):
                 ctx.set(getattr(unit.port, name), int(value))
@@ -263,4 +265,3 @@ def test_a_run_breaks_off() -> None:
         assert bench.sums(ctx)[-1] == sum(oracle(bench.words[Table.V][i], i) for i in range(10)) % 2**32
 
     simulate(unit, process)
-
