@@ -256,7 +256,8 @@ class Driver:
         # Here, because it brings the engines.
         from beltline.hw.top.engine_table import ENGINES
 
-        clocks = ENGINES[self._build.engine].run_clocks(self._build, *image.start.shape, 0)
+        points, states = image.start.shape
+        clocks = ENGINES[self._build.engine].run_clocks(self._build, points, states, 0)
         assert clocks is not None
         return clocks
 

@@ -103,7 +103,7 @@ def test_faults_end_honestly(build: str, kind: str, always: bool, verify: bool) 
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize("options", [{}, {"lanes": 2}])
+@pytest.mark.parametrize("options", [{}, pytest.param({"lanes": 2}, marks=pytest.mark.slow)])
 def test_faults_of_the_gateware_end_honestly(options: dict[str, int]) -> None:
     """One of each kind, one after the other on one device, which keeps what the last one left behind."""
     size = MachineParameters(grid=64, states=4, engine=Engine.SWEEP, lanes=2) if options else SMALL
