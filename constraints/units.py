@@ -19,7 +19,10 @@ from beltline.hw.bus.axi_registers import AxiRegisters
 from beltline.hw.bus.axi_tables import AxiTables
 from beltline.hw.bus.serial_bridge import SerialBridge
 from beltline.hw.control.sequencer import Sequencer, SequencerParameters
+from beltline.hw.control.table_sums import TableSums
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.interface.windows import WindowParameters
+from beltline.hw.line.datapath import TABLE_READ_CLOCKS
 from beltline.hw.line.fold import FoldedLineParameters, FoldedStage
 from beltline.hw.line.pacer import Pacer, PacerParameters
 from beltline.hw.line.stage import Stage, StageParameters
@@ -77,6 +80,7 @@ UNITS: dict[str, Callable[[Multiplier], wiring.Component]] = {
     "pacer": _pacer,
     "expectation": lambda m: Expectation(ExpectationParameters(SIZE.states, m)),
     "norm": lambda m: Norm(NormParameters()),
+    "table-sums": lambda m: TableSums(WindowParameters(SIZE), TABLE_READ_CLOCKS),
     "sequencer": lambda m: Sequencer(SequencerParameters(_sized(m))),
     "machine": lambda m: Machine(_sized(m)),
     "folded-machine": lambda m: Machine(_sized(m, fold=SIZE.stages, evaluators=1)),

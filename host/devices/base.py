@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
-from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.features import FEATURES
+from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import (
     IDENTITY,
     READABLE,
@@ -183,6 +184,25 @@ def check_words(words: NDArray[np.int64]) -> None:
         raise TypeError(f"words must be a vector of int64, not {words.ndim}-dimensional {words.dtype}")
 
 
+def read_steady(device: Device, name: str) -> int:
+    """Read a register that stands still until two readings in a row agree, three times at most.
+
+    Raises
+    ------
+    DeviceError
+        It reads three different values.
+    """
+    first, second = device.read_register(name), device.read_register(name)
+    if first == second:
+        return first
+    third = device.read_register(name)
+    if second == third:
+        return second
+    raise DeviceError(
+        f"device {device.name!r} does not read register {name} reliably: it read {first}, {second} and {third}"
+    )
+
+
 def check_identity(device: Device) -> None:
     """Check that ``device`` is a Beltline whose register map this host knows.
 
@@ -206,22 +226,25 @@ def check_identity(device: Device) -> None:
 
 
 def built_sizes(device: Device) -> MachineParameters:
-    """Engine, lanes and sizes of the build, from its registers.
+    """Engine and sizes of the build, and what its clocks follow from, from its registers.
 
     Raises
     ------
     DeviceError
         They are those of no build, or this host does not know the engine.
     """
-    number = device.read_register("ENGINE")
+    number = read_steady(device, "ENGINE")
     if number not in set(Engine):
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
         raise DeviceError(f"device {device.name!r} has engine {number}, this host knows {names}")
-    sizes: dict[str, Any] = {
-        what: device.read_register(f"{what.upper()}_MAX") for what in ("grid", "states", "results")
-    }
+    sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
+    sizes["lanes"] = read_steady(device, "LANES")
+    if FEATURES[Engine(number)].folds:
+        sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}
     try:
-        return MachineParameters(**sizes, engine=Engine(number), lanes=device.read_register("LANES"))
+        return MachineParameters(
+            **sizes, engine=Engine(number), multiplier=Multiplier.of(read_steady(device, "MULTIPLIER"))
+        )
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes of no build: {error}") from None
 
@@ -368,6 +391,6 @@ def check_fits(device: Device, points: int, states: int, results: int) -> None:
         ("exogenous states", states, "STATES_MAX"),
         ("values to keep", results, "RESULTS_MAX"),
     ):
-        largest = device.read_register(register)
+        largest = read_steady(device, register)
         if size > largest:
             raise ProblemError(f"the problem has {size} {what}, more than the {largest} of device {device.name!r}")

@@ -19,8 +19,10 @@ class MappedDevice(BusDevice):
 
     On ARM such memory ends a program that accesses it unaligned (SIGBUS), and copies in the C library are unaligned at
     their ends, or throughout if source and target are aligned differently. So only whole lines are copied in a block,
-    between buffers that are aligned alike; the at most seven words before and after go one by one, aligned. That rule
-    was made from the manuals: it never ran on a board.
+    between buffers that are aligned alike; the at most seven words before and after go one by one, aligned. Copies in
+    the C library also write some words twice, where a block has no length of theirs; the device would add those up
+    twice (:mod:`beltline.hw.interface.sums`), so words are written by a loop of NumPy's that writes each once. These
+    rules were made from the manuals: they never ran on a board.
     """
 
     _tables: NDArray[np.int64]
@@ -31,7 +33,7 @@ class MappedDevice(BusDevice):
         for i in (*range(begin), *range(end, words.size)):
             target[i] = words[i]
         body = words[begin:end]
-        target[begin:end] = body if _aligned(body) else _aligned_copy(body)
+        np.bitwise_or(body if _aligned(body) else _aligned_copy(body), 0, out=target[begin:end])
 
     def _read_words(self, offset: int, words: NDArray[np.int64]) -> None:
         source = self._part(offset, words.size)

@@ -22,6 +22,7 @@ from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import (
     IDENTITY,
+    READABLE,
     REGISTERS,
     VERSION,
     Access,
@@ -31,6 +32,7 @@ from beltline.hw.interface.registers import (
     Status,
     Table,
 )
+from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ class ModelDevice:
         self._refused = Refused(0)
         self._closed = False
         self._settings = {name: 0 for name, register in REGISTERS.items() if register.access is Access.READ_WRITE}
+        self._sums = dict.fromkeys((*WRITTEN.values(), "SUM", "SUMMING"), 0)
 
     def read_register(self, name: str) -> int:
         register_named(name, Access.WRITE)
@@ -81,6 +84,8 @@ class ModelDevice:
             return self._constants[name]
         if name in self._settings:
             return self._settings[name]
+        if name in self._sums:
+            return self._sums[name]
         machine = self._machine
         counters = {
             "STATUS": machine.status,
@@ -108,13 +113,21 @@ class ModelDevice:
         self._check_idle(f"table {table.name}", Refused.TABLE)
         window = self._window(table)
         window[first : first + words.size] = words.view(window.dtype)
+        self._add(WRITTEN[table], words, first)
 
     def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
         self._check_open()
         check_block(self._windows, table, first, count, writing=False)
         self._check_idle(f"table {table.name}", Refused(0))
+        return self._words(table, first, count)
+
+    def _words(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
         part = self._window(table)[first : first + count]
         return part.view(np.int64).copy() if part.itemsize == 8 else part.astype(np.int64)
+
+    def _add(self, name: str, words: NDArray[np.int64], first: int) -> None:
+        """Add to a register what gateware adds."""
+        self._sums[name] = (self._sums[name] + table_sum(words, first)) % MODULUS
 
     def wait(self, seconds: float) -> bool:
         self._check_open()
@@ -178,6 +191,10 @@ class ModelDevice:
             return
         if Command.STOP in command and self._busy:
             self._machine.stop()
+        if Command.SUM in command and not self._busy and Command.RUN not in command:
+            table, first, count = (self._settings[f"SUM_{what}"] for what in ("TABLE", "FIRST", "COUNT"))
+            if table in READABLE:
+                self._add("SUM", self._words(Table(table), first, count), first)
         if Command.RUN in command and not self._busy:
             # Here, because it compiles: a list of devices needs it not.
             from beltline.hw.arithmetic.utility import UtilityConstants

@@ -122,7 +122,7 @@ class Result:
         ]
         if problem.horizon is None:
             rows.append(("last change", f"max |V_n - V_(n-1)| = {self.change:.3g} (tolerance {self.tol:g})"))
-        how = "recomputed in double precision by an exact search" if self.verified else "device's own"
+        how = "recomputed in double precision by an exact search" if self.verified else "device's own, not verified"
         bound = "contraction bound" if self.verified else how
         rows += [
             ("residual", f"max |TV - V| = {self.residual:.3g} ({how})"),

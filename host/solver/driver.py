@@ -19,14 +19,15 @@ from beltline.host.devices.base import (
     built_sizes,
     check_fits,
     check_identity,
+    read_steady,
 )
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver import waiting
+from beltline.host.solver.checked import TRIES, Asked, Report, configure, fetch_table, load_table
 from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
 from beltline.host.solver.run import Run, continued, of_ages, timed
 from beltline.host.solver.shifts import shift_weights
-from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Mode, Status, Table
@@ -151,11 +152,11 @@ class Driver:
                 self._load(start, limit, horizon is not None)
             with timed(timing, "solve"):
                 end = self._solve(image, done, limit, progress, deadline, pause)
-            run = self._results(image, horizon, timing)
+            run = self._results(image, limit, horizon, timing)
             if end is _Ended.ITSELF and Status.STOPPED in run.status and not run.sweeps:
                 raise DeviceError(f"device {self.device.name!r} was stopped before its first sweep")
             if before is not None:
-                run = continued(before, run)
+                run = continued(before, run, self._begin_clocks(image))
             if checkpoint is not None:
                 settled = Status.CONVERGED in run.status or run.status & (Status.SATURATED | Status.INFEASIBLE)
                 # Whoever interrupts does not see the result, converged or not.
@@ -194,7 +195,7 @@ class Driver:
                 self._load(start, 1, True)
             with timed(timing, "solve"):
                 end = self._solve(image, len(ages), horizon - len(ages), progress, deadline, math.inf)
-            run = self._results(image, None, timing)
+            run = self._results(image, 1, None, timing, age=True)
             if end is _Ended.INTERRUPTED:
                 raise KeyboardInterrupt
             if run.sweeps or not ages:
@@ -240,8 +241,28 @@ class Driver:
             status = Status(device.read_register("STATUS"))
             raise DeviceTimeoutError(f"device {device.name!r} is busy and a reset does not end it (status {status!r})")
 
+    def _forget(self) -> None:
+        """Clear the report of the last run, so that it is not taken for that of a run that never began."""
+        device = self.device
+        for _ in range(TRIES):
+            device.write_register("COMMAND", Command.RESET)
+            status = Status(read_steady(device, "STATUS"))
+            if not status:
+                return
+        raise DeviceError(f"device {device.name!r} is not reset by command RESET (status {status!r})")
+
+    def _begin_clocks(self, image: Image) -> int:
+        """Clocks of a run before its first sweep."""
+        # Here, because it brings the engines.
+        from beltline.hw.top.engine_table import ENGINES
+
+        points, states = image.start.shape
+        clocks = ENGINES[self._build.engine].run_clocks(self._build, points, states, 0)
+        assert clocks is not None
+        return clocks
+
     def _load(self, image: Image, sweep_limit: int, horizon: bool) -> None:
-        device, build = self.device, self._build
+        build = self._build
         points, states = image.start.shape
         stride = build.states
         grid = image.grid
@@ -259,19 +280,19 @@ class Driver:
         self._write_table(Table.V, image.start.reshape(-1), layout)
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
         mode |= Mode.PEAKS if self._seeks else Mode(0)
-        for name, value in (
-            ("MODE", int(mode)),
-            ("GRID", points),
-            ("STATES", states),
-            ("SWEEP_LIMIT", sweep_limit),
-            ("EPSILON", image.epsilon),
-            *image.constants.registers.items(),
-        ):
-            if self._settings.get(name) != value:
-                self._settings.pop(name, None)
-                device.write_register(name, value)
-                self._settings[name] = value
-                self._moved.append(name)
+        settings = {
+            "MODE": int(mode),
+            "GRID": points,
+            "STATES": states,
+            "SWEEP_LIMIT": sweep_limit,
+            "EPSILON": image.epsilon,
+            **image.constants.registers,
+        }
+        changed = [name for name, value in settings.items() if self._settings.get(name) != value]
+        self._settings = {}
+        configure(self.device, settings, changed)
+        self._settings = settings
+        self._moved += changed
 
     def _write_table(self, table: Table, words: NDArray[np.int64], layout: Layout) -> None:
         blocks = (Words(0, 0, words.size),) if table is Table.Q else layout.blocks(table)
@@ -279,7 +300,7 @@ class Driver:
         if held is not None and held[1] == blocks and np.array_equal(held[0], words):
             return
         self._tables.pop(table, None)
-        write_table(self.device, table, words, blocks)
+        load_table(self.device, table, words, blocks)
         self._tables[table] = words, blocks
         self._moved.append(table.name)
 
@@ -288,6 +309,7 @@ class Driver:
     ) -> _Ended:
         """Run to the end, until ``deadline``, or until the first sweep after ``pause``; ``done`` sweeps came before."""
         device = self.device
+        self._forget()
         self._tables.pop(Table.V, None)
         watch = waiting.Watch(device)
         with waiting.deferred_interrupt() as pressed:
@@ -315,25 +337,42 @@ class Driver:
                 raise
             return _Ended.INTERRUPTED if pressed() else _Ended.ITSELF
 
-    def _results(self, image: Image, horizon: int | None, timing: dict[str, float]) -> Run:
+    def _results(
+        self, image: Image, limit: int, horizon: int | None, timing: dict[str, float], age: bool = False
+    ) -> Run:
+        """The report and the tables of a run of at most ``limit`` sweeps; ``age`` of a horizon's age alone."""
         device = self.device
-        status = Status(device.read_register("STATUS"))
-        if Status.DONE not in status:
-            raise DeviceLostError(f"device {device.name!r} forgot the run: it is idle and not done (status {status!r})")
-        if Status.BAD_CONFIGURATION in status:
-            raise DeviceError(f"device {device.name!r} refused its configuration (status {status!r})")
-        sweeps = device.read_register("SWEEPS")
+        report = Report.of(device)
+        if Status.DONE not in report.status:
+            raise DeviceLostError(
+                f"device {device.name!r} forgot the run: it is idle and not done (status {report.status!r})"
+            )
+        if Status.BAD_CONFIGURATION in report.status:
+            raise DeviceError(f"device {device.name!r} refused its configuration (status {report.status!r})")
         points, states = image.start.shape
+        asked = Asked(
+            self._build,
+            points,
+            states,
+            limit,
+            image.epsilon,
+            horizon=age or horizon is not None,
+            shift=self._weights is not None,
+            peaks=self._seeks,
+        )
+        if cannot := report.contradiction(asked):
+            raise DeviceError(f"device {device.name!r} reports a run that cannot be: {cannot}")
+        sweeps = report.sweeps
         kept = 1 if horizon is None else max(1, min(sweeps, horizon))
         count = kept * points * states
         # Engines that keep several ages have no lanes.
         blocks = Layout(self._build, points, states).blocks(Table.V) if horizon is None else (Words(0, 0, count),)
         with timed(timing, "read"):
-            value = read_table(device, Table.V, count, blocks)
+            value = fetch_table(device, Table.V, count, blocks)
             # Before the first sweep the policy memory holds another problem's.
-            policy = read_table(device, Table.POLICY, count, blocks) if sweeps else np.zeros_like(value)
+            policy = fetch_table(device, Table.POLICY, count, blocks) if sweeps else np.zeros_like(value)
         foreign = (policy < 0) | (policy >= points)
-        if foreign.any() and not status & (Status.SATURATED | Status.INFEASIBLE):
+        if foreign.any() and not report.status & (Status.SATURATED | Status.INFEASIBLE):
             raise DeviceError(
                 f"device {device.name!r} returned policy {policy[foreign][0]}, "
                 f"which is no index of {points} grid points"
@@ -342,13 +381,13 @@ class Driver:
             self._tables[Table.V] = value, blocks
         shape = (points, states) if horizon is None else (kept, points, states)
         return Run(
-            status=status,
+            status=report.status,
             value=value.reshape(shape),
             policy=np.clip(policy, 0, points - 1).reshape(shape),
             sweeps=sweeps,
-            states_done=device.read_register("STATES_DONE"),
-            clocks=device.read_register("CLOCKS"),
-            norm=device.read_register("NORM"),
+            states_done=report.states_done,
+            clocks=report.clocks,
+            norm=report.norm,
             build_hash=device.read_register("BUILD_HASH"),
             engine=self._build.engine,
             timing=timing,

@@ -25,7 +25,7 @@ class Run:
     value, policy : (N_k, N_z) int64 arrays, or (T, N_k, N_z) in the order of the sweeps
         ``V`` in units of value, and indexes of ``x'``.
     sweeps, states_done, clocks
-        Counters of the run; of a run that was resumed, those before included.
+        Counters of the run; of a run that was resumed, those before included, and one prologue.
     norm
         Largest change of ``V`` in the last sweep, in units of value.
     build_hash
@@ -79,8 +79,17 @@ def of_ages(ages: list[Run]) -> Run:
     )
 
 
-def continued(before: Saved, after: Run) -> Run:
-    """A run as if it had never been parted."""
+def continued(before: Saved, after: Run, begin_clocks: int) -> Run:
+    """A run as if it had never been parted.
+
+    Parameters
+    ----------
+    before, after
+        Its parts.
+    begin_clocks
+        Clocks of ``after`` before its first sweep, which a run in one does not have. What a sweep engine's first sweep
+        takes more, for it begins without choices, is counted.
+    """
     swept = after.sweeps > 0
     return replace(
         after,
@@ -88,5 +97,5 @@ def continued(before: Saved, after: Run) -> Run:
         norm=after.norm if swept else before.norm,
         sweeps=before.sweeps + after.sweeps,
         states_done=before.states_done + after.states_done,
-        clocks=before.clocks + after.clocks,
+        clocks=before.clocks + after.clocks - begin_clocks,
     )

@@ -24,8 +24,12 @@ class EngineKind:
         Its software model, to the bit, which knows the clocks of the gateware.
     modules
         The modules of its own that the gateware instances, by their names.
+    run_clocks
+        What register ``CLOCKS`` shows after a run, from the build, ``N_k``, ``N_z`` and the number of sweeps; None
+        where it follows from more. For no sweeps it is known: the check of a run and its prologue.
     """
 
     datapath: Callable[[MachineParameters], Datapath]
     software: Callable[[MachineParameters], SoftwareMachine]
     modules: Callable[[MachineParameters], dict[str, wiring.Component]]
+    run_clocks: Callable[[MachineParameters, int, int, int], int | None]

@@ -67,6 +67,25 @@ class Multiplier(enum.Enum):
     MULT18X18D = (17, 17)
     """ECP5: 18 x 18 signed."""
 
+    @property
+    def word(self) -> int:
+        """What register ``MULTIPLIER`` reads of it."""
+        return self.value[0] | self.value[1] << 8
+
+    @classmethod
+    def of(cls, word: int) -> Multiplier:
+        """The multiplier of which the register reads ``word``.
+
+        Raises
+        ------
+        ValueError
+            There is none.
+        """
+        for multiplier in cls:
+            if multiplier.word == word:
+                return multiplier
+        raise ValueError(f"MULTIPLIER must be one of {', '.join(str(m.word) for m in cls)}, not {word}")
+
 
 @dataclass(frozen=True)
 class MachineParameters:
@@ -179,6 +198,7 @@ class MachineParameters:
             "GRID_MAX": self.grid,
             "STATES_MAX": self.states,
             "RESULTS_MAX": self.results,
+            "MULTIPLIER": self.multiplier.word,
         }
 
     @property

@@ -14,7 +14,7 @@ from typing import ClassVar
 IDENTITY = 0x424C5431
 """ASCII ``BLT1``: what register ``IDENTITY`` reads on every build."""
 
-VERSION = 2
+VERSION = 3
 """Version of this map; a driver refuses another one."""
 
 
@@ -83,6 +83,7 @@ class Command(enum.IntFlag):
     RUN = 1
     STOP = 2
     RESET = 4
+    SUM = 8
 
 
 class Mode(enum.IntFlag):
@@ -163,6 +164,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Command.STOP: "end the run when the sweep in progress ends",
         Command.RESET: "end the run at once; status, counters and `REFUSED` become 0. Settings and tables stay, but "
         "`V` and `POLICY` hold anything if a run was under way",
+        Command.SUM: "add to `SUM` the hashes of `SUM_COUNT` words of table `SUM_TABLE` from word `SUM_FIRST`, as they "
+        "are read; ignored while busy, and broken off by a run",
     },
     Status: {
         Status.BUSY: "a run is under way: tables, and registers that are written, but for `COMMAND`, are locked",
@@ -239,7 +242,7 @@ def _layout() -> dict[str, Register]:
         ("GRID_MAX", 32, Access.READ, False, "largest N_k, a power of two"),
         ("STATES_MAX", 32, Access.READ, False, "largest N_z"),
         ("RESULTS_MAX", 32, Access.READ, False, "words of the value and policy memories"),
-        ("COMMAND", 32, Access.WRITE, False, "bit 0 run, bit 1 stop at the end of the sweep, bit 2 reset"),
+        ("COMMAND", 32, Access.WRITE, False, "bit 0 run, bit 1 stop at the end of the sweep, bit 2 reset, bit 3 sum"),
         ("STATUS", 32, Access.READ, False, "bits of Status"),
         ("REFUSED", 32, Access.READ, False, "writes refused while busy: bit 0 a register's, bit 1 a table's"),
         ("INTERRUPT", 32, Access.READ_WRITE, False, "bit 0: the interrupt line is high while STATUS says done"),
@@ -262,6 +265,28 @@ def _layout() -> dict[str, Register]:
         ("SWEEPS", 32, Access.READ, False, "sweeps of the last run"),
         ("STATES_DONE", 64, Access.READ, False, "states maximised in the last run"),
         ("NORM", 64, Access.READ, False, "sup norm of the last sweep's change of V, in units of value"),
+        (
+            "MULTIPLIER",
+            32,
+            Access.READ,
+            False,
+            "operand widths of the chip's multipliers, the larger in bits 0 to 7, the other in bits 8 to 15",
+        ),
+        ("WRITTEN_X", 32, Access.READ, False, "sum of all words that were written to X"),
+        ("WRITTEN_W", 32, Access.READ, False, "sum of all words that were written to W"),
+        ("WRITTEN_Q", 32, Access.READ, False, "sum of all words that were written to Q"),
+        ("WRITTEN_V", 32, Access.READ, False, "sum of all words that were written to V"),
+        ("SUM", 32, Access.READ, False, "sum of all words that COMMAND asked for"),
+        (
+            "SUMMING",
+            32,
+            Access.READ,
+            False,
+            "0 when the sums stand still; else bit 0 is set, and above it are the words still to be read",
+        ),
+        ("SUM_TABLE", 32, Access.READ_WRITE, False, "number of the table to be added up: W, V or POLICY"),
+        ("SUM_FIRST", 32, Access.READ_WRITE, False, "its first word to be added up"),
+        ("SUM_COUNT", 32, Access.READ_WRITE, False, "how many of its words"),
     ]
     registers: dict[str, Register] = {}
     offset = 0

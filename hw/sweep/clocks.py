@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
-from beltline.hw.control.sequencer import DRAIN
+from beltline.hw.control.sequencer import DRAIN, check_clocks
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.sweep.check import CheckParameters
 from beltline.hw.sweep.datapath import DECIDED, join_clocks, largest_norm_clocks
@@ -358,6 +358,11 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False)
             done = max(done, first + int(last[lane]) - 1 + settle + 2, first + int(busy[lane]) + 2)
     of_shift = ShiftParameters(build).clocks(dealt.states) + 1 if shifts else 0
     return _around(build, done) + 1 + of_shift + _DECIDE
+
+
+def begin_clocks(dealt: Dealt) -> int:
+    """Clocks of a run before its first sweep: the check of its configuration and the prologue."""
+    return check_clocks(dealt.walk.build.multiplier) + pass_clocks(dealt)
 
 
 def seek_clocks(dealt: Dealt, log: SweepLog) -> int:

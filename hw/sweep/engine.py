@@ -6,11 +6,13 @@ from amaranth.lib import wiring
 
 from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.sweep.clocks import Dealt, begin_clocks
 from beltline.hw.sweep.datapath import SweepDatapath
 from beltline.hw.sweep.lane import lane
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.walk.parameters import WalkParameters
 
 
 def _modules(build: MachineParameters) -> dict[str, wiring.Component]:
@@ -21,4 +23,9 @@ def _software(build: MachineParameters) -> SweepSoftwareMachine:
     return SweepSoftwareMachine(SweepParameters.of(build), logged=True)
 
 
-SWEEP = EngineKind(datapath=SweepDatapath, software=_software, modules=_modules)
+def _run_clocks(build: MachineParameters, grid: int, states: int, sweeps: int) -> int | None:
+    """Those of a sweep follow from the choices, too."""
+    return None if sweeps else begin_clocks(Dealt(WalkParameters(SweepParameters.of(build)), grid, states))
+
+
+SWEEP = EngineKind(datapath=SweepDatapath, software=_software, modules=_modules, run_clocks=_run_clocks)

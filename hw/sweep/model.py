@@ -14,7 +14,7 @@ from beltline.hw.control.sequencer import check_clocks
 from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import HELD, Engine, Mode, Status
-from beltline.hw.sweep.clocks import Dealt, SweepLog, pass_clocks, seek_clocks
+from beltline.hw.sweep.clocks import Dealt, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import ShiftParameters
@@ -111,7 +111,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._unchecked = np.ones(self.build.lanes, np.bool_)
         self.kept = np.full((self._grid, self._states, 3), INFEASIBLE, np.int64)
         if self._logged:
-            self._clocks = check_clocks(self.build.multiplier) + pass_clocks(self._dealt)
+            self._clocks = begin_clocks(self._dealt)
 
     def _step(self) -> bool:
         work = self._grid * self._states

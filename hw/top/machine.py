@@ -13,6 +13,7 @@ from beltline.hw.control.register_file import RegisterFile, asks
 from beltline.hw.control.sequencer import Sequencer, SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, VERSION, Command, Interrupt, Mode, Refused, Status
+from beltline.hw.interface.sums import WRITTEN
 from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.host_access import HostAccess
@@ -57,6 +58,8 @@ class Machine(wiring.Component):
         status = Signal(32)
         refused = Signal(len(Refused))
         m.submodules.build = Instance(BUILD_MODULE, o_hash=build_hash)
+        m.submodules.host = host = HostAccess(WindowParameters(parameters), data.read_clocks)
+        sums = host.sums
         registers = RegisterFile(
             {
                 "IDENTITY": Const(IDENTITY, 32),
@@ -69,6 +72,7 @@ class Machine(wiring.Component):
                 "SWEEPS": sequencer.sweeps,
                 "STATES_DONE": sequencer.states_done,
                 "NORM": data.norm,
+                **{name: getattr(sums, name.lower()) for name in (*WRITTEN.values(), "SUM", "SUMMING")},
             }
         )
         m.submodules.registers = registers
@@ -104,9 +108,14 @@ class Machine(wiring.Component):
 
         # The host's accesses, one register behind the ports. A reset of the machine is none of them: a write that was
         # taken is done, and a word that was asked for comes.
-        m.submodules.host = host = HostAccess(WindowParameters(parameters), data.read_clocks)
         wiring.connect(m, wiring.flipped(self.tables), host.port)
         wiring.connect(m, host.tables, data.tables)
+        m.d.comb += [
+            sums.begin.eq(commanded(Command.SUM) & ~self.busy),
+            sums.table.eq(settings["SUM_TABLE"]),
+            sums.first.eq(settings["SUM_FIRST"]),
+            sums.count.eq(settings["SUM_COUNT"]),
+        ]
         m.d.comb += [host.busy.eq(self.busy), data.busy.eq(self.busy), data.reset.eq(reset)]
         m.d.comb += [getattr(data.settings, name.lower()).eq(settings[name]) for name in SETTINGS]
         for name in passes(parameters):

@@ -7,6 +7,7 @@ import enum
 import sys
 from pathlib import Path
 
+from beltline.hw.control.table_sums import TableSums
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import (
     FLAGS,
@@ -19,6 +20,7 @@ from beltline.hw.interface.registers import (
     Engine,
     Table,
 )
+from beltline.hw.interface.sums import LAW
 from beltline.hw.interface.windows import WindowParameters
 
 COMMAND = "python -m beltline.hw.top.register_page"
@@ -81,6 +83,8 @@ def page(parameters: MachineParameters) -> str:
     windows = WindowParameters(parameters)
     flags = "\n".join(f"### `{kind.__name__.upper()}`\n\n{_flags(kind)}" for kind in FLAGS)
     sizes = f"{parameters.grid:,} points, {parameters.states} states and {parameters.results:,} results"
+    tables = ", ".join(f"{int(table)} for `{table.name}`" for table in READABLE)
+    law = "\n".join(line.strip() for line in LAW.splitlines())
     engines = ", ".join(f"{engine.value} for `{engine.name}`" for engine in Engine)
     return f"""\
 <!-- Written by `{COMMAND} --write`. -->
@@ -108,6 +112,29 @@ is also flagged in `REFUSED`. Reads of registers are answered at any time.
 {flags}
 All bits of `STATUS` but `BUSY` describe the run that ended last, and are cleared by the next. Those of `REFUSED` stay
 until a reset.
+
+## Sums of tables
+By sums a host finds out whether what it wrote arrived, and whether what it read is what the device holds. All are
+modulo `2^32`, 0 when the chip comes out of reset, and run on: a host takes the difference of two readings, when
+`SUMMING` reads 0.
+
+- `WRITTEN_X`, `WRITTEN_W`, `WRITTEN_Q`, `WRITTEN_V`: every write of a word of the table that is done,
+  {TableSums.SETTLE + 1} clocks after the port of the machine. A word that is written twice counts twice; a refused
+  write does not count.
+- `SUM`: command `SUM` adds `SUM_COUNT` words of table `SUM_TABLE` ({tables}) from word `SUM_FIRST`,
+  one a clock less those in which the host reads a table itself. Which reads reach the tables does not matter: a wide
+  bus may read more than a host asks for, a narrow one the same word twice. Those registers and the tables must stand
+  still meanwhile.
+
+A word is two halves of 32 bits, half 0 the lower. With `x` a half, its bytes without strobe 0, and `k = 2 word + half`,
+to which `2^28`, `2^29`, `2^30` or `2^31` is added for each byte without strobe, the sum of a word is that of the hashes
+of its halves, of which one without any strobe is left out, every step modulo `2^32`:
+
+```text
+{law}
+```
+
+`hw/interface/sums.py` says why, and computes it.
 
 ## Table windows
 On `s_axi_tables`, AXI4. A table is an array of 64-bit words, low byte first. Windows are equally large, a power of

@@ -9,6 +9,7 @@ import importlib.machinery
 import mmap
 import sys
 import types
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,11 @@ from numpy.typing import NDArray
 
 from beltline.constraints.board_builds import kept
 from beltline.host.devices import DeviceError, f2
+from beltline.host.devices.mapped import MappedDevice
 from beltline.host.devices.software_model import open_model
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, WRITABLE, Access, Command, Interrupt, Status, Table
+from beltline.hw.interface.sums import WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
 from support.fakes import problem
 
@@ -40,6 +43,7 @@ class Fabric:
 
     def __init__(self, parameters: MachineParameters) -> None:
         self.machine = open_model(parameters)
+        self.sums = dict.fromkeys((*WRITTEN.values(), "SUM", "SUMMING"), 0)
         self.windows = WindowParameters(parameters)
         # Pages, as a mapping has them.
         self._pages = mmap.mmap(-1, 1 << self.windows.address_bits)
@@ -55,6 +59,17 @@ class Fabric:
         self.stuck = False
         self.fault: Callable[[], None] = lambda: None
         self.status_reads = 0
+        FABRICS.add(self)
+
+    def wrote(self, offset: int, words: NDArray[np.int64]) -> None:
+        """Hear of words that the bus has written to ``memory`` from byte ``offset``."""
+        for table in WRITABLE:
+            first = (offset - self.windows.offset(table)) // 8
+            if 0 <= first < self.windows.words(table):
+                self._add(WRITTEN[table], words, first)
+
+    def _add(self, name: str, words: NDArray[np.int64], first: int) -> None:
+        self.sums[name] = (self.sums[name] + table_sum(words, first)) % 2**32
 
     def window(self, table: Table) -> NDArray[np.int64]:
         first = self.windows.offset(table) // 8
@@ -103,6 +118,8 @@ class Fabric:
         assert register.access is not Access.WRITE, f"SLVERR: read of {register.name}"
         if register.name == "BUILD_HASH":
             return register.encode(self.build_hash)[word]
+        if register.name in self.sums:
+            return self.sums[register.name]
         return register.encode(self.machine.read_register(register.name))[word]
 
     def write(self, offset: int, word: int) -> None:
@@ -128,6 +145,10 @@ class Fabric:
         raise AssertionError(f"SLVERR: no register at byte {offset}")
 
     def _command(self, word: int) -> None:
+        if word & Command.SUM and not self.busy:
+            at, first, count = (self.machine.read_register(f"SUM_{name}") for name in ("TABLE", "FIRST", "COUNT"))
+            self._add("SUM", self.window(Table(at))[first : first + count], first)
+            return
         if word & Command.RUN and not self.busy:
             for table in WRITABLE:
                 self.machine.write_block(table, 0, self.window(table))
@@ -141,6 +162,21 @@ class Fabric:
             window = self.window(table)
             window[:] = self.machine.read_block(table, 0, window.size)
 
+
+FABRICS: weakref.WeakSet[Fabric] = weakref.WeakSet()
+
+_WRITE_WORDS = MappedDevice._write_words
+
+
+def _write_words(self: MappedDevice, offset: int, words: NDArray[np.int64]) -> None:
+    """Write, and let the fabric hear of it that the memory belongs to, as it would by its bus."""
+    _WRITE_WORDS(self, offset, words)
+    for fabric in FABRICS:
+        if self._tables.ctypes.data == fabric.memory.ctypes.data:
+            fabric.wrote(offset, words)
+
+
+MappedDevice._write_words = _write_words  # type: ignore[method-assign]
 
 REGISTERS_AT, TABLES_AT = 0xA000_0000, 0xA400_0000
 

@@ -40,6 +40,7 @@ from beltline.hw.interface.registers import (
     Status,
     Table,
 )
+from beltline.hw.interface.sums import WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
 from support.boards import GUARD, REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh
 from support.fakes import problem
@@ -363,6 +364,52 @@ def test_a_block_takes_as_many_steps_as_a_larger_one(bench: Bench) -> None:
         many, few = words[first : first + count], words[first : first + less]
         assert lines(device.write_block, Table.W, first, many) == lines(device.write_block, Table.W, first, few)
         assert lines(device.read_block, Table.W, first, count) == lines(device.read_block, Table.W, first, less)
+
+
+def settled(device: Device, name: str) -> int:
+    """A sum, when it stands still."""
+    until = time.monotonic() + 60
+    while device.read_register("SUMMING"):
+        assert time.monotonic() < until
+    return device.read_register(name)
+
+
+def test_sums_of_what_was_written(bench: Bench) -> None:
+    device = bench.open()
+    random = np.random.default_rng(8)
+    for table in WRITABLE:
+        size = bench.words(table)
+        blocks = [(0, size), (1, size - 1), (size - 1, 1), (0, 0)]
+        blocks += [(int(f), int(random.integers(1, size - f + 1))) for f in random.integers(0, size, 4)]
+        for k, (first, count) in enumerate(blocks):
+            before = {other: settled(device, WRITTEN[other]) for other in WRITABLE}
+            device.write_block(table, first, pattern(count, seed=k))
+            before[table] = (before[table] + table_sum(pattern(count, seed=k), first)) % 2**32
+            assert {other: settled(device, WRITTEN[other]) for other in WRITABLE} == before
+
+
+def test_sums_of_what_is_held(bench: Bench) -> None:
+    device = bench.open()
+    load_endless(device)
+    device.write_register("COMMAND", Command.RESET)
+    wealth = device.read_block(Table.W, 0, bench.words(Table.W))
+    device.write_block(Table.W, 0, pattern(wealth.size))
+    total = settled(device, "SUM")
+    for table in READABLE:
+        size = bench.words(table)
+        for first, count in ((0, size), (size - 1, 1), (3, 29), (5, 0)):
+            for name, value in (("TABLE", table), ("FIRST", first), ("COUNT", count)):
+                device.write_register(f"SUM_{name}", value)
+            device.write_register("COMMAND", Command.SUM)
+            total = (total + table_sum(device.read_block(table, first, count), first)) % 2**32
+            assert settled(device, "SUM") == total
+    # Not of a run's tables, and a reset leaves them.
+    device.write_block(Table.W, 0, wealth)
+    run_until_busy(device)
+    device.write_register("COMMAND", Command.SUM)
+    assert device.read_register("SUMMING") == 0
+    device.write_register("COMMAND", Command.RESET)
+    assert settled(device, "SUM") == total
 
 
 def test_busy_device_keeps_everything_to_itself(bench: Bench) -> None:

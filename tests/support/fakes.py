@@ -13,8 +13,10 @@ import beltline as bl
 from beltline.host.devices import Backend, Device
 from beltline.host.devices.software_model import ModelDevice
 from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
-from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Status, Table
+from beltline.hw.interface.sums import table_sum
+from beltline.hw.line.clocks import run_clocks
 from beltline.hw.line.model import LineSoftwareMachine
 
 LOSES = np.iinfo(np.int64).min
@@ -48,7 +50,8 @@ class BruteDevice:
         self.registers = dict.fromkeys(REGISTERS, 0)
         self.registers |= {"IDENTITY": identity, "VERSION": version, "GRID_MAX": grid}
         self.registers |= {"STATES_MAX": states, "RESULTS_MAX": words, "BUILD_HASH": 0xABC}
-        self.registers |= {"ENGINE": Engine.ASSEMBLY_LINE, "LANES": 1}
+        self.registers |= {"ENGINE": Engine.ASSEMBLY_LINE, "LANES": 1, "FOLD": 1, "EVALUATORS": 4}
+        self.registers |= {"MULTIPLIER": Multiplier.DSP48E2.word}
         self.utility: list[tuple[NDArray[np.int64], NDArray[np.bool_]]] = []
         self.fault = fault
         self.status = Status(0)
@@ -70,6 +73,9 @@ class BruteDevice:
             self.stopping = bool(value & Command.STOP)
             if value & Command.RESET:
                 self.status = Status(0)
+            if value & Command.SUM:
+                table, first = Table(self.registers["SUM_TABLE"]), self.registers["SUM_FIRST"]
+                self.add("SUM", self.read_block(table, first, self.registers["SUM_COUNT"]), first)
             return
         assert not self.status & Status.BUSY
         low = -(2 ** (register.bits - 1)) if register.signed else 0
@@ -83,6 +89,10 @@ class BruteDevice:
         assert first + words.size <= self.tables[table].size
         self.largest_block = max(self.largest_block, words.size)
         self.tables[table][first : first + words.size] = words
+        self.add(f"WRITTEN_{table.name}", words, first)
+
+    def add(self, name: str, words: NDArray[np.int64], first: int) -> None:
+        self.registers[name] = (self.registers[name] + table_sum(words, first)) % 2**32
 
     def read_block(self, table: Table, first: int, count: int) -> NDArray[np.int64]:
         assert table is not Table.X
@@ -139,18 +149,21 @@ class BruteDevice:
         self.tables[Table.POLICY][slot * here : slot * here + here] = policy.reshape(-1)
         r["SWEEPS"] += 1
         r["STATES_DONE"] += here
-        r["CLOCKS"] += here + 100
-        status = Status(0)
-        if not horizon and r["NORM"] < r["EPSILON"]:
-            status |= Status.CONVERGED
-        elif r["SWEEPS"] >= r["SWEEP_LIMIT"]:
-            status |= Status.LIMIT
-        elif self.stopping:
-            status |= Status.STOPPED
-        if status:
+        build = MachineParameters(*self.size)
+        r["CLOCKS"] = run_clocks(build, points, states, r["SWEEPS"])
+        if status := self.ended(horizon):
             self.status = status | Status.DONE
             if self.fault:
                 self.fault(self)
+
+    def ended(self, horizon: bool) -> Status:
+        """Why the run ends with this sweep; empty if it goes on."""
+        r = self.registers
+        if not horizon and r["NORM"] < r["EPSILON"]:
+            return Status.CONVERGED
+        if r["SWEEPS"] >= r["SWEEP_LIMIT"]:
+            return Status.LIMIT
+        return Status.STOPPED if self.stopping else Status(0)
 
 
 class HillDevice(BruteDevice):
@@ -218,10 +231,11 @@ class SlowDevice(BruteDevice):
 
 
 class EndlessDevice(BruteDevice):
-    """Never converges."""
+    """Never converges, and knows no limit."""
 
-    def write_register(self, name: str, value: int) -> None:
-        super().write_register(name, 0 if name == "EPSILON" else 2**32 - 1 if name == "SWEEP_LIMIT" else value)
+    def ended(self, horizon: bool) -> Status:
+        self.registers["NORM"] = max(self.registers["NORM"], self.registers["EPSILON"])
+        return Status.STOPPED if self.stopping else Status(0)
 
 
 def slow_model(points: int, states: int) -> ModelDevice:

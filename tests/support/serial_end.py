@@ -121,5 +121,7 @@ class SerialEnd:
             return Outcome.BUSY, b""
         if operation == Operation.READ_WORDS:
             return Outcome.DONE, fabric.memory[first : first + count].tobytes()
-        fabric.memory[first : first + count] = np.frombuffer(data, dtype="<i8")
+        words = np.frombuffer(data, dtype="<i8")
+        fabric.memory[first : first + count] = words
+        fabric.wrote(address, words)
         return Outcome.DONE, b""

@@ -453,11 +453,16 @@ class Watched(np.ndarray[Any, np.dtype[np.int64]]):
     """Mapped memory as ARM has it: a block is copied in whole lines, from and to buffers aligned alike."""
 
     def __setitem__(self, where: Any, words: Any) -> None:
-        if isinstance(where, slice):
-            assert self.view(np.ndarray)[where].size % 8 == 0
-            assert self.view(np.ndarray)[where].ctypes.data % 64 == 0 or not words.size
-            assert words.ctypes.data % 16 == 0
+        assert isinstance(where, int), "a block is not copied by the C library, which may write a word twice"
         super().__setitem__(where, words)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *given: Any, out: Any = (), **more: Any) -> Any:
+        plain = [array.view(np.ndarray) if isinstance(array, Watched) else array for array in given]
+        (target,) = (array.view(np.ndarray) for array in out)
+        assert target.size % 8 == 0
+        assert target.ctypes.data % 64 == 0 or not target.size
+        assert plain[0].ctypes.data % 16 == 0
+        return getattr(ufunc, method)(*plain, out=target, **more)
 
 
 @pytest.mark.parametrize("first", range(9))
