@@ -136,7 +136,7 @@ def described(about: str) -> tuple[str, dict[str, Any]]:
         raise TypeError("its description is not one of Beltline's")
     version = facts.pop("format", facts.get("krusell_smith"))
     if version == 1:
-        raise _Wrong(
+        raise Unsound(
             "was saved by Beltline 0.1.0, whose files have no checksum, and this version does not load it, "
             "though NumPy and xarray read its arrays"
         )
@@ -144,7 +144,7 @@ def described(about: str) -> tuple[str, dict[str, Any]]:
     if not isinstance(kind, str) or not isinstance(version, int):
         raise TypeError("its description is not one of Beltline's")
     if version != FORMAT:
-        raise _Wrong(f"has file format {shown(version)}, and this version of Beltline reads format {FORMAT}")
+        raise Unsound(f"has file format {shown(version)}, and this version of Beltline reads format {FORMAT}")
     return kind, facts
 
 
@@ -241,7 +241,7 @@ def refusing(title: str) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except _Wrong as wrong:
+    except Unsound as wrong:
         raise FileError(title, str(wrong)) from wrong
     except MemoryError as error:
         raise FileError(title, f"cannot be loaded: {_plain(error) or 'the memory does not suffice'}") from error
@@ -251,7 +251,7 @@ def refusing(title: str) -> Iterator[None]:
         raise FileError(title, f"{UNSOUND}: {_plain(error) or type(error).__name__}") from error
 
 
-class _Wrong(ValueError):
+class Unsound(ValueError):
     """What is wrong with a file whose name is not known here."""
 
 
@@ -270,7 +270,7 @@ def check_checksum(given: object, arrays: Mapping[str, NDArray[Any]]) -> None:
         It is another one.
     """
     if given != checksum(arrays):
-        raise _Wrong(CHANGED)
+        raise Unsound(CHANGED)
 
 
 def check_tables(tables: Mapping[str, Table], found: Mapping[str, tuple[str, tuple[int, ...]]], room: int) -> None:
@@ -305,7 +305,7 @@ def check_tables(tables: Mapping[str, Table], found: Mapping[str, tuple[str, tup
         if dtype not in table.dtypes:
             raise ProblemError(f"array {name!r} has type {dtype}, not {' or '.join(table.dtypes)}")
         fits = len(shape) == len(table.shape)
-        for size, wanted in zip(shape, table.shape, strict=False):
+        for size, wanted in zip(shape, table.shape, strict=True) if fits else ():
             fits &= size == (wanted if isinstance(wanted, int) else sizes.setdefault(wanted, size))
         if not fits:
             known = ", ".join(str(sizes.get(size, size) if isinstance(size, str) else size) for size in table.shape)

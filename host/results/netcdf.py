@@ -5,8 +5,8 @@ which netCDF-3 as SciPy writes it does not.
 
 HDF5 ends the process where the disk is full, and may loop or return other numbers where a file is damaged. So a file is
 made in memory, and is written like any other; a last line, after the end of what HDF5 reads, has the SHA-256 of all
-bytes before it, which is compared before HDF5 sees them. What xarray or other programs write has no such line, and
-the attribute ``checksum`` of :meth:`beltline.Result.to_xarray` finds what differs.
+bytes before it, which is compared before HDF5 sees them. What xarray or other programs write ends where HDF5's own
+header says, has no such line, and the attribute ``checksum`` of :meth:`beltline.Result.to_xarray` finds what differs.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from beltline.host.results.archive import (
     CHANGED,
     EXPANSION,
     Archive,
-    FileError,
     Table,
+    Unsound,
     check_checksum,
     check_tables,
     described,
@@ -41,6 +41,9 @@ from beltline.host.results.result import Result
 
 _LAST = re.compile(rb"\nBeltline sha256 ([0-9a-f]{64})\n")
 _LAST_SIZE = 82
+
+_END = {0: 40, 1: 44, 2: 28, 3: 28}
+"""Where the header of an HDF5 file says how long it is, by the header's version."""
 
 
 def write(result: Result, target: Path) -> None:
@@ -85,11 +88,27 @@ def reading(path: Path) -> Iterator[Archive]:
         content = file.read()
         if not content.startswith(b"\x89HDF\r\n\x1a\n"):
             raise ValueError("it is not a netCDF-4 file")
-        last = _LAST.fullmatch(content, max(len(content) - _LAST_SIZE, 0))
-        if last is not None and hashlib.sha256(memoryview(content)[: last.start()]).hexdigest() != last[1].decode():
-            raise FileError(title, CHANGED)
+        _check_line(content)
         with h5py.File(io.BytesIO(content), "r") as data:
             yield _NetCDF(str(path), data, len(content))
+
+
+def _check_line(content: bytes) -> None:
+    """Check the last line of a file; without one, that nothing is there besides HDF5's part.
+
+    Raises
+    ------
+    Unsound
+        The line is damaged, or what is before it.
+    """
+    last = _LAST.fullmatch(content, max(len(content) - _LAST_SIZE, 0))
+    if last is not None:
+        sound = hashlib.sha256(memoryview(content)[: last.start()]).hexdigest() == last[1].decode()
+    else:
+        place = _END[content[8]]
+        sound = int.from_bytes(content[place : place + 8], "little") == len(content)
+    if not sound:
+        raise Unsound(CHANGED)
 
 
 class _NetCDF:

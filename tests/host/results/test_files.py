@@ -28,9 +28,14 @@ def result() -> bl.Result:
 def test_a_block_that_fails_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "a.txt"
     path.write_text("old")
-    with pytest.raises(error), replacing(path) as file:
-        file.write(b"half")
-        raise error
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["a.txt"]
 

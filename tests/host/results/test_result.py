@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from dataclasses import fields
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import xarray
 
 import beltline as bl
 from beltline.host.plots.figures import plot
