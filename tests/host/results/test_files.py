@@ -113,16 +113,16 @@ def test_names_cannot_be_guessed(tmp_path: Path) -> None:
     assert all(len(name) >= len(PART.format("")) + 16 for name in names)
 
 
-@pytest.mark.parametrize("suffix", ["npz", "nc"])
-def test_threads_save_and_read_one_file(result: bl.Result, tmp_path: Path, suffix: str) -> None:
+@pytest.mark.parametrize(("suffix", "saves"), [("npz", 75), ("nc", 24)])
+def test_threads_save_and_read_one_file(result: bl.Result, tmp_path: Path, suffix: str, saves: int) -> None:
     path = result.save(tmp_path / f"a.{suffix}")
     failures: list[BaseException] = []
-    saves: list[Path] = []
+    saved: list[Path] = []
 
     def work() -> None:
         try:
-            for _ in range(25):
-                saves.append(result.save(path))
+            for _ in range(saves // 3):
+                saved.append(result.save(path))
                 assert (bl.load(path).value == result.value).all()
         except BaseException as error:
             failures.append(error)
@@ -133,7 +133,7 @@ def test_threads_save_and_read_one_file(result: bl.Result, tmp_path: Path, suffi
     for thread in threads:
         thread.join()
     assert failures == []
-    assert len(saves) == 75
+    assert len(saved) == saves
     assert os.listdir(tmp_path) == [path.name]
 
 

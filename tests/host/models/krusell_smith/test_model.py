@@ -317,6 +317,24 @@ def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
         bl.load_equilibrium(tmp_path / "b.npz")
 
 
+def test_files_that_no_solve_wrote(solved: bl.Equilibrium, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
+    wealth, aggregate = solved.wealth.copy(), solved.aggregate.copy()
+    wealth[3], aggregate[2] = np.nan, 2
+    for change, sentence in (
+        ({"wealth": wealth}, "wealth must be finite, but wealth[3] is nan"),
+        ({"aggregate": aggregate}, "aggregate must be 0 or 1 everywhere"),
+        ({"law": solved.law[:1]}, "array 'law' has shape (1, 2), not (2, 2)"),
+        ({"discard": solved.aggregate.size}, f"its panel has {solved.aggregate.size} periods, "),
+        ({"success": "no"}, "success of its result must be true or false, not 'no'"),
+        ({"seed": -1}, "seed of its result must be a whole number from 0 to 2**64 - 1, not -1"),
+        ({"status": "iteration limit"}, "success of its result must be false with status 'iteration limit', not true"),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(replace(solved, **change).save(path))  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("kind", ["policy", "law", "path", "wealth", "lorenz"])
 def test_plots(solved: bl.Equilibrium, tmp_path: Path, kind: str) -> None:
     figure = solved.plot(tmp_path / "a.png", kind)
