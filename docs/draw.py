@@ -278,11 +278,12 @@ COLOURS = {"hw": DATA, "sim": MEMORY, "constraints": CONTROL, "gpu_ref": "#f9dcd
 
 
 PLACES = {
-    "beltline": (3.0, 12), "host/cli": (3.0, 11), "host/bench": (3.0, 10),
-    "host/batch": (2.0, 9), "host/models": (2.9, 9),
-    "host/solver": (2.4, 8), "host/plots": (3.7, 8),
-    "host/devices": (2.2, 7), "host/analysis": (4.02, 7), "host": (5.2, 7),
-    "gpu_ref": (0.0, 6), "constraints": (1.85, 6), "host/results": (4.0, 6),
+    "beltline": (3.0, 13), "host/cli": (3.0, 12), "host/bench": (3.0, 11),
+    "host/batch": (2.0, 10), "host/models": (2.9, 10),
+    "host/solver": (2.4, 9), "host/plots": (3.7, 9),
+    "host/analysis": (4.02, 8), "host": (5.2, 8),
+    "host/devices": (2.2, 7), "host/results": (4.0, 7),
+    "gpu_ref": (0.0, 6), "constraints": (1.85, 6),
     "sim": (1.95, 5), "hw/top": (1.95, 4),
     "hw/bus": (1.0, 3), "hw/line": (1.95, 3), "hw/sweep": (2.9, 3),
     "hw/memory": (1.5, 2), "hw/control": (2.45, 2), "host/problem": (4.0, 2),

@@ -14,7 +14,6 @@ import fcntl
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,14 +22,13 @@ import numpy as np
 
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.results.files import replacing
-from beltline.host.results.load import load
+from beltline.host.results import archive, record
+from beltline.host.results.files import PART, replacing
 from beltline.host.results.outcome import Outcome
-from beltline.host.results.record import PLAIN, about, tables
 from beltline.host.results.result import Result
 
-FORMAT = 1
-"""Version of a store, and of its keys."""
+FORMAT = 2
+"""Version of a store, and of its keys. Files of version 1 had no checksum."""
 
 MARK = "beltline-store.json"
 """What tells a store from any other directory."""
@@ -90,7 +88,7 @@ class Store:
         except (ValueError, TypeError, KeyError):
             raise ProblemError(f"store {str(self.path)!r} has a {MARK} that no store has") from None
         if known != FORMAT:
-            raise ProblemError(f"store {str(self.path)!r} has format {known}, not {FORMAT}")
+            raise ProblemError(f"store {str(self.path)!r} has format {shown(known)}, not {FORMAT}: name a new one")
 
     def __contains__(self, key: str) -> bool:
         return self.file(key).exists()
@@ -120,14 +118,9 @@ class Store:
         ProblemError
             There is none of that key, or its file is none of ours.
         """
-        if key not in self:
+        found = self._read(key, None)
+        if found is None:
             raise ProblemError(f"store {str(self.path)!r} has no result {shown(key)}")
-        try:
-            found = load(self.file(key))
-        except ProblemError:
-            raise self._foreign(key) from None
-        if not isinstance(found, Result):
-            raise self._foreign(key)
         return found
 
     def get(self, key: str, problem: Problem) -> Result | None:
@@ -138,29 +131,27 @@ class Store:
         ProblemError
             The file is not one that was written for this key.
         """
+        return self._read(key, problem)
+
+    def _read(self, key: str, problem: Problem | None) -> Result | None:
+        """The result of a key, with ``problem`` or that of the file; None if it is not stored."""
+        file = self.file(key)
         try:
-            with np.load(self.file(key), allow_pickle=False) as file:
-                facts = json.loads(str(file["about"]))
-                if str(file["key"]) != key or facts["format"] != FORMAT:
-                    raise self._foreign(key)
-                shape = problem.wealth.shape
-                value, policy = file["value"], file["policy"]
-                if value.shape[-2:] != shape or policy.shape != value.shape:
-                    raise self._foreign(key)
-                known = facts["result"]
-                return Result(
-                    value=value,
-                    policy=policy,
-                    problem=problem,
-                    method=known["method"],
-                    **{name: known[name] for name in PLAIN},
-                )
+            with archive.reading(file) as stored:
+                if stored.kind != record.KIND or stored.facts.get("key") != key:
+                    raise archive.FileError(repr(str(file)), "holds something else")
+                record.check_facts(stored.facts)
+                arrays = stored.arrays(record.schema(stored.facts))
+                if problem is not None and arrays["value"].shape[-2:] != problem.wealth.shape:
+                    raise archive.FileError(repr(str(file)), "holds the result of another problem")
+                return record.restored(stored.facts, arrays, problem)
         except FileNotFoundError:
             return None
-        except ProblemError:
-            raise
-        except (KeyError, ValueError, TypeError, EOFError, OSError, zipfile.BadZipFile) as error:
-            raise self._foreign(key) from error
+        except archive.FileError as error:
+            raise ProblemError(
+                f"{str(file)!r} is not a file that this store wrote (it {error.reason}): "
+                f"delete it, and its problem is solved again"
+            ) from error
 
     def put(self, key: str, result: Result) -> None:
         """Keep a result, within :meth:`writing`. What only chance decided, a run that somebody stopped, is not kept.
@@ -176,17 +167,9 @@ class Store:
             return
         target = self.file(key)
         target.parent.mkdir(exist_ok=True)
-        with replacing(target, lasting=True) as neighbour:
-            # Not compressed: that takes ten times as long, and values hardly shrink.
-            np.savez(
-                neighbour,
-                about=np.array(about(result)),
-                key=np.array(key),
-                value=result.value,
-                policy=result.policy,
-                policy_values=result.policy_values,
-                **tables(result.problem),
-            )
+        # Not compressed: that takes ten times as long, and values hardly shrink.
+        facts = {"key": key, **record.facts_of(result)}
+        archive.write(target, record.KIND, facts, record.arrays_of(result), packed=False)
         line = (json.dumps(_line(key, result)) + "\n").encode()
         # One write at the end of the file: of two lines none is between the other.
         index = os.open(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
@@ -220,10 +203,10 @@ class Store:
             except BlockingIOError:
                 raise ProblemError(f"store {str(self.path)!r} is being written to by another batch") from None
             if not (self.path / MARK).exists():
-                with replacing(self.path / MARK, lasting=True) as file:
-                    file.write_text(json.dumps({"format": FORMAT}) + "\n")
+                with replacing(self.path / MARK) as file:
+                    file.write((json.dumps({"format": FORMAT}) + "\n").encode())
             # Nobody else writes, so they were left by one that was killed.
-            for part in self.path.glob("??/.*.part.npz"):
+            for part in self.path.glob(f"??/{PART.format('*')}"):
                 part.unlink(missing_ok=True)
             if len(self._lines()) != len(self):
                 self.rebuild()
@@ -235,8 +218,9 @@ class Store:
 
     def rebuild(self) -> None:
         """Make the index anew from the files."""
+        lines = "".join(json.dumps(line) + "\n" for line in self._read_all())
         with replacing(self.path / INDEX) as file:
-            file.write_text("".join(json.dumps(line) + "\n" for line in self._read_all()))
+            file.write(lines.encode())
 
     def _read_all(self) -> list[dict[str, Any]]:
         return [_line(key, self.load(key)) for key in sorted(self.keys())]
@@ -252,11 +236,6 @@ class Store:
                     if line["key"] in self:
                         found[line["key"]] = line
         return list(found.values())
-
-    def _foreign(self, key: str) -> ProblemError:
-        return ProblemError(
-            f"{str(self.file(key))!r} is not a file that this store wrote: delete it, and its problem is solved again"
-        )
 
 
 _REPORTED = ("status", "success", "sweeps", "change", "residual", "error_bound", "device", "method")

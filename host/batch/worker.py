@@ -25,7 +25,7 @@ from beltline.host.batch.neighbours import Neighbours
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError, DeviceTimeoutError
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
-from beltline.host.results.record import PLAIN
+from beltline.host.results.record import RESULT
 from beltline.host.results.result import Result
 from beltline.host.solver.complete import Completed
 from beltline.host.solver.fallback import or_plain, plain
@@ -75,7 +75,7 @@ class Answer:
 
 def answer(result: Result, seconds: float) -> Answer:
     """A result as it travels."""
-    facts = {name: getattr(result, name) for name in ("value", "policy", "method", *PLAIN)}
+    facts = {name: getattr(result, name) for name in ("value", "policy", *RESULT)}
     return Answer(facts, None, seconds)
 
 

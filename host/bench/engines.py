@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import sys
 import time
 from collections.abc import Iterator
@@ -108,10 +109,12 @@ def main(arguments: list[str] | None = None) -> int:
     for row in rows(given.grid, given.lanes, given.tol, listed):
         print(row, flush=True)
     if given.others is not None:
-        with replacing(given.others) as neighbour, neighbour.open("w", newline="", encoding="ascii") as file:
-            writer = csv.writer(file)
-            writer.writerow(("solve", "grid point", "state", "its choice", "exact choice", "objectives differ by"))
-            writer.writerows([(name, *other[:4], f"{other.gap:.3g}") for name, other in listed])
+        stream = io.StringIO(newline="")
+        writer = csv.writer(stream)
+        writer.writerow(("solve", "grid point", "state", "its choice", "exact choice", "objectives differ by"))
+        writer.writerows([(name, *other[:4], f"{other.gap:.3g}") for name, other in listed])
+        with replacing(given.others) as file:
+            file.write(stream.getvalue().encode("ascii"))
     return 0
 
 

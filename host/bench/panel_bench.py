@@ -191,8 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error(f"--{error}")
     result = measure(given.panel, sizes, given.periods or PERIODS[given.panel])
     if given.out is not None:
-        with replacing(given.out) as neighbour:
-            neighbour.write_text(json.dumps(result, indent=1) + "\n")
+        with replacing(given.out) as file:
+            file.write((json.dumps(result, indent=1) + "\n").encode())
     return 0
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import io
 import json
 import math
 import os
@@ -214,13 +215,15 @@ def _finite(value: Any) -> Any:
 
 def _write(result: dict[str, Any], out: Path) -> None:
     with replacing(out / "bench.json") as file:
-        file.write_text(json.dumps(_finite(result), indent=1, allow_nan=False) + "\n")
-    with replacing(out / "bench.csv") as file, file.open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, list(result["rows"][0]))
-        writer.writeheader()
-        writer.writerows(result["rows"])
+        file.write((json.dumps(_finite(result), indent=1, allow_nan=False) + "\n").encode())
+    stream = io.StringIO(newline="")
+    writer = csv.DictWriter(stream, list(result["rows"][0]))
+    writer.writeheader()
+    writer.writerows(result["rows"])
+    with replacing(out / "bench.csv") as file:
+        file.write(stream.getvalue().encode())
     with replacing(out / "bench.md") as file:
-        file.write_text(markdown(result))
+        file.write(markdown(result).encode())
     try:
         figure = figure_of(result)
     except ImportError:

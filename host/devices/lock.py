@@ -102,7 +102,23 @@ def _opened(path: Path) -> int:
             file = os.open(path, flags)
     except OSError as error:
         raise DeviceError(f"lock file '{path}' cannot be opened: {error.strerror}") from None
-    if not stat.S_ISREG(os.fstat(file).st_mode):
+    wrong = _wrong(file)
+    if wrong:
         os.close(file)
-        raise DeviceError(f"lock file '{path}' cannot be used: it is no ordinary file")
+        raise DeviceError(f"lock file '{path}' cannot be used: {wrong}")
     return file
+
+
+def _wrong(file: int) -> str:
+    """Why an open file is not written to; empty for one that only ever was a lock.
+
+    In a directory open to all, somebody may have given the name to a file of somebody else.
+    """
+    known = os.fstat(file)
+    if not stat.S_ISREG(known.st_mode):
+        return "it is no ordinary file"
+    if known.st_nlink > 1:
+        return "it is also known by another name (a hard link)"
+    if known.st_size > 32 or not re.fullmatch(rb"(\d+\n)?", os.pread(file, 32, 0)):
+        return "it holds something else than the number of a process"
+    return ""

@@ -115,8 +115,9 @@ def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, fl
     figure = ShownFigure(figsize=size, dpi=None if path is None else 150, layout="constrained")
     draw(figure)
     if path is not None:
-        with replacing(check_target("plot", path, SUFFIXES)) as neighbour:
-            figure.savefig(neighbour)
+        target = check_target("plot", path, SUFFIXES)
+        with replacing(target) as file:
+            figure.savefig(file, format=target.suffix.lower().removeprefix("."))
     return figure
 
 

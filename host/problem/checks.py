@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,29 @@ def shown(value: Any) -> str:
     text = repr(value.item() if isinstance(value, np.generic) else value)
     text = " ".join(text.split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def is_plain(text: str) -> bool:
+    """Whether ``text`` has no control characters: none that move a terminal's cursor, end a line, or turn the direction
+    of writing, and no halves of surrogate pairs, which no file can hold.
+    """
+    turns = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in turns for c in text)
+
+
+def plain_text(name: str, value: Any) -> str:
+    """Return ``value`` if it is a string without control characters.
+
+    Raises
+    ------
+    ProblemError
+        It is not.
+    """
+    if not isinstance(value, str):
+        raise ProblemError(f"{name} must be a string, not {shown(value)}")
+    if not is_plain(value):
+        raise ProblemError(f"{name} must have no control characters, not {shown(value)}")
+    return value
 
 
 def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.checks import ProblemError, first, place, real, shown, table, whole
+from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 ROW_SUM_TOLERANCE = 1e-12
@@ -142,11 +142,12 @@ class Problem:
         self._check_wealth()
         self._check_facts()
         for name in ("name", "asset", "shock"):
-            if not isinstance(getattr(self, name), str):
-                raise ProblemError(f"{name} must be a string, not {shown(getattr(self, name))}")
+            plain_text(name, getattr(self, name))
         labels = self.labels if isinstance(self.labels, tuple | list) else (None,)
         if not all(isinstance(label, str) for label in labels):
             raise ProblemError(f"labels must be a sequence of strings, not {shown(self.labels)}")
+        for s, label in enumerate(labels):
+            plain_text(f"labels[{s}]", label)
         if labels and len(labels) != self.states:
             raise ProblemError(f"labels must name all {self.states} exogenous states, not {len(labels)}")
         keep("labels", tuple(labels))
@@ -155,6 +156,7 @@ class Problem:
         for name, value in self.parameters.items():
             if not isinstance(name, str):
                 raise ProblemError(f"names of parameters must be strings, not {shown(name)}")
+            plain_text(f"the name of parameters[{shown(name)}]", name)
             real(f"parameters[{name!r}]", value, "a finite number", math.isfinite)
         keep("parameters", {name: float(value) for name, value in self.parameters.items()})
 

@@ -1,22 +1,15 @@
-"""Results as labelled arrays (xarray), and as netCDF files of them.
-
-netCDF-4 by way of h5netcdf, which needs only h5py and not the netCDF C library: it keeps 64-bit integers, text and
-compression, which netCDF-3 as SciPy writes it does not.
-"""
+"""Results as labelled arrays (xarray)."""
 
 from __future__ import annotations
 
 import importlib
-import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.problem import names
-from beltline.host.results.record import about, tables
+from beltline.host.results.archive import checksum, describe
+from beltline.host.results.record import KIND, arrays_of, facts_of, tables
 from beltline.host.results.result import Result
 
 if TYPE_CHECKING:
@@ -129,42 +122,7 @@ def _attributes(result: Result) -> dict[str, Any]:
     if result.build_hash:
         attributes["build_hash"] = f"{result.build_hash:#018x}"
     attributes |= {f"seconds_{name}": seconds for name, seconds in result.timing.items()}
-    attributes["about"] = about(result)
+    about = describe(KIND, facts_of(result))
+    attributes["about"] = about
+    attributes["checksum"] = checksum(arrays_of(result) | {"about": np.array(about)})
     return attributes
-
-
-def write(result: Result, path: Path) -> None:
-    """Write ``result`` to ``path`` as netCDF-4, compressed."""
-    dataset = to_xarray(result)
-    packed = {name: {"zlib": True, "complevel": 4} for name in dataset.data_vars}
-    dataset.to_netcdf(path, engine="h5netcdf", encoding=packed)
-
-
-def read(path: Path) -> tuple[str, dict[str, NDArray[Any]]]:
-    """Return what :func:`beltline.host.results.record.about` wrote and the arrays by name.
-
-    Raises
-    ------
-    OSError
-        The file cannot be read.
-    ValueError, KeyError
-        It is not one of those.
-    """
-    import xarray
-
-    # The library's own error for a file of another kind cannot be told from one of the disk.
-    with path.open("rb") as file:
-        if file.read(4) != b"\x89HDF":
-            raise ValueError("no netCDF-4 file")
-    try:
-        with xarray.open_dataset(path, engine="h5netcdf", decode_cf=False) as dataset:
-            about = str(dataset.attrs["about"])
-            arrays = {str(name): variable.to_numpy() for name, variable in dataset.variables.items()}
-    except (OSError, RuntimeError) as error:
-        raise ValueError("a damaged netCDF-4 file") from error
-    problem = json.loads(about)["problem"]
-    asset, shock = names(problem["asset"], problem["shock"])
-    arrays["grid"] = arrays[asset]
-    if shock in arrays:
-        arrays["shock_values"] = arrays[shock]
-    return about, arrays

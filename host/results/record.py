@@ -1,84 +1,198 @@
-"""A result as JSON and arrays, which is what every file of one holds."""
+"""A result as a description and arrays, which is what every file of one holds."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
-from beltline.host.problem.checks import ProblemError
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.checks import ProblemError, first, place, shown
 from beltline.host.problem.problem import Problem
+from beltline.host.results.archive import Archive, Table
+from beltline.host.results.facts import (
+    ANY_NUMBER,
+    BITS,
+    COUNT,
+    FLAG,
+    MEASURE,
+    PARTS,
+    POSITIVE,
+    SECONDS,
+    TEXT,
+    TEXTS,
+    Rule,
+    checked,
+    one_of,
+)
+from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 
-FILE_FORMAT = 1
-"""Version of what is written."""
+KIND = "result"
+"""Of an archive."""
 
-PLAIN = (
-    "success",
-    "status",
-    "message",
-    "sweeps",
-    "change",
-    "residual",
-    "error_bound",
-    "verified",
-    "tol",
-    "clocks",
-    "clocks_source",
-    "timing",
-    "device",
-    "money_bits",
-    "value_bits",
-    "build_hash",
-)
-"""What a result has besides its arrays, its problem and its method."""
+SOLVED = (Outcome.CONVERGED, Outcome.FINISHED, Outcome.SOLVED)
+"""How solves end that succeed."""
 
-_PLAIN_PROBLEM = ("beta", "eta", "horizon", "name", "asset", "labels")
-# Files of before these were known lack them.
-_LATER_PROBLEM = ("shock", "parameters")
+RESULT: dict[str, Rule] = {
+    "success": FLAG,
+    "status": one_of(tuple(outcome.value for outcome in Outcome)),
+    "message": TEXT,
+    "sweeps": COUNT,
+    "change": ANY_NUMBER,
+    "residual": ANY_NUMBER,
+    "error_bound": ANY_NUMBER,
+    "verified": FLAG,
+    "tol": POSITIVE,
+    "clocks": COUNT,
+    "clocks_source": TEXT,
+    "timing": SECONDS,
+    "device": TEXT,
+    "money_bits": BITS,
+    "value_bits": BITS,
+    "build_hash": COUNT,
+    "method": TEXT,
+}
+"""What a result has besides its arrays and its problem."""
+
+# What these say, Problem checks.
+_PROBLEM = {
+    "beta": ANY_NUMBER,
+    "eta": ANY_NUMBER,
+    "horizon": Rule("a whole number or nothing", lambda v: v is None or COUNT.holds(v)),
+    "name": TEXT,
+    "asset": TEXT,
+    "labels": TEXTS,
+    "shock": TEXT,
+    "parameters": PARTS,
+}
 _TABLES = ("grid", "wealth", "transition", "start")
 _OPTIONAL_TABLES = ("marginal_wealth", "output", "shock_values")
 
 
-def about(result: Result) -> str:
-    """Return everything that is no array as JSON."""
+def facts_of(result: Result) -> dict[str, Any]:
+    """Return everything that is no array, as :func:`restored` wants it.
+
+    Raises
+    ------
+    ProblemError
+        The result holds what no solve returns, so that its file would not be loaded.
+    """
     problem = result.problem
-    return json.dumps(
-        {
-            "format": FILE_FORMAT,
-            "result": {name: getattr(result, name) for name in (*PLAIN, "method")},
-            "problem": {name: getattr(problem, name) for name in (*_PLAIN_PROBLEM, *_LATER_PROBLEM)},
-        }
-    )
+    facts = {
+        "result": {name: getattr(result, name) for name in RESULT},
+        "problem": {name: getattr(problem, name) for name in _PROBLEM} | {"parameters": dict(problem.parameters)},
+    }
+    check_facts(facts)
+    check_answer(result.value, result.policy, facts)
+    return facts
 
 
-def tables(problem: Problem) -> dict[str, Any]:
+def check_facts(facts: Mapping[str, Any]) -> None:
+    """Check the facts of a result and its problem.
+
+    Raises
+    ------
+    ProblemError
+        They are not those of a result.
+    """
+    known = checked("its result", facts.get("result"), RESULT)
+    checked("its problem", facts.get("problem"), _PROBLEM)
+    if known["success"]:
+        for name in ("change", "residual", "error_bound"):
+            if not MEASURE.holds(known[name]):
+                raise ProblemError(f"{name} of its result must be {MEASURE.wanted}, not {shown(known[name])}")
+        if known["status"] not in SOLVED:
+            raise ProblemError(f"success of its result must be false with status {known['status']!r}, not true")
+
+
+def check_answer(value: NDArray[Any], policy: NDArray[Any], facts: Mapping[str, Any]) -> None:
+    """Check value and policy: choices are grid points, and values of a success are finite.
+
+    A state without a choice, of which a result that is no success can have some, has choice -1.
+
+    Raises
+    ------
+    ProblemError
+        They are not.
+    """
+    success, horizon = facts["result"]["success"], facts["problem"]["horizon"]
+    if horizon is not None and value.shape[0] > horizon:
+        raise ProblemError(f"value has {value.shape[0]} ages, where the horizon is {horizon}")
+    least, points = 0 if success else -1, policy.shape[-2]
+    bad = (policy < least) | (policy >= points)
+    if bad.any():
+        where = first(bad)
+        raise ProblemError(f"choices are from {least} to {points - 1}, but {place('policy', where)} is {policy[where]}")
+    bad = ~np.isfinite(value)
+    if success and bad.any():
+        where = first(bad)
+        raise ProblemError(f"value must be finite, but {place('value', where)} is {value[where]}")
+
+
+def tables(problem: Problem) -> dict[str, NDArray[np.float64]]:
     """Return the problem's arrays by name, those that it has."""
     arrays = {name: getattr(problem, name) for name in (*_TABLES, *_OPTIONAL_TABLES)}
     return {name: array for name, array in arrays.items() if array is not None}
 
 
-def restored(path: str, about: str, arrays: Mapping[str, Any]) -> Result:
-    """Return the result that :func:`about` and its arrays describe.
+def arrays_of(result: Result) -> dict[str, NDArray[Any]]:
+    """Return all arrays of a result and its problem by name."""
+    return {
+        "value": result.value,
+        "policy": result.policy,
+        "policy_values": result.policy_values,
+        **tables(result.problem),
+    }
+
+
+def schema(facts: Mapping[str, Any]) -> dict[str, Table]:
+    """Return what the arrays must be, by the facts of a result."""
+    numbers, points, here = ("<f8",), ("grid points",), ("grid points", "states")
+    solved: tuple[str, ...] = here if facts["problem"]["horizon"] is None else ("ages", *here)
+    return {
+        "grid": Table(numbers, points),
+        "wealth": Table(numbers, here),
+        "transition": Table(numbers, ("states", "states")),
+        "start": Table(numbers, here),
+        "marginal_wealth": Table(numbers, here, optional=True),
+        "output": Table(numbers, here, optional=True),
+        "shock_values": Table(numbers, ("states",), optional=True),
+        "value": Table(numbers, solved),
+        "policy": Table(("<i4",), solved),
+        "policy_values": Table(numbers, solved),
+    }
+
+
+def read(archive: Archive) -> Result:
+    """Return the result that an archive holds.
 
     Raises
     ------
     ProblemError
-        They are of another version, or make no problem.
-    KeyError, ValueError, TypeError
-        They are not those of a result.
+        It is not one that :meth:`~beltline.host.results.result.Result.save` wrote.
     """
-    facts = json.loads(about)
-    if facts["format"] != FILE_FORMAT:
-        raise ProblemError(f"{path!r} has file format {facts['format']}, not {FILE_FORMAT}")
-    known = facts["problem"]
-    problem = Problem(
-        **{name: arrays[name] for name in _TABLES},
-        **{name: arrays[name] for name in _OPTIONAL_TABLES if name in arrays},
-        **{name: known[name] for name in _PLAIN_PROBLEM},
-        **{name: known[name] for name in _LATER_PROBLEM if name in known},
-    )
-    plain = {name: facts["result"][name] for name in PLAIN}
-    # Files of before there were methods lack it.
-    method = facts["result"].get("method", "")
-    return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, method=method, **plain)
+    check_facts(archive.facts)
+    return restored(archive.facts, archive.arrays(schema(archive.facts)))
+
+
+def restored(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], problem: Problem | None = None) -> Result:
+    """Return the result of facts that :func:`check_facts` has passed, and arrays of its :func:`schema`.
+
+    Parameters
+    ----------
+    facts, arrays
+    problem
+        That was solved, where it is at hand; otherwise it is made from the file.
+
+    Raises
+    ------
+    ProblemError
+        Numbers are out of range.
+    """
+    if problem is None:
+        known: dict[str, Any] = {name: arrays[name] for name in (*_TABLES, *_OPTIONAL_TABLES) if name in arrays}
+        problem = Problem(**known, **facts["problem"])
+    check_answer(arrays["value"], arrays["policy"], facts)
+    return Result(value=arrays["value"], policy=arrays["policy"], problem=problem, **facts["result"])

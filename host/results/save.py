@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import numpy as np
-
-from beltline.host.results.dataset import check_netcdf, write
-from beltline.host.results.files import check_target, replacing
-from beltline.host.results.record import about, tables
+from beltline.host.results import archive, netcdf, record
+from beltline.host.results.dataset import check_netcdf
+from beltline.host.results.files import check_target
 from beltline.host.results.result import Result
 
 NETCDF = ".nc"
@@ -35,16 +33,7 @@ def save(result: Result, path: str | os.PathLike[str]) -> Path:
     """Write ``result`` to ``path``, and return the path; :meth:`beltline.host.results.result.Result.save` is this."""
     target = check_out(path)
     if target.suffix.lower() == NETCDF:
-        with replacing(target) as neighbour:
-            write(result, neighbour)
-        return target
-    with replacing(target) as neighbour:
-        np.savez_compressed(
-            neighbour,
-            about=np.array(about(result)),
-            value=result.value,
-            policy=result.policy,
-            policy_values=result.policy_values,
-            **tables(result.problem),
-        )
+        netcdf.write(result, target)
+    else:
+        archive.write(target, record.KIND, record.facts_of(result), record.arrays_of(result))
     return target

@@ -8,9 +8,9 @@ instead, and ``host/__init__.py``, which is imported before any part, says once 
     service("Result.plot")(result, path, kind)                          # in Result.plot
 
 A service is named after its method, ``"Result.plot"``, and is called with the solution and that method's arguments.
-``"load.NAME"`` reads files with the mark ``NAME``: it is called with the file's name, the JSON that holds the mark, and
-the arrays by name (:func:`beltline.host.results.load.load`). The module of a service is imported when it is first asked
-for, so that providing one costs nothing: no Matplotlib, no xarray.
+``"load.KIND"`` reads files of content of that kind: it is called with the open
+:class:`~beltline.host.results.archive.Archive` (:func:`beltline.host.results.load.load`). The module of a service is
+imported when it is first asked for, so that providing one costs nothing: no Matplotlib, no xarray.
 """
 
 from __future__ import annotations

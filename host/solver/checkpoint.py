@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.checks import ProblemError, real
-from beltline.host.results.files import check_target, replacing
+from beltline.host.problem.checks import ProblemError, first, place, real, shown
+from beltline.host.results import archive
+from beltline.host.results.facts import COUNT, TEXT, checked
+from beltline.host.results.files import check_target
 from beltline.host.solver.fixed_point import Image
 
 EVERY = 30.0
 """Seconds between two savings."""
 
-FILE_FORMAT = 1
-"""Version of the file."""
+KIND = "checkpoint"
+"""Of an archive."""
+
+COUNTERS = ("sweeps", "states_done", "clocks", "norm")
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,35 +76,32 @@ class Checkpoint:
         Raises
         ------
         ProblemError
-            The file is no checkpoint, or one of another problem, tolerance or format.
+            The file is damaged or no checkpoint, or one of another problem, tolerance or format.
         """
+        title = f"checkpoint {str(self.path)!r}"
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                about = json.loads(str(file["about"]))
-                value, policy = file["value"], file["policy"]
-                counters = {name: int(about[name]) for name in ("sweeps", "states_done", "clocks", "norm")}
-                key = about["key"]
-                known = about["format"] == FILE_FORMAT
+            with archive.reading(self.path, title) as file:
+                if file.kind != KIND:
+                    raise archive.FileError(title, f"holds {shown(file.kind)} and not a run")
+                facts = checked("its run", file.facts, {"key": TEXT} | dict.fromkeys(COUNTERS, COUNT))
+                if facts.pop("key") != _key(image):
+                    raise archive.FileError(title, "is of another problem, tolerance or number format")
+                whole = archive.Table(("<i8",), image.wealth.shape)
+                arrays = file.arrays({"value": whole, "policy": whole})
+                bad = (arrays["policy"] < 0) | (arrays["policy"] >= image.grid.size)
+                if bad.any():
+                    where = first(bad)
+                    raise ProblemError(f"{place('policy', where)} is {arrays['policy'][where]}, not a grid point")
         except FileNotFoundError:
             return None
-        except (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise ProblemError(f"checkpoint {str(self.path)!r} is not a file that a solve was saved to") from error
-        if not known or key != _key(image):
-            raise ProblemError(
-                f"checkpoint {str(self.path)!r} is of another problem, tolerance or number format: "
-                f"delete it, or name another file"
-            )
-        return Saved(value, policy, **counters)
+        except archive.FileError as error:
+            raise archive.FileError(title, f"{error.reason}: delete it, or name another file") from error
+        return Saved(arrays["value"], arrays["policy"], **facts)
 
     def save(self, image: Image, saved: Saved) -> None:
         """Replace the file, whole or not at all."""
-        about = {
-            "format": FILE_FORMAT,
-            "key": _key(image),
-            **{name: getattr(saved, name) for name in ("sweeps", "states_done", "clocks", "norm")},
-        }
-        with replacing(self.path) as neighbour:
-            np.savez(neighbour, about=np.array(json.dumps(about)), value=saved.value, policy=saved.policy)
+        facts = {"key": _key(image), **{name: getattr(saved, name) for name in COUNTERS}}
+        archive.write(self.path, KIND, facts, {"value": saved.value, "policy": saved.policy}, packed=False)
 
     def remove(self) -> None:
         """Delete the file, if there is one."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from dataclasses import asdict, dataclass
@@ -14,9 +13,9 @@ import numpy as np
 from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.problem.arrays import Array
-from beltline.host.results.files import check_target, replacing
+from beltline.host.results import archive, record
+from beltline.host.results.files import check_target
 from beltline.host.results.outcome import GRID_END_SHARE
-from beltline.host.results.record import about, tables
 from beltline.host.results.result import Result
 from beltline.host.results.services import service
 
@@ -25,6 +24,9 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".npz",)
 """File types that economies are saved as."""
+
+KIND = "aiyagari"
+"""Of an archive."""
 
 MARKET_TOLERANCE = 0.01
 """Largest ``excess`` of a market that clears, as a share of what firms rent."""
@@ -186,24 +188,17 @@ class Economy:
         """
         target = check_target("out", path, SUFFIXES)
         facts = {
-            "model": asdict(self.model),
-            "interest": self.interest,
-            "success": self.success,
-            "status": self.status,
-            "message": self.message,
-            "steps": [asdict(step) for step in self.steps],
+            "economy": {
+                "model": asdict(self.model),
+                "interest": self.interest,
+                "success": self.success,
+                "status": self.status,
+                "message": self.message,
+                "steps": [asdict(step) for step in self.steps],
+            },
+            **record.facts_of(self.household),
         }
-        with replacing(target) as neighbour:
-            np.savez_compressed(
-                neighbour,
-                economy=np.array(json.dumps({"aiyagari": facts})),
-                about=np.array(about(self.household)),
-                value=self.household.value,
-                policy=self.household.policy,
-                policy_values=self.household.policy_values,
-                distribution=self.distribution,
-                **tables(self.household.problem),
-            )
+        archive.write(target, KIND, facts, record.arrays_of(self.household) | {"distribution": self.distribution})
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "market") -> Figure:

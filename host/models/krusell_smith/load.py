@@ -2,20 +2,70 @@
 
 from __future__ import annotations
 
-import json
 import os
-import zipfile
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.model import KrusellSmith
-from beltline.host.models.krusell_smith.result import FILE_FORMAT, Equilibrium
-from beltline.host.problem.checks import ProblemError
+from beltline.host.models.krusell_smith.result import KIND, Equilibrium
+from beltline.host.problem.checks import ProblemError, first, place, shown
+from beltline.host.results import archive, record
+from beltline.host.results.archive import Archive, Table
+from beltline.host.results.facts import (
+    ANY_NUMBER,
+    COUNT,
+    FLAG,
+    NUMBERS,
+    POSITIVE,
+    SECONDS,
+    TEXT,
+    checked,
+)
 
-_DAMAGED = (KeyError, ValueError, TypeError, EOFError, zipfile.BadZipFile)
-"""Errors of reading what is no file of an equilibrium."""
+_RESULT = {
+    "success": FLAG,
+    "status": record.RESULT["status"],
+    "message": TEXT,
+    "change": ANY_NUMBER,
+    "tol": POSITIVE,
+    "iterations": COUNT,
+    "relaxation": POSITIVE,
+    "household_iterations": COUNT,
+    "discard": COUNT,
+    "below": COUNT,
+    "above": COUNT,
+    "outside": COUNT,
+    "household": TEXT,
+    "device": TEXT,
+    "interpolation": TEXT,
+    "panel": TEXT,
+    "seed": COUNT,
+    "timing": SECONDS,
+}
+# What these say, Calibration checks.
+_ECONOMY = {
+    each.name: NUMBERS if each.name == "unemployment" else ANY_NUMBER
+    for each in fields(Calibration)
+    if each.name != "transition"
+}
+_NUMBERS, _WEALTH, _FLAGS = ("<f8",), ("<f8", "<f4"), ("|u1", "|i1")
+_ARRAYS = {
+    "law": Table(_NUMBERS, (2, 2)),
+    "r2": Table(_NUMBERS, (2,)),
+    "capital": Table(_NUMBERS, ("periods and one",)),
+    "aggregate": Table(_FLAGS, ("periods",)),
+    "wealth": Table(_WEALTH, ("agents",)),
+    "employed": Table(_FLAGS, ("agents",)),
+    "start": Table(_WEALTH, ("agents",)),
+    "grid": Table(_NUMBERS, ("points",)),
+    "policy": Table(_NUMBERS, ("points", "means", 2, 2)),
+    "transition": Table(_NUMBERS, (4, 4)),
+}
 
 
 def load_equilibrium(path: str | os.PathLike[str]) -> Equilibrium:
@@ -25,42 +75,47 @@ def load_equilibrium(path: str | os.PathLike[str]) -> Equilibrium:
     Raises
     ------
     ProblemError
-        The file is not one of those.
+        The file is damaged or not one of those.
     OSError
-        It cannot be read.
+        There is no such file, or it cannot be opened.
     """
-    name = os.fspath(path)
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return read(name, json.loads(str(file["about"])), file)
-    except _DAMAGED as error:
-        raise _refusal(name, error) from error
+    with archive.reading(path) as file:
+        if file.kind != KIND:
+            raise archive.FileError(repr(os.fspath(path)), f"holds {shown(file.kind)} and not an equilibrium")
+        return read(file)
 
 
-def read(name: str, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> Equilibrium:
-    """Return the equilibrium that ``facts``, the JSON of a file, and its arrays describe.
+def read(archive: Archive) -> Equilibrium:
+    """Return the equilibrium that an archive holds.
 
     Raises
     ------
     ProblemError
-        They are of another version, or not those of an equilibrium.
+        The archive holds something else.
     """
-    try:
-        if facts["krusell_smith"] != FILE_FORMAT:
-            raise ProblemError(f"{name!r} has file format {facts['krusell_smith']}, not {FILE_FORMAT}")
-        known = dict(facts["economy"])
-        known["unemployment"] = tuple(known["unemployment"])
-        if "gamma" in known:
-            # In files of before risk aversion had one name.
-            known["eta"] = known.pop("gamma")
-        economy = KrusellSmith(**known, transition=arrays["transition"])
-        tables = {key: arrays[key] for key in arrays if key not in ("about", "transition")}
-        return Equilibrium(**tables, **facts["result"], economy=economy)
-    except _DAMAGED as error:
-        raise _refusal(name, error) from error
+    known = checked("its result", archive.facts["result"], _RESULT)
+    made = checked("its economy", archive.facts["economy"], _ECONOMY)
+    arrays: dict[str, Any] = archive.arrays(_ARRAYS)
+    _check_ranges(known, arrays)
+    made["unemployment"] = tuple(made["unemployment"])
+    economy = KrusellSmith(**made, transition=arrays.pop("transition"))
+    return Equilibrium(**arrays, **known, economy=economy)
 
 
-def _refusal(name: str, error: Exception) -> ProblemError:
-    if isinstance(error, ProblemError):
-        return error
-    return ProblemError(f"{name!r} is not a file that an equilibrium was saved to")
+def _check_ranges(known: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    periods = arrays["aggregate"].size
+    if arrays["capital"].size != periods + 1 or not known["discard"] < periods:
+        raise ProblemError(f"its panel has {periods} periods, {arrays['capital'].size} values of K, and discards "
+                           f"{known['discard']}")  # fmt: skip
+    for name in ("aggregate", "employed"):
+        if (arrays[name] > 1).any() or (arrays[name] < 0).any():
+            raise ProblemError(f"{name} must be 0 or 1 everywhere")
+    if not known["success"]:
+        return
+    if known["status"] not in record.SOLVED:
+        raise ProblemError(f"success of its result must be false with status {known['status']!r}, not true")
+    for name, array in arrays.items():
+        bad = ~np.isfinite(array)
+        if bad.any():
+            where = first(bad)
+            raise ProblemError(f"{name} must be finite, but {place(name, where)} is {array[where]}")

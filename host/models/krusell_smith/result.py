@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import textwrap
 from dataclasses import dataclass, fields
@@ -17,15 +16,16 @@ from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, Calibration
 from beltline.host.models.krusell_smith.law import forecast
 from beltline.host.problem.arrays import Array
-from beltline.host.results.files import check_target, replacing
+from beltline.host.results import archive
+from beltline.host.results.files import check_target
 from beltline.host.results.result import REPORT_WIDTH
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FILE_FORMAT = 1
-"""Version of what :meth:`Equilibrium.save` writes."""
+KIND = "krusell_smith"
+"""Of an archive."""
 
 NEAR_TOP_SHARE = 0.01
 """Largest ``near_top`` of a grid of ``k`` that is long enough."""
@@ -202,9 +202,8 @@ class Equilibrium:
         plain = {name: arrays.pop(name) for name in list(arrays) if not isinstance(arrays[name], np.ndarray)}
         economy = plain.pop("economy")
         made = {f.name: getattr(economy, f.name) for f in fields(economy) if f.name != "transition"}
-        about = json.dumps({"krusell_smith": FILE_FORMAT, "result": plain, "economy": made})
-        with replacing(target) as neighbour:
-            np.savez_compressed(neighbour, about=np.array(about), transition=economy.transition, **arrays)
+        facts = {"result": plain, "economy": made}
+        archive.write(target, KIND, facts, {**arrays, "transition": economy.transition})
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:

@@ -17,6 +17,7 @@ import pytest
 
 import beltline as bl
 from beltline.host.batch.store import INDEX, MARK, Store, key
+from beltline.host.results.files import PART
 from support.batches import TOL, many, tiny
 from support.paths import ROOT, TESTS
 
@@ -33,8 +34,7 @@ def store(tmp_path: Path) -> Store:
     return store
 
 
-def damaged(store: Store) -> str:
-    return re.escape("is not a file that this store wrote: delete it, and its problem is solved again")
+DAMAGED = r"is not a file that this store wrote \(it .*\): delete it, and its problem is solved again$"
 
 
 def test_a_result_comes_back_with_its_bits(store: Store) -> None:
@@ -82,9 +82,9 @@ def test_half_a_file_is_never_taken_for_a_result(store: Store) -> None:
     whole = file.read_bytes()
     for size in (0, 10, len(whole) // 2, len(whole) - 1):
         file.write_bytes(whole[:size])
-        with pytest.raises(bl.ProblemError, match=damaged(store)):
+        with pytest.raises(bl.ProblemError, match=DAMAGED):
             store.get(key(problem, OPTIONS), problem)
-        with pytest.raises(bl.ProblemError, match=damaged(store)):
+        with pytest.raises(bl.ProblemError, match=DAMAGED):
             store.load(key(problem, OPTIONS))
 
 
@@ -96,7 +96,7 @@ def test_bits_that_rot_are_noticed(store: Store) -> None:
         place = bytes(whole).index(arrays["value"].tobytes())
     whole[place] ^= 1
     file.write_bytes(bytes(whole))
-    with pytest.raises(bl.ProblemError, match=damaged(store)):
+    with pytest.raises(bl.ProblemError, match=DAMAGED):
         store.get(key(problem, OPTIONS), problem)
 
 
@@ -104,13 +104,13 @@ def test_a_file_under_another_name_is_not_its_result(store: Store) -> None:
     one, other = key(tiny(0), OPTIONS), key(tiny(9), OPTIONS)
     store.file(other).parent.mkdir(exist_ok=True)
     store.file(other).write_bytes(store.file(one).read_bytes())
-    with pytest.raises(bl.ProblemError, match=damaged(store)):
+    with pytest.raises(bl.ProblemError, match=DAMAGED):
         store.get(other, tiny(9))
 
 
 def test_what_a_killed_writer_left_is_cleared_away(store: Store) -> None:
     folder = next(path for path in store.path.iterdir() if path.is_dir())
-    part = folder / f".{'a' * 64}.123.part.npz"
+    part = folder / PART.format("0123456789abcdef")
     part.write_bytes(b"half")
     assert len(store) == 3
     with store.writing():
@@ -154,15 +154,15 @@ def test_other_directories_are_no_stores(tmp_path: Path) -> None:
     (tmp_path / "letters").mkdir()
     (tmp_path / "letters" / "dear.txt").write_text("...")
     (tmp_path / "file").write_text("...")
-    (tmp_path / "newer").mkdir()
-    (tmp_path / "newer" / MARK).write_text('{"format": 2}')
+    (tmp_path / "older").mkdir()
+    (tmp_path / "older" / MARK).write_text('{"format": 1}')
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / MARK).write_text("{")
     (tmp_path / "empty").mkdir()
     for name, sentence in (
         ("letters", f"is a directory of other things, without {MARK}: name a new or empty one"),
         ("file", "is a file, not a directory"),
-        ("newer", "has format 2, not 1"),
+        ("older", "has format 1, not 2: name a new one"),
         ("broken", f"has a {MARK} that no store has"),
         ("no/where", "is in a directory that does not exist"),
     ):
@@ -179,6 +179,7 @@ sys.path.insert(0, sys.argv[2])
 import numba
 numba.set_num_threads(1)
 import beltline as bl
+from beltline.host.results.files import PART
 from support.batches import TOL, many
 for attempt in bl.solve_many(many(400, 64), TOL, store=sys.argv[1], progress=False):
     pass

@@ -286,8 +286,13 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
         (["none.npz"], 1, "[Errno 2] No such file or directory: '{}/none.npz'"),
         (["none.nc"], 1, "[Errno 2] No such file or directory: '{}/none.nc'"),
         (["a.csv"], 2, "path must end in .npz or .nc, not '{}/a.csv'"),
-        (["text.npz"], 2, "'{}/text.npz' is not a file that a result was saved to"),
-        (["text.nc"], 2, "'{}/text.nc' is not a file that a result was saved to"),
+        (
+            ["text.npz"],
+            2,
+            "'{}/text.npz' is damaged or was not saved by Beltline: it is not a complete zip archive "
+            "(File is not a zip file)",
+        ),
+        (["text.nc"], 2, "'{}/text.nc' is damaged or was not saved by Beltline: it is not a netCDF-4 file"),
         (
             ["a.npz", "--kind", "x"],
             2,

@@ -155,6 +155,23 @@ def test_lock_file_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         BoardLock("../x")
 
 
+@pytest.mark.parametrize("planted", ["hard link", "file"])
+def test_lock_never_writes_to_a_file_of_somebody_else(tmp_path: Path, planted: str) -> None:
+    thesis, lock = tmp_path / "thesis.txt", tmp_path / "beltline-card-0.lock"
+    thesis.write_text("years of work")
+    if planted == "hard link":
+        os.link(thesis, lock)
+    else:
+        thesis.rename(lock)
+    wrong = {
+        "hard link": r"it is also known by another name \(a hard link\)",
+        "file": "it holds something else than the number of a process",
+    }
+    with pytest.raises(DeviceError, match=rf"^lock file '.*card-0\.lock' cannot be used: {wrong[planted]}$"):
+        BoardLock("card-0")
+    assert lock.read_text() == "years of work"
+
+
 def test_directory_of_locks_depends_on_the_computer_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(beltline.host.devices.lock, "RUN", tmp_path)

@@ -100,6 +100,10 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"labels": [1, 2]}, "labels must be a sequence of strings, not [1, 2]"),
     ({"labels": "ab"}, "labels must be a sequence of strings, not 'ab'"),
     ({"shock": 3}, "shock must be a string, not 3"),
+    ({"name": "a\x1b[2J"}, r"name must have no control characters, not 'a\x1b[2J'"),
+    ({"labels": ["low", "high\n"]}, r"labels[1] must have no control characters, not 'high\n'"),
+    ({"asset": "k\u202e"}, r"asset must have no control characters, not 'k\u202e'"),
+    ({"parameters": {"\x07": 1.0}}, r"the name of parameters['\x07'] must have no control characters, not '\x07'"),
     (
         {"output": np.ones((5, 3))},
         "output must have one row per grid point and one column per exogenous state, shape (5, 2), not (5, 3)",

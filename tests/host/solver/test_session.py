@@ -401,7 +401,10 @@ def test_checkpoint_of_another_problem(tmp_path: Path) -> None:
             bl.solve(other, checkpoint=file, **options)  # type: ignore[arg-type]
     assert file.read_bytes() == before
     file.write_bytes(b"nothing of the kind")
-    with pytest.raises(bl.ProblemError, match="is not a file that a solve was saved to$"):
+    with pytest.raises(
+        bl.ProblemError,
+        match=r"is damaged or was not saved by Beltline: it is .*: delete it, or name another file$",
+    ):
         bl.solve(problem(), checkpoint=file)
     with pytest.raises(bl.ProblemError, match="^checkpoint must be None for a problem with a horizon"):
         bl.solve(problem(horizon=3), checkpoint=tmp_path / "other.npz")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -337,6 +339,27 @@ def test_report_saving_and_figures(economy: Economy, tmp_path: Path) -> None:
         economy.plot(tmp_path / "b.png", "irf")
     with pytest.raises(bl.ProblemError, match=r"^out must end in \.npz, not "):
         economy.save(tmp_path / "a.nc")
+
+
+def test_files_that_no_solve_wrote(economy: Economy, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    mass = economy.distribution.copy()
+    mass[3, 1] = -0.5
+    ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
+    for other, sentence in (
+        (replace(economy, distribution=mass), "shares of households must be finite and not negative"),
+        (replace(economy, distribution=mass[1:]), "array 'distribution' has shape (299, 3), not (300, 3)"),
+        (replace(economy, success="no"), "success of its economy must be true or false, not 'no'"),
+        (replace(economy, interest=math.inf), "interest of its economy must be a finite number, not inf"),
+        (replace(economy, steps=()), "its economy has no steps"),
+        (
+            replace(economy, steps=(replace(economy.steps[0], sweeps=-1),)),
+            "sweeps of step 0 of its search must be a whole number from 0 to 2**64 - 1, not -1",
+        ),
+        (replace(economy, model=replace(economy.model, beta=2.0)), "beta must be a number above 0 and below 1, not 2"),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(other.save(path))
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

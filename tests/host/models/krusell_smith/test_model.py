@@ -333,8 +333,26 @@ def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
     assert (again.economy.transition == solved.economy.transition).all()
     assert bl.panel_errors(again) == bl.panel_errors(solved)
     bl.solve(bl.rbc(grid=16), tol=1e-2, progress=False).save(tmp_path / "b.npz")
-    with pytest.raises(bl.ProblemError, match=r"b\.npz' is not a file that an equilibrium was saved to$"):
+    with pytest.raises(bl.ProblemError, match=r"b\.npz' holds 'result' and not an equilibrium$"):
         bl.load_equilibrium(tmp_path / "b.npz")
+
+
+def test_files_that_no_solve_wrote(solved: bl.Equilibrium, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
+    wealth, aggregate = solved.wealth.copy(), solved.aggregate.copy()
+    wealth[3], aggregate[2] = np.nan, 2
+    for change, sentence in (
+        ({"wealth": wealth}, "wealth must be finite, but wealth[3] is nan"),
+        ({"aggregate": aggregate}, "aggregate must be 0 or 1 everywhere"),
+        ({"law": solved.law[:1]}, "array 'law' has shape (1, 2), not (2, 2)"),
+        ({"discard": solved.aggregate.size}, f"its panel has {solved.aggregate.size} periods, "),
+        ({"success": "no"}, "success of its result must be true or false, not 'no'"),
+        ({"seed": -1}, "seed of its result must be a whole number from 0 to 2**64 - 1, not -1"),
+        ({"status": "iteration limit"}, "success of its result must be false with status 'iteration limit', not true"),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(replace(solved, **change).save(path))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("kind", ["policy", "law", "path", "wealth", "lorenz"])
@@ -457,17 +475,6 @@ def test_the_household_of_a_model_is_a_problem() -> None:
     assert (problem.points, problem.states, problem.eta, problem.grid[-1]) == (4096, 16, 2.0, 200.0)
     assert isinstance(model, bl.Model)
     assert model.kinds == ("policy", "law", "path", "wealth", "lorenz")
-
-
-def test_files_of_before_risk_aversion_had_one_name(solved: bl.Equilibrium, tmp_path: Path) -> None:
-    with np.load(solved.save(tmp_path / "a.npz")) as file:
-        arrays = dict(file)
-    facts = json.loads(str(arrays["about"]))
-    facts["economy"]["gamma"] = facts["economy"].pop("eta")
-    arrays["about"] = np.array(json.dumps(facts))
-    np.savez(tmp_path / "b.npz", **arrays)
-    again = bl.load(tmp_path / "b.npz")
-    assert (again.economy.eta, str(again)) == (1.0, str(solved))
 
 
 def test_risk_aversion_by_both_names_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,210 @@
+"""Files appear whole or not at all: on full disks, under signals, among threads, and beside planted links."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import beltline as bl
+from beltline.host.results.files import PART, replacing
+from support.files import WRITERS, figure, small
+from support.paths import ROOT, TESTS
+
+
+@pytest.fixture(scope="module")
+def result() -> bl.Result:
+    return small()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError, ValueError])
+def test_a_block_that_fails_leaves_the_old_file(tmp_path: Path, error: type[BaseException]) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_an_interrupt_as_the_file_is_opened_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = os.open
+
+    def interrupted(*given: object) -> int:
+        os.close(opened(*given))  # type: ignore[arg-type]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "a.txt"):
+        pass
+    monkeypatch.undo()
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_error_of_the_disk_has_the_name_of_the_file(tmp_path: Path) -> None:
+    with (
+        pytest.raises(OSError, match=r"^\[Errno 28\] No space left on device: '.*/a\.txt'$"),
+        replacing(tmp_path / "a.txt"),
+    ):
+        raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize("kind", [*WRITERS, "figure"])
+def test_content_is_on_the_disk_before_its_name(
+    result: bl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    events: list[tuple[str, int, int]] = []
+    fsync, replace = os.fsync, os.replace
+
+    def watched_fsync(file: int) -> None:
+        known = os.fstat(file)
+        events.append(("fsync", known.st_ino, known.st_size))
+        fsync(file)
+
+    def watched_replace(old: Path, new: Path) -> None:
+        known = os.stat(old)
+        events.append(("replace", known.st_ino, known.st_size))
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", watched_fsync)
+    monkeypatch.setattr(os, "replace", watched_replace)
+    path = (WRITERS | {"figure": figure})[kind](result, tmp_path)
+    known = path.stat()
+    renamed = events.index(("replace", known.st_ino, known.st_size))
+    # All of it: a buffer that is written later is not there after a power cut.
+    assert ("fsync", known.st_ino, known.st_size) in events[:renamed]
+    assert path.parent.stat().st_ino in [inode for _, inode, _ in events[renamed:]]
+
+
+def test_planted_links_are_not_followed(result: bl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    # The name that files had once, and one that is guessed right.
+    for name in (f".result.{os.getpid()}.part.npz", PART.format("00")):
+        (tmp_path / name).symlink_to(victim)
+    drawn = iter(["00", "01"])
+    monkeypatch.setattr(secrets, "token_hex", lambda count: next(drawn))
+    path = result.save(tmp_path / "result.npz")
+    assert list(drawn) == []
+    assert victim.read_text() == "precious"
+    assert not path.is_symlink()
+    assert (tmp_path / PART.format("00")).is_symlink()
+
+
+def test_names_cannot_be_guessed(tmp_path: Path) -> None:
+    names = set()
+    for _ in range(20):
+        with replacing(tmp_path / "a.txt"):
+            names |= set(os.listdir(tmp_path)) - {"a.txt"}
+    assert len(names) == 20
+    assert all(len(name) >= len(PART.format("")) + 16 for name in names)
+
+
+@pytest.mark.parametrize(("suffix", "saves"), [("npz", 75), ("nc", 24)])
+def test_threads_save_and_read_one_file(result: bl.Result, tmp_path: Path, suffix: str, saves: int) -> None:
+    path = result.save(tmp_path / f"a.{suffix}")
+    failures: list[BaseException] = []
+    saved: list[Path] = []
+
+    def work() -> None:
+        try:
+            for _ in range(saves // 3):
+                saved.append(result.save(path))
+                assert (bl.load(path).value == result.value).all()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(saved) == saves
+    assert os.listdir(tmp_path) == [path.name]
+
+
+FULL = """
+import contextlib, errno, io, json, os, resource, sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+folder, saved, how = Path(sys.argv[2]), sys.argv[3], sys.argv[4]
+import beltline as bl
+from beltline.host.cli.main import main
+from support.files import WRITERS, figure
+result = bl.load(saved)
+writers = WRITERS | {"figure": figure}
+# What has to be imported or compiled is, and there is an old file of each kind.
+old = {kind: write(result, folder) for kind, write in writers.items()}
+before = {kind: path.read_bytes() for kind, path in old.items()}
+if how == "limit":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+else:
+    with contextlib.suppress(OSError), open(folder / "filler", "wb", buffering=0) as filler:
+        while True:
+            filler.write(bytes(4096))
+found = {}
+names = sorted(os.listdir(folder))
+for kind, write in writers.items():
+    # An entry of a store begins with its lock, whose file is there.
+    try:
+        write(result, folder)
+        found[kind] = "written"
+    except OSError as error:
+        name = os.path.basename(error.filename or "none")
+        found[kind] = f"{errno.errorcode[error.errno]} {name == old[kind].name}"
+    assert old[kind].read_bytes() == before[kind], kind
+    assert not [name for _, _, names in os.walk(folder) for name in names if name.endswith(".part")], kind
+assert sorted(os.listdir(folder)) == names
+heard = io.StringIO()
+with contextlib.redirect_stderr(heard):
+    found["code"] = main(["plot", saved, "--out", str(folder / "other.png"), "--quiet"])
+found["heard"] = heard.getvalue()
+# Past the limits of the file: a pipe.
+print(json.dumps(found))
+"""
+
+
+def full(result: bl.Result, tmp_path: Path, how: str, prefix: list[str]) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    saved = result.save(tmp_path / "given.npz")
+    command = [*prefix, sys.executable, "-c", FULL, str(TESTS), str(folder), str(saved), how]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    word = "EFBIG" if how == "limit" else "ENOSPC"
+    found = json.loads(ended.stdout)
+    code, heard = found.pop("code"), found.pop("heard")
+    assert found == dict.fromkeys([*WRITERS, "figure"], f"{word} True")
+    assert code == 1
+    assert heard.startswith("beltline plot: [Errno ")
+    assert heard.endswith("/other.png'\n")
+    assert heard.count("\n") == 1
+
+
+def test_a_limit_of_file_sizes_is_an_error_with_the_name(result: bl.Result, tmp_path: Path) -> None:
+    full(result, tmp_path, "limit", [])
+
+
+def test_a_full_disk_is_an_error_with_the_name(result: bl.Result, tmp_path: Path) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("a small disk of one's own needs unshare")
+    mount = f"mount -t tmpfs -o size=1m none {tmp_path / 'disk'}"
+    probe = tmp_path / "probe"
+    probe.mkdir()
+    if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", str(probe)], check=False).returncode:
+        pytest.skip("this system lets nobody but root mount a small disk")
+    full(result, tmp_path, "full", ["unshare", "-rm", "sh", "-c", f'{mount} && exec "$@"', "sh"])
