@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
+from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
 
@@ -76,11 +77,12 @@ def exact_sweep(
     See the module for the proof and for what rounding does to near ties.
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
-    ev = expectation(Q, V, beta)
     value = np.empty(W.shape)
     policy = np.empty(W.shape, dtype=np.int32)
     step = 1 << (X.size.bit_length() - 1)
-    while step:
-        _level(X, W, ev, eta, step, value, policy)
-        step //= 2
+    with threads(threads_for(W.size)):
+        ev = expectation(Q, V, beta)
+        while step:
+            _level(X, W, ev, eta, step, value, policy)
+            step //= 2
     return value, policy
