@@ -12,7 +12,7 @@ from pathlib import Path
 
 from beltline.sim.cache import Progress, SimulationError, cached, digest, guarded, run_tool
 
-INSTALL = 'install the simulation tools with pip install "beltline[rtl]", or in a clone with make setup'
+INSTALL = "install the simulation tools, in the folder of Beltline's source, with: pip install '.[rtl]'"
 
 
 def use_yosys(progress: Progress | None = None) -> str:

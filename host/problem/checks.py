@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,12 @@ def shown(value: Any) -> str:
     text = repr(value.item() if isinstance(value, np.generic) else value)
     text = " ".join(text.split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean ...?"`` with the name among ``known`` that is nearest to ``name``, else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:

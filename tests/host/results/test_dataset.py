@@ -120,7 +120,7 @@ def test_missing_package(result: bl.Result, tmp_path: Path, monkeypatch: pytest.
     saved = result.save(tmp_path / "a.nc")
     monkeypatch.setitem(sys.modules, package, None)
     end = (
-        f" needs the Python package {package}, which is not installed; install it with: pip install 'beltline[xarray]'"
+        f" needs the Python package {package}, which is not installed; install it, in the folder of Beltline's source, with: pip install '.[xarray]'"
     )
     for call in (lambda: result.save(tmp_path / "b.nc"), lambda: bl.load(saved)):
         with pytest.raises(bl.ProblemError, match="^" + re.escape("a netCDF file" + end) + "$"):
