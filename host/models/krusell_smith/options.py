@@ -164,7 +164,7 @@ class HouseholdOptions:
             name = min(self.options)
             raise ProblemError(
                 f"household 'euler' has no options, but {name!r} is given"
-                f"{meant(name, (each.name for each in fields(self)))}"
+                f"{meant(name, (each.name for kind in (PanelOptions, LawOptions, type(self)) for each in fields(kind)))}"
             )
 
     @property
