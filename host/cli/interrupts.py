@@ -33,7 +33,8 @@ def _again(lost: UnraisableHookArgs) -> None:
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
-    timer = threading.Timer(AGAIN_SECONDS, signal.raise_signal, (signal.SIGINT,))
+    # To the main thread, which may wait for something by now.
+    timer = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
     timer.daemon = True
     timer.start()
 

@@ -165,3 +165,21 @@ def test_tools_are_reported_as_they_end(tmp_path: Path) -> None:
     assert (tmp_path / "log").read_text().endswith("\nwrong\n")
     with pytest.raises(FileNotFoundError, match=r"^there is no command 'no-such-tool'$"):
         run_tool(["no-such-tool"], **arguments)  # type: ignore[arg-type]
+
+
+def test_a_command_that_others_start_ends_with_them(tmp_path: Path) -> None:
+    program = (
+        "import subprocess; from beltline.sim.cache import guarded\n"
+        "subprocess.run(guarded(['sh', '-c', 'echo $$; exec sleep 120'], 0), stdin=subprocess.PIPE)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    assert _runs(child)
+    process.kill()
+    process.wait()
+    end = time.monotonic() + 60.0
+    while _runs(child):
+        assert time.monotonic() < end
+        time.sleep(0.1)
