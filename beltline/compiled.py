@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
 import os
 import re
 from pathlib import Path
@@ -34,6 +35,9 @@ FORKED = (
     "start processes with multiprocessing.get_context('spawn'), or set NUMBA_THREADING_LAYER=workqueue for all of them"
 )
 """What a child is told that cannot go on."""
+
+OPENMP = "numba.np.ufunc.omppool"
+"""Module of Numba's OpenMP layer."""
 
 WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 """Variables of the environment by which users say themselves how threads wait."""
@@ -122,7 +126,7 @@ def _load_threads() -> None:
         return
     os.environ[WAITING[0]] = "passive"
     try:
-        from numba.np.ufunc import omppool  # noqa: F401
+        importlib.import_module(OPENMP)
     except ImportError:
         pass
     finally:
@@ -172,9 +176,7 @@ def _after_fork() -> None:
     except ValueError:
         return
     if layer == "omp":
-        from numba.np.ufunc import omppool
-
-        _forked = omppool.openmp_vendor == "GNU"
+        _forked = importlib.import_module(OPENMP).openmp_vendor == "GNU"
     if _forked:
         for dispatcher in _parallel:
             _disable(dispatcher)

@@ -10,11 +10,18 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 from beltline.host import __version__
-from beltline.host.cli.arguments import REFUSED, Parser, check_output, check_writable, file_name, kind_name, new_file_name
+from beltline.host.cli.arguments import (
+    REFUSED,
+    Parser,
+    check_output,
+    check_writable,
+    file_name,
+    kind_name,
+    new_file_name,
+)
 from beltline.host.cli.interrupts import INTERRUPTED, begin_work
 
 # Everything else is imported by the command that needs it, so that `beltline --help` answers at once.

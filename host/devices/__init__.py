@@ -129,9 +129,7 @@ def check_options(name: str, options: Mapping[str, object]) -> None:
     for option in options:
         if option not in has:
             takes = f"it takes {', '.join(has)}" if has else "it takes none"
-            raise ProblemError(
-                f"device {name!r} has no option {option!r}: {takes}{meant(option, (*ARGUMENTS, *has))}"
-            )
+            raise ProblemError(f"device {name!r} has no option {option!r}: {takes}{meant(option, (*ARGUMENTS, *has))}")
     DEVICES[name].check(**options)
 
 

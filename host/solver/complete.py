@@ -51,9 +51,7 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         deadline = time.monotonic() + options.timeout - sum(done.timing.values())
     unproven = False
     if not options.verify and not done.status & SPOILED:
-        unproven = Status.PEAKS in done.status or not peaked(
-            problem, image, done.value, done.norm, deadline
-        )
+        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm, deadline)
     looks = FEATURES[done.engine].peaks
     if done.status & SPOILED or (unproven and not looks):
         quality = UNPROVEN

@@ -162,10 +162,8 @@ class HouseholdOptions:
             raise ProblemError(f"household 'euler' is solved on device 'cpu' or 'gpu', not on {shown(self.device)}")
         if self.household == "euler" and self.options:
             name = min(self.options)
-            raise ProblemError(
-                f"household 'euler' has no options, but {name!r} is given"
-                f"{meant(name, (each.name for kind in (PanelOptions, LawOptions, type(self)) for each in fields(kind)))}"
-            )
+            others = [each.name for kind in (PanelOptions, LawOptions, type(self)) for each in fields(kind)]
+            raise ProblemError(f"household 'euler' has no options, but {name!r} is given{meant(name, others)}")
 
     @property
     def reference(self) -> bool:

@@ -141,12 +141,16 @@ def test_workers_and_scheduler_killed_at_random(
             same(attempt, other)
 
         last = rng.randrange(2, 12)
-        delivered = []
-        with pytest.raises(BrokenExecutor, match=r"^the executor has cancelled what it was asked for: "):
+        delivered: list[bl.Attempt] = []
+
+        def deliver() -> None:
             for attempt in bl.solve_many(many(24, 64), TOL, executor=client, store=store, progress=False, in_flight=4):
                 delivered.append(attempt)
                 if len(delivered) == last:
                     cluster.processes[0].kill()
+
+        with pytest.raises(BrokenExecutor, match=r"^the executor has cancelled what it was asked for: "):
+            deliver()
         for attempt in delivered:
             same(attempt, expected[attempt.index])
         assert last <= len(delivered) < len(expected)

@@ -110,7 +110,10 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is no kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
         (["--option", "slot=1"], "device 'model' has no option 'slot': it takes none"),
-        (["--option", "max_sweep=1"], "device 'model' has no option 'max_sweep': it takes none; did you mean 'max_sweeps'"),
+        (
+            ["--option", "max_sweep=1"],
+            "device 'model' has no option 'max_sweep': it takes none; did you mean 'max_sweeps'",
+        ),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
         (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
         (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),

@@ -59,9 +59,13 @@ def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
     arguments = {field.name for field in fields(SolveOptions)} | {"device", "progress"}
     assert sorted(ARGUMENTS) == sorted(arguments)
     for device in ("model", "cpu"):
-        with pytest.raises(bl.ProblemError, match=r"has no option 'max_sweep': it takes .*; did you mean 'max_sweeps'\?$"):
+        with pytest.raises(
+            bl.ProblemError, match=r"has no option 'max_sweep': it takes .*; did you mean 'max_sweeps'\?$"
+        ):
             bl.solve(tiny(0), max_sweep=3, device=device)
-    with pytest.raises(bl.ProblemError, match=r"^household 'euler' has no options, but .*; did you mean 'max_iterations'\?$"):
+    with pytest.raises(
+        bl.ProblemError, match=r"^household 'euler' has no options, but .*; did you mean 'max_iterations'\?$"
+    ):
         bl.solve(bl.krusell_smith(), max_iteration=3)
     with pytest.raises(bl.ProblemError, match=r"^device 'model' has no option 'colour': it takes [^?]*$"):
         bl.solve(tiny(0), colour=3)

@@ -173,7 +173,9 @@ def test_devices_and_options_that_are_not_there() -> None:
     for name in ("board", 3):
         with pytest.raises(bl.ProblemError, match="^device must be one of 'model', 'rtl', .*, not "):
             bl.open(name)  # type: ignore[arg-type]
-    sentence = r"^device 'cpu' is no machine, .* call bl.solve\(problem, device='cpu'\), or open one of 'model', 'rtl', "
+    sentence = (
+        r"^device 'cpu' is no machine, .* call bl.solve\(problem, device='cpu'\), or open one of 'model', 'rtl', "
+    )
     with pytest.raises(bl.ProblemError, match=sentence):
         bl.open("cpu")
     with pytest.raises(
