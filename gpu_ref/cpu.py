@@ -22,16 +22,14 @@ from beltline.gpu_ref.coarse import FEWEST, checked_start
 from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.methods import (
-    DOUBLE,
     METHODS,
     Arguments,
     Solution,
+    astray,
     check_arguments,
     error_bound,
-    largest_value,
     reach,
     stay_start,
-    sweep_rounding,
 )
 from beltline.gpu_ref.peaks import single_peaks
 from beltline.gpu_ref.tables import Array, expectation
@@ -215,7 +213,7 @@ def _climbing(given: Arguments) -> Solution:
             with _timed(seconds, "read"):
                 value, policy = climber.read(given.rule)
             largest = _largest(climber, given, value)
-            if not _astray(given, value, climber.h, largest) or sweeps >= given.max_sweeps:
+            if not astray(given, float(np.abs(value).max()), climber.h, largest) or sweeps >= given.max_sweeps:
                 break
             with _timed(seconds, "load"):
                 climber.load(value)
@@ -238,17 +236,6 @@ def _largest(climber: Climber, given: Arguments, value: Array) -> float:
     if given.rule == "change":
         return 0.0
     return reach(value, max(float(np.abs(climber.low).max()), float(np.abs(climber.high).max())), given.Q, given.beta)
-
-
-def _astray(given: Arguments, value: Array, h: float, largest: float) -> bool:
-    """Whether the sweep before the shift rounded values so much larger than ``value`` that its choices mean little.
-
-    The shift brought them near: a second iteration that starts there mends it.
-    """
-    if given.rule == "change" or not h < given.epsilon or not np.isfinite(value).all():
-        return False
-    lost = sweep_rounding(largest, given.Q.shape[0], given.eta)
-    return largest > 8.0 * largest_value(value) and lost > max(given.epsilon, DOUBLE * largest_value(value))
 
 
 @njit(parallel=True, cache=True)

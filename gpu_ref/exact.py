@@ -79,10 +79,14 @@ def exact_sweep(
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
     value = np.empty(W.shape)
     policy = np.empty(W.shape, dtype=np.int32)
+    divide_and_conquer(X, W, expectation(Q, V, beta), eta, value, policy)
+    return value, policy
+
+
+def divide_and_conquer(X: Array, W: Array, ev: Array, eta: float, value: Array, policy: NDArray[np.int32]) -> None:
+    """Fill ``value`` and ``policy``, ``(N_k, N_z)``, from checked tables and their expectation, ``(N_z, N_k)``."""
     step = 1 << (X.size.bit_length() - 1)
     with threads(threads_for(W.size)):
-        ev = expectation(Q, V, beta)
         while step:
             _level(X, W, ev, eta, step, value, policy)
             step //= 2
-    return value, policy

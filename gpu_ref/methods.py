@@ -289,6 +289,18 @@ def error_bound(h: float, value: Array, Q: Array, beta: float, eta: float, large
     return (contraction * h + rounding) / (1.0 - contraction)
 
 
+def astray(given: Arguments, size: float, h: float, largest: float) -> bool:
+    """Whether the sweep before the shift rounded values so much larger than the result's that its choices mean little.
+
+    The shift brought them near: a second iteration that starts there mends it. ``size`` is the largest ``|R|``, which
+    must be finite, and ``h`` and ``largest`` are as of :func:`error_bound`.
+    """
+    if given.rule == "change" or not h < given.epsilon or not math.isfinite(size):
+        return False
+    lost = sweep_rounding(largest, given.Q.shape[0], given.eta)
+    return largest > 8.0 * size and lost > max(given.epsilon, DOUBLE * size)
+
+
 def shifts(middle: Array, Q: Array, beta: float) -> Array:
     """``(I - beta Q)^-1 beta Q m``: what to add to ``TV(., s)``; ``middle`` is ``m``, ``(N_z,)``, units of utility."""
     discounted = beta * Q

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import exact_kernels, kind_of
-from beltline.gpu_ref.methods import Arguments, Solution, error_bound, shifts
+from beltline.gpu_ref.methods import Arguments, Solution, astray, error_bound, shifts
 
 
 class Exact:
@@ -67,47 +68,71 @@ class Exact:
         return float(((high - low) / 2).max()), shifts((high + low) / 2, self.Q.get(), self.beta)
 
 
+@dataclass(frozen=True)
+class Swept:
+    """Where :func:`iterate` ended: tables of the device, and what :class:`Solution` says of them."""
+
+    value: Any
+    policy: Any
+    previous: Any
+    sweeps: int
+    maximising_sweeps: int
+    residual: float
+    largest: float
+    exact_sweeps: int
+
+    def solution(self, problem: Arguments) -> Solution:
+        """The same in ordinary memory."""
+        value = self.value.get()
+        return Solution(
+            value=value,
+            policy=self.policy.get(),
+            sweeps=self.sweeps,
+            maximising_sweeps=self.maximising_sweeps,
+            residual=self.residual,
+            error_bound=error_bound(self.residual, value, problem.Q, problem.beta, problem.eta, self.largest),
+            converged=self.residual < problem.epsilon,
+            method=problem.method,
+            previous=self.previous.get(),
+            exact_sweeps=self.exact_sweeps,
+        )
+
+
 def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) -> Solution:
     """Repeat the last sweep by a search that needs no single peak, and go on with it if need be."""
     exact = Exact(cupy, problem, tables.X[i], tables.W[i], tables.Q[i])
-    if outcome[2]:
-        V, sweeps = tables.previous[i], int(outcome[0]) - 1
-    else:
-        # The local search may have gone astray for good.
-        V, sweeps = tables.V0[i], 0
-    first = sweeps
+    # Where the rule is not met, the local search may have gone astray for good.
+    V, sweeps = (tables.previous[i], int(outcome[0]) - 1) if outcome[2] else (tables.V0[i], 0)
+    return iterate(exact, problem, V, sweeps).solution(problem)
+
+
+def iterate(exact: Exact, problem: Arguments, V: Any, sweeps: int, inner: int = 0) -> Swept:
+    """Sweep from ``V`` by a search that needs no single peak, until the stopping rule is met.
+
+    ``sweeps`` are those before, all of them with a maximisation; ``inner`` sweeps of the policy held fixed follow each
+    that is not the last. Where the values before the shift were so large that their rounding spoils what is left
+    (:func:`beltline.gpu_ref.methods.astray`), it goes on from the shifted ones.
+    """
+    maximising, first = sweeps, sweeps
     while True:
         value, policy = exact.maximise(V)
         sweeps += 1
+        maximising += 1
         measured, shift = exact.measure(value, V, problem.rule)
         if measured < problem.epsilon or sweeps >= problem.max_sweeps:
-            break
+            shifted = value + exact.cupy.asarray(shift)
+            largest = max(largest_on(exact.cupy, V), largest_on(exact.cupy, value))
+            size = float(exact.cupy.abs(shifted).max())
+            if sweeps >= problem.max_sweeps or not astray(problem, size, measured, largest):
+                return Swept(shifted, policy, V, sweeps, maximising, measured, largest, maximising - first)
+            V = shifted
+            continue
         V = value
-    return finish(problem, value, policy, V, shift, sweeps, sweeps, measured, sweeps - first)
+        for _ in range(min(inner, problem.max_sweeps - sweeps - 1)):
+            V = exact.keep(V, policy)
+            sweeps += 1
 
 
-def finish(
-    problem: Arguments,
-    value: Any,
-    policy: Any,
-    V: Any,
-    shift: np.ndarray[Any, np.dtype[np.float64]],
-    sweeps: int,
-    maximising: int,
-    measured: float,
-    exact_sweeps: int,
-) -> Solution:
-    """The solution from the last sweep: ``value`` of ``V``, and what the rule measured and adds by state."""
-    values = value.get() + shift
-    return Solution(
-        value=values,
-        policy=policy.get(),
-        sweeps=sweeps,
-        maximising_sweeps=maximising,
-        residual=measured,
-        error_bound=error_bound(measured, values, problem.Q, problem.beta, problem.eta),
-        converged=measured < problem.epsilon,
-        method=problem.method,
-        previous=V.get(),
-        exact_sweeps=exact_sweeps,
-    )
+def largest_on(cupy: Any, table: Any) -> float:
+    """Largest ``|V|`` of a table of the device; what is not finite is nobody's."""
+    return float(cupy.where(cupy.isfinite(table), cupy.abs(table), 0.0).max())

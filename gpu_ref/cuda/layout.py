@@ -69,7 +69,7 @@ def layout(
         if not local:
             blocks = math.ceil(points / 32) if problems == 1 else math.ceil(points / most)
         elif problems == 1:
-            blocks = 1 if points <= 2 * most else math.ceil(points / (most // 2))
+            blocks = 1 if points <= most else math.ceil(points / (most // 2))
         else:
             blocks = math.ceil(points / (2 * most))
     blocks = max(1, min(blocks, room, points))

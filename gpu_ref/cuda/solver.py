@@ -29,7 +29,7 @@ from beltline.gpu_ref.cuda.ages import AGES, solve_ages
 from beltline.gpu_ref.cuda.batch import BATCHED, solve_batch
 from beltline.gpu_ref.cuda.device import Clock, available, ready, refuse
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
-from beltline.gpu_ref.cuda.exact_sweeps import Exact, finish
+from beltline.gpu_ref.cuda.exact_sweeps import Exact, iterate
 from beltline.gpu_ref.cuda.kernels import check_method, exact_kernels, kind_of
 from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.cuda.start import Start
@@ -109,20 +109,8 @@ def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
     start.load()
     clock.lap("load")
     start.work(tables)
-    V = tables.V0[0]
-    sweeps = maximising = 0
-    while True:
-        value, policy = exact.maximise(V)
-        sweeps += 1
-        maximising += 1
-        measured, shift = exact.measure(value, V, problem.rule)
-        if measured < problem.epsilon or sweeps >= problem.max_sweeps:
-            break
-        V = value
-        for _ in range(min(problem.options["inner"], problem.max_sweeps - sweeps - 1)):
-            V = exact.keep(V, policy)
-            sweeps += 1
+    swept = iterate(exact, problem, tables.V0[0], 0, problem.options["inner"])
     clock.lap("solve")
-    solution = finish(problem, value, policy, V, shift, sweeps, maximising, measured, maximising)
+    solution = swept.solution(problem)
     clock.lap("read")
     return replace(solution, seconds=clock.seconds)

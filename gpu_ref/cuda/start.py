@@ -12,7 +12,7 @@ from beltline.gpu_ref.coarse import FEWEST, INNER, LIMIT, MOST, SHARE, spacing
 from beltline.gpu_ref.cuda.device import room
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import kind_of, start_kernels
-from beltline.gpu_ref.methods import Arguments
+from beltline.gpu_ref.methods import Arguments, modulus
 
 _ROWS_OF_BLOCKS = 2**16 - 1
 """What CUDA allows in the second dimension of a launch."""
@@ -77,4 +77,34 @@ class Start:
             shared_mem=self._shared(self.rows),
         )
         self.draw(*over, (tables.rows, self.given, np.int32(count), *sizes, self.values, self.choices))
+        for i, problem in enumerate(self.problems):
+            if problem.start != "given":
+                refuse_astray(self.cupy, problem, tables.X[i], tables.W[i], tables.V0[i], tables.policy[i])
         return True
+
+
+_SLACK = 1e-3
+"""Of the range of values, by which a polynomial may leave it."""
+
+
+def refuse_astray(cupy: Any, problem: Arguments, X: Any, W: Any, V0: Any, policy: Any) -> None:
+    """Put the value of staying in place of a start ``V0`` that no solution is near, and a middle guess in ``policy``.
+
+    A solution is nowhere below the value of staying at ``x`` in the worst exogenous state, and nowhere above that of
+    consuming all of the largest wealth, both for ever. All tables are the device's. What lies between may be a poor
+    start all the same: no poorer than that of staying, by the distance that these two bounds are apart.
+    """
+    contraction = modulus(problem.Q, problem.beta)
+    if contraction >= 1.0:
+        return
+    stay = _utility(cupy, W - X[:, None], problem.eta)
+    low = cupy.minimum(stay.min(axis=1, keepdims=True), 0.0) / (1.0 - contraction)
+    high = cupy.maximum(_utility(cupy, W.max() - X[0], problem.eta), 0.0) / (1.0 - contraction)
+    slack = _SLACK * (high - low)
+    if not bool(((V0 >= low - slack) & (V0 <= high + slack)).all()):
+        V0[...] = stay / (1.0 - problem.beta)
+        policy[...] = X.size // 2
+
+
+def _utility(cupy: Any, consumption: Any, eta: float) -> Any:
+    return cupy.log(consumption) if eta == 1.0 else consumption ** (1.0 - eta) / (1.0 - eta)

@@ -25,7 +25,7 @@ from beltline.gpu_ref.cuda.kernels import (
 )
 from beltline.gpu_ref.cuda.layout import Layout, layout
 from beltline.gpu_ref.cuda.start import Start
-from beltline.gpu_ref.methods import Arguments, Solution, error_bound
+from beltline.gpu_ref.methods import Arguments, Solution, astray, error_bound, modulus
 
 
 @dataclass(frozen=True)
@@ -123,6 +123,7 @@ def solve_in_one_launch(
         shared_mem=launch.shared,
     )
     outcomes = tables.outcome.get()
+    largest = _largest(cupy, tables, outcomes[:, 1]) if one.rule in ("span", "spans") else np.zeros(len(problems))
     settled: dict[int, Solution] = {}
     for i, problem in enumerate(problems):
         if local and outcomes[i, 3]:
@@ -142,7 +143,7 @@ def solve_in_one_launch(
         interval = int(problem.options.get("interval", 1))
         bound = float("inf")
         if problem.rule != "own" and not doubt and search != PUBLISHED:
-            bound = error_bound(float(residual), values[i], problem.Q, problem.beta, problem.eta)
+            bound = error_bound(float(residual), values[i], problem.Q, problem.beta, problem.eta, float(largest[i]))
         solutions.append(
             Solution(
                 value=values[i],
@@ -158,4 +159,46 @@ def solve_in_one_launch(
                 choices=coarse.choices if coarse is not None else None,
             )
         )
+        if astray(problem, float(np.abs(values[i]).max()), float(residual), float(largest[i])):
+            solutions[i] = _once_more(cupy, problem, solutions[i], previous)
     return solutions
+
+
+_AT_A_TIME = 2**22
+"""States whose values are looked at together, for which there is memory."""
+
+
+def _largest(cupy: Any, tables: Tables, residuals: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, Any]:
+    """Bound on the largest ``|V|`` on the way to each problem's shifted value, ``(problems,)``.
+
+    With ``c`` the shift and ``m`` the middles of the changes of the last sweep, the value moved by ``m + c``, but for
+    ``residual``, and ``m = (I - beta Q) (m + c)``: the last change is at most ``|m|`` and ``residual``.
+    """
+    count = len(tables.problems)
+    found = np.empty(count)
+    step = max(1, _AT_A_TIME // tables.problems[0].W.size)
+    for begin in range(0, count, step):
+        some = slice(begin, min(begin + step, count))
+        before, after = tables.previous[some], tables.value[some]
+        size = cupy.where(cupy.isfinite(before), cupy.abs(before), 0.0).max(axis=(1, 2)).get()
+        moved = after - before
+        moved = cupy.where(cupy.isfinite(moved), cupy.abs(moved), 0.0).max(axis=(1, 2)).get()
+        contraction = np.array([modulus(problem.Q, problem.beta) for problem in tables.problems[some]])
+        found[some] = size + (1.0 + contraction) * (moved + residuals[some]) + residuals[some]
+    return found
+
+
+def _once_more(cupy: Any, problem: Arguments, found: Solution, previous: bool) -> Solution:
+    """The solution from ``found``, whose values were spoilt by the rounding of larger ones."""
+    left = problem.max_sweeps - found.sweeps
+    if left < 1:
+        return found
+    again = replace(problem, V0=found.value, start="given", max_sweeps=left)
+    after = solve_in_one_launch(cupy, [again], None, previous)[0]
+    return replace(
+        after,
+        sweeps=found.sweeps + after.sweeps,
+        maximising_sweeps=found.maximising_sweeps + after.maximising_sweeps,
+        exact_sweeps=found.exact_sweeps + after.exact_sweeps,
+        seconds={part: found.seconds[part] + spent for part, spent in after.seconds.items()},
+    )

@@ -28,6 +28,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.record import PLAIN
 from beltline.host.results.result import Result
 from beltline.host.solver.complete import Completed
+from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.reference import solve_batch, solve_reference
@@ -175,7 +176,7 @@ class Station:
                 if turn is not None:
                     # Python lets a thread go on for 5 ms: who has the device now is to start its run before that.
                     time.sleep(GIVE_WAY)
-                result = completed.result()
+                result = self._or_plain(settings, work, completed)
             return answer(result, time.perf_counter() - begin)
         except NotOpen as error:
             raise error.why from None
@@ -241,6 +242,19 @@ class Station:
         if warm:
             self.neighbours.keep(completed)
         return completed
+
+    def _or_plain(self, settings: Settings, work: Prepared, completed: Completed) -> Result:
+        """The result of a run of ``work``; where shifts or a neighbour's values led it astray, of plain sweeps."""
+
+        def again() -> Result:
+            with self._running:
+                return self._run(self._opened().prepare(work.problem, plain(settings.solve)), warm=False).result()
+
+        result = completed.result()
+        from_neighbour = completed.work is not work
+        if not settings.solve.shift and not from_neighbour:
+            return result
+        return or_plain(result, again, "those from another problem's values" if from_neighbour else "shifted ones")
 
     def _look(self, text: str) -> None:
         if self._cancelled.is_set():

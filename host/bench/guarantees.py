@@ -4,7 +4,8 @@ Random problems (:mod:`beltline.host.bench.random_problems`) are solved on every
 not. Of each result with ``success=True`` the distance from the solution on the grid, which policy iteration in extended
 precision finds (:mod:`beltline.gpu_ref.extended`), must be within the ``error_bound`` that the result states, and every
 choice must be affordable. What breaks either is a *false success*: the command then ends with 1, and lists the seeds.
-``--first S --problems 1`` draws the problem of seed ``S`` again.
+``--first S --problems 1`` draws the problem of seed ``S`` again. A sweep engine of 1, 2 or 4 lanes takes a problem in
+turn, by its seed, for their bits are the same.
 """
 
 from __future__ import annotations
@@ -13,8 +14,11 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
@@ -22,6 +26,7 @@ import numpy as np
 from beltline.gpu_ref import extended
 from beltline.gpu_ref.coarse import FEWEST
 from beltline.gpu_ref.methods import METHODS
+from beltline.gpu_ref.threads import threads
 from beltline.host.bench.random_problems import Drawn, random_problem
 from beltline.host.devices.base import DeviceError
 from beltline.host.problem.checks import ProblemError
@@ -31,7 +36,7 @@ from beltline.host.solver.reference import AGES
 from beltline.host.solver.solve import solve
 
 LANES = (1, 2, 4)
-"""Sweep engines that are tried."""
+"""Sweep engines that are tried, one a problem."""
 
 SWEEPS = 3000
 """Sweep limit of every solve."""
@@ -87,23 +92,35 @@ class Tally:
     worst: float = 0.0
     seconds: float = 0.0
 
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.solved + other.solved,
+            self.unbounded + other.unbounded,
+            self.failed + other.failed,
+            self.refused + other.refused,
+            self.false + other.false,
+            max(self.worst, other.worst),
+            self.seconds + other.seconds,
+        )
+
 
 def _starts(points: int) -> list[str]:
     return ["given", "stay", "coarse"] if points >= FEWEST else ["given", "stay"]
 
 
-def ways(problem: Problem, devices: Iterable[str]) -> Iterator[Way]:
-    """Every way that applies to ``problem`` on ``devices``, a selection of :data:`DEVICES`."""
+def ways(drawn: Drawn, devices: Iterable[str]) -> Iterator[Way]:
+    """Every way that applies to a problem on ``devices``, a selection of :data:`DEVICES`."""
+    problem = drawn.problem
     horizon = problem.horizon is not None
     for device in devices:
         if device == "line":
             yield Way("line", {"device": "model"})
         elif device == "lanes":
-            for lanes in LANES:
-                machine = {"device": "model", "lanes": lanes}
-                yield Way(f"lanes={lanes}", machine)
-                for start in () if horizon else _starts(problem.points):
-                    yield Way(f"lanes={lanes} shift {start}", machine | {"method": "shift", "start": start})
+            lanes = LANES[drawn.seed % len(LANES)]
+            machine = {"device": "model", "lanes": lanes}
+            yield Way(f"lanes={lanes}", machine)
+            for start in () if horizon else _starts(problem.points):
+                yield Way(f"lanes={lanes} shift {start}", machine | {"method": "shift", "start": start})
         else:
             yield from _processor_ways(problem, device)
 
@@ -190,7 +207,7 @@ def measure(
     told = time.monotonic()
     for count, drawn in enumerate(problems, 1):
         solution = exact(drawn.problem)
-        for way in ways(drawn.problem, devices):
+        for way in ways(drawn, devices):
             for verified in verify:
                 tally = tallies.setdefault((way.name, verified), Tally())
                 before = len(tally.false)
@@ -201,6 +218,38 @@ def measure(
         if report and time.monotonic() - told > 30.0:
             told = time.monotonic()
             report(f"{count} problems, {sum(len(tally.false) for tally in tallies.values())} false successes")
+    return tallies
+
+
+PART = 10
+"""Problems that a process takes at a time."""
+
+
+def _part(seeds: Sequence[int], points: int | None, devices: Sequence[str]) -> tuple[Tallies, list[str]]:
+    said: list[str] = []
+    with threads(1):
+        tallies = measure((random_problem(seed, points) for seed in seeds), devices, report=said.append)
+    return tallies, said
+
+
+def measure_in_processes(
+    seeds: Sequence[int], points: int | None, devices: Sequence[str], jobs: int, report: Callable[[str], None]
+) -> Tallies:
+    """As :func:`measure`, of the problems of ``seeds`` with ``points`` grid points, on ``jobs`` processes."""
+    tallies: Tallies = {}
+    parts = [seeds[begin : begin + PART] for begin in range(0, len(seeds), PART)]
+    with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+        done = 0
+        for part, (found, said) in zip(
+            parts, pool.map(partial(_part, points=points, devices=devices), parts), strict=True
+        ):
+            for key, tally in found.items():
+                tallies[key] = tallies.get(key, Tally()) + tally
+            for line in said:
+                if line.startswith("seed"):
+                    report(line)
+            done += len(part)
+            report(f"{done} problems, {sum(len(tally.false) for tally in tallies.values())} false successes")
     return tallies
 
 
@@ -228,14 +277,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--devices", nargs="+", choices=DEVICES, default=["line", "lanes", "cpu"], help="default: all but gpu"
     )
+    parser.add_argument("--jobs", type=int, default=1, help="processes that share the problems (default: %(default)s)")
     given = parser.parse_args(arguments)
+    if given.jobs < 1:
+        parser.error(f"--jobs must be at least 1, not {given.jobs}")
     if given.problems < 1:
         parser.error(f"--problems must be at least 1, not {given.problems}")
     if not extended.available():
         parser.error("numpy.longdouble has no more precision than a double on this computer")
     seeds = range(given.first, given.first + given.problems)
-    drawn = (random_problem(seed, given.points) for seed in seeds)
-    tallies = measure(drawn, given.devices, report=lambda line: print(line, file=sys.stderr, flush=True))
+
+    def report(line: str) -> None:
+        print(line, file=sys.stderr, flush=True)
+
+    if given.jobs > 1:
+        tallies = measure_in_processes(seeds, given.points, given.devices, given.jobs, report)
+    else:
+        tallies = measure((random_problem(seed, given.points) for seed in seeds), given.devices, report=report)
     print(table(tallies))
     false = {key: tally.false for key, tally in tallies.items() if tally.false}
     for (name, verified), offenders in sorted(false.items()):

@@ -10,6 +10,7 @@ import importlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,24 +18,21 @@ from numpy.typing import NDArray
 
 from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, first, meant, shown
+from beltline.host.problem.checks import ProblemError, meant, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import modulus, value_bounds
+from beltline.host.solver.fallback import or_warm
+from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import timed
-from beltline.host.solver.verify import UNBOUNDED, Verification, float_rounding
+from beltline.host.solver.verify import UNBOUNDED, Verification
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.methods import Solution
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods that can solve ages one by one, by device."""
-
-EXACT = ("grid", "monotone", "warm")
-"""Methods that rest on nothing but plain sweeps, each of them exact."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,35 +91,13 @@ def solve_reference(
     DeviceError
         There is no such device here.
     """
-    result = _solved(problem, options, device, more, report)
-    if not _falls_back(result, options.max_sweeps):
-        return result
-    if report:
-        report(f"method {result.method} failed; solving by method warm")
-    again = _solved(problem, replace(options, method="warm"), device, {}, report)
-    if not again.success:
-        return result
-    timing = {part: result.timing.get(part, 0.0) + spent for part, spent in again.timing.items()}
-    why = result.message[:1].lower() + result.message[1:]
-    message = f"{again.message} Method 'warm' took the place of {result.method!r}, which had failed: {why}"
-    return replace(again, message=message, timing=timing)
 
+    def by_warm() -> Result:
+        if report:
+            report(f"method {options.method} failed; solving by method warm")
+        return _solved(problem, replace(options, method="warm"), device, {}, report)
 
-def _falls_back(result: Result, max_sweeps: int) -> bool:
-    """Whether a method failed that rests on more than ``warm`` does, and ``warm`` can do better.
-
-    What ended at the sweep limit is repeated only where the limit leaves ``warm`` as many sweeps as the contraction
-    makes it take at most.
-    """
-    if result.success or result.method in EXACT:
-        return False
-    if result.status == Outcome.NOT_VERIFIED:
-        return True
-    if result.status != Outcome.LIMIT:
-        return False
-    low, high = value_bounds(result.problem)
-    needed = 1.0 + math.log(min(result.tol / (2.0 * (high - low)), 1.0)) / math.log(modulus(result.problem))
-    return max_sweeps >= needed
+    return or_warm(_solved(problem, options, device, more, report), options.max_sweeps, by_warm)
 
 
 def _solved(
@@ -186,7 +162,8 @@ def check_method(method: object) -> str:
 def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str, more: dict[str, Any]) -> list[Result]:
     """Solve problems of one shape, of an infinite horizon, on the graphics cards of this computer, in one launch each.
 
-    Arguments as of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``.
+    Arguments as of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``. What fails
+    is solved by ``warm`` instead, one by one, as there.
 
     Raises
     ------
@@ -202,8 +179,8 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         )
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
     try:
-        # What is not measured has a bound from the value before the last sweep.
-        before = {} if options.verify else {"previous": True}
+        # A staged search that is not measured has a bound where single peaks are proven, before the last sweep.
+        before = {"previous": True} if method == "binary" and not options.verify else {}
         solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **before, **more)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
@@ -214,7 +191,9 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
             one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problem, one),
             dict(one.seconds),
         )  # fmt: skip
-        results.append(_result(problem, options, "gpu", method, found, None))
+        result = _result(problem, options, "gpu", method, found, None)
+        by_warm = partial(_solved, problem, replace(options, method="warm"), "gpu", {}, None)
+        results.append(or_warm(result, options.max_sweeps, by_warm))
     return results
 
 
@@ -275,26 +254,15 @@ def reference_module(device: str) -> Any:
 
 
 def _bound(problem: Problem, found: Solution) -> float:
-    """The error bound of what a graphics card found, from the value before its last sweep.
-
-    That value may be far larger than the result, and what it rounds counts; and a staged search has a bound only where
-    single peaks are proven.
-    """
-    from beltline.gpu_ref.methods import METHODS, error_bound, largest_value, reach
+    """The error bound of what a graphics card found: that of a staged search, only where single peaks are proven."""
     from beltline.gpu_ref.peaks import single_peaks
 
-    shifted = METHODS[found.method].rule != "change"
-    if not math.isfinite(found.error_bound) or not (shifted or found.method == "binary"):
+    if found.method != "binary" or not math.isfinite(found.error_bound):
         return found.error_bound
     tables = problem.grid, problem.wealth, problem.transition
-    if found.previous is None:
+    if found.previous is None or not single_peaks(*tables, found.previous, problem.beta, problem.eta):
         return math.inf
-    if not shifted:
-        return found.error_bound if single_peaks(*tables, found.previous, problem.beta, problem.eta) else math.inf
-    # A shift moves each state's values alike, by the change of all sweeps to come and that of the last.
-    change = 2.0 * largest_value(found.value - found.previous) + found.residual
-    largest = reach(found.value, change, problem.transition, problem.beta)
-    return error_bound(found.residual, found.value, problem.transition, problem.beta, problem.eta, largest)
+    return found.error_bound
 
 
 def _ages_bound(problem: Problem, value: NDArray[np.float64], method: str) -> float:
@@ -334,7 +302,7 @@ def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.in
 
     ``|TV - V| <= modulus h``, and the policy, found one sweep before, loses at most twice that.
     """
-    from beltline.gpu_ref.exact import exact_sweep
+    from beltline.gpu_ref.compare import Allowed, compare
 
     contraction = modulus(problem)
     ages = value.shape[0] if problem.horizon is not None else 1
@@ -343,29 +311,15 @@ def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.in
     following = value if problem.horizon is None else problem.start
     for age in range(ages - 1, -1, -1):
         now, choice = (value, policy) if problem.horizon is None else (value[age], policy[age])
-        best, exact_policy = exact_sweep(
-            problem.grid, problem.wealth, problem.transition, following, problem.beta, problem.eta
-        )
-        chosen = problem.wealth - problem.grid[choice]
-        ahead = problem.beta * (following @ problem.transition.T)
-        loss = best - (utility(chosen, problem.eta) + np.take_along_axis(ahead, choice.astype(np.intp), axis=0))
-        consumption = np.minimum(chosen, problem.wealth - problem.grid[exact_policy])
-        largest = float(max(np.abs(following).max(), np.abs(best).max()))
-        doubt = float_rounding(problem, np.where(consumption > 0, consumption, np.inf), largest)
-        gap = np.abs(best - now)
-        rounding = 4 * doubt
-        wrong = ~((gap <= contraction * h + rounding) & (loss <= 2 * (contraction * h + rounding)))
-        if h == math.inf:
-            # Nothing is promised but a choice.
-            wrong = ~(chosen > 0.0)
-        if wrong.any() and not missed:
-            x, s = first(wrong)
+        tables = problem.grid, problem.wealth, problem.transition
+        found = compare(*tables, following, problem.beta, problem.eta, now, choice, Allowed(contraction * h))
+        if found.missed and not missed:
+            x, s = divmod(found.state, problem.states)
             missed = (
-                f"an exact double-precision sweep finds the maximum missed by {max(gap[x, s], loss[x, s]):.3g} "
+                f"an exact double-precision sweep finds the maximum missed by {found.amount:.3g} "
                 f"at grid point {x}, state {s}" + ("" if problem.horizon is None else f", age {age + 1}")
             )
-        residual = float(gap.max())
-        noise = float(doubt[np.isfinite(doubt)].max(initial=0.0))
+        residual, noise = found.residual, found.rounding
         worst = max(worst, residual)
         if problem.horizon is None:
             bound = (residual + noise) / (1 - contraction)

@@ -23,11 +23,11 @@ from beltline.host.devices import (
 )
 from beltline.host.problem.checks import ProblemError, check_progress, meant, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import SPOILED, Completed
 from beltline.host.solver.driver import Driver
+from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_lanes
 from beltline.host.solver.prepare import Prepared, from_last, image_of
@@ -179,13 +179,9 @@ class Session:
             work = replace(work, image=from_last(work.image, *self._last))
         with reporting(self._progress if progress is None else progress) as report:
             result = self.run(work, report, saving).result(report)
-            if not options.shift or result.status not in (Outcome.SATURATED, Outcome.NOT_VERIFIED):
+            if not options.shift:
                 return result
-            # What shifts led astray, plain sweeps from the problem's own start may solve.
-            again = self.run(self.prepare(problem, replace(options, method=None, start="given")), report).result(report)
-        if not again.success:
-            return result
-        return replace(again, message=f"{again.message} Plain sweeps took the place of shifted ones: {result.message}")
+            return or_plain(result, lambda: self.run(self.prepare(problem, plain(options)), report).result(report))
 
     def prepare(self, problem: Problem, options: SolveOptions | None = None) -> Prepared:
         """Check the problem, and convert its tables to fixed point: the host's work before a run.

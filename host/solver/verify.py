@@ -1,9 +1,9 @@
 """What a device returned, measured in double precision by a search that needs no concavity.
 
 After every solve the Bellman operator ``T`` is applied once more to the returned ``V``, on the problem's own tables
-(not their fixed-point image), by :func:`beltline.gpu_ref.exact.exact_sweep`, whose divide and conquer rests on nothing
-but ``W`` being non-decreasing. Whatever the device's search did, ``T`` is a contraction of modulus ``beta`` (Blackwell
-1965, "Discounted dynamic programming", Annals of Mathematical Statistics 36), so
+(not their fixed-point image), by :func:`beltline.gpu_ref.compare.compare`, which begins from the returned policy and
+rests on nothing but ``W`` being non-decreasing. Whatever the device's search did, ``T`` is a contraction of modulus
+``beta`` (Blackwell 1965, "Discounted dynamic programming", Annals of Mathematical Statistics 36), so
 
     max |V - V*|  <=  max |TV - V| / (1 - beta)
 
@@ -52,9 +52,14 @@ class Verification:
 
 
 def fixed_rounding(
-    problem: Problem, image: Image, consumption: NDArray[np.float64], largest: float
+    problem: Problem,
+    image: Image,
+    consumption: NDArray[np.float64],
+    size: NDArray[np.float64],
+    largest: float,
 ) -> NDArray[np.float64]:
-    """Return how far one fixed-point sweep may be from the exact one, where it chooses this ``consumption``.
+    """Return how far one fixed-point sweep may be from the exact one, where it chooses this ``consumption``, whose
+    utility has this ``size``.
 
     Utility is off by a unit or ``2**-50`` of itself; the expectation by half a unit and by the rounding of ``beta Q``
     (``2**-65`` each, times ``largest``, the largest ``|V|``); ``V0`` by half a unit; ``W`` and ``x'`` by half a unit of
@@ -63,20 +68,10 @@ def fixed_rounding(
     unit = image.money_unit
     return (
         2 * image.value_unit
-        + UTILITY_ERROR * np.abs(utility(consumption, problem.eta))
+        + UTILITY_ERROR * size
         + unit * marginal_utility(consumption - unit, problem.eta)
         + problem.states * 2.0**-65 * largest
     )
-
-
-def float_rounding(problem: Problem, consumption: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
-    """Return how far one double-precision sweep may be from the exact one, where it chooses this ``consumption``.
-
-    Consumption is rounded once, which utility's power magnifies; the power or logarithm, its division and the last sum
-    take four roundings; the expectation one a state and a few, each relative to ``largest``, the largest ``|V|``.
-    """
-    u = np.abs(utility(consumption, problem.eta))
-    return DOUBLE * ((abs(1 - problem.eta) + 4) * u + (problem.eta == 1) + (problem.states + 4) * largest)
 
 
 def _one_sweep(
@@ -91,28 +86,19 @@ def _one_sweep(
 
     ``slack`` is what ``T before`` may differ from the sweep that the device did: ``beta`` times its last change.
     """
-    from beltline.gpu_ref.exact import exact_sweep
+    from beltline.gpu_ref.compare import Allowed, compare
 
-    best, exact_policy = exact_sweep(
-        problem.grid, problem.wealth, problem.transition, before, problem.beta, problem.eta
-    )
-    gap = np.abs(best - value)
-    largest = float(max(np.abs(before).max(), np.abs(best).max()))
-    chosen = problem.wealth - problem.grid[policy]
-    consumption = np.minimum(chosen, problem.wealth - problem.grid[exact_policy])
-    ahead = problem.beta * (before @ problem.transition.T)
-    loss = best - (utility(chosen, problem.eta) + np.take_along_axis(ahead, policy.astype(np.intp), axis=0))
-    doubt = float_rounding(problem, consumption, largest)
-    # Twice: the device's sweep started from the V before, whose exact choice may be another one.
-    rounding = 2 * (fixed_rounding(problem, image, consumption, largest) + doubt)
-    # A choice was the best for the V before: it may lose the slack there and again here. Rounding is infinite where a
-    # choice leaves no consumption, or none that the unit of money resolves.
-    missed = ~((gap <= slack + rounding) & (loss <= 2 * (slack + rounding)) & np.isfinite(rounding))
-    error = float(doubt[np.isfinite(doubt)].max(initial=0.0))
-    if not missed.any():
-        return float(gap.max()), error, None
-    x, s = (int(i) for i in np.unravel_index(int(np.argmax(missed)), missed.shape))
-    return float(gap.max()), error, (x, s, float(max(gap[x, s], loss[x, s])), int(missed.sum()))
+    # Twice: the device's sweep started from the V before, whose exact choice may be another one, and where a choice
+    # was the best for the V before, it may lose the slack there and again here.
+    largest = float(max(np.abs(before).max(), np.abs(value).max())) + slack
+    units = 2 * image.value_unit + problem.states * 2.0**-65 * largest
+    allowed = Allowed(slack, units, UTILITY_ERROR, image.money_unit, 2.0)
+    tables = problem.grid, problem.wealth, problem.transition
+    found = compare(*tables, before, problem.beta, problem.eta, value, policy, allowed)
+    if not found.missed:
+        return found.residual, found.rounding, None
+    x, s = divmod(found.state, problem.states)
+    return found.residual, found.rounding, (x, s, found.amount, found.missed)
 
 
 def _missed(miss: tuple[int, int, float, int], age: str = "") -> str:
@@ -240,7 +226,8 @@ def trust(
     dearer = problem.grid[np.minimum(policy + 1, problem.points - 1)]
     chosen = problem.wealth - problem.grid[policy]
     consumption = np.where(problem.wealth - dearer > image.money_unit, problem.wealth - dearer, chosen)
-    rounding = 2 * float(fixed_rounding(problem, image, consumption, largest).max()) + 2 * DOUBLE * largest
+    size = np.abs(utility(consumption, problem.eta))
+    rounding = 2 * float(fixed_rounding(problem, image, consumption, size, largest).max()) + 2 * DOUBLE * largest
     if problem.horizon is None:
         residual = contraction * change + rounding
         return Verification(residual, residual / (1 - contraction), False)

@@ -10,7 +10,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref import cpu, extended
 from beltline.gpu_ref.methods import METHODS, Solution
-from beltline.host.bench.guarantees import Tally, exact, judge, main, measure, table, ways
+from beltline.host.bench.guarantees import Tally, exact, judge, main, measure, measure_in_processes, table, ways
 from beltline.host.bench.random_problems import GRIDS, STARTS, WEALTHS, random_problem
 
 pytestmark = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
@@ -42,12 +42,22 @@ def test_everything_is_drawn() -> None:
 
 
 def test_every_way_is_tried() -> None:
-    problem = random_problem(0, 1024, horizon=False).problem
-    names = {way.name for way in ways(problem, ["line", "lanes", "cpu"])}
+    drawn = random_problem(0, 1024, horizon=False)
+    names = {way.name for seed in range(3) for way in ways(replace(drawn, seed=seed), ["line", "lanes", "cpu"])}
     assert {"line", "lanes=1", "lanes=2 shift given", "lanes=4 shift coarse", "cpu mpi coarse"} <= names
     assert all(any(name.startswith(f"cpu {method}") for name in names) for method in METHODS)
-    ages = {way.name for way in ways(random_problem(0, 20, horizon=True).problem, ["line", "lanes", "cpu"])}
-    assert ages == {"line", "lanes=1", "lanes=2", "lanes=4", "cpu grid", "cpu monotone", "cpu warm"}
+    ages = {way.name for way in ways(random_problem(0, 20, horizon=True), ["line", "lanes", "cpu"])}
+    assert ages == {"line", "lanes=1", "cpu grid", "cpu monotone", "cpu warm"}
+
+
+def test_processes_share_the_problems() -> None:
+    told: list[str] = []
+    shared = measure_in_processes(range(11), 20, ["line"], 2, told.append)
+    alone = measure((random_problem(seed, 20) for seed in range(11)), ["line"])
+    assert table(shared).splitlines()[:2] == table(alone).splitlines()[:2]
+    for key, tally in alone.items():
+        assert replace(shared[key], seconds=0.0) == replace(tally, seconds=0.0)
+    assert told[-1] == "11 problems, 0 false successes"
 
 
 def test_few_problems_hold_what_they_promise() -> None:

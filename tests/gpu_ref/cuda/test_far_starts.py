@@ -1,0 +1,128 @@
+"""What the host of a CUDA device does about starts that are far away, with NumPy in CuPy's place and no kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from beltline.gpu_ref.coarse import coarse_start
+from beltline.gpu_ref.cuda import exact_sweeps, sweeps
+from beltline.gpu_ref.cuda.layout import layout
+from beltline.gpu_ref.cuda.start import refuse_astray
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.extended import solve as solve_extended
+from beltline.gpu_ref.methods import Arguments, check_arguments, reach, stay_start
+from support.cuda_on_cpu import HostArray
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    yield
+    numba.set_num_threads(before)
+
+
+def of_device(table: Any) -> Any:
+    return np.array(table).view(HostArray)
+
+
+class NumpyExact(exact_sweeps.Exact):
+    """Sweeps on the processor."""
+
+    def __init__(self, problem: Arguments) -> None:
+        self.cupy = SimpleNamespace(
+            where=lambda *a: np.where(*a).view(HostArray), asarray=of_device, abs=np.abs, isfinite=np.isfinite
+        )
+        self.problem, self.states = problem, problem.W.shape[1]
+        self.beta, self.Q = problem.beta, of_device(problem.Q)
+
+    def maximise(self, V: Any) -> tuple[Any, Any]:
+        one = self.problem
+        value, policy = exact_sweep(one.X, one.W, one.Q, np.asarray(V), one.beta, one.eta)
+        return of_device(value), of_device(policy)
+
+    def keep(self, V: Any, policy: Any) -> Any:
+        one = self.problem
+        c = one.W - one.X[np.asarray(policy)]
+        ahead = np.take_along_axis(one.beta * np.asarray(V) @ one.Q.T, np.asarray(policy, np.intp), axis=0)
+        return of_device(c ** (1 - one.eta) / (1 - one.eta) + ahead)
+
+
+def savings(points: int, method: str, start: float, **options: Any) -> Arguments:
+    X = np.linspace(0.0, 20.0, points)
+    W = 1.02 * X[:, None] + np.array([0.6, 1.4])
+    Q = np.array([[0.9, 0.1], [0.1, 0.9]])
+    V0 = np.full((points, 2), start)
+    return check_arguments(X, W, Q, V0, 0.95, 2.0, 1e-8, 10_000, method, options)
+
+
+@pytest.mark.parametrize("start", [0.0, 1e16, -1e20])
+@pytest.mark.parametrize("method", ["mpi", "macqueen", "shift", "warm"])
+def test_bounds_hold_wherever_an_iteration_begins(method: str, start: float) -> None:
+    given = savings(64, method, start)
+    inner = given.options.get("inner", 0)
+    exact = NumpyExact(given)
+    found = exact_sweeps.iterate(exact, given, of_device(given.V0), 0, inner).solution(given)
+    true = solve_extended(given.X, given.W, given.Q, given.beta, given.eta).value
+    assert found.converged
+    assert float(np.abs(found.value - true).max()) <= found.error_bound < 1e-5 * max(1.0, abs(start) * 1e-14)
+    if method != "warm":
+        # By shifts at once, and then once more from near.
+        assert found.error_bound < 1e-5
+
+
+@pytest.mark.parametrize("method", ["macqueen", "shift"])
+@pytest.mark.parametrize("start", [0.0, 1e10])
+def test_largest_value_on_the_way(method: str, start: float) -> None:
+    given = savings(64, method, start)
+    exact = NumpyExact(given)
+    V = of_device(given.V0)
+    for _ in range(40):
+        value, _ = exact.maximise(V)
+        residual, shift = exact.measure(value, V, given.rule)
+        tables: Any = SimpleNamespace(problems=[given], previous=V[None], value=(value + shift).view(HostArray)[None])
+        bound = sweeps._largest(exact.cupy, tables, np.array([residual]))
+        right = max(np.abs(V).max(), np.abs(value).max())
+        change = float(np.abs(value - V).max())
+        assert right <= bound[0] <= 5.0 * reach(np.asarray(value + shift), change, given.Q, given.beta)
+        V = value
+
+
+def kinked(beta: float) -> Arguments:
+    X = np.linspace(0.0, 30.0, 1100)
+    W = np.repeat(((X + 0.01) ** 0.36 + 0.9 * X + 0.05)[:, None], 2, axis=1)
+    Q = np.array([[0.9, 0.1], [0.1, 0.9]])
+    return check_arguments(X, W, Q, np.zeros(W.shape), beta, 8.0, 1e-6, 10_000, "shift", {"start": "coarse"})
+
+
+def test_coarse_starts_that_no_solution_is_near_are_refused() -> None:
+    given = kinked(0.96)
+    drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
+    assert np.abs(drawn).max() > 1e10
+    V0, policy = drawn.copy(), np.ones(drawn.shape, np.int32)
+    refuse_astray(np, given, given.X, given.W, V0, policy)
+    np.testing.assert_allclose(V0, stay_start(given.X, given.W, given.beta, given.eta), rtol=1e-13)
+    assert (policy == 550).all()
+
+
+@pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 8.0])
+def test_starts_that_may_be_near_are_kept(eta: float) -> None:
+    X = np.geomspace(1.0, 20.0, 1100)
+    W = X[:, None] ** 0.36 + 0.9 * X[:, None] + np.array([0.3, 0.5])
+    Q = np.array([[0.9, 0.1], [0.1, 0.9]])
+    given = check_arguments(X, W, Q, np.zeros(W.shape), 0.96, eta, 1e-8, 10_000, "shift", {"start": "coarse"})
+    drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
+    V0, policy = drawn.copy(), np.ones(drawn.shape, np.int32)
+    refuse_astray(np, given, given.X, given.W, V0, policy)
+    np.testing.assert_array_equal(V0, drawn)
+    assert (policy == 1).all()
+
+
+def test_one_block_has_one_point_a_thread() -> None:
+    assert [layout(points, 4, 1, 132).blocks for points in (256, 512, 513, 1024, 2048)] == [1, 1, 3, 4, 8]

@@ -1,0 +1,174 @@
+"""Sweeps proven by brackets against full search, from any policy, for any value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from beltline.gpu_ref import brackets, brute_force
+from beltline.gpu_ref.brackets import Swept, proven_sweep
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.tables import Array, expectation
+from beltline.gpu_ref.utility import crra_utility
+from beltline.host.bench.random_problems import random_problem
+from beltline.host.problem.problem import Problem
+
+
+@pytest.fixture(autouse=True, params=[1, 2])
+def threads(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(request.param, before))
+    yield
+    numba.set_num_threads(before)
+
+
+Tables = tuple[Array, Array, Array, Array, float, float]
+
+
+def random_tables(rng: np.random.Generator) -> Tables:
+    """Wealth with jumps, flat pieces and rows without a choice; values of any shape."""
+    grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 4))
+    X = np.cumsum(rng.exponential(1.0, grid)) * 10.0 ** rng.uniform(-3, 3)
+    scale = X[-1]
+    W = np.sort(rng.uniform(-0.05, 1.3, (grid, states)), axis=0) * scale
+    if rng.random() < 0.5:
+        # Ties.
+        W = np.round(W / scale * 20) / 20 * scale
+    if rng.random() < 0.7:
+        W += X[0] + 0.01 * scale
+    Q = rng.dirichlet(np.ones(states), states)
+    eta = float(rng.choice([0.2, 0.5, 1.0, 2.0, 3.7, 10.0]))
+    size = np.abs(crra_utility(np.array([0.1 * scale]), eta))[0]
+    kind = rng.integers(4)
+    V = rng.normal(0.0, 1.0, (grid, states)) * size
+    if kind == 1:
+        V = np.cumsum(V, axis=0)
+    elif kind == 2:
+        V = np.sort(V, axis=0)
+    elif kind == 3:
+        V = np.round(np.sort(V, axis=0) / size) * size
+    return X, W, Q, V, float(rng.uniform(0.5, 0.99)), eta
+
+
+def check(tables: Tables, swept: Swept) -> None:
+    X, W, Q, V, beta, eta = tables
+    value, policy = brute_force.sweep(*tables)
+    feasible = policy >= 0
+    np.testing.assert_array_equal(swept.policy >= 0, feasible)
+    assert (swept.value[~feasible] == -np.inf).all()
+    loss = value[feasible] - swept.value[feasible]
+    assert (np.abs(loss) <= swept.slack).all()
+    size = max(1.0, float(np.abs(value[feasible]).max(initial=0.0)), float(np.abs(V).max()))
+    assert (loss <= 1e-13 * size).all()
+    ev = expectation(Q, V, beta)
+    for x, s in np.argwhere(policy != swept.policy):
+        here = crra_utility(W[x, s] - X[swept.policy[x, s]], eta) + ev[s, swept.policy[x, s]]
+        assert value[x, s] - here <= 1e-13 * size
+
+
+def test_any_table_from_any_policy() -> None:
+    rng = np.random.default_rng(11)
+    divided = 0
+    for _ in range(400):
+        tables = random_tables(rng)
+        X, W = tables[:2]
+        first = rng.integers(-5, X.size + 5, W.shape).astype(np.int32)
+        swept = proven_sweep(*tables, first)
+        check(tables, swept)
+        divided += swept.divided
+        again = proven_sweep(*tables, swept.policy)
+        assert not again.divided
+        np.testing.assert_array_equal(again.policy, swept.policy)
+        np.testing.assert_array_equal(again.value, swept.value)
+    assert 20 < divided < 380
+
+
+def iterated(problem: Problem, sweeps: int) -> tuple[Array, Array]:
+    tables = problem.grid, problem.wealth, problem.transition
+    value = problem.start
+    for _ in range(sweeps):
+        value, policy = exact_sweep(*tables, value, problem.beta, problem.eta)
+    return value, policy
+
+
+def test_problems_of_every_kind() -> None:
+    for seed in range(60):
+        problem = random_problem(seed, 150, horizon=False).problem
+        tables = problem.grid, problem.wealth, problem.transition
+        value, policy = iterated(problem, 12)
+        swept = proven_sweep(*tables, value, problem.beta, problem.eta, policy)
+        check((*tables, value, problem.beta, problem.eta), swept)
+
+
+def test_three_evaluations_a_state() -> None:
+    grid = np.linspace(0.0, 50.0, 2000)
+    wealth = 1.02 * grid[:, None] + np.array([0.5, 1.0, 1.6])
+    problem = Problem(
+        grid=grid, wealth=wealth, transition=np.full((3, 3), 1 / 3), start=np.zeros(wealth.shape), beta=0.96, eta=2.0
+    )
+    value, policy = iterated(problem, 60)
+    swept = proven_sweep(problem.grid, problem.wealth, problem.transition, value, 0.96, 2.0, policy)
+    assert not swept.divided
+    # At most N_x + 2 N_x' in each half of the rounds that touch all rows.
+    assert swept.evaluations <= 3.3 * wealth.size
+    assert swept.rounds <= 4
+
+
+def test_candidates_that_nobody_can_be_at() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        X, W, _, V, beta, eta = random_tables(rng)
+        V = V.copy()
+        V[: int(rng.integers(0, X.size)), 0] = -np.inf
+        tables = X, W, np.eye(W.shape[1]), V, beta, eta
+        swept = proven_sweep(*tables, np.zeros(W.shape))
+        value, policy = brute_force.sweep(*tables)
+        np.testing.assert_array_equal(swept.policy < 0, policy < 0)
+        finite = policy >= 0
+        np.testing.assert_allclose(swept.value[finite], value[finite], rtol=1e-13)
+
+
+def test_consumption_so_small_that_utility_overflows() -> None:
+    X = np.array([0.0, 1.0, 2.0, 3.0])
+    W = np.array([[1e-60], [1.0 + 1e-60], [2.5], [3.5]])
+    V = np.zeros((4, 1))
+    tables = X, W, np.eye(1), V, 0.9, 10.0
+    swept = proven_sweep(*tables, np.full((4, 1), 3))
+    value, policy = brute_force.sweep(*tables)
+    np.testing.assert_array_equal(swept.policy, policy)
+    np.testing.assert_array_equal(swept.value, value)
+
+
+def test_the_bound_is_of_the_size_of_a_rounding() -> None:
+    problem = random_problem(5, 200, horizon=False).problem
+    tables = problem.grid, problem.wealth, problem.transition
+    value, policy = iterated(problem, 30)
+    swept = proven_sweep(*tables, value, problem.beta, problem.eta, policy)
+    assert swept.slack <= 1e-11 * float(np.abs(value).max())
+
+
+def test_a_policy_of_another_shape_is_refused() -> None:
+    problem = random_problem(1, 20, horizon=False).problem
+    tables = problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta
+    with pytest.raises(ValueError, match=r"policy must have shape \(20, \d\), not \(3,\)"):
+        proven_sweep(*tables, np.zeros(3))
+
+
+def test_a_sweep_that_ends_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.linspace(0.0, 10.0, 60)
+    W = (1.0 + X)[:, None]
+    tables = X, W, np.eye(1), -5.0 * np.abs(X - 8.0)[:, None], 0.95, 1.0
+    check(tables, proven_sweep(*tables, np.zeros(W.shape)))
+    rounds = brackets._rounds
+
+    def one(*arguments: Any) -> tuple[int, bool]:
+        rounds(*arguments[:4], 2, *arguments[5:])
+        return 2, True
+
+    monkeypatch.setattr(brackets, "_rounds", one)
+    with pytest.raises(AssertionError):
+        check(tables, proven_sweep(*tables, np.zeros(W.shape)))
