@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from beltline.host.models.life_cycle import life_cycle as life_cycle
     from beltline.host.models.rbc import rbc as rbc
     from beltline.host.problem.checks import ProblemError as ProblemError
+    from beltline.host.problem.concavity import concave_majorant as concave_majorant
     from beltline.host.problem.grids import grid_log as grid_log
     from beltline.host.problem.grids import grid_polynomial as grid_polynomial
     from beltline.host.problem.grids import grid_uniform as grid_uniform
@@ -70,6 +71,7 @@ _HOMES = {
     "Store": "beltline.host.batch.store",
     "Workers": "beltline.host.batch.pool",
     "aiyagari": "beltline.host.models.aiyagari.model",
+    "concave_majorant": "beltline.host.problem.concavity",
     "euler_errors": "beltline.host.analysis.euler",
     "euler_report": "beltline.host.analysis.euler",
     "gini": "beltline.host.analysis.inequality",
@@ -114,6 +116,7 @@ __all__ = [
     "Workers",
     "__version__",
     "aiyagari",
+    "concave_majorant",
     "euler_errors",
     "euler_report",
     "gini",

@@ -1,32 +1,33 @@
-"""What one step of the exogenous state does, in expectation."""
+"""What a shock to the exogenous state does, in expectation."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from beltline.host.analysis.policy import PERIODS_LIMIT, carried, followed, heading
+from beltline.host.analysis.policy import PERIODS_LIMIT, followed, heading, refined, shared
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, whole
+from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.results.variables import variables
 
 
 @dataclass(frozen=True, eq=False)
 class ImpulseResponse:
-    """What one step of the exogenous state does, in expectation.
+    """What a shock to the exogenous state does, in expectation.
 
     Parameters
     ----------
     names : tuple of str
     baseline, shocked : dict of str to (periods,) float64 array
         Expected path of each variable, period 0 being that of the impulse.
-    state, to : int
-        Exogenous state of period 0 in the baseline and with the impulse.
+    state, to : int or None
+        Exogenous state of period 0 in the baseline and with the impulse. None where it is not one state: all states
+        in the baseline, and the next one up of each with the impulse.
     title : str
         Heading of the report.
     """
@@ -34,8 +35,8 @@ class ImpulseResponse:
     names: tuple[str, ...]
     baseline: dict[str, Array]
     shocked: dict[str, Array]
-    state: int
-    to: int
+    state: int | None
+    to: int | None
     title: str
 
     def difference(self, name: str) -> Array:
@@ -62,26 +63,29 @@ class ImpulseResponse:
 def impulse_response(
     result: Result, state: int | None = None, to: int | None = None, periods: int = 200
 ) -> ImpulseResponse:
-    """Return the generalised impulse response to a step of the exogenous state from ``state`` to ``to``.
+    """Return the generalised impulse response to a shock in period 0.
 
-    For each variable ``y`` the difference of two conditional expectations,
+    For each variable ``y`` the difference of two conditional expectations, ``E[y(n) | shock] - E[y(n)]``. Both
+    economies have the same asset in period 0, one has another exogenous state, and from then on both follow the policy
+    and the chain. By default they are the average economy: asset and state of period 0 are distributed as in the long
+    run, and the shock puts every state one up (the last one stays).
 
-        E[y(n) | s(0) = to, x(0) ~ mu( . | state)]  -  E[y(n) | s(0) = state, x(0) ~ mu( . | state)],
-
-    where ``mu`` is the stationary distribution: both economies have the asset that goes with ``state``, one gets the
-    other state in period 0, and from then on both follow the policy and the chain. Both expectations are computed by
-    carrying the distributions forward, exactly but for rounding: no path is drawn.
+    Both expectations are computed by carrying distributions forward, exactly but for rounding: no path is drawn. The
+    policy is that between grid points (:func:`beltline.host.analysis.policy.refined`), and who chooses between two
+    points goes to each with a probability such that the mean is the choice (Young 2010). With choices from the grid
+    alone investment would fall in stairs, because capital could move only by whole steps.
 
     Parameters
     ----------
     result
         With an infinite horizon and at least two exogenous states.
     state
-        By default the lower of the two middle states.
+        Exogenous state of the baseline in period 0, with the asset that goes with it in the long run. By default all
+        states, as often as in the long run.
     to
-        By default the next state up.
+        Exogenous state with the shock. By default the next one up.
     periods
-        Length, from the period of the impulse on.
+        Length, from the period of the shock on.
 
     Raises
     ------
@@ -91,45 +95,88 @@ def impulse_response(
     Sources
     -------
     Koop, Pesaran and Potter (1996), "Impulse response analysis in nonlinear multivariate models", Journal of
-    Econometrics 74(1), 119-147. Theirs compares with an expectation over the impulse as well; here the baseline is
-    the economy whose state does not move in period 0.
+    Econometrics 74(1), 119-147. Young (2010), "Solving the incomplete markets model with aggregate uncertainty using
+    the Krusell-Smith algorithm and non-stochastic simulations", Journal of Economic Dynamics and Control 34(1), 36-41.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> result = bl.solve(bl.rbc(grid=256), tol=1e-6, device="cpu", progress=False)
+    >>> response = bl.impulse_response(result, periods=40)
+    >>> bool(response.percent("investment")[0] > response.percent("output")[0] > 0)
+    True
     """
     problem = followed(result, "an impulse response")
     if problem.states < 2:
         raise ProblemError("an impulse response needs at least 2 exogenous states, and this problem has 1")
     wanted = f"a whole number from 0 to {problem.states - 1}"
-    if state is None:
-        state = (problem.states - 1) // 2
-    state = whole("state", state, wanted, lambda v: 0 <= v < problem.states)
-    if to is None:
-        to = state + 1
-    to = whole("to", to, f"{wanted} that is not {state}", lambda v: 0 <= v < problem.states and v != state)
+    if state is not None:
+        state = whole("state", state, wanted, lambda v: 0 <= v < problem.states)
+        to = state + 1 if to is None else to
+        wanted += f" that is not {state}"
+    if to is not None:
+        to = whole("to", to, wanted, lambda v: 0 <= v < problem.states and v != state)
     periods = whole("periods", periods, f"a whole number from 1 to {PERIODS_LIMIT}", lambda v: 1 <= v <= PERIODS_LIMIT)
     with warnings.catch_warnings():
         # It was warned of already.
         warnings.simplefilter("ignore")
-        assets = stationary_distribution(result)[:, state]
-    if not assets.sum() > 0:
-        raise ProblemError(f"state {state} has no place in the stationary distribution: the chain leaves it for good")
-    tables = variables(result)
-    labels = problem.labels or tuple(f"state {s}" for s in range(problem.states))
+        begin = stationary_distribution(result)
+    if state is not None:
+        only = np.zeros_like(begin)
+        only[:, state] = begin[:, state]
+        begin = only
+        if not begin.sum() > 0:
+            raise ProblemError(
+                f"state {state} has no place in the stationary distribution: the chain leaves it for good"
+            )
+    begin = begin / begin.sum()
+    choices = _Choices(problem, result.value, refined(problem, result.value, result.policy))
+    tables = variables(choices)
+    baseline, shocked = (_expected(choices, tables, mass, periods) for mass in (begin, _shifted(begin, to)))
     return ImpulseResponse(
         names=tuple(tables),
-        baseline=_expected(result, tables, assets / assets.sum(), state, periods),
-        shocked=_expected(result, tables, assets / assets.sum(), to, periods),
+        baseline=baseline,
+        shocked=shocked,
         state=state,
         to=to,
-        title=heading(f"Response to a step from {labels[state]} to {labels[to]}", result),
+        title=heading(f"Response to {_named(problem, state, to)}", result),
     )
 
 
-def _expected(result: Result, tables: Mapping[str, Array], assets: Array, state: int, periods: int) -> dict[str, Array]:
-    problem = result.problem
-    mass = np.zeros((problem.points, problem.states))
-    mass[:, state] = assets
+@dataclass(frozen=True, eq=False)
+class _Choices:
+    """A policy between grid points, of which tables are made."""
+
+    problem: Problem
+    value: Array
+    policy_values: Array
+
+
+def _named(problem: Problem, state: int | None, to: int | None) -> str:
+    labels = problem.state_names
+    if to is None:
+        return f"one state up in {problem.shock}"
+    return f"a step {'' if state is None else f'from {labels[state]} '}to {labels[to]}"
+
+
+def _shifted(mass: Array, to: int | None) -> Array:
+    """``mass`` with the shock: all of it in state ``to``, or each state's in the next."""
+    shocked = np.zeros_like(mass)
+    if to is not None:
+        shocked[:, to] = mass.sum(axis=1)
+        return shocked
+    shocked[:, 1:] = mass[:, :-1]
+    shocked[:, -1] += mass[:, -1]
+    return shocked
+
+
+def _expected(choices: _Choices, tables: dict[str, Array], mass: Array, periods: int) -> dict[str, Array]:
+    problem, chosen = choices.problem, choices.policy_values
+    below = np.clip(np.searchsorted(problem.grid, chosen, side="right") - 1, 0, problem.points - 2).astype(np.int32)
+    share = np.clip((chosen - problem.grid[below]) / np.diff(problem.grid)[below], 0.0, 1.0)
     stacked = np.stack([np.ascontiguousarray(table).ravel() for table in tables.values()])
     paths = np.empty((len(tables), periods))
     for t in range(periods):
         paths[:, t] = stacked @ mass.ravel()
-        mass = carried(mass, result.policy, problem.transition)
+        mass = shared(mass, below, share, problem.transition)
     return dict(zip(tables, paths, strict=True))

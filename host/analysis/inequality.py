@@ -5,19 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, first, place, shown
+from beltline.host.results.result import Result
 
 
-def lorenz(values: ArrayLike, mass: ArrayLike | None = None) -> tuple[Array, Array]:
+def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[Array, Array]:
     """Return the Lorenz curve: shares of people, poorest first, and the share of all ``values`` that is theirs.
 
     Parameters
     ----------
     values
-        What people hold, any shape; none negative, not all zero.
+        What people hold, any shape; none negative, not all zero. Or a result with an infinite horizon: what is held is
+        then its asset, under :func:`~beltline.host.analysis.stationary.stationary_distribution`.
     mass
-        How many hold it, of the same shape, none negative; by default everybody counts the same.
+        How many hold it, of the same shape, none negative; by default everybody counts the same. None with a
+        result.
 
     Returns
     -------
@@ -28,10 +32,15 @@ def lorenz(values: ArrayLike, mass: ArrayLike | None = None) -> tuple[Array, Arr
     Raises
     ------
     ProblemError
-        An argument is none of that.
+        An argument is not of that kind, or the result has no stationary distribution.
     """
-    held = np.asarray(values, dtype=np.float64)
-    weight = np.ones(held.shape) if mass is None else np.asarray(mass, dtype=np.float64)
+    if isinstance(values, Result):
+        if mass is not None:
+            raise ProblemError("mass must be None where values is a result, whose stationary distribution is taken")
+        mass = stationary_distribution(values).sum(axis=1)
+        values = values.problem.grid
+    held = _numbers("values", values)
+    weight = np.ones(held.shape) if mass is None else _numbers("mass", mass)
     if weight.shape != held.shape:
         raise ProblemError(f"mass must have the shape of values, {held.shape}, not {weight.shape}")
     for name, table in (("values", held), ("mass", weight)):
@@ -49,10 +58,25 @@ def lorenz(values: ArrayLike, mass: ArrayLike | None = None) -> tuple[Array, Arr
     return ends[0] / ends[0][-1], ends[1] / ends[1][-1]
 
 
-def gini(values: ArrayLike, mass: ArrayLike | None = None) -> float:
+def _numbers(name: str, values: object) -> Array:
+    try:
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        own = ", which has its own: use its attribute gini or its method lorenz" if hasattr(values, "gini") else ""
+        kind, wanted = type(values).__name__, " or a Result" if name == "values" else ""
+        raise ProblemError(f"{name} must be an array of numbers{wanted}, not of type {kind}{own}") from None
+
+
+def gini(values: ArrayLike | Result, mass: ArrayLike | None = None) -> float:
     """Return the Gini coefficient: twice the area between :func:`lorenz` and equality, 0 where all hold the same.
 
     Arguments and errors as there.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> bl.gini([0.0, 0.0, 1.0, 3.0])
+    0.625
     """
     people, share = lorenz(values, mass)
     return float(1.0 - (np.diff(people) * (share[1:] + share[:-1])).sum())

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.problem import Problem, convex_at
+from beltline.host.problem.concavity import convex_at
+from beltline.host.problem.problem import Problem
 from beltline.host.solver.complete import Completed
 from beltline.host.solver.fixed_point import RANGE, Image
 from beltline.host.solver.prepare import Prepared, rescaled

@@ -273,7 +273,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.guarantees", description=__doc__)
     parser.add_argument("--problems", type=int, default=1000, help="how many (default: %(default)s)")
     parser.add_argument("--first", "--seed", type=int, default=0, help="seed of the first (default: %(default)s)")
-    parser.add_argument("--points", type=int, help="grid points of all (default: 20 to 300, and 1,024 to 1,300)")
+    parser.add_argument("--points", type=int, help="grid points of all (default: 12 to 300, and 1,024 to 1,300)")
     parser.add_argument(
         "--devices", nargs="+", choices=DEVICES, default=["line", "lanes", "cpu"], help="default: all but gpu"
     )

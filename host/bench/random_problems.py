@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 GRIDS = ("uniform", "polynomial", "logarithmic", "uneven", "clusters")
 WEALTHS = ("savings", "growth", "floor", "increasing returns", "jumps", "random", "flat pieces")
 STARTS = ("zero", "stay", "flat", "far", "steep", "kinked")
-SIZES = (32, 64, 128, 256)
+SIZES = (16, 32, 64, 128)
 """Sizes that are powers of two, which method ``binary`` needs."""
 
 
@@ -125,7 +125,8 @@ def random_problem(seed: int, points: int | None = None, horizon: bool | None = 
     ----------
     seed
     points
-        ``N_k``; by default 20 to 300, a power of two in half of all draws, and 1,024 to 1,300 once in 25.
+        ``N_k``; by default 12 to 128, a power of two in half of all draws, 128 to 300 once in 16, and 1,024 to 1,300
+        once in 25.
     horizon
         Whether it has one, of 2 to 12 ages; by default once in six.
     """
@@ -134,19 +135,20 @@ def random_problem(seed: int, points: int | None = None, horizon: bool | None = 
         try:
             return _drawn(rng, seed, points, horizon)
         except ProblemError:
-            # The start was convex beyond what utility makes up for, or rounding merged grid points: draw again.
+            # Rounding merged grid points: draw again.
             continue
 
 
 def _drawn(rng: np.random.Generator, seed: int, points: int | None, horizon: bool | None) -> Drawn:
     large = rng.random() < 0.04
-    size = int(rng.choice(SIZES)) if rng.random() < 0.5 else int(np.exp(rng.uniform(np.log(20), np.log(300))))
+    low, high = (128, 300) if rng.random() < 1 / 16 else (12, 128)
+    size = int(rng.choice(SIZES)) if rng.random() < 0.5 else int(np.exp(rng.uniform(np.log(low), np.log(high))))
     size = points if points is not None else int(rng.integers(1024, 1300)) if large else size
     states = int(rng.integers(1, 3 if size >= 1024 else 7))
     beta = 1.0 - float(np.exp(rng.uniform(np.log(0.005), np.log(0.5))))
     if size >= 1024:
         # Full search takes its time.
-        beta = min(beta, 0.97)
+        beta = min(beta, 0.9)
     eta = float(rng.choice([1.0, 2.0])) if rng.random() < 0.3 else float(np.exp(rng.uniform(np.log(0.2), np.log(10.0))))
     unit = 10.0 ** rng.uniform(-6.0, 6.0) if rng.random() < 0.6 else 1.0
     kinds = [str(rng.choice(known)) for known in (GRIDS, WEALTHS, STARTS)]

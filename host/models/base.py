@@ -30,6 +30,10 @@ class Solved(Protocol):
         """Whether it is solved."""
 
     @property
+    def status(self) -> str:
+        """One of :class:`~beltline.host.results.outcome.Outcome`."""
+
+    @property
     def message(self) -> str:
         """Whether, and if not why not, in a sentence."""
 

@@ -84,7 +84,7 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     ----------
     result
     path
-        Where to write the figure, if anywhere. Nothing is shown on a screen then.
+        Where to write the figure, if anywhere.
     kind
 
     Raises
@@ -95,12 +95,13 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     """
     check_kind(kind)
     check_plot(path)
-    # Before a window opens: these may refuse.
     return drawn(KINDS[kind](result), path)
 
 
 def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, float] = SIZE) -> Figure:
     """Return a figure of ``size``, in inches, that ``draw`` has drawn on, and write it if a ``path`` is given.
+
+    A notebook shows it where it is the value of a cell; it is not among the figures of pyplot.
 
     Raises
     ------
@@ -108,14 +109,10 @@ def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, fl
         As :func:`check_plot`.
     """
     check_plot(path)
-    from matplotlib.figure import Figure
+    # Here, because matplotlib may not be installed.
+    from beltline.host.plots.shown import ShownFigure
 
-    if path is None:
-        from matplotlib import pyplot
-
-        figure = pyplot.figure(figsize=size, layout="constrained")
-    else:
-        figure = Figure(figsize=size, dpi=150, layout="constrained")
+    figure = ShownFigure(figsize=size, dpi=None if path is None else 150, layout="constrained")
     draw(figure)
     if path is not None:
         with replacing(check_target("plot", path, SUFFIXES)) as neighbour:
@@ -165,8 +162,7 @@ def colours(count: int) -> list[Colour]:
 def legend_labels(problem: Problem) -> list[str | None]:
     """What the legend calls each state; None for those that it leaves out."""
     named = set(np.linspace(0, problem.states - 1, min(problem.states, LEGEND_ROWS)).round().astype(int).tolist())
-    labels = problem.labels or [f"state {s}" for s in range(problem.states)]
-    return [label if s in named else None for s, label in enumerate(labels)]
+    return [name if s in named else None for s, name in enumerate(problem.state_names)]
 
 
 def _finish(figure: Figure, axes: Sequence[Axes], legend: Axes, title: str) -> None:
@@ -280,7 +276,7 @@ def _ages(result: Result) -> Draw:
         raise ProblemError("there are no ages to draw: the horizon of this problem is infinite")
     ages, middle = result.value.shape[0], problem.states // 2
     drawn = np.unique(np.linspace(0, ages - 1, min(ages, 10)).round().astype(int)).tolist()
-    labels = problem.labels or [f"state {s}" for s in range(problem.states)]
+    middle_name = problem.state_names[middle]
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
@@ -290,9 +286,9 @@ def _ages(result: Result) -> Draw:
                 problem.grid, result.policy_values[age, :, middle], color=colour, label=f"age {age + 1}", linewidth=1.4
             )
         right.plot(problem.grid, problem.grid, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
-        left.set_title(f"Value, {labels[middle]}")
+        left.set_title(f"Value, {middle_name}")
         left.set_ylabel("V(x, s), units of utility")
-        right.set_title(f"Policy, {labels[middle]}")
+        right.set_title(f"Policy, {middle_name}")
         right.set_ylabel(f"x'{_unit(problem)}")
         for axes in (left, right):
             axes.set_xlabel(f"{problem.asset}{_unit(problem)}")

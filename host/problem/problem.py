@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, first, place, real, shown, table, whole
-from beltline.host.problem.utility import slope_fall, slope_noise, slope_rise
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 ROW_SUM_TOLERANCE = 1e-12
@@ -25,10 +24,6 @@ digit of a published table of probabilities."""
 
 HORIZON_LIMIT = 65_536
 """Largest ``horizon``."""
-
-START_ROUNDING = 2.0**-50
-"""Relative error (a few roundings of double precision) that ``start`` may carry without being called non-concave."""
-
 
 RESERVED = frozenset(
     {"age", "state", "next_state", "value", "policy", "policy_values", "wealth", "transition", "start"}
@@ -70,8 +65,9 @@ class Problem:
     transition : (N_z, N_z) array
         Markov matrix ``Q(s, s')``; rows (today's state) sum to 1 within ``ROW_SUM_TOLERANCE``.
     start : (N_k, N_z) array
-        ``V0``: the first guess or, with ``horizon``, the value after the last age. Concave in ``x``, as every search
-        rests on that which does not try all ``x'``.
+        ``V0``: the first guess or, with ``horizon``, the value after the last age; finite. It need not be concave in
+        ``x``: where a device or method searches with few candidates, which needs that, a first guess is replaced by
+        its :func:`~beltline.host.problem.concavity.concave_majorant`, and ``message`` of the result says so.
     beta : float
         Discount factor, above 0 and below 1.
     eta : float
@@ -83,7 +79,7 @@ class Problem:
     asset : str
         What plots call ``x``.
     labels : sequence of N_z str, optional
-        What plots call the exogenous states.
+        What plots call the exogenous states; by default their ``shock_values``.
     marginal_wealth : (N_k, N_z) array, optional
         ``dW/dx (x, s)``, what one more unit of the asset brings, above 0. Euler equation errors need it.
     output : (N_k, N_z) array, optional
@@ -144,7 +140,6 @@ class Problem:
                     f"shape {shape}, not {given}"
                 )
         self._check_wealth()
-        self._check_concavity()
         self._check_facts()
         for name in ("name", "asset", "shock"):
             if not isinstance(getattr(self, name), str):
@@ -172,6 +167,22 @@ class Problem:
     def states(self) -> int:
         """``N_z``, the number of exogenous states."""
         return self.transition.shape[0]
+
+    @property
+    def state_names(self) -> tuple[str, ...]:
+        """What reports and plots call each exogenous state: ``labels``, or else its number in ``shock_values`` with
+        the symbol of ``shock`` ("z = 0.984" of "productivity z"), or else "state 0" and so on.
+        """
+        if self.labels:
+            return self.labels
+        if self.shock_values is None:
+            return tuple(f"state {s}" for s in range(self.states))
+        last = self.shock.split()[-1:]
+        symbol = last[0] if last and len(last[0]) == 1 else self.shock
+        # As many digits as tell all apart, where they are not equal.
+        values = self.shock_values.tolist()
+        digits = next((d for d in range(4, 17) if len({f"{v:.{d}g}" for v in values}) == len(set(values))), 17)
+        return tuple(f"{symbol} = {value:.{digits}g}" for value in values)
 
     @property
     def asset_name(self) -> str:
@@ -242,38 +253,3 @@ class Problem:
                 f"wealth[0, {s}] = {self.wealth[0, s]:.17g} must exceed grid[0] = {self.grid[0]:.17g}, "
                 f"or that state can afford no choice"
             )
-
-    def _check_concavity(self) -> None:
-        convex = convex_at(self.grid, self.start, self.wealth, self.beta, self.eta)
-        if convex is not None:
-            j, s, rise = convex
-            raise ProblemError(
-                f"start must be concave in x, but it is not at grid point {j}, state {s}: "
-                f"its slope rises by {rise:.3g}, more than the curvature of utility makes up for"
-            )
-
-
-def convex_at(
-    grid: NDArray[np.float64],
-    start: NDArray[np.float64],
-    wealth: NDArray[np.float64],
-    beta: float,
-    eta: float,
-) -> tuple[int, int, float] | None:
-    """Where ``start`` is too convex in ``x`` to search from: first grid point, state, and the rise of its slope.
-
-    None where utility's curvature makes up for any rise, so that the objectives of a first sweep have a single peak.
-    """
-    if grid.size < 3:
-        return None
-    with np.errstate(over="ignore", invalid="ignore"):
-        rise = slope_rise(grid, start)
-        size = np.abs(start)
-        largest = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:])
-        noise = START_ROUNDING * largest * slope_noise(grid, 1.0)[:, None]
-        fall = slope_fall(grid, float(wealth.max()), eta)[:, None]
-        convex = (rise > noise) & (beta * rise > fall)
-    if not convex.any():
-        return None
-    j, s = first(convex)
-    return j + 1, s, float(rise[j, s])

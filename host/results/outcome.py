@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import enum
 
+GRID_END_SHARE = 1e-3
+"""Share of households that choose the highest grid point, or of periods with an aggregate off its grid, above which an
+economy ends as ``GRID``."""
+
 
 class Outcome(enum.StrEnum):
     """How a solve ended, in a word or two; ``message`` of a solution says it in a sentence.
@@ -26,5 +30,7 @@ class Outcome(enum.StrEnum):
     """An economy whose households do not come to rest, or not to one distribution."""
     MARKET = "market not solved"
     """An economy without prices at which its markets clear."""
+    GRID = "grid ends too early"
+    """An economy, too many of whose households are at the end of a grid, and might leave it if there were more."""
     ITERATIONS = "iteration limit"
     """An economy whose law of motion still moved after the last iteration that was allowed."""

@@ -189,7 +189,7 @@ class Result:
         return written
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-        """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
 
         Parameters
         ----------

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.concavity import searchable
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import RANGE, Image, fixed_point
 from beltline.host.solver.options import SolveOptions
@@ -45,10 +46,11 @@ def image_of(problem: Problem, options: SolveOptions) -> Image:
     ProblemError
         As :func:`beltline.host.solver.fixed_point.fixed_point`.
     """
-    image = fixed_point(problem, options.tol, options.value_bits, options.money_bits, shift=options.shift)
+    begun, note = searchable(problem)
+    image = fixed_point(begun, options.tol, options.value_bits, options.money_bits, shift=options.shift)
     if options.start in ("stay", "coarse"):
         return _from_elsewhere(problem, image, options.start, options.tol)
-    return image
+    return replace(image, note=f"{image.note} {note}".strip())
 
 
 def from_last(image: Image, last: Image, run: Run) -> Image:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, meant, shown
+from beltline.host.problem.concavity import searchable
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods that can solve ages one by one, by device."""
+
+STAGED = ("binary",)
+"""Methods whose search needs single peaks, and so a concave start."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +122,8 @@ def _solved(
             f"not by {method!r} on {device!r}"
         )
     timing: dict[str, float] = {}
-    tables = (problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta, options.tol)
+    begun, note = _begun(problem, method)
+    tables = (problem.grid, problem.wealth, problem.transition, begun.start, problem.beta, problem.eta, options.tol)
     if report:
         report(f"solving on the {device} by method {method}")
     try:
@@ -141,7 +146,12 @@ def _solved(
             found = _Found(value, policy, problem.horizon, 0.0, True, True, bound, timing | seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
-    return _result(problem, options, device, method, found, report)
+    return _result(problem, options, device, method, found, report, note)
+
+
+def _begun(problem: Problem, method: str) -> tuple[Problem, str]:
+    """``problem`` with a start that ``method`` can begin from, as of :func:`searchable`."""
+    return searchable(problem) if method in STAGED else (problem, "")
 
 
 def check_method(method: object) -> str:
@@ -177,7 +187,8 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         raise ProblemError(
             f"method must be one of {', '.join(map(repr, module.BATCHED))} for a batch, not {shown(method)}"
         )
-    tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one in problems]
+    begun = [_begun(one, method) for one in problems]
+    tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
     try:
         # A staged search that is not measured has a bound where single peaks are proven, before the last sweep.
         before = {"previous": True} if method == "binary" and not options.verify else {}
@@ -186,21 +197,21 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
         raise ProblemError(f"{error}") from error
     exact = METHODS[method].rule != "own"
     results = []
-    for problem, one in zip(problems, solutions, strict=True):
+    for problem, one, (_, note) in zip(problems, solutions, begun, strict=True):
         found = _Found(
             one.value, one.policy, one.sweeps, one.residual, one.converged, exact, _bound(problem, one),
             dict(one.seconds),
         )  # fmt: skip
-        result = _result(problem, options, "gpu", method, found, None)
+        result = _result(problem, options, "gpu", method, found, None, note)
         by_warm = partial(_solved, problem, replace(options, method="warm"), "gpu", {}, None)
         results.append(or_warm(result, options.max_sweeps, by_warm))
     return results
 
 
 def _result(
-    problem: Problem, options: SolveOptions, device: str, method: str, found: _Found, report: Progress | None
+    problem: Problem, options: SolveOptions, device: str, method: str, found: _Found, report: Progress | None, note: str
 ) -> Result:
-    """What a solver found, measured."""
+    """What a solver found, measured; ``note`` is added to the message."""
     timing, change = found.timing, found.change
     if (found.policy < 0).any():
         quality = Verification(math.inf, math.inf, False)
@@ -217,7 +228,7 @@ def _result(
         policy=found.policy,
         success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         status=outcome.value,
-        message=message,
+        message=f"{message} {note}".strip(),
         sweeps=found.sweeps,
         change=change,
         residual=quality.residual,

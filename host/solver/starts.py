@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
 from beltline.gpu_ref.coarse import FEWEST, coarse_start, nearer
 from beltline.gpu_ref.methods import can_stay, stay_start
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.concavity import concave_majorant
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import slope_rise
 
@@ -47,19 +47,4 @@ def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) 
 
 
 def _concave(X: Array, value: Array) -> Array:
-    return value if (slope_rise(X, value) <= 0).all() else concave(X, value)
-
-
-def concave(grid: Array, value: Array) -> Array:
-    """Return the least concave majorant of each column of ``value``, ``(N_k, N_z)``, over ``grid``, ``(N_k,)``.
-
-    What a start must be, and a value need not be: where households stop at a limit, the values of choices from a grid
-    are not concave from point to point.
-    """
-    steps = np.diff(grid)
-    majorant = value.copy()
-    for s in range(value.shape[1]):
-        slopes = np.diff(value[:, s]) / steps
-        falling = isotonic_regression(slopes, weights=steps, increasing=False).x
-        majorant[1:, s] = value[0, s] + np.cumsum(falling * steps)
-    return majorant
+    return value if (slope_rise(X, value) <= 0).all() else concave_majorant(value, X)

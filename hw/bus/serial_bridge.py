@@ -34,10 +34,11 @@ class SerialBridge(wiring.Component):
     ``BLOCK_WORDS`` words, so that no damaged block ever reaches a table. Words that are read go out as they are read,
     for there is nothing to undo, and the host sees by the check whether all arrived.
 
-    Nothing on the line can wedge it. A frame that breaks off is forgotten when the line has been high for ``silence``
-    clocks. Whatever is no frame, a damaged one, and a byte that comes while a request is answered, make it deaf until
-    then: only silence tells where the next frame begins. So a host that hears no sound answer is silent for that long
-    and asks again.
+    Nothing on the line can wedge it. A frame that breaks off is forgotten when the line has been high for more than
+    ``silence`` clocks. Whatever is no frame, a damaged one, and a byte that comes while a request is answered, make it
+    deaf until then: only silence tells where the next frame begins. A byte comes in the middle of its stop bit, and a
+    request is answered until the last stop bit of the answer ends. So a host that hears no sound answer is silent for
+    that long and asks again.
 
     Asking again does nothing twice: a write whose tag is that of the last request that was ``DONE`` is answered
     ``DONE`` and not done. (``RUN`` would otherwise begin a second run where the answer to the first was lost.) A host
@@ -57,6 +58,11 @@ class SerialBridge(wiring.Component):
         The line's rate.
     silence
         Clocks, at least 16 bits.
+
+    Raises
+    ------
+    ValueError
+        The silence is shorter.
 
     Attributes
     ----------
@@ -257,7 +263,8 @@ class SerialBridge(wiring.Component):
             with m.State("SEND"):
                 m.d.comb += [transmitter.data.valid.eq(left != 0), check.data.eq(out[:8])]
                 with m.If(left == 0):
-                    with m.If(last):
+                    # The last byte is on the line until the transmitter can take another.
+                    with m.If(last), m.If(transmitter.data.ready):
                         m.next = "IDLE"
                     with m.Elif(pending):
                         m.next = "FETCH"

@@ -10,13 +10,15 @@ import random
 from itertools import count
 
 import cocotb
+from cocotb.triggers import FallingEdge, Timer
+from cocotb.utils import get_sim_time
 
 from beltline.hw.bus import serial_frames
 from beltline.hw.bus.serial_frames import BLOCK_WORDS, Operation, Outcome
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, READABLE, REGISTERS, WRITABLE, Access, Table
 from beltline.hw.interface.windows import WindowParameters
-from beltline.sim.benches.serial_line import Line, start
+from beltline.sim.benches.serial_line import CLOCK, Line, start
 from beltline.sim.cocotb_runner import bench_parameters
 
 GIVEN = bench_parameters()
@@ -29,6 +31,11 @@ COUNTERS = ("commands", "register_writes", "word_writes", "refusals_register", "
 COMMAND = REGISTERS["COMMAND"].offset
 ANSWER_BITS = 30
 """Bits' time within which an answer begins, besides the clocks of the words that are written."""
+
+STRAY_ANSWER = 3 + 32 + 4
+"""Bytes of an answer with four words."""
+
+WITH_PAYLOAD = (Operation.WRITE_REGISTER, Operation.WRITE_WORDS)
 
 
 class Host:
@@ -323,24 +330,84 @@ async def noise_wedges_nothing(dut):
     await host.check()
 
 
+async def time_of(event):
+    await event
+    return get_sim_time("ps")
+
+
+async def stray_byte(host, byte, place, high=None):
+    """Send ``byte`` about the time of an answer of ``STRAY_ANSWER`` bytes, then another request, and see what is heard.
+
+    ``place`` gives, from the time at which the answer ends, that at which the byte comes, which is in the middle of its
+    stop bit, as the bridge samples it. ``high`` is for how many clocks the line is high between the byte's last low bit
+    and the request, where that is not over before; without it the request comes as soon as it can.
+    """
+    dut, line = host.dut, host.line
+    # The answer may begin before the request's last stop bit is over.
+    begun = cocotb.start_soon(time_of(FallingEdge(dut.tx)))
+    tag = host.next_tag()
+    await host.send(serial_frames.request(tag, Operation.READ_WORDS, WINDOWS.offset(Table.V), 4), gaps=False)
+    end = await begun + 10 * STRAY_ANSWER * line.nominal
+    comes = place(end)
+    # The line changes between two edges of the clock; the synchronizer shows it two clocks later.
+    start = comes - (9 * DIVISOR + DIVISOR // 2 + 2) * CLOCK + CLOCK // 2
+    await Timer(start - get_sim_time("ps"), unit="ps")
+    await line.send(byte)
+    answer = await host.hear(STRAY_ANSWER)
+    assert answer == serial_frames.answer(tag, Outcome.DONE, answer[3:-4])
+    last_low = max(k for k in range(9) if not (byte << 1) >> k & 1)
+    rises = start + (last_low + 1) * line.bit
+    now = get_sim_time("ps")
+    behind = max(rises + (high or 0) * CLOCK, now + -(now - rises) % CLOCK)
+    await Timer(max(behind - now, 1), unit="ps")
+    tag = host.next_tag()
+    request = serial_frames.request(tag, Operation.READ_REGISTER, 0)
+    clocks = round((get_sim_time("ps") - rises) / CLOCK)
+    await host.send(request, gaps=False)
+    wanted = b""
+    if clocks > SILENCE * DIVISOR:
+        wanted = serial_frames.answer(tag, Outcome.DONE, IDENTITY.to_bytes(4, "little"))
+    elif byte == serial_frames.REQUEST and comes >= end and request[1] not in WITH_PAYLOAD:
+        # It begins a frame, of which the request is the rest, a byte too late.
+        wanted = serial_frames.answer(request[0], Outcome.DAMAGED)
+    case = f"{byte:#x}, {(comes - end) / CLOCK:g} clocks behind the answer, {clocks} clocks high"
+    assert await host.hear(len(wanted) or 1) == wanted, case
+    await host.silence()
+    assert await host.read_register(0) == (Outcome.DONE, IDENTITY), case
+    return clocks
+
+
 @cocotb.test()
 async def byte_during_an_answer(dut):
-    """It is no part of the next request: the bridge hears nothing until a silence, but the answer is whole."""
+    """It is no part of the next request: the bridge hears nothing until a silence, but the answer is whole.
+
+    Nor is one that comes later, unless it is the first byte of a request.
+    """
     host = await begin(dut)
-    for _ in range(6 // FEW + 1):
-        tag = host.next_tag()
-        request = serial_frames.request(tag, Operation.READ_WORDS, WINDOWS.offset(Table.V), 4)
-        await host.send(request, gaps=False)
-        # 39 bytes; the silence must not be over before the next request. With later bytes, or from 128 on, the next
-        # request was answered once: whether this bench or the bridge is wrong there is not known.
-        await host.line.idle(random.uniform(355, 365))
-        await host.line.send(random.choice((serial_frames.REQUEST, random.randrange(128))))
-        answer = await host.hear(3 + 32 + 4)
-        assert answer == serial_frames.answer(tag, Outcome.DONE, answer[3:-4])
-        await host.send(serial_frames.request(host.next_tag(), Operation.READ_REGISTER, 0), gaps=False)
-        assert await host.hear(1) == b""
-        await host.silence()
-        assert await host.read_register(0) == (Outcome.DONE, IDENTITY)
+    for _ in range(40 // FEW):
+        clocks = round(random.uniform(300, 450) * DIVISOR) - 10 * STRAY_ANSWER * DIVISOR
+        byte = random.choice((serial_frames.REQUEST, random.randrange(256)))
+        high = random.choice((None, random.randint(1, SILENCE * DIVISOR), random.randint(1, 2 * SILENCE * DIVISOR)))
+        await stray_byte(host, byte, lambda end, clocks=clocks: end + clocks * CLOCK, high)
+    await host.check()
+
+
+@cocotb.test()
+async def byte_at_the_end_of_an_answer(dut):
+    """A clock before, at and behind each end: of the answer, and of its last byte's start, for where the byte begins
+    and for where it comes; then of the silence.
+    """
+    host = await begin(dut)
+    ends = (-10 * DIVISOR, 0, 9 * DIVISOR + DIVISOR // 2 + 2)
+    places = [end + clock for end in ends for clock in (-1, 0, 1)]
+    cases = [(byte, place) for place in places for byte in (serial_frames.REQUEST, 0x00, 0x80, 0xFF)]
+    for byte, place in cases if FEW == 1 else random.sample(cases, len(cases) // FEW):
+        await stray_byte(host, byte, lambda end, place=place: end + place * CLOCK)
+    silence = SILENCE * DIVISOR
+    for byte in (serial_frames.REQUEST, 0x00, 0x80, 0xFF):
+        for high in (silence - 1, silence, silence + 1) if FEW == 1 else (random.choice((silence, silence + 1)),):
+            for place in (-1, 0):
+                assert await stray_byte(host, byte, lambda end, place=place: end + place * CLOCK, high) == high
     await host.check()
 
 

@@ -9,10 +9,9 @@ import pytest
 
 from beltline.constraints import board_verilog
 from beltline.constraints.boards import BOARDS
-from beltline.hw.interface.builds import Build, read
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.top import verilog
 from beltline.hw.top.serial_machine import SerialParameters
+from support.builds import assert_builds, assert_refuses
 
 ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
 
@@ -29,25 +28,13 @@ ECP5, Z2 = BOARDS["ecp5"].machine, BOARDS["pynq-z2"].machine
         ),
     ],
 )
-def test_options_of_a_build(
+def test_options_of_a_board(
     arguments: list[str],
     parameters: MachineParameters | SerialParameters,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    asked: list[object] = []
-
-    def made(given: object) -> dict[str, str]:
-        asked.append(given)
-        return {"beltline_build.v": "64'h000000000000abcd;"}
-
-    serial = isinstance(parameters, SerialParameters)
-    monkeypatch.setattr(verilog, "generate_serial" if serial else "generate", made)
-    assert board_verilog.main([*arguments, "--out", str(tmp_path / "build")]) == 0
-    assert asked == [parameters]
-    built = (parameters.machine, parameters.baud) if isinstance(parameters, SerialParameters) else (parameters, 0)
-    top = "beltline_serial" if serial else "beltline"
-    assert read(tmp_path / "build" / "build.json") == (Build(top, 0xABCD, *built),)
+    assert_builds(board_verilog.main, arguments, parameters, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -64,10 +51,7 @@ def test_options_of_a_build(
         ),
     ],
 )
-def test_command_refuses_a_build(
+def test_command_refuses_a_board(
     arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as stop:
-        board_verilog.main([*arguments, "--out", str(tmp_path / "build")])
-    assert (stop.value.code, capsys.readouterr().err) == (2, sentence)
-    assert not any(tmp_path.iterdir())
+    assert_refuses(board_verilog.main, arguments, sentence, tmp_path, capsys)

@@ -16,7 +16,7 @@ from beltline.hw.interface.parameters import Multiplier
 from beltline.hw.top import verilog
 from beltline.sim.cocotb_runner import run_bench, to_verilog
 from beltline.sim.yosys import use_yosys
-from support.streams import Enclosed, Segment, Stream, with_gaps
+from support.streams import Clocks, Enclosed, Segment, Stream, with_gaps
 
 
 @pytest.fixture
@@ -65,6 +65,34 @@ def stream(tmp_path: Path) -> Stream:
         return {
             name: np.array(column, dtype=np.uint64 if max(column) < 2**64 else object) for name, column in found.items()
         }
+
+    return run
+
+
+@pytest.fixture
+def clocks(tmp_path: Path, with_shared: Callable[..., dict[str, str]]) -> Clocks:
+    """Drives all inputs of a unit every clock, and returns every output as it is in each clock, before its edge.
+
+    The unit may read the RAM and the evaluator, which are instances. Words are unsigned Python integers.
+    """
+
+    def run(unit: wiring.Component, inputs: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
+        flat = {"__".join(map(str, path)): member.flow for path, member, _ in unit.signature.flatten(unit)}
+        assert set(inputs) == {name for name, flow in flat.items() if flow is wiring.In}, "an input is not driven"
+        stimulus, results = tmp_path / "stimulus.json", tmp_path / "results.json"
+        stimulus.write_text(json.dumps({name: [int(word) for word in column] for name, column in inputs.items()}))
+        results.unlink(missing_ok=True)
+        run_bench(
+            with_shared(unit),
+            "beltline.sim.benches.every_clock",
+            parameters={
+                "stimulus": str(stimulus),
+                "results": str(results),
+                "outputs": [name for name, flow in flat.items() if flow is wiring.Out],
+            },
+        )
+        found: dict[str, list[int]] = json.loads(results.read_text())
+        return found
 
     return run
 

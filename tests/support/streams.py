@@ -1,8 +1,8 @@
-"""What the tests of fixed-latency units name besides the fixture ``stream``."""
+"""What the tests of units name besides the fixtures ``stream`` and ``clocks``."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +13,8 @@ from amaranth.lib import wiring
 from beltline.hw.interface.parameters import Multiplier
 
 Stream = Callable[..., dict[str, Any]]
+
+Clocks = Callable[[wiring.Component, Mapping[str, Sequence[int]]], dict[str, list[int]]]
 
 MULTIPLIERS = [pytest.param(m, marks=pytest.mark.slow if m is Multiplier.DSP48E1 else ()) for m in Multiplier]
 """For what is in every stage: `make test` tests a stage with each of them."""
@@ -47,5 +49,8 @@ class Enclosed(wiring.Component):
         m.submodules.unit = self._unit
         for name, member in self.signature.members.items():
             outer, inner = getattr(self, name), getattr(self._unit, name)
-            m.d.comb += outer.eq(inner) if member.flow is wiring.Out else inner.eq(outer)
+            if member.is_signature:
+                wiring.connect(m, wiring.flipped(outer), inner)
+            else:
+                m.d.comb += outer.eq(inner) if member.flow is wiring.Out else inner.eq(outer)
         return m

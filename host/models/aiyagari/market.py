@@ -6,6 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +16,14 @@ from beltline.host.analysis.chain import chain_distribution
 from beltline.host.devices import REFERENCES, Device
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari.distribution import MASS_MOVES, long_run
-from beltline.host.models.aiyagari.result import Economy, Step
+from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.problem.arrays import Array
-from beltline.host.results.outcome import Outcome
+from beltline.host.problem.concavity import concave_majorant
+from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.options import machine_method
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve import solve
-from beltline.host.solver.starts import concave
 from beltline.sim.progress import reporting
 
 RATE_TOLERANCE = 1e-6
@@ -77,7 +78,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
         last, tell = self._household, self._report
         start = None
         if last is not None and (bent or self._session is None):
-            start = concave(last.problem.grid, last.value)
+            start = concave_majorant(last.value, last.problem.grid)
         problem = self._model.problem(interest, start)
         where = f"step {len(self._steps) + 1}, r = {interest:.4%}"
         progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")
@@ -156,21 +157,41 @@ class Market(contextlib.AbstractContextManager["Market"]):
         assert household is not None
         assert mass is not None
         last = self._steps[-1]
-        if not problem and not self._unique:
-            status = Outcome.DISTRIBUTION
-            problem = (
+        economy = Economy(
+            model=model, interest=last.interest, household=household, distribution=mass, success=False,
+            status=status.value, message=problem, steps=tuple(self._steps),
+        )  # fmt: skip
+        if not problem:
+            status, message = self._verdict(economy)
+            economy = replace(economy, success=status == Outcome.SOLVED, status=status.value, message=message)
+        return economy
+
+    def _verdict(self, economy: Economy) -> tuple[Outcome, str]:
+        """Return how a search that found a rate has ended, and the message."""
+        model, household, last = self._model, economy.household, economy.steps[-1]
+        if not self._unique:
+            return Outcome.DISTRIBUTION, (
                 f"On this grid of {model.grid:,} points the long run depends on where households begin: "
                 f"some choices are never left again, so raise grid."
             )
-        if not problem and not household.success:
-            status, problem = Outcome.HOUSEHOLD, f"The household's problem is not solved: {household.message}"
-        message = problem or (
+        if not household.success:
+            return Outcome.HOUSEHOLD, f"The household's problem is not solved: {household.message}"
+        if economy.at_top > GRID_END_SHARE:
+            return Outcome.GRID, (
+                f"{economy.at_top:.2%} of households choose the highest grid point, {model.high:g}, where at most "
+                f"{GRID_END_SHARE:.2%} may: raise high, or grid if few points lie between {model.high:g} and what most "
+                f"households own."
+            )
+        if not abs(economy.excess) <= MARKET_TOLERANCE:
+            return Outcome.MARKET, (
+                f"The market does not clear: at r = {last.interest:.4%} households hold {last.supply:.6g} where firms "
+                f"rent {last.demand:.6g}, an excess of {economy.excess:+.2%} where at most {MARKET_TOLERANCE:.0%} is "
+                f"allowed. What households hold jumps there by steps of the grid: raise grid above {model.grid:,} or "
+                f"states above {model.states}; if that does not help, lower tol below {self._tol:g}."
+            )
+        return Outcome.SOLVED, (
             f"Households hold {last.supply:.6g} where firms rent {last.demand:.6g}, after {len(self._steps)} steps."
         )
-        return Economy(
-            model=model, interest=last.interest, household=household, distribution=mass, success=not problem,
-            status=status.value, message=message, steps=tuple(self._steps),
-        )  # fmt: skip
 
     def _bracket(self, gap_at: Callable[[float], float]) -> tuple[float, float]:
         """Return a rate below which too little is saved and one above which too much is: what is saved rises without

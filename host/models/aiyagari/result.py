@@ -15,6 +15,7 @@ from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.problem.arrays import Array
 from beltline.host.results.files import check_target, replacing
+from beltline.host.results.outcome import GRID_END_SHARE
 from beltline.host.results.record import about, tables
 from beltline.host.results.result import Result
 from beltline.host.results.services import service
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".npz",)
 """File types that economies are saved as."""
 
-CROWDED = 1e-5
-"""Share of households that choose the highest grid point from which the report says that the grid ends too early."""
+MARKET_TOLERANCE = 0.01
+"""Largest ``excess`` of a market that clears, as a share of what firms rent."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,9 @@ class Economy:
     distribution : (N_k, N_z) float64 array
         Share of households in each state in the long run; adds up to 1.
     success : bool
-        Whether the market clears as closely as :data:`~beltline.host.models.aiyagari.market.RATE_TOLERANCE` and the
-        grid allow, with a household that is solved.
+        Whether the household is solved, the distribution is unique and stationary, the market clears (``excess`` at
+        most :data:`MARKET_TOLERANCE` in size) and the grid is long enough (``at_top`` at most
+        :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
     status : str
         One of :class:`~beltline.host.results.outcome.Outcome`: ``"solved"``, or which part of the economy is not.
     message : str
@@ -112,7 +114,7 @@ class Economy:
 
     @property
     def excess(self) -> float:
-        """By how much households hold more than firms rent, as a share: what the steps of the grid leave."""
+        """By how much households hold more than firms rent, as a share of the latter: what the grid's steps leave."""
         return self.steps[-1].supply / self.steps[-1].demand - 1
 
     @property
@@ -151,9 +153,9 @@ class Economy:
             ("capital", f"{self.capital:.5f} a head, wage {self.wage:.5f}, output {self.output:.5f}"),
             ("saving rate", f"{self.saving_rate:.2%} of output"),
             ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} of households choose none"),
-            ("top of grid", f"chosen by {self.at_top:.2g} of them" + (": raise high" if self.at_top > CROWDED else "")),
+            ("top of grid", f"chosen by {self.at_top:.2g} of them (at most {GRID_END_SHARE:g})"),
             ("mass", f"1 {self.distribution.sum() - 1:+.1e}; a period moves {self.moves:.1e} of it"),
-            ("market", f"households hold {self.excess:+.2e} of what firms rent (steps of the grid)"),
+            ("market", f"excess {self.excess:+.2e} of what firms rent (at most {MARKET_TOLERANCE:g} in size)"),
             ("household", f"{household.status}: max |V - V*| <= {household.error_bound:.3g}"),
             ("sweeps", f"{sum(step.sweeps for step in steps):,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "
                        f"{steps[-1].sweeps:,} at last"),
@@ -205,7 +207,7 @@ class Economy:
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "market") -> Figure:
-        """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
 
         Parameters
         ----------

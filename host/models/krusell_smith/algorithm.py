@@ -26,10 +26,10 @@ from beltline.host.models.krusell_smith.household import Household, NotSolved, T
 from beltline.host.models.krusell_smith.law import regressed, regression
 from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOptions, PanelOptions
 from beltline.host.models.krusell_smith.panel import check_panel, simulator
-from beltline.host.models.krusell_smith.result import Equilibrium
+from beltline.host.models.krusell_smith.result import NEAR_TOP_SHARE, Equilibrium
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.results.outcome import Outcome
+from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.run import timed
 from beltline.sim.progress import reporting
@@ -118,6 +118,8 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     if problem is not None:
         status, message = Outcome.HOUSEHOLD.value, f"{problem} It was {after}."
         return replace(found, success=False, status=status, message=message, timing=timing)
+    if found.success and (short := _short(found)):
+        return replace(found, success=False, status=Outcome.GRID.value, message=short, timing=timing)
     if found.success:
         message = f"The law believed and the law estimated differ by {found.change:.2g}, less than {tol:g}, {after}."
     else:
@@ -125,6 +127,26 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
             f"The law believed and the law estimated still differ by {found.change:.3g} {after}, not below {tol:g}."
         )
     return replace(found, message=message, timing=timing)
+
+
+def _short(found: Equilibrium) -> str:
+    """Say which grid ends too early for the last panel, and what to do; nothing where none does."""
+    economy = found.economy
+    near_top = found.near_top
+    if near_top > NEAR_TOP_SHARE:
+        return (
+            f"{near_top:.2%} of households own more than nine tenths of the most that the grid of k has, "
+            f"{economy.top:g}, where at most {NEAR_TOP_SHARE:.0%} may: raise top."
+        )
+    kept = found.capital[found.discard : -1]
+    off = int(((kept < economy.low) | (kept > economy.high)).sum())
+    if off > GRID_END_SHARE * kept.size:
+        return (
+            f"K is off its grid, from {economy.low:g} to {economy.high:g}, in {off:,} of {kept.size:,} periods, where "
+            f"at most {GRID_END_SHARE:.2%} may be: it goes from {kept.min():.4g} to {kept.max():.4g}, so change low or "
+            f"high."
+        )
+    return ""
 
 
 def _drawn(

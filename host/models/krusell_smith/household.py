@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.krusell_smith import euler_iteration
+from beltline.host.analysis.policy import refined
 from beltline.host.devices import REFERENCES, Progress
 from beltline.host.models.krusell_smith.calibration import Calibration
 from beltline.host.models.krusell_smith.options import HouseholdOptions
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import utility
 from beltline.host.solver.options import machine_method
 from beltline.host.solver.reference import reference_module
 from beltline.host.solver.session import Session, in_session
@@ -146,7 +146,7 @@ class TableHousehold:
         return result.value, result.policy
 
     def _by_reference(self, problem: Problem, report: Progress | None) -> tuple[Array, NDArray[np.int32]]:
-        # The last value is as concave as rounding leaves it, which a Problem's start may not be: hence no Problem.
+        # Not by solve: what is not the last household needs no exact sweep that measures it.
         assert isinstance(self._session, str)
         if report:
             report(f"household: on the {self._session}")
@@ -165,27 +165,6 @@ class TableHousehold:
 
 def _named(report: Progress | None) -> Progress | Literal[False]:
     return False if report is None else lambda text: report(f"household: {text}")
-
-
-def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
-    """Return the best ``x'`` off the grid, ``(N_k, N_z)``.
-
-    It is the top of the parabola through the objective of the chosen point and of its neighbours, at most half way to
-    these; the point itself at an end of the grid, and where a neighbour cannot be afforded.
-    """
-    x, eta = problem.grid, problem.eta
-    ahead = problem.beta * value @ problem.transition.T
-    at = np.clip(policy, 1, problem.points - 2)
-    place = [x[at + j] for j in (-1, 0, 1)]
-    worth = [utility(problem.wealth - place[j], eta) + np.take_along_axis(ahead, at + j - 1, 0) for j in range(3)]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        left = (worth[1] - worth[0]) / (place[1] - place[0])
-        right = (worth[2] - worth[1]) / (place[2] - place[1])
-        bend = (right - left) / (place[2] - place[0])
-        top = (place[0] + place[1]) / 2 - left / (2 * bend)
-        inner = (policy == at) & np.isfinite(worth[0]) & np.isfinite(worth[2]) & (bend < 0)
-    low, high = (place[0] + place[1]) / 2, (place[1] + place[2]) / 2
-    return np.where(inner, np.clip(top, low, high), x[policy])
 
 
 @contextlib.contextmanager

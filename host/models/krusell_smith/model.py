@@ -87,7 +87,7 @@ class KrusellSmith(Calibration, Model):
             Points of a table, from 0 to ``top``, closer at 0.
         refine
             Whether a table's policy is moved off its grid
-            (:func:`beltline.host.models.krusell_smith.household.refined`).
+            (:func:`beltline.host.analysis.policy.refined`).
         law
             To begin with.
         seed

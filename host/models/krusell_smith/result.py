@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 FILE_FORMAT = 1
 """Version of what :meth:`Equilibrium.save` writes."""
 
+NEAR_TOP_SHARE = 0.01
+"""Largest ``near_top`` of a grid of ``k`` that is long enough."""
+
 SUFFIXES = (".npz",)
 """File types that equilibria are saved as."""
 
@@ -38,10 +41,12 @@ class Equilibrium:
     Attributes
     ----------
     success
-        Whether the law converged, and the household with it.
+        Whether the law converged, the household with it, and the grids of ``k`` and ``K`` are long enough: ``near_top``
+        is at most :data:`NEAR_TOP_SHARE`, and of the periods that are not discarded at most
+        :data:`~beltline.host.results.outcome.GRID_END_SHARE` have ``K`` off its grid.
     status
-        One of :class:`~beltline.host.results.outcome.Outcome`: ``"converged"``, ``"iteration limit"`` or
-        ``"household not solved"``.
+        One of :class:`~beltline.host.results.outcome.Outcome`: ``"converged"``, ``"iteration limit"``,
+        ``"household not solved"`` or ``"grid ends too early"``.
     message
         The status in a sentence.
     law
@@ -124,6 +129,13 @@ class Equilibrium:
         return int((self.wealth >= self.wealth.dtype.type(self.grid[-1])).sum())
 
     @property
+    def near_top(self) -> float:
+        """Share of agents who own more than nine tenths of the most that the grid of ``k`` allows, at the end. Whoever
+        comes near the end of the grid saves less, so that few arrive where many would go on.
+        """
+        return float((self.wealth > 0.9 * self.grid[-1]).mean())
+
+    @property
     def gini(self) -> float:
         """Of wealth, at the end."""
         return gini(self.wealth)
@@ -196,7 +208,7 @@ class Equilibrium:
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-        """Draw a figure; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
 
         ``"policy"``: surfaces of saving over ``k`` and ``K``. ``"law"``: the two regressions, and their residuals.
         ``"path"``: ``K`` of the panel and by the law alone. ``"wealth"``: distribution of wealth. ``"lorenz"``: Lorenz

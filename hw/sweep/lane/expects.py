@@ -18,14 +18,16 @@ class Expects(wiring.Component):
     """Values to the expectation unit, and its expectations to the lane's rows.
 
     The states of a point come one after the other, in order, from the check or the patch; a state a clock. What is made
-    of the value of a state that is yet to be walked is made anew by the patch, and does not count as saturated.
+    of the value of a state that is yet to be walked is made anew by the patch, and does not count as saturated. The
+    first expectation of a point comes ``parameters.expectation.latency + 2`` clocks behind ``new``, or ``read``, of its
+    last state, and the others in the clocks behind it.
 
     Attributes
     ----------
     go, half, states, weight_write, weight_row, weight_column, data
         In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
     check_valid, check_point, check_note
-        In: a result of the check, its point, and whether a state of the point is yet to be walked.
+        In: a result of the check, its point, and whether it or a state before it at its point is yet to be walked.
     new
         In: the value of that result, ``SHIFT_CLOCKS`` later.
     patch_valid, patch_point

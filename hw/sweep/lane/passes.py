@@ -12,8 +12,9 @@ from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 class Passes(wiring.Component):
     """A prologue is a patch; a sweep is a check, a walk and a patch, or where nothing is checked a walk and a patch.
 
-    A pass begins a clock behind the end of the one before, a walk two clocks behind the last result of a check; the
-    sweep is done when what the last pass has read has settled, :attr:`LaneParameters.settle` clocks behind it.
+    A walk begins a clock behind ``checked``, and a patch in the first clock in which the walk is not busy. ``done``
+    rises 2 clocks behind the first one in which the last pass is not busy, or 3 behind ``checked`` where it is a check;
+    and not before :attr:`LaneParameters.settle` + 2 clocks behind the last ``works``.
 
     Attributes
     ----------

@@ -18,7 +18,7 @@ class Rows(wiring.Component):
     """A bank for each word of a row. One half of the expected values is read, and the other written.
 
     Words of the grid lie with the halves of their row exchanged: half a row of them comes with the same half of the
-    expected values. A row a clock is read, and a word a clock written.
+    expected values. A row a clock is read, ``READ_LATENCY`` behind its address, and a word a clock written.
 
     Attributes
     ----------

@@ -31,11 +31,13 @@ class Values(wiring.Component):
     written, place, new, beyond
         Out, ``SHIFT_CLOCKS`` later: a value, of state number ``place``, and whether it or the one before was cut.
     retired, norm
-        Out: ``written`` a clock later; the largest difference, see :class:`beltline.hw.arithmetic.norm.Norm`.
+        Out: ``written`` a clock later; the largest difference between a value and the one before, both cut, in which a
+        value counts :attr:`beltline.hw.arithmetic.norm.NormParameters.latency` clocks behind its ``retired``.
     sample_place, refers
         In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
     sample_valid, sample_state, sample
-        Out: the difference at a state of the reference point, ``SHIFT_CLOCKS`` + 3 clocks behind the result.
+        Out: the difference, its low 64 bits, at a state of the reference point, ``SHIFT_CLOCKS`` + 3 clocks behind the
+        result.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:

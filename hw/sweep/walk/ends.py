@@ -13,7 +13,8 @@ from beltline.hw.sweep.walk.parameters import WalkParameters
 class Ends(wiring.Component):
     """A walk ends when all places of the ring have nothing to do any more, and no row is under way.
 
-    ``busy`` falls 2 clocks behind the last ``over``, or a clock behind the first one without a row under way.
+    ``busy`` falls 3 clocks behind the last ``over``, or a clock behind the first one without a row under way, whichever
+    is later.
 
     Attributes
     ----------
@@ -23,7 +24,8 @@ class Ends(wiring.Component):
         In: of clock 0 of a turn, from :class:`beltline.hw.sweep.walk.ring.Ring`.
     over, was_over
         In: of clock :attr:`WalkParameters.decided`: the place of the ring has nothing to do any more, and had nothing
-        to do in its turn before.
+        to do in its turn before. In the clock of ``start`` either both are set or none; what comes later of turns that
+        began before this walk's does not count.
     idle
         In: no row is under way.
     busy

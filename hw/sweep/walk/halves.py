@@ -21,7 +21,8 @@ class Halves(wiring.Component):
 
     A row from the buses has half a row of each in it: its lower half is the expected values where the lower half was
     asked for, and else the grid. It is unloaded word by word, in the ``UNLOAD_CLOCKS`` clocks behind ``valid``; the
-    next must not come before the last of them. A probe is read every clock.
+    next must not come before the last of them. ``arrived`` counts it in the clock behind these. A probe is read every
+    clock.
 
     Attributes
     ----------

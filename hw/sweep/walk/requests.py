@@ -17,7 +17,7 @@ class Requests(wiring.Component):
     """Queues what lacks, and the halves of rows that are wanted ahead, for the lane's turns on its bus.
 
     A turn of the ring a clock. A request that finds the queue full is not made; the walker lacks its words in its next
-    turn again. A request is at the buses 4 clocks after it was made, at the earliest.
+    turn again. A request is at the buses 5 clocks after it was made, at the earliest, and 4 after the one before it.
 
     Attributes
     ----------

@@ -11,6 +11,7 @@ import pytest
 
 import beltline as bl
 from beltline.host.analysis.chain import chain_distribution
+from beltline.host.analysis.policy import refined
 from beltline.host.results.variables import variables
 from support.fakes import problem
 
@@ -126,28 +127,79 @@ def test_seed_and_burn_in(rbc: bl.Result) -> None:
     assert (bl.simulate(rbc, periods=300, burn_in=0, seed=6).states != whole.states).any()
 
 
-def test_impulse_response_is_that_of_the_dense_chain(small: bl.Result) -> None:
-    response = bl.impulse_response(small, periods=12)
-    assert (response.state, response.to) == (1, 2)
-    mass, dense, tables = dense_distribution(small), chain(small), variables(small)
-    for state, paths in ((1, response.baseline), (2, response.shocked)):
-        now = np.zeros_like(mass)
-        now[:, state] = mass[:, 1] / mass[:, 1].sum()
+def lotteries(result: bl.Result) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The transition of the joint state where choices lie between grid points, dense, and the tables of a period."""
+    given = result.problem
+    chosen = refined(given, result.value, result.policy)
+    size = given.points * given.states
+    dense = np.zeros((size, size))
+    for x in range(given.points):
+        for s in range(given.states):
+            weights = np.zeros(given.points)
+            upper = min(max(int(np.searchsorted(given.grid, chosen[x, s])), 1), given.points - 1)
+            low, high = given.grid[upper - 1], given.grid[upper]
+            weights[upper] = (chosen[x, s] - low) / (high - low)
+            weights[upper - 1] = 1 - weights[upper]
+            # The mean of the lottery is the choice.
+            assert weights @ given.grid == pytest.approx(chosen[x, s], rel=1e-14)
+            dense[x * given.states + s] = np.outer(weights, given.transition[s]).ravel()
+    assert given.output is not None
+    consumption = given.wealth - chosen
+    return dense, variables(result) | {"consumption": consumption, "investment": given.output - consumption}
+
+
+@pytest.mark.parametrize(("state", "to"), [(None, None), (None, 2), (1, None), (2, 0)])
+def test_impulse_response_is_that_of_the_dense_chain(small: bl.Result, state: int | None, to: int | None) -> None:
+    response = bl.impulse_response(small, state, to, periods=12)
+    assert (response.state, response.to) == (state, 2 if (state, to) == (1, None) else to)
+    mass = dense_distribution(small)
+    dense, tables = lotteries(small)
+    begin = mass if state is None else np.where(np.arange(3) == state, mass, 0.0)
+    begin = begin / begin.sum()
+    shocked = np.zeros_like(begin)
+    for s in range(3):
+        shocked[:, min(s + 1, 2) if response.to is None else response.to] += begin[:, s]
+    for now, paths in ((begin, response.baseline), (shocked, response.shocked)):
         flat = now.ravel()
         for t in range(12):
             for name in response.names:
                 assert paths[name][t] == pytest.approx(flat @ tables[name].ravel(), rel=1e-8)
             flat = flat @ dense
-    assert response.difference("capital")[0] == 0
+    assert response.difference("capital")[0] == pytest.approx(0, abs=1e-12)
     percent = 100 * (response.shocked["output"] / response.baseline["output"] - 1)
     np.testing.assert_allclose(response.percent("output"), percent, atol=1e-12)
 
 
+@pytest.mark.parametrize("grid", [256, 1024, 4096])
+def test_default_response_is_no_staircase(grid: int) -> None:
+    """Four states of persistence 0.998: all sit at a few points, which choices from the grid leave by whole steps."""
+    result = solved(grid)
+    response = bl.impulse_response(result)
+    investment, consumption, capital = map(response.percent, ("investment", "consumption", "capital"))
+    # Most of a fall in one period, of what it falls in all, if it were even: 1 / 199.
+    assert (np.diff(investment) < 0).all()
+    assert -np.diff(investment).min() < 0.04 * np.ptp(investment)
+    # Consumption rises to a single peak, below output's; capital is built up from nothing.
+    peak = int(consumption.argmax())
+    assert (np.diff(consumption[: peak + 1]) > 0).all()
+    assert (np.diff(consumption[peak:]) < 0).all()
+    assert consumption[0] < response.percent("output")[0] < investment[0]
+    assert abs(capital[0]) < 1e-10
+
+
+def test_default_response_settles_as_the_grid_gets_finer() -> None:
+    fine, *coarse = (bl.impulse_response(solved(grid)).percent("investment") for grid in (16_384, 4096, 1024, 256))
+    gaps = [float(np.abs(each - fine).max() / np.ptp(fine)) for each in coarse]
+    assert gaps == sorted(gaps)
+    assert gaps[0] < 0.01
+
+
 def test_impulse_response_dies_out(small: bl.Result) -> None:
-    response = bl.impulse_response(small, state=2, to=0, periods=200)
-    assert response.percent("productivity")[0] < -10
-    for name in response.names:
-        assert abs(response.percent(name)[-1]) < 1e-6
+    for state in (2, None):
+        response = bl.impulse_response(small, state=state, to=0, periods=200)
+        assert response.percent("productivity")[0] < -10
+        for name in response.names:
+            assert abs(response.percent(name)[-1]) < 1e-6
 
 
 def test_reports(rbc: bl.Result) -> None:
@@ -157,7 +209,9 @@ def test_reports(rbc: bl.Result) -> None:
     assert moments[-1].strip() == "Exact: expectations under the stationary distribution of the policy on the grid."
     simulated = repr(bl.moments(rbc, "simulation", periods=1000, seed=7)).splitlines()
     assert simulated[-1].strip() == "Simulated: 1,000 periods after 1,000 that were dropped, seed 7."
-    assert response[0] == "Response to a step from z = 0.9841 to z = 1.0161 of RBC, 512 grid points x 4 states"
+    assert response[0] == "Response to one state up in productivity z of RBC, 512 grid points x 4 states"
+    stepped = str(bl.impulse_response(rbc, state=1)).splitlines()
+    assert stepped[0] == "Response to a step from z = 0.9841 to z = 1.0161 of RBC, 512 grid points x 4 states"
     assert " ".join(response[1].split()) == "period 0 1 4 8 20 40 80 160"
     assert response[5].split()[:2] == ["capital", "0.000%"]
 
@@ -170,7 +224,8 @@ def test_without_output_and_shock_values() -> None:
     assert found.names == ("consumption", "x")
     assert found.reference == "consumption"
     assert found.correlation["consumption"] == pytest.approx(1)
-    assert bl.impulse_response(result).title.startswith("Response to a step from state 1 to state 2 of RBC")
+    assert bl.impulse_response(result).title.startswith("Response to one state up in s of RBC")
+    assert bl.impulse_response(result, 1).title.startswith("Response to a step from state 1 to state 2 of RBC")
 
 
 def test_what_does_not_move_has_no_correlation() -> None:

@@ -94,10 +94,6 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         f"wealth[0, 0] = {GRID[0]:.17g} must exceed grid[0] = {GRID[0]:.17g}, or that state can afford no choice",
     ),
     (edited("start", (0, 0), np.nan), "start must be finite, but start[0, 0] is nan"),
-    (
-        edited("start", (2, 1), -5.0),
-        "start must be concave in x, but it is not at grid point 2, state 1: its slope rises by ",
-    ),
     ({"start": "zero"}, "start must be a two-dimensional array of real numbers, not of type <U4"),
     ({"name": 3}, "name must be a string, not 3"),
     ({"labels": ["a"]}, "labels must name all 2 exogenous states, not 1"),
@@ -169,28 +165,6 @@ def test_lists_integers_and_numpy_scalars_are_taken() -> None:
 
 def test_rows_within_the_tolerance_are_taken() -> None:
     problem(5, 2, transition=[[0.5, 0.5 + 5e-13], [0.25, 0.75]])
-
-
-@pytest.mark.parametrize("eta", [0.3, 1.0, 2.0, 5.0])
-def test_concave_starts_are_taken_however_fine_the_grid(eta: float) -> None:
-    grid = np.linspace(1.0, 2.0, 20_001)
-    for start in (np.log(grid) / 0.05, 1e6 - 1 / grid, 3.0 * grid, np.sqrt(grid) * 1e9):
-        problem(20_001, 1, grid=grid, wealth=grid[:, None] + 1, transition=[[1.0]], start=start[:, None], eta=eta)
-
-
-def test_start_less_convex_than_utility_is_concave_is_taken() -> None:
-    # The second difference of the objective, U'' h^2 + beta V0'' h^2, is what must be negative: -2 / c^3 + beta V0''.
-    grid = np.linspace(0.0, 1.0, 101)
-    given = {"grid": grid, "wealth": grid[:, None] + 0.5, "transition": [[1.0]], "beta": 0.5, "eta": 2.0}
-    bend = 2 / 1.5**3 / 0.5  # at the largest consumption, 1.5
-    problem(101, 1, start=0.5 * 0.95 * bend * grid[:, None] ** 2, **given)
-    with pytest.raises(bl.ProblemError, match="start must be concave in x, but it is not at grid point 1, state 0"):
-        problem(101, 1, start=0.5 * 1.05 * bend * grid[:, None] ** 2, **given)
-
-
-def test_kink_that_nobody_can_afford_is_no_matter() -> None:
-    grid = np.array([0.0, 1.0, 2.0, 3.0])
-    problem(4, 1, grid=grid, wealth=np.full((4, 1), 1.5), transition=[[1.0]], start=[[0.0], [0.0], [0.0], [9.0]])
 
 
 def test_facts_are_taken_and_locked() -> None:

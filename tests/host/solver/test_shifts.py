@@ -17,7 +17,6 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.session import Session
 from beltline.host.solver.shifts import shift_weights
-from beltline.host.solver.starts import concave
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import SCALE, ShiftParameters
 from support.fakes import problem
@@ -181,7 +180,7 @@ def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() ->
     assert found.success
     assert found.household is again
     assert found.steps[-1].interest == found.steps[-2].interest
-    assert np.array_equal(again.problem.start, concave(last.problem.grid, last.value))
+    assert np.array_equal(again.problem.start, bl.concave_majorant(last.value, last.problem.grid))
     # It moved the value, which the machine did not have before, and had little left to do.
     assert "V" in found.steps[-1].moved
     assert again.sweeps < found.steps[0].sweeps / 2

@@ -10,8 +10,8 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.coarse import FEWEST, coarse_start
 from beltline.gpu_ref.methods import stay_start
-from beltline.host.problem.problem import convex_at
-from beltline.host.solver.starts import concave, start_value
+from beltline.host.problem.concavity import concave_majorant, convex_at
+from beltline.host.solver.starts import start_value
 
 SMOOTH = bl.rbc(grid=FEWEST, states=3)
 
@@ -47,7 +47,7 @@ def test_what_kinks_bend_up_is_made_concave() -> None:
     assert found is not None
     assert not convex(given, found)
     assert (found >= drawn - 1e-9 * np.abs(drawn).max()).all()
-    assert np.abs(found - concave(given.grid, drawn)).max() == 0.0
+    assert np.abs(found - concave_majorant(drawn, given.grid)).max() == 0.0
 
 
 def test_a_coarse_start_that_is_no_nearer_gives_way_to_staying() -> None:
@@ -72,11 +72,3 @@ def test_who_cannot_stay_has_no_start() -> None:
     poor = replace(SMOOTH, wealth=np.tile(SMOOTH.grid[0] + 0.05 + 0.1 * SMOOTH.grid, (3, 1)).T)
     assert (poor.wealth <= poor.grid[:, None]).any()
     assert start_value(poor, "coarse", 1e-6) is None
-
-
-def test_a_concave_majorant_is_the_least() -> None:
-    grid = np.array([0.0, 1.0, 3.0, 4.0])
-    value = np.array([[0.0, 0.0], [0.0, 2.0], [3.0, 3.0], [3.5, 3.1]])
-    found = concave(grid, value)
-    assert found[:, 0] == pytest.approx([0.0, 1.0, 3.0, 3.5])
-    assert found[:, 1] == pytest.approx(value[:, 1])

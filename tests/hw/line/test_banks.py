@@ -6,36 +6,14 @@ import random
 from collections.abc import Callable
 
 import pytest
-from amaranth.hdl import Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from beltline.hw.line.banks import BANKS, Banks, BanksParameters
+from support.memories import SideBySide, stored
 from support.streams import Segment, Stream
 
 SIZES = [BanksParameters(1, 0), BanksParameters(1, 1, 20), BanksParameters(2, 0, lanes=8), BanksParameters(8, 3)]
 INPUTS = ("write", "write_place", "write_inner", "write_data", "h", "inner")
 WORDS = tuple(f"word{j}" for j in range(BANKS))
-
-
-class Probe(wiring.Component):
-    """Banks of every size."""
-
-    def __init__(self) -> None:
-        self._banks = [Banks(parameters) for parameters in SIZES]
-        ports = {}
-        for k, banks in enumerate(self._banks):
-            for name, member in banks.signature.members.items():
-                ports[f"{name}_{k}"] = (In if member.flow is wiring.In else Out)(member.shape)
-        super().__init__(ports)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        for k, banks in enumerate(self._banks):
-            m.submodules[f"banks{k}"] = banks
-            m.d.comb += [getattr(banks, name).eq(getattr(self, f"{name}_{k}")) for name in INPUTS]
-            m.d.comb += [getattr(self, f"{name}_{k}").eq(getattr(banks, name)) for name in WORDS]
-        return m
 
 
 def clock_by_clock(
@@ -58,10 +36,9 @@ def clock_by_clock(
         h, read_inner = sweep[clock - count] if checking else (rng.randrange(places - BANKS + 1), rng.randrange(inners))
         whole = (1 << parameters.lanes) - 1
         strobes = (whole if filling else rng.randint(0, whole)) if write else 0
-        lane = parameters.width // parameters.lanes
-        mask = sum(((1 << lane) - 1) << lane * part for part in range(parameters.lanes) if strobes >> part & 1)
         if strobes:
-            cells[place, inner] = cells.get((place, inner), 0) & ~mask | data & mask
+            old = cells.get((place, inner), 0)
+            cells[place, inner] = stored(old, data, strobes, parameters.width, parameters.lanes)
         # Words are fetched in the clock after this one, in which none of them may be written.
         just_read = {(h + j, read_inner) for j in range(BANKS)}
         wanted.append([cells.get((h + j, read_inner)) for j in range(BANKS)])
@@ -83,7 +60,14 @@ def test_four_neighbours(stream: Stream, with_shared: Callable[..., dict[str, st
     outputs = [f"{name}_{k}" for k in range(len(SIZES)) for name in WORDS]
     latency = SIZES[0].latency
     assert {parameters.latency for parameters in SIZES} == {latency}
-    found = stream(with_shared(Probe()), operands, outputs, latency, segments=[Segment(count)], valid=None)
+    found = stream(
+        with_shared(SideBySide([Banks(parameters) for parameters in SIZES])),
+        operands,
+        outputs,
+        latency,
+        segments=[Segment(count)],
+        valid=None,
+    )
     for k, wanted in enumerate(expected):
         for j, name in enumerate(WORDS):
             known = [clock for clock in range(count) if wanted[clock][j] is not None]

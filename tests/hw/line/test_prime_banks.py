@@ -6,11 +6,9 @@ import random
 from collections.abc import Callable
 
 import pytest
-from amaranth.hdl import Module
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
 
 from beltline.hw.line.prime_banks import PrimeBanks, PrimeBanksParameters
+from support.memories import SideBySide, stored
 from support.streams import Segment, Stream
 
 SIZES = [
@@ -24,27 +22,6 @@ SIZES = [
     PrimeBanksParameters(13, 0, 4, 16),
 ]
 WRITES = ("write", "write_place", "write_inner", "write_data")
-
-
-class Probe(wiring.Component):
-    """Memories of every size."""
-
-    def __init__(self) -> None:
-        self._banks = [PrimeBanks(parameters) for parameters in SIZES]
-        ports = {}
-        for k, banks in enumerate(self._banks):
-            for name, member in banks.signature.members.items():
-                ports[f"{name}_{k}"] = (In if member.flow is wiring.In else Out)(member.shape)
-        super().__init__(ports)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        for k, banks in enumerate(self._banks):
-            m.submodules[f"banks{k}"] = banks
-            for name, member in banks.signature.members.items():
-                outer, inner = getattr(self, f"{name}_{k}"), getattr(banks, name)
-                m.d.comb += outer.eq(inner) if member.flow is wiring.Out else inner.eq(outer)
-        return m
 
 
 def clock_by_clock(
@@ -61,7 +38,6 @@ def clock_by_clock(
     # The larger memories are filled in part only: around a few places, and at the ends.
     if len(every) > count // 2:
         every = every[: count // 8] + every[-count // 8 :]
-    lane = parameters.width // parameters.lanes
     whole = (1 << parameters.lanes) - 1
     for clock in range(count):
         filling = clock < len(every)
@@ -71,9 +47,9 @@ def clock_by_clock(
         write = filling or (rng.random() < 0.5 and (place, inner) not in recent)
         strobes = (whole if filling else rng.randint(0, whole)) if write else 0
         data = rng.getrandbits(parameters.width)
-        mask = sum(((1 << lane) - 1) << lane * part for part in range(parameters.lanes) if strobes >> part & 1)
         if strobes:
-            cells[place, inner] = cells.get((place, inner), 0) & ~mask | data & mask
+            old = cells.get((place, inner), 0)
+            cells[place, inner] = stored(old, data, strobes, parameters.width, parameters.lanes)
             written[place, inner] = clock
         distance = 1 << rng.randrange(parameters.place_bits)
         while (reads - 1) * distance >= places:
@@ -115,7 +91,14 @@ def test_places_a_power_of_two_apart(stream: Stream, with_shared: Callable[..., 
         operands |= {f"{name}_{k}": column for name, column in columns.items()}
         expected.append(wanted)
     outputs = [f"word{j}_{k}" for k, parameters in enumerate(SIZES) for j in range(parameters.reads)]
-    found = stream(with_shared(Probe()), operands, outputs, latency, segments=[Segment(count)], valid=None)
+    found = stream(
+        with_shared(SideBySide([PrimeBanks(parameters) for parameters in SIZES])),
+        operands,
+        outputs,
+        latency,
+        segments=[Segment(count)],
+        valid=None,
+    )
     for k, (parameters, wanted) in enumerate(zip(SIZES, expected, strict=True)):
         ahead = latency - parameters.latency
         for j in range(parameters.reads):

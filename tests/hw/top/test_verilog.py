@@ -12,12 +12,13 @@ import pytest
 from amaranth.lib.wiring import Out
 
 from beltline.hw.bus.axi import Axi, AxiLite
-from beltline.hw.interface.builds import Build, read
+from beltline.hw.interface.builds import read
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
 from beltline.hw.top import verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.yosys import use_yosys
+from support.builds import assert_builds, assert_refuses
 from support.paths import ROOT
 
 pytestmark = pytest.mark.gateware
@@ -130,19 +131,7 @@ def test_options_of_a_build(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    asked: list[object] = []
-
-    def made(given: object) -> dict[str, str]:
-        asked.append(given)
-        return {"beltline_build.v": "64'h000000000000abcd;"}
-
-    serial = isinstance(parameters, SerialParameters)
-    monkeypatch.setattr(verilog, "generate_serial" if serial else "generate", made)
-    assert verilog.main([*arguments, "--out", str(tmp_path / "build")]) == 0
-    assert asked == [parameters]
-    built = (parameters.machine, parameters.baud) if isinstance(parameters, SerialParameters) else (parameters, 0)
-    top = "beltline_serial" if serial else "beltline"
-    assert read(tmp_path / "build" / "build.json") == (Build(top, 0xABCD, *built),)
+    assert_builds(verilog.main, arguments, parameters, tmp_path, monkeypatch)
 
 
 @pytest.mark.parametrize(
@@ -168,10 +157,7 @@ def test_options_of_a_build(
 def test_command_refuses_a_build(
     arguments: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as stop:
-        verilog.main([*arguments, "--out", str(tmp_path / "build")])
-    assert (stop.value.code, capsys.readouterr().err) == (2, sentence)
-    assert not any(tmp_path.iterdir())
+    assert_refuses(verilog.main, arguments, sentence, tmp_path, capsys)
 
 
 def test_command_replaces_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

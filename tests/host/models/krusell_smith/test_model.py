@@ -16,10 +16,10 @@ import pytest
 
 import beltline as bl
 from beltline.gpu_ref.krusell_smith.shocks import aggregate_chain
+from beltline.host.analysis.policy import refined
 from beltline.host.cli.main import main
 from beltline.host.devices import open_device
 from beltline.host.models.krusell_smith.calibration import TRANSITION
-from beltline.host.models.krusell_smith.household import refined
 from beltline.host.models.krusell_smith.law import forecast, regression
 from beltline.hw.interface.parameters import MachineParameters
 
@@ -149,6 +149,26 @@ def test_whoever_would_leave_a_grid_is_counted_and_told(solved: bl.Equilibrium) 
     away = equilibrium(**FAST | {"low": 44.0, "max_iterations": 1})
     assert away.outside > 0
     assert f"{away.outside:,} periods with K off its grid" in " ".join(str(away).split())
+
+
+def test_a_grid_that_ends_too_early_is_no_success() -> None:
+    away = equilibrium(**FAST | {"low": 42.0, "means": 4, "tol": 1e-3})
+    kept = away.capital[50:-1]
+    assert away.change < away.tol
+    off = int((kept < 42).sum())
+    assert off > 0
+    assert (away.success, away.status) == (False, "grid ends too early")
+    assert away.message == (
+        f"K is off its grid, from 42 to 50, in {off} of 250 periods, where at most 0.10% may be: "
+        f"it goes from {kept.min():.4g} to {kept.max():.4g}, so change low or high."
+    )
+    short = equilibrium(**FAST | {"top": 60.0, "tol": 1e-3})
+    assert short.near_top == (short.wealth > 54).mean() > 0.01
+    assert (short.success, short.status) == (False, "grid ends too early")
+    assert short.message == (
+        f"{short.near_top:.2%} of households own more than nine tenths of the most that the grid of k has, 60, where "
+        f"at most 1% may: raise top."
+    )
 
 
 def test_gini_of_known_distributions() -> None:
@@ -606,7 +626,9 @@ def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
     with contextlib.closing(open_device("rtl", build)) as device:
         rtl = equilibrium(**small, device=device)
     model = equilibrium(**small, device="model")
-    assert rtl.success, rtl.message
+    # So impatient a household saves less than the grid of K has: both say so.
+    assert rtl.status == model.status == "grid ends too early"
+    assert rtl.message == model.message
     assert (rtl.device, rtl.household) == ("an open device", "table")
     assert (rtl.policy == model.policy).all()
     assert (rtl.capital == model.capital).all()

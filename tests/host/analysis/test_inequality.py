@@ -1,0 +1,46 @@
+"""Gini coefficients and Lorenz curves of results, and what is refused in a sentence."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from support.fakes import problem
+
+
+@pytest.fixture(scope="module")
+def savings() -> bl.Result:
+    return bl.solve(bl.aiyagari(grid=300, states=3).problem(0.03), tol=1e-6, device="cpu", progress=False)
+
+
+def test_a_result_has_the_inequality_of_its_long_run(savings: bl.Result) -> None:
+    mass = bl.stationary_distribution(savings)
+    everybody = bl.gini(np.broadcast_to(savings.problem.grid[:, None], mass.shape), mass)
+    assert bl.gini(savings) == pytest.approx(everybody, rel=1e-12)
+    assert 0.3 < everybody < 0.8
+    people, share = bl.lorenz(savings)
+    np.testing.assert_array_equal(people, bl.lorenz(savings.problem.grid, mass.sum(axis=1))[0])
+    assert (people[-1], share[-1]) == (1.0, 1.0)
+
+
+def test_refusals(savings: bl.Result) -> None:
+    economy = bl.solve(bl.aiyagari(grid=60, states=3), tol=1e-3, device="cpu", progress=False)
+    own = ", which has its own: use its attribute gini or its method lorenz"
+    ages = bl.solve(problem(16, 2, horizon=3), device="cpu", progress=False)
+    refused: list[tuple[tuple[Any, ...], str]] = [
+        ((economy,), f"values must be an array of numbers or a Result, not of type Economy{own}"),
+        (("rich",), "values must be an array of numbers or a Result, not of type str"),
+        ((savings.problem,), "values must be an array of numbers or a Result, not of type Problem"),
+        (([1.0], "all"), "mass must be an array of numbers, not of type str"),
+        ((savings, [1.0]), "mass must be None where values is a result, whose stationary distribution is taken"),
+        ((ages,), "a stationary distribution needs an infinite horizon, and this problem has 3 ages"),
+        (([1.0, -1.0],), "values must be numbers from 0, but values[1] is -1.0"),
+    ]
+    for call in (bl.gini, bl.lorenz):
+        for arguments, sentence in refused:
+            with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+                call(*arguments)

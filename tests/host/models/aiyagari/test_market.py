@@ -1,0 +1,55 @@
+"""An economy is solved where its market clears and its grid is long enough, and not elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import beltline as bl
+from beltline.host.cli.main import main
+from beltline.host.models.aiyagari.result import MARKET_TOLERANCE
+from beltline.host.results.outcome import GRID_END_SHARE
+
+
+@pytest.mark.parametrize("device", ["model", "cpu"])
+def test_a_market_that_does_not_clear_is_no_success(device: str) -> None:
+    found = bl.solve(bl.aiyagari(grid=100, states=3), tol=1e-5, device=device, progress=False)
+    assert abs(found.excess) > MARKET_TOLERANCE
+    assert (found.success, found.status) == (False, "market not solved")
+    assert re.fullmatch(
+        r"The market does not clear: at r = 2\.828\d% households hold [\d.]+ where firms rent [\d.]+, an excess of "
+        + re.escape(f"{found.excess:+.2%} where at most 1% is allowed. What households hold jumps there by steps of ")
+        + r"the grid: raise grid above 100 or states above 3; if that does not help, lower tol below 1e-05\.",
+        found.message,
+    )
+    assert "market not solved: The market does not clear" in str(found)
+
+
+def test_what_the_message_advises_helps() -> None:
+    for more in ({"grid": 600}, {"grid": 250, "states": 7}):
+        found = bl.solve(bl.aiyagari(**{"grid": 100, "states": 3} | more), tol=1e-5, device="cpu", progress=False)
+        assert found.success, found.message
+        assert abs(found.excess) <= MARKET_TOLERANCE
+
+
+@pytest.mark.parametrize("device", ["model", "cpu"])
+def test_a_grid_that_ends_too_early_is_no_success(device: str) -> None:
+    found = bl.solve(bl.aiyagari(grid=200, high=10.0), tol=1e-5, device=device, progress=False)
+    assert found.at_top > GRID_END_SHARE
+    assert (found.success, found.status) == (False, "grid ends too early")
+    assert found.message.startswith(
+        f"{found.at_top:.2%} of households choose the highest grid point, 10, where at most 0.10% may: raise high"
+    )
+    longer = bl.solve(bl.aiyagari(grid=200, high=40.0), tol=1e-5, device=device, progress=False)
+    assert longer.success, longer.message
+    assert longer.at_top <= GRID_END_SHARE
+
+
+def test_the_command_line_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--grid", "200", "--high", "10", "--tol", "1e-5", "--device", "cpu"]
+    assert main(["solve", "aiyagari", *words]) == 1
+    assert re.match(
+        r"beltline solve: not solved: 1\.\d\d% of households choose the highest grid point, 10, ",
+        capsys.readouterr().err,
+    )

@@ -1,0 +1,86 @@
+"""Figures in notebooks, and what legends call exogenous states."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.models.base import Solved
+from beltline.host.plots.figures import KINDS, OF_AGES
+from support.fakes import problem
+
+mpl.use("agg")
+
+from matplotlib import pyplot
+
+
+@pytest.fixture(scope="module")
+def rbc() -> bl.Result:
+    return bl.solve(bl.rbc(grid=256), tol=1e-4, device="cpu", progress=False)
+
+
+@pytest.fixture(scope="module")
+def solutions(rbc: bl.Result) -> dict[str, Any]:
+    return {
+        "result": rbc,
+        "ages": bl.solve(bl.life_cycle(grid=60, states=3, ages=4), device="cpu", progress=False),
+        "economy": bl.solve(bl.aiyagari(grid=60, states=3), tol=1e-3, device="cpu", progress=False),
+        "equilibrium": bl.solve(
+            bl.krusell_smith(points=30), agents=100, periods=60, discard=10, max_iterations=1, progress=False
+        ),
+    }
+
+
+def test_every_solution_has_a_status_and_a_figure_that_a_notebook_shows_once(solutions: dict[str, Any]) -> None:
+    pyplot.close("all")
+    for name, solution in solutions.items():
+        known: Solved = solution
+        assert isinstance(known.status, str), name
+        assert known.status
+        assert isinstance(known.success, bool)
+        figure = known.plot()
+        # Shown as the value of a cell, and by nothing else: pyplot shows at the end of a cell what it knows.
+        assert figure._repr_png_().startswith(b"\x89PNG"), name
+        assert pyplot.get_fignums() == [], name
+        assert pickle.loads(pickle.dumps(figure))._repr_png_().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OF_AGES])
+def test_no_kind_of_figure_is_left_open(kind: str, rbc: bl.Result) -> None:
+    pyplot.close("all")
+    assert len(rbc.plot(kind=kind).axes) > 0
+    assert pyplot.get_fignums() == []
+
+
+def names(figure: Any) -> list[str]:
+    return [text.get_text() for legend in figure.legends for text in legend.get_texts()]
+
+
+def test_legends_have_the_values_of_shocks(rbc: bl.Result) -> None:
+    plain = replace(rbc, problem=replace(rbc.problem, labels=()))
+    wanted = [f"z = {z:.4g}" for z in rbc.problem.shock_values]  # type: ignore[union-attr]
+    for kind in ("policy", "euler", "distribution"):
+        assert [name for name in names(plain.plot(kind=kind)) if name.startswith("z = ")] == wanted
+    assert f"step from {wanted[1]} to {wanted[2]} of RBC" in bl.impulse_response(plain, 1).title
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        ({"labels": ("low", "high"), "shock_values": (1, 2)}, ("low", "high")),
+        ({"shock_values": (0.5, 1.25), "shock": "labour l"}, ("l = 0.5", "l = 1.25")),
+        ({"shock_values": (0.5, 1.25), "shock": "income"}, ("income = 0.5", "income = 1.25")),
+        ({"shock_values": (1.00001, 1.00002)}, ("s = 1.00001", "s = 1.00002")),
+        ({"shock_values": (1.0, 1.0)}, ("s = 1", "s = 1")),
+        ({"shock_values": (0.1, np.nextafter(0.1, 1))}, ("s = 0.10000000000000001", "s = 0.10000000000000002")),
+        ({}, ("state 0", "state 1")),
+    ],
+)
+def test_names_of_states(facts: dict[str, Any], expected: tuple[str, ...]) -> None:
+    assert problem(16, 2, **facts).state_names == expected

@@ -1,0 +1,151 @@
+"""The passes of sweeps, clock by clock, against the clocks in which each must begin and end."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import pytest
+
+from beltline.hw.sweep.lane.parameters import LaneParameters
+from beltline.hw.sweep.lane.passes import Passes
+from beltline.hw.sweep.parameters import SweepParameters
+from support.streams import Clocks
+
+PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4))
+FLAGS = ("prologue", "cold", "fixed", "seek")
+PULSES = ("go", "checked", "any_mark", "moved", "walk_busy", "patch_busy", "works")
+OUTPUTS = ("start_check", "start_walk", "start_patch", "checking", "walking", "patching", "unchecked", "done")
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep: its flags, the clocks of its passes, how many choices move, and how long the lane waits behind it."""
+
+    flags: tuple[str, ...] = ()
+    points: int = 32
+    count: int = 96
+    marks: bool = True
+    moves: int = 0
+    clocks: tuple[int, int, int] = (20, 150, 30)
+    quiet: int = 3
+    settled: bool = False
+    """Nothing has been read for so long that all has settled when the last pass ends."""
+
+
+SWEEPS = [
+    Sweep(("prologue",)),
+    Sweep(("cold",), moves=48),
+    # The last one moved half of the choices; this one moves one less.
+    Sweep(moves=47),
+    Sweep(moves=95),
+    Sweep(moves=95, quiet=1),
+    Sweep(("fixed",), moves=0, marks=False),
+    Sweep(marks=False, quiet=1),
+    Sweep(marks=False, settled=True),
+    Sweep(points=0, count=0),
+    Sweep(("seek",), moves=2),
+    Sweep(count=5, moves=3),
+    Sweep(count=5, moves=2),
+    Sweep(count=5, settled=True),
+    Sweep(("prologue",), clocks=(1, 1, 1), moves=0),
+    Sweep(clocks=(1, 1, 1)),
+    Sweep(("seek",), clocks=(1, 1, 1), settled=True),
+]
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("seed", [1, 2])
+def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
+    rng = random.Random(seed)
+    settle = PARAMETERS.settle
+    sweeps = [*SWEEPS, *(random_sweep(rng) for _ in range(40))]
+    count = sum(sum(sweep.clocks) + sweep.quiet + 2 * settle + 20 for sweep in sweeps)
+    columns = {name: [0] * count for name in (*PULSES, *FLAGS, "points", "count")}
+    wanted = {name: [0] * count for name in OUTPUTS}
+    go, restless, unchecked = 3, False, False
+    wanted["done"][: go + 1] = [1] * (go + 1)
+    for sweep in sweeps:
+        flags = set(sweep.flags)
+        columns["go"][go] = 1
+        unchecks = "prologue" not in flags and bool(flags & {"cold", "seek"} or (restless and "fixed" not in flags))
+        end, works = one_sweep(sweep, unchecks, go, columns, wanted)
+        if sweep.points:
+            # Two clocks behind the end of the last pass, or behind the time in which all settles.
+            done = max(end, works + settle) + 2
+        else:
+            done = go + 1
+        then = done + sweep.quiet
+        wanted["unchecked"][go] = int(unchecked)
+        wanted["unchecked"][go + 1 : then + 1] = [int(unchecks)] * (then - go)
+        unchecked = unchecks
+        wanted["done"][done : then + 1] = [1] * (then + 1 - done)
+        # What stands does so until the next sweep begins.
+        for name in FLAGS:
+            columns[name][go:then] = [int(name in flags)] * (then - go)
+        for name in ("points", "count"):
+            columns[name][go:then] = [getattr(sweep, name)] * (then - go)
+        restless = sweep.moves + sweep.count // 2 >= sweep.count
+        go = then
+    found = clocks(Passes(PARAMETERS), {name: column[:go] for name, column in columns.items()})
+    for name in OUTPUTS:
+        assert found[name] == wanted[name][:go], name
+
+
+def one_sweep(
+    sweep: Sweep, unchecks: bool, go: int, columns: dict[str, list[int]], wanted: dict[str, list[int]]
+) -> tuple[int, int]:
+    """Mark when each pass begins and is under way; the clock in which the last one ends, and its last read."""
+    check, walk, patch = sweep.clocks
+    walks = unchecks or sweep.marks
+    at, works = go, go - PARAMETERS.settle
+    if not sweep.points:
+        return go, works
+
+    def under_way(name: str, clocks: int) -> int:
+        """A pass begins, and is under way for so long and a clock more."""
+        wanted[f"start_{name}"][at] = 1
+        until = at + clocks + 1
+        flag = {"check": "checking", "walk": "walking", "patch": "patching"}[name]
+        wanted[flag][at + 1 : until + 1] = [1] * (until - at)
+        if name != "check":
+            columns[f"{name}_busy"][at + 1 : until] = [1] * (until - 1 - at)
+        return until
+
+    if "prologue" not in sweep.flags:
+        if not unchecks:
+            at = under_way("check", check)
+            columns["checked"][at] = 1
+            columns["any_mark"][at + 1] = int(sweep.marks)
+            if not sweep.settled:
+                works = at
+                columns["works"][at] = 1
+            at += 1
+            if not walks:
+                return at, works
+        at = under_way("walk", walk)
+        first = at - min(walk, sweep.moves)
+        columns["moved"][first:at] = [1] * (at - first)
+        if "seek" in sweep.flags:
+            return at, works
+    begun = at
+    at = under_way("patch", patch)
+    if not sweep.settled:
+        works = at - 1 if patch == 1 else at - 2
+        columns["works"][begun + 1 : works + 1] = [1] * (works - begun)
+    return at, works
+
+
+def random_sweep(rng: random.Random) -> Sweep:
+    flags = tuple(name for name in FLAGS if rng.random() < 0.2)
+    count = rng.randint(1, 96)
+    longest = rng.choice((3, 100, 200))
+    return Sweep(
+        flags,
+        count=count,
+        marks=rng.random() < 0.7,
+        moves=0,
+        clocks=(rng.randint(1, longest), rng.randint(1, longest), rng.randint(1, longest)),
+        quiet=rng.randint(1, 9),
+        settled=rng.random() < 0.3,
+    )

@@ -1,0 +1,104 @@
+"""The tables of a lane's states, clock by clock, against dictionaries."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.check import KEPT_BITS
+from beltline.hw.sweep.lane.parameters import LaneParameters
+from beltline.hw.sweep.lane.tables import Tables
+from beltline.hw.sweep.parameters import SweepParameters
+from support.streams import Clocks
+
+PARAMETERS = LaneParameters(SweepParameters(grid=64, states=3, lanes=2, slots=4))
+BUILD = PARAMETERS.build
+CELLS = 96
+ADDRESSES = (
+    "read_address",
+    "check_choice",
+    "check_kept",
+    "check_old",
+    "walk_wealth",
+    "walk_choice",
+    "walk_old",
+    "patch_position",
+)
+READS = {
+    "wealth": {"walking": "walk_wealth", "": "read_address"},
+    "value": {"checking": "check_old", "walking": "walk_old", "patching": "patch_position", "": "read_address"},
+    "choice": {"checking": "check_choice", "walking": "walk_choice", "": "read_address"},
+    "kept": {"checking": "check_kept"},
+}
+"""Who reads each table, by the pass under way."""
+
+BITS = {"wealth": 64, "value": 64, "choice": BUILD.index_bits, "kept": KEPT_BITS}
+
+
+@pytest.mark.gateware
+def test_reads_and_writes(clocks: Clocks) -> None:
+    rng = random.Random(17)
+    count = 6000
+    writes = ("wealth_write", "value_write", "write_address", "data", "found", "found_position", "found_choice")
+    writes += ("found_kept", "written", "place", "new")
+    passes = ("checking", "walking", "patching")
+    columns: dict[str, list[int]] = {name: [] for name in (*ADDRESSES, *writes, *passes, "read_wealth", "read_policy")}
+    tables: dict[str, dict[int, int]] = {name: {} for name in BITS}
+    wanted: dict[tuple[str, int], int | None] = {}
+    of_host: dict[int, dict[str, int | None]] = {}
+    running = ""
+    for clock in range(count):
+        if rng.random() < 0.01:
+            running = rng.choice(("", *passes))
+        row = {name: rng.randrange(CELLS) for name in (*ADDRESSES, "write_address", "found_position", "place")}
+        row |= {"data": rng.getrandbits(64), "new": rng.getrandbits(64), "found_kept": rng.getrandbits(KEPT_BITS)}
+        row |= {name: int(name == running) for name in passes} | {"found_choice": rng.randrange(BUILD.grid)}
+        row |= {name: rng.randrange(2) for name in ("read_wealth", "read_policy", "found", "written")}
+        filling = clock < CELLS
+        row |= {name: rng.choice((0, 255, rng.getrandbits(8))) for name in ("wealth_write", "value_write")}
+        if filling:
+            # Every word is written first.
+            row |= {"wealth_write": 255, "value_write": 255, "found": 1, "written": 0}
+            row |= dict.fromkeys(("write_address", "found_position"), clock)
+        if row["written"]:
+            # With a new value the host does not write.
+            row |= {"wealth_write": 0, "value_write": 0}
+        stores = []
+        for name, port in (("wealth", "wealth_write"), ("value", "value_write")):
+            mask = sum(255 << 8 * byte for byte in range(8) if row[port] >> byte & 1)
+            if mask:
+                stores.append((name, row["write_address"], row["data"], mask))
+        if row["written"]:
+            stores.append(("value", row["place"], row["new"], (1 << 64) - 1))
+        if row["found"]:
+            stores += [(name, row["found_position"], row[f"found_{name}"], -1) for name in ("choice", "kept")]
+        known: dict[str, int | None] = {}
+        for name, readers in READS.items():
+            reader = readers.get(running, readers.get("", "check_kept"))
+            address = row[reader]
+            # What is written in the same clock may come or not.
+            clash = any(store[:2] == (name, address) for store in stores)
+            known[name] = None if clash else tables[name].get(address)
+            wanted[name, clock + READ_LATENCY] = known[name]
+        of_host[clock] = known
+        for name, address, word, mask in stores:
+            tables[name][address] = tables[name].get(address, 0) & ~mask | word & mask
+        for name, column in columns.items():
+            column.append(row[name])
+    found = clocks(Tables(PARAMETERS), columns)
+    seen = 0
+    for (name, t), expected in wanted.items():
+        if expected is not None and t < count:
+            assert found[name][t] == expected, (name, t)
+            seen += 1
+    for clock, known in of_host.items():
+        flags = clock + READ_LATENCY
+        if flags + 1 < count:
+            wealth, policy = columns["read_wealth"][flags], columns["read_policy"][flags]
+            word = known["wealth" if wealth else "choice" if policy else "value"]
+            if word is not None:
+                assert found["word"][flags + 1] == word, clock
+                seen += 1
+    assert seen > 4 * count
