@@ -4,6 +4,10 @@ Numba keeps compiled functions on disk and by itself compares the time stamp of 
 of no other: a function that calls one of another file would go on with the old code of that file. Here the content of
 the function's file counts, and that of all files of the package that it imports, and theirs.
 
+Numba's threads are those of GNU OpenMP on Linux, which by itself has waiting threads spin, so that on a busy computer
+they take the cores from the threads that work. Here they sleep. Nor does GNU OpenMP survive a fork: Numba ends the
+child at once. Here the child gets an exception.
+
 Modules import what they need of Numba from here::
 
     from beltline.compiled import njit, prange
@@ -13,16 +17,31 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import importlib
+import os
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from numba import config, njit, prange, vectorize
+import numba
+from numba import config, prange, vectorize
 from numba.core import caching
 
 __all__ = ["njit", "prange", "source_stamp", "vectorize"]
 
 PACKAGE = Path(__file__).resolve().parent
+FORKED = (
+    "this process was forked from one that had solved already, and the threads that solve do not survive a fork: "
+    "start processes with multiprocessing.get_context('spawn'), or set NUMBA_THREADING_LAYER=workqueue for all of them"
+)
+"""What a child is told that cannot go on."""
+
+OPENMP = "numba.np.ufunc.omppool"
+"""Module of Numba's OpenMP layer."""
+
+WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+"""Variables of the environment by which users say themselves how threads wait."""
+
 IMPORTED = re.compile(r"\bbeltline((?:\.\w+)+)(?: import (\([^)]*\)|[^\n]*))?")
 """A dotted name of the package, and what is imported from it."""
 
@@ -101,4 +120,69 @@ def _install() -> None:
     config.CACHE_LOCATOR_CLASSES = ",".join([*own, others])
 
 
+def _load_threads() -> None:
+    """Load Numba's OpenMP layer now, told that threads that wait are to sleep; other libraries are told nothing."""
+    if config.THREADING_LAYER in ("tbb", "workqueue") or any(name in os.environ for name in WAITING):
+        return
+    os.environ[WAITING[0]] = "passive"
+    try:
+        importlib.import_module(OPENMP)
+    except ImportError:
+        pass
+    finally:
+        del os.environ[WAITING[0]]
+
+
+_parallel: list[Any] = []
+"""Compiled functions that use threads."""
+
+_forked = False
+"""Whether this process is a child that they do not work in."""
+
+
+def njit(*arguments: Any, **options: Any) -> Any:
+    """Compile a function as ``numba.njit`` does.
+
+    With ``parallel=True``, it raises ``RuntimeError`` in a process that was forked from one whose threads it needs.
+    """
+    decorate = numba.njit(*arguments, **options)
+    if not options.get("parallel"):
+        return decorate
+
+    def decorated(function: Any) -> Any:
+        dispatcher = decorate(function)
+        _parallel.append(dispatcher)
+        if _forked:
+            _disable(dispatcher)
+        return dispatcher
+
+    return decorated
+
+
+def _disable(dispatcher: Any) -> None:
+    def refuse(*arguments: Any, **options: Any) -> NoReturn:
+        raise RuntimeError(FORKED)
+
+    # Without compiled code a dispatcher calls this.
+    dispatcher._reset_overloads()
+    dispatcher._compile_for_args = refuse
+
+
+def _after_fork() -> None:
+    """In a child: have functions that use threads raise, where the threads were started and do not survive."""
+    global _forked
+    try:
+        layer = numba.threading_layer()
+    except ValueError:
+        return
+    if layer == "omp":
+        _forked = importlib.import_module(OPENMP).openmp_vendor == "GNU"
+    if _forked:
+        for dispatcher in _parallel:
+            _disable(dispatcher)
+
+
 _install()
+_load_threads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

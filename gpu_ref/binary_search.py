@@ -41,6 +41,9 @@ from beltline.gpu_ref.vfi import Sweep
 
 Rule = Literal["published", "corrected"]
 
+BATCH = 1 << 17
+"""States searched between two returns to Python, where an interrupt is seen: a fraction of a second."""
+
 
 @njit(cache=True, inline="always")
 def _objective(wealth: float, choice: float, future: float, eta: float) -> float:
@@ -51,8 +54,8 @@ def _objective(wealth: float, choice: float, future: float, eta: float) -> float
 
 @njit(parallel=True, cache=True)
 def _search(X: Array, W: Array, ev: Array, eta: float, left: bool, value: Array, policy: NDArray[np.int32]) -> None:
-    grid, states = W.shape
-    for t in prange(grid * states):
+    grid, states = X.size, W.shape[1]
+    for t in prange(W.size):
         x = t // states
         s = t % states
         wealth = W[x, s]
@@ -91,6 +94,18 @@ def _search(X: Array, W: Array, ev: Array, eta: float, left: bool, value: Array,
         policy[x, s] = index
 
 
+def search(X: Array, W: Array, ev: Array, eta: float, rule: Rule, value: Array, policy: NDArray[np.int32]) -> None:
+    """Search all states, in batches; nothing is checked.
+
+    ``ev`` as of :func:`beltline.gpu_ref.tables.expectation`; ``value`` and ``policy``, ``(N_k, N_z)`` ``float64`` and
+    ``int32``, are filled; other arguments as of :func:`sweep`.
+    """
+    size = max(1, BATCH // W.shape[1])
+    for first in range(0, W.shape[0], size):
+        rows = slice(first, first + size)
+        _search(X, W[rows], ev, eta, rule == "corrected", value[rows], policy[rows])
+
+
 def sweep(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, rule: Rule = "corrected"
 ) -> tuple[Array, NDArray[np.int32]]:
@@ -113,7 +128,7 @@ def sweep(
         raise ValueError(f"rule must be 'published' or 'corrected', not {rule!r}")
     value = np.empty(W.shape)
     policy = np.empty(W.shape, dtype=np.int32)
-    _search(X, W, expectation(Q, V, beta), eta, rule == "corrected", value, policy)
+    search(X, W, expectation(Q, V, beta), eta, rule, value, policy)
     return value, policy
 
 

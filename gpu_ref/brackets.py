@@ -34,6 +34,7 @@ from beltline.compiled import njit, prange
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
+from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
 Indexes = NDArray[np.int32]
@@ -224,6 +225,11 @@ def proven_sweep(
 
 def proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
     """As :func:`proven_sweep`, of checked tables and their expectation, ``(N_z, N_k)``."""
+    with threads(threads_for(W.size)):
+        return _proven(X, W, ev, eta, first)
+
+
+def _proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
     grid, states = W.shape
     value, found = np.empty(W.shape), np.empty(W.shape, np.int32)
     margins = np.zeros((2, *W.shape))

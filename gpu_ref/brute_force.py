@@ -13,6 +13,9 @@ from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
 BLOCK = 512
 """Candidates evaluated between two scans: small enough for the first-level cache."""
 
+BATCH = 1 << 23
+"""Candidates evaluated between two returns to Python, where an interrupt is seen: a fraction of a second."""
+
 
 @njit(parallel=True, cache=True)
 def _search(
@@ -50,6 +53,28 @@ def _search(
         policy[t] = index
 
 
+def search(
+    X: Array, W: Array, ev: Array, eta: float, states: NDArray[np.int64], value: Array, policy: NDArray[np.int32]
+) -> None:
+    """Search in ``states``, in batches; nothing is checked.
+
+    Parameters
+    ----------
+    X, W, eta
+        See :mod:`beltline.gpu_ref`.
+    ev
+        ``EV`` as of :func:`beltline.gpu_ref.tables.expectation`.
+    states
+        Flat state numbers ``x * N_z + s``, ``(n,)`` int64.
+    value, policy
+        Filled, ``(n,)`` ``float64`` and ``int32``.
+    """
+    size = max(1, BATCH // X.size)
+    for first in range(0, states.size, size):
+        part = slice(first, first + size)
+        _search(X, W, ev, eta, states[part], value[part], policy[part])
+
+
 def search_states(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, states: ArrayLike
 ) -> tuple[Array, NDArray[np.int32]]:
@@ -80,7 +105,7 @@ def search_states(
         raise IndexError(f"states must lie in 0 .. {W.size - 1}, not in {chosen.min()} .. {chosen.max()}")
     value = np.empty(chosen.size)
     policy = np.empty(chosen.size, dtype=np.int32)
-    _search(X, W, expectation(Q, V, beta), eta, chosen, value, policy)
+    search(X, W, expectation(Q, V, beta), eta, chosen, value, policy)
     return value, policy
 
 

@@ -268,15 +268,15 @@ def _searching(given: Arguments) -> Solution:
             while True:
                 ev = expectation(Q, value, beta)
                 if given.method == "binary":
-                    binary_search._search(X, W, ev, eta, given.options["tie"] == "corrected", ahead, policy)
+                    binary_search.search(X, W, ev, eta, given.options["tie"], ahead, policy)
                 elif choices is not None:
                     if X.size > 1:
                         ev = (1.0 - share) * ev[:, cell] + share * ev[:, cell + 1]
                     else:
                         ev = np.repeat(ev, choices.size, axis=1)
-                    brute_force._search(choices, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
+                    brute_force.search(choices, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
                 else:
-                    brute_force._search(X, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
+                    brute_force.search(X, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
                 value, ahead = ahead, value
                 sweeps += 1
                 maximising += 1

@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
+from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
 
@@ -85,6 +86,7 @@ def exact_sweep(
 def divide_and_conquer(X: Array, W: Array, ev: Array, eta: float, value: Array, policy: NDArray[np.int32]) -> None:
     """Fill ``value`` and ``policy``, ``(N_k, N_z)``, from checked tables and their expectation, ``(N_z, N_k)``."""
     step = 1 << (X.size.bit_length() - 1)
-    while step:
-        _level(X, W, ev, eta, step, value, policy)
-        step //= 2
+    with threads(threads_for(W.size)):
+        while step:
+            _level(X, W, ev, eta, step, value, policy)
+            step //= 2

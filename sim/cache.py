@@ -8,9 +8,12 @@ import hashlib
 import os
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from beltline.sim import guard
 
 Progress = Callable[[str], None]
 """Called with a short line about what is going on; a later line replaces an earlier one."""
@@ -129,6 +132,18 @@ def cached(
     return final
 
 
+def guarded(command: Sequence[str], parent: int | None = None) -> list[str]:
+    """Return what runs ``command`` and ends it, with all that it started, when this process is gone, even if killed.
+
+    Parameters
+    ----------
+    command
+    parent
+        Process to look for, by default this one; 0 for the one that runs what is returned.
+    """
+    return [sys.executable, "-I", "-S", guard.__file__, str(os.getpid() if parent is None else parent), *command]
+
+
 def run_tool(
     command: Sequence[str],
     *,
@@ -140,19 +155,23 @@ def run_tool(
     started: float | None = None,
 ) -> None:
     """Run ``command`` in ``directory``, its output appended to ``log``, reporting ``doing`` and the seconds since
-    ``started``.
+    ``started``. It ends with this process, and at an interrupt, with all that it started.
 
     Raises
     ------
+    FileNotFoundError
+        There is no such command.
     subprocess.CalledProcessError
         It failed.
     """
     started = time.monotonic() if started is None else started
+    if shutil.which(command[0], path=environment.get("PATH")) is None:
+        raise FileNotFoundError(f"there is no command {command[0]!r}")
     with open(log, "ab") as output:
         output.write(f"$ {' '.join(command)}\n".encode())
         output.flush()
         process = subprocess.Popen(
-            command,
+            guarded(command),
             cwd=directory,
             env=dict(environment),
             stdin=subprocess.DEVNULL,
@@ -171,10 +190,10 @@ def run_tool(
                         told = elapsed
                         progress(f"{doing}: {elapsed:.0f} s")
         except BaseException:
-            # Not killed at once: make ends its children when it is asked to end.
+            # Not killed at once: it ends the command and its children when it is asked to end.
             process.terminate()
             try:
-                process.wait(timeout=5.0)
+                process.wait(timeout=2 * guard.KILL_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import os
+import shlex
 import shutil
 import sys
 from pathlib import Path
 
-from beltline.sim.cache import Progress, SimulationError, cached, digest, run_tool
+from beltline.sim.cache import Progress, SimulationError, cached, digest, guarded, run_tool
 
-INSTALL = 'install the simulation tools with: pip install "beltline[rtl]"'
+INSTALL = "install the simulation tools, in the folder of Beltline's source, with: pip install '.[rtl]'"
 
 
 def use_yosys(progress: Progress | None = None) -> str:
@@ -46,5 +47,14 @@ def use_yosys(progress: Progress | None = None) -> str:
         )
 
     cached("yosys", digest(version, str(command), os.environ.get("YOWASP_CACHE_DIR", "")), prepare, progress=progress)
-    os.environ["YOSYS"] = str(command)
-    return str(command)
+    script = f'#!/bin/sh\nexec {shlex.join(guarded([str(command)], 0))} "$@"\n'
+
+    def write(directory: Path) -> None:
+        # Amaranth starts it itself, and would leave it behind.
+        (directory / "yosys").write_text(script)
+        (directory / "yosys").chmod(0o755)
+        (directory / "yosys-config").symlink_to(f"{command}-config")
+
+    found = str(cached("yosys-command", digest(script), write) / "yosys")
+    os.environ["YOSYS"] = found
+    return found

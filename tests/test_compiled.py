@@ -76,3 +76,95 @@ def test_a_change_of_what_is_called_is_seen(package: Path, where: str) -> None:
     (package / "elsewhere" / "inner.json").write_text("3.0")
     assert run(package, **environment) == ["110.0", "0"]
     assert run(package, **environment) == ["110.0", "1"]
+
+
+def program(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of its own process, whose threads nobody has started yet."""
+    return subprocess.run(
+        [sys.executable, "-c", text],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_NUM_THREADS": "2", **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+WAITING = """
+import time
+import numba
+from beltline.compiled import njit, prange
+
+@njit(parallel=True)
+def uneven(n):
+    total = 0.0
+    for i in prange(2):
+        x = 0.5
+        for _ in range(n if i == 0 else 0):
+            x = 3.7 * x * (1.0 - x)
+        total += x
+    return total
+
+seconds = []
+for count in (1, 2):
+    numba.set_num_threads(count)
+    uneven(1)
+    begin = time.process_time()
+    for _ in range(1000):
+        uneven(100_000)
+    seconds.append(time.process_time() - begin)
+print(numba.threading_layer(), *seconds)
+"""
+
+
+def test_a_thread_that_waits_takes_no_time() -> None:
+    done = program(WAITING)
+    layer, alone, both = done.stdout.split()
+    assert layer in ("omp", "tbb", "workqueue"), done.stderr
+    assert float(both) < 1.4 * float(alone)
+    # Programs that are started from here, and other libraries, wait as they like.
+    assert program("import os, beltline.compiled; print(os.environ.get('OMP_WAIT_POLICY'))").stdout == "None\n"
+
+
+FORK = """
+import os, sys
+import numba
+from beltline.compiled import njit, prange
+
+@njit(parallel=True)
+def doubled(a):
+    for i in prange(a.size):
+        a[i] *= 2
+    return a
+
+import numpy as np
+doubled(np.ones(4))
+child = os.fork()
+if not child:
+    try:
+        print(doubled(np.ones(2)))
+        @njit(parallel=True)
+        def later(a):
+            for i in prange(a.size):
+                a[i] *= 3
+            return a
+        print(later(np.ones(2)))
+    except RuntimeError as error:
+        print(error)
+    sys.stdout.flush()
+    os._exit(7)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), numba.threading_layer())
+"""
+
+
+@pytest.mark.parametrize("layer", ["default", "workqueue"])
+def test_fork_after_a_solve_is_survived_or_refused_in_a_sentence(layer: str) -> None:
+    done = program(FORK, NUMBA_THREADING_LAYER=layer)
+    assert done.stderr == ""
+    *said, end = done.stdout.splitlines()
+    assert end.startswith("7 ")
+    if end == "7 omp":
+        assert len(said) == 1
+        assert said[0].startswith("this process was forked from one that had solved already")
+    else:
+        assert said == ["[2. 2.]", "[3. 3.]"]

@@ -7,7 +7,7 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, wait
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -144,7 +144,8 @@ def solve_many(
     DeviceError
         A device cannot be opened.
     BrokenExecutor
-        The user's own process pool lost a process, and with it all that it was asked for.
+        The user's own process pool lost a process, and with it all that it was asked for; or the executor was shut
+        down, or its scheduler is gone.
     """
     check_progress(progress)
     each = SolveOptions(tol, max_sweeps, verify, value_bits, money_bits, timeout, method=method, device=device)
@@ -222,6 +223,13 @@ def _key(settings: Settings, problem: Problem) -> str:
 
 _Waiting = tuple[int, str, Problem]
 """Index, key, and what is to be solved."""
+
+
+GONE = (
+    "the executor has cancelled what it was asked for: it was shut down, or lost its scheduler; "
+    "results so far were delivered, and those of a store stay in it"
+)
+"""What is said where nobody will solve the problems that are left."""
 
 
 @dataclass(eq=False)
@@ -374,7 +382,10 @@ class _Batch:
 
 def _answers(chunk: _Chunk, future: Future[list[Answer]]) -> list[Answer]:
     """What came back; an error of the executor is that of each problem, unless it cannot go on at all."""
-    error = future.exception()
+    try:
+        error = future.exception()
+    except CancelledError:
+        raise BrokenExecutor(GONE) from None
     if error is None:
         return future.result()
     if isinstance(error, BrokenExecutor | DeviceError) and not isinstance(error, WorkerLostError):

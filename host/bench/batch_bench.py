@@ -92,7 +92,7 @@ def workers_of(count: int, dask: bool) -> Iterator[Any]:
 
     with (
         config.set(QUIET_DASK),
-        LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=count, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
         yield client

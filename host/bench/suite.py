@@ -44,7 +44,7 @@ from beltline.host.bench.rows import EPSILON, PUBLISHED, with_ratios
 from beltline.host.bench.tables import markdown
 from beltline.host.bench.throughput import GRID, as_dicts, rates
 from beltline.host.devices import DeviceError
-from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.checks import ProblemError, real
 from beltline.host.results.files import replacing
 
 GRIDS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144)
@@ -139,8 +139,11 @@ def bench(
     Raises
     ------
     ProblemError
-        ``out`` is no directory, or ``grids`` no list of grids.
+        ``out`` is no directory, ``grids`` no list of grids, or ``budget`` or ``seconds`` not above 0.
     """
+    wanted = "a number of seconds above 0"
+    budget = real("budget", budget, wanted, lambda v: 0 < v < math.inf)
+    seconds = real("seconds", seconds, wanted, lambda v: 0 < v < math.inf)
     if out is not None and not out.is_dir():
         raise ProblemError(f"out {str(out)!r} is not a directory")
     if not grids or min(grids) < 4:

@@ -12,6 +12,8 @@ from typing import Any
 
 from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
 from beltline.gpu_ref.methods import METHODS
+from beltline.host.cli.arguments import check_output, kind_name, new_file_name
+from beltline.host.cli.interrupts import begin_work
 from beltline.host.devices import DEVICES, REFERENCES
 from beltline.host.models.krusell_smith.calibration import CHOICES
 from beltline.host.models.krusell_smith.model import KrusellSmith, krusell_smith
@@ -26,7 +28,7 @@ def plot_option(group: Any, draws: str) -> None:
     """Add ``--plot``, which without a file's name is in ``policy.png``; ``draws`` begins the sentence of its help."""
     group.add_argument(
         "--plot",
-        type=Path,
+        type=new_file_name,
         nargs="?",
         const=Path("policy.png"),
         metavar="FILE.png",
@@ -98,13 +100,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compare", action="store_true", help="simulate with every interpolation and print its error on the path of K"
     )
     output = parser.add_argument_group("output")
-    output.add_argument("--out", type=Path, metavar="FILE.npz", help="write everything to this file (.npz)")
+    output.add_argument("--out", type=new_file_name, metavar="FILE.npz", help="write everything to this file (.npz)")
     plot_option(output, "draw")
     output.add_argument(
         "--kind",
-        default="policy",
+        type=kind_name,
         metavar="NAME",
-        help=f"of plot: {', '.join(KrusellSmith.kinds)} (default %(default)s)",
+        help=f"of plot: {', '.join(KrusellSmith.kinds)} (default policy)",
     )
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
 
@@ -113,9 +115,11 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
     """Solve as ``given`` says, and return the exit code; ``options`` reads those of the device."""
     if given.out is not None:
         check_target("out", given.out, KrusellSmith.suffixes)
-    check_kind(given.kind, KrusellSmith.kinds)
+    kind = "policy" if given.kind is None else given.kind
+    check_kind(kind, KrusellSmith.kinds)
     if given.plot is not None:
         check_plot(given.plot)
+    check_output(given)
     model = "top means low high beta eta"
     run = "agents periods discard household device interpolation panel tol relaxation max_iterations choices seed"
     run += " household_tol"
@@ -123,6 +127,7 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
     for name in of_device:
         if name != "method" and name in vars(given):
             raise ProblemError(f"option {name!r} is none of a device or method: use --{name.replace('_', '-')}")
+    begin_work()
     try:
         result = krusell_smith(points=given.grid, **{name: getattr(given, name) for name in model.split()}).solve(
             **{name: getattr(given, name) for name in run.split()},
@@ -139,7 +144,7 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
     if given.out is not None:
         result.save(given.out)
     if given.plot is not None:
-        result.plot(given.plot, given.kind)
+        result.plot(given.plot, kind)
     for path in (given.out, given.plot):
         if path is not None and not given.quiet:
             print(f"  {'written':<16}{path}")

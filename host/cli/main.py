@@ -10,30 +10,31 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from beltline.host import __version__
+from beltline.host.cli.arguments import (
+    REFUSED,
+    Parser,
+    check_output,
+    check_writable,
+    file_name,
+    kind_name,
+    new_file_name,
+)
+from beltline.host.cli.interrupts import INTERRUPTED, begin_work
 
 # Everything else is imported by the command that needs it, so that `beltline --help` answers at once.
-
-REFUSED = 2
-INTERRUPTED = 130
 
 ECONOMY = "krusell-smith"
 """The model that is an economy, with a command line of its own (:mod:`beltline.host.cli.krusell_smith`)."""
 
 
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(REFUSED, f"{self.prog}: {message}\n")
-
-
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
     """The parser of all commands; only those among ``words`` have their arguments, which take imports to list."""
-    parser = _Parser(prog="beltline", description="An accelerator for Bellman equations.", allow_abbrev=False)
+    parser = Parser(prog="beltline", description="An accelerator for Bellman equations.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"beltline {__version__}")
-    commands = parser.add_subparsers(title="commands", dest="command", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(title="commands", dest="command", required=True, parser_class=Parser)
     for name, (text, description, epilog, add_arguments, _) in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=description, epilog=epilog, allow_abbrev=False)
         if name in words:
@@ -83,11 +84,14 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of the device or method, any number of times ({_device_options()})",
     )
     run.add_argument(
-        "--timeout", type=float, metavar="X", help="stop a run that has not ended after this many seconds, exit code 1"
+        "--timeout",
+        type=float,
+        metavar="X",
+        help="stop a run that has not ended after this many seconds, exit code 1; with ages, their verification too",
     )
     run.add_argument(
         "--checkpoint",
-        type=Path,
+        type=new_file_name,
         metavar="FILE.npz",
         help="save value and sweeps there every half minute and on Ctrl-C, and resume from it; deleted when converged",
     )
@@ -95,12 +99,12 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     output = parser.add_argument_group("output")
     output.add_argument(
         "--out",
-        type=Path,
+        type=new_file_name,
         metavar="FILE.npz",
         help=f"write value, policy and tables to this file ({', '.join(SUFFIXES)})",
     )
     equilibrium_cli.plot_option(output, "draw value and policy")
-    output.add_argument("--kind", metavar="NAME", help="what --plot draws, as for `beltline plot`")
+    output.add_argument("--kind", type=kind_name, metavar="NAME", help="what --plot draws, as for `beltline plot`")
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
 
 
@@ -108,9 +112,10 @@ def _plot_arguments(parser: argparse.ArgumentParser) -> None:
     from beltline.host.plots.figures import SUFFIXES
     from beltline.host.results.save import SUFFIXES as FILES
 
-    parser.add_argument("file", type=Path, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
+    parser.add_argument("file", type=file_name, metavar="FILE", help=f"a saved result ({', '.join(FILES)})")
     parser.add_argument(
         "--kind",
+        type=kind_name,
         metavar="NAME",
         help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
         "response to a step of the exogenous state; ages and life, of a life cycle (default policy); and of an economy "
@@ -118,7 +123,7 @@ def _plot_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--out",
-        type=Path,
+        type=new_file_name,
         metavar="FILE.png",
         help=f"draw to this file ({', '.join(SUFFIXES)}), replacing it; by default a .png beside FILE, "
         "with -NAME after its name for other kinds than policy, if there is none yet",
@@ -130,7 +135,7 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     from beltline.host.bench.suite import BUDGET
 
     parser.add_argument(
-        "--out", type=Path, metavar="DIR", help="write bench.json, .csv, .md and .png to this directory"
+        "--out", type=new_file_name, metavar="DIR", help="write bench.json, .csv, .md and .png to this directory"
     )
     parser.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
     parser.add_argument(
@@ -149,7 +154,7 @@ def _no_arguments(parser: argparse.ArgumentParser) -> None:
 def _equilibrium_parser() -> argparse.ArgumentParser:
     from beltline.host.cli import krusell_smith as equilibrium_cli
 
-    parser = _Parser(
+    parser = Parser(
         prog=f"beltline solve {ECONOMY}",
         description="Solve Krusell and Smith's economy: the law of motion of capital, and a panel that follows it.",
         epilog="Exit code 0: solved; 1: not solved, for example at the limit of iterations; 2: refused; "
@@ -171,16 +176,16 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
     """Options as typed: whole numbers, hexadecimal ones too, true and false, otherwise text."""
     import inspect
 
-    from beltline.host.problem.checks import ProblemError
+    from beltline.host.problem.checks import ProblemError, shown
     from beltline.host.solver.solve import solve
 
     found: dict[str, Any] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not (name.isidentifier() and equals):
-            raise ProblemError(f"option must be NAME=VALUE, not {text!r}")
+            raise ProblemError(f"option must be NAME=VALUE, not {shown(text)}")
         if name in found:
-            raise ProblemError(f"option {name!r} is given twice")
+            raise ProblemError(f"option {shown(name)} is given twice")
         if name in inspect.signature(solve).parameters:
             raise ProblemError(f"option {name!r} is none of a device or method: use --{name.replace('_', '-')}")
         try:
@@ -211,8 +216,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ProblemError, DeviceError) as error:
         print(f"{name}: {error}", file=sys.stderr)
         return REFUSED
-    except KeyboardInterrupt:
-        print(f"{name}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as interrupt:
+        left = f"; {interrupt}" if interrupt.args else ""
+        print(f"{name}: interrupted{left}", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -232,12 +238,13 @@ def _devices(given: argparse.Namespace) -> int:
 def _bench(given: argparse.Namespace) -> int:
     from beltline.host.bench.suite import GRIDS, bench
     from beltline.host.bench.tables import markdown
-    from beltline.host.problem.checks import ProblemError
+    from beltline.host.problem.checks import ProblemError, shown
 
     try:
         grids = [int(text) for text in given.grids.split(",")] if given.grids else list(GRIDS)
     except ValueError:
-        raise ProblemError(f"grids must be whole numbers with commas between, not {given.grids!r}") from None
+        raise ProblemError(f"grids must be whole numbers with commas between, not {shown(given.grids)}") from None
+    begin_work()
     result = bench(
         given.out,
         given.budget,
@@ -268,6 +275,8 @@ def _plot(given: argparse.Namespace) -> int:
         if out.exists():
             raise ProblemError(f"{str(out)!r} exists already; name it with --out to replace it")
     check_plot(out)
+    check_writable("plot", out)
+    begin_work()
     result = load(given.file)
     with warnings.catch_warnings():
         # Said below, in one sentence and with the file's name.
@@ -285,7 +294,7 @@ def _solve(given: argparse.Namespace) -> int:
     from beltline.host.models.base import Model
     from beltline.host.models.catalogue import MODELS, made, parameters
     from beltline.host.plots.figures import KINDS, check_kind, check_plot
-    from beltline.host.problem.checks import ProblemError
+    from beltline.host.problem.checks import ProblemError, shown
     from beltline.host.problem.problem import Problem
     from beltline.host.results.files import check_target
     from beltline.host.results.save import check_out
@@ -295,16 +304,19 @@ def _solve(given: argparse.Namespace) -> int:
         check_out(given.out)
     if given.plot is not None:
         check_plot(given.plot)
+    check_output(given)
     asked = {name: getattr(given, name) for name in parameters()}
     if given.model not in MODELS:
         known = (*MODELS, ECONOMY)
-        raise ProblemError(f"model must be one of {', '.join(map(repr, known))}, not {given.model!r}")
+        raise ProblemError(f"model must be one of {', '.join(map(repr, known))}, not {shown(given.model)}")
     problem = made(given.model, {name: value for name, value in asked.items() if value is not None})
     if given.out is not None and isinstance(problem, Model):
         check_target("out", given.out, problem.suffixes)
     if given.kind is not None:
         own = isinstance(problem, Model) and problem.kinds
         check_kind(given.kind, own or tuple(KINDS), problem if isinstance(problem, Problem) else None)
+    options = _options(given.option)
+    begin_work()
     result = solve(
         problem,
         tol=given.tol,
@@ -315,7 +327,7 @@ def _solve(given: argparse.Namespace) -> int:
         method=given.method,
         timeout=given.timeout,
         checkpoint=given.checkpoint,
-        **_options(given.option),
+        **options,
     )
     if not given.quiet:
         print(result)

@@ -17,7 +17,7 @@ from beltline.host.devices.base import (
     Progress,
 )
 from beltline.host.devices.made import sweep_build
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, meant, shown
 from beltline.hw.interface.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from beltline.host.problem.problem import Problem
 
 __all__ = [
+    "ARGUMENTS",
     "DEVICES",
     "REFERENCES",
     "Backend",
@@ -51,6 +52,22 @@ DEVICES: dict[str, Backend] = {
 
 REFERENCES = ("cpu", "gpu")
 """Names of the solvers in double precision (:mod:`beltline.host.solver.reference`), which are no machine."""
+
+ARGUMENTS = (
+    "checkpoint",
+    "checkpoint_every",
+    "device",
+    "max_sweeps",
+    "method",
+    "money_bits",
+    "progress",
+    "start",
+    "timeout",
+    "tol",
+    "value_bits",
+    "verify",
+)
+"""Arguments of a solve, which those that are misspelt are compared with."""
 
 
 def known(name: object) -> str:
@@ -104,12 +121,15 @@ def check_options(name: str, options: Mapping[str, object]) -> None:
         No machine has that name, or it has no such option, or not of that value.
     """
     if known(name) not in DEVICES:
-        raise ProblemError(f"device must be one of {', '.join(map(repr, DEVICES))}, not {name!r}, which is no machine")
+        raise ProblemError(
+            f"device {name!r} is no machine, and there is nothing of it to open: call bl.solve(problem, "
+            f"device={name!r}), or open one of {', '.join(map(repr, DEVICES))}"
+        )
     has = DEVICES[name].options
     for option in options:
         if option not in has:
             takes = f"it takes {', '.join(has)}" if has else "it takes none"
-            raise ProblemError(f"device {name!r} has no option {option!r}: {takes}")
+            raise ProblemError(f"device {name!r} has no option {option!r}: {takes}{meant(option, (*ARGUMENTS, *has))}")
     DEVICES[name].check(**options)
 
 

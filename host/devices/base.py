@@ -92,7 +92,7 @@ class Device(Protocol):
         """Let go of the device. Closing twice is no error."""
 
 
-def _alone() -> list[tuple[str, str]]:
+def _alone() -> list[tuple[str, str, str]]:
     return []
 
 
@@ -118,8 +118,9 @@ class Backend:
     elastic
         Whether the machine is made to the sizes asked for. If not, it has those of its bitstream.
     places
-        Where there may be several: ``(place, what is there)`` of each, as in ``("slot 0", "0000:34:00.0")``. Quick,
-        opens nothing, and is only called where nothing is missing.
+        Where there may be several: ``(place, what is there, what is missing)`` of each, the last empty where nothing
+        is known to be, as in ``("slot 0", "0000:34:00.0", "")``. Quick, opens nothing, and is only called where nothing
+        is missing.
     check
         Called with options, of those that there are, before any work; raises ``ProblemError`` where one is wrong.
     """
@@ -129,7 +130,7 @@ class Backend:
     open: Callable[..., Device]
     options: dict[str, str]
     elastic: bool
-    places: Callable[[], list[tuple[str, str]]] = _alone
+    places: Callable[[], list[tuple[str, str, str]]] = _alone
     check: Callable[..., None] = _unchecked
 
 

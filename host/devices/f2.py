@@ -355,13 +355,14 @@ def missing() -> str:
         return str(error)
 
 
-def places() -> list[tuple[str, str]]:
+def places() -> list[tuple[str, str, str]]:
     """The slots of this instance."""
     return [
         (
             f"slot {slot}",
             f"{there.domain:04x}:{there.bus:02x}:{there.dev:02x}.{there.func}, "
             f"PCI identity {there.vendor_id:04x}:{there.device_id:04x}",
+            "",
         )
         for slot, there in slots()
     ]

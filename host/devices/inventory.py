@@ -36,14 +36,14 @@ def inventory() -> list[Entry]:
     entries = []
     for name, backend in DEVICES.items():
         missing = backend.missing()
-        places: list[tuple[str, str]] = []
+        places: list[tuple[str, str, str]] = []
         if not missing:
             try:
                 places = backend.places()
             except DeviceError as error:
                 missing = str(error)
         if places:
-            entries += [Entry(name, place, f"{backend.description}: {what}", "") for place, what in places]
+            entries += [Entry(name, place, f"{backend.description}: {what}", lacks) for place, what, lacks in places]
         else:
             entries.append(Entry(name, "", backend.description, missing))
     entries.append(Entry("cpu", "", "the reference solvers in double precision, on the processor", ""))

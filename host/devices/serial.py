@@ -59,6 +59,9 @@ PATIENCE = 0.5
 LONGEST_SILENCE = 1.0
 """Seconds between two requests at most: each silence is twice as long as that before it."""
 
+UNKNOWN = "no USB device: a board only if one is wired to it"
+"""What is said of a port of the computer itself, which is there with or without anything behind it."""
+
 RETRIES = 4
 """How often a request is made again."""
 
@@ -189,10 +192,13 @@ def missing() -> str:
     return "" if places() else "no serial port"
 
 
-def places() -> list[tuple[str, str]]:
-    """The serial ports of this computer, whatever is behind them."""
-    found = importlib.import_module("serial.tools.list_ports").comports()
-    return [(port.device, "a serial port" if port.description in (None, "n/a") else port.description) for port in found]
+def places() -> list[tuple[str, str, str]]:
+    """The serial ports of this computer, and what speaks against a board there; nothing is sent to find out."""
+    found = []
+    for port in importlib.import_module("serial.tools.list_ports").comports():
+        what = "a serial port" if port.description in (None, "n/a") else port.description
+        found.append((port.device, what, UNKNOWN if port.vid is None else ""))
+    return found
 
 
 def open_serial(

@@ -43,7 +43,7 @@ MODELS: dict[str, Entry] = {
         rbc,
         "the real business cycle",
         {
-            "grid": "grid points of capital, up to 65536",
+            "grid": "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu",
             "states": "productivity states, 1 to 16",
             "beta": "discount factor a quarter, between 0 and 1",
             "eta": "relative risk aversion, above 0 up to 16; 1 is log",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import numbers
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,12 @@ def plain_text(name: str, value: Any) -> str:
     if not is_plain(value):
         raise ProblemError(f"{name} must have no control characters, not {shown(value)}")
     return value
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean ...?"`` with the name among ``known`` that is nearest to ``name``, else nothing."""
+    near = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:

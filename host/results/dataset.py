@@ -15,7 +15,7 @@ from beltline.host.results.result import Result
 if TYPE_CHECKING:
     from xarray import Dataset
 
-HOW = "install it with: pip install 'beltline[xarray]'"
+HOW = "install it, in the folder of Beltline's source, with: pip install '.[xarray]'"
 
 
 def check_xarray(what: str = "a labelled dataset") -> None:

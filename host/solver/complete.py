@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,9 +46,12 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         # Sweep t solves the age that t others follow.
         value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
     change = math.ldexp(done.norm, -image.value_bits)
+    deadline = math.inf
+    if problem.horizon is not None and options.timeout is not None:
+        deadline = time.monotonic() + options.timeout - sum(done.timing.values())
     unproven = False
     if not options.verify and not done.status & SPOILED:
-        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm)
+        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm, deadline)
     looks = FEATURES[done.engine].peaks
     if done.status & SPOILED or (unproven and not looks):
         quality = UNPROVEN
@@ -55,7 +59,7 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            quality = measure(problem, image, value, policy, change)
+            quality = measure(problem, image, value, policy, change, deadline)
     else:
         quality = trust(problem, image, value, policy, change)
     outcome, message = _outcome(work, done, change, quality)

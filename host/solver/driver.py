@@ -44,6 +44,15 @@ class _Ended(enum.Enum):
     INTERRUPTED = enum.auto()
 
 
+def _interrupted(checkpoint: Checkpoint | None, saved: Saved | None) -> KeyboardInterrupt:
+    """Ctrl-C, with what was saved before."""
+    if checkpoint is None or saved is None or not checkpoint.path.exists():
+        return KeyboardInterrupt()
+    return KeyboardInterrupt(
+        f"checkpoint {str(checkpoint.path)!r} holds the {saved.sweeps:,} sweeps so far, and the same call resumes there"
+    )
+
+
 def check_device(device: Device, image: Image, horizon: int | None) -> MachineParameters:
     """Check that ``device`` is one of ours, and that the problem fits it; return what it is.
 
@@ -166,7 +175,7 @@ class Driver:
                     before = Saved(run.value, run.policy, run.sweeps, run.states_done, run.clocks, run.norm)
                     checkpoint.save(image, before)
             if end is _Ended.INTERRUPTED:
-                raise KeyboardInterrupt
+                raise _interrupted(checkpoint, before)
             if end is _Ended.ITSELF or Status.STOPPED not in run.status:
                 return run
             if time.monotonic() >= deadline:

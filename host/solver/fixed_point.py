@@ -29,6 +29,9 @@ SMALLEST_IMPATIENCE = 2.0**-30
 """Smallest ``1 - beta`` (times the row sums of ``Q``) of an infinite horizon. Above it, rounding of up to ``2**13``
 units a sweep adds up to less than ``2**43``, far within the half that :data:`RANGE` sets aside."""
 
+NEARLY_LOG = 1e-4
+"""How near 1 an ``eta`` is that a message about too few bits names."""
+
 SMALLEST_TOLERANCE = 4
 """Smallest tolerance in units of value. Below a few units, rounding decides whether the change falls that far."""
 
@@ -141,6 +144,13 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
         for c in (problem.wealth[0].min() - problem.grid[0], problem.wealth[-1].max() - problem.grid[0])
     )
     return max(-bounds[0], bounds[1], max(abs(poorest), abs(richest)) + away)
+
+
+def _nearly_log(eta: float) -> str:
+    """What to say of an ``eta`` whose utility, ``c^(1 - eta) / (1 - eta)``, is the same large number for all ``c``."""
+    if eta == 1.0 or abs(eta - 1.0) > NEARLY_LOG:
+        return ""
+    return f"; utility of eta = {shown(eta)} is near {1.0 / (1.0 - eta):.3g} whatever is consumed: use eta = 1, log"
 
 
 def _chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
@@ -272,7 +282,7 @@ def fixed_point(
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
-            f"four units of a value with {value_bits} fraction bits ({reach})"
+            f"four units of a value with {value_bits} fraction bits ({reach}){_nearly_log(problem.eta)}"
         )
     grid, wealth = _money(problem.grid, money_bits), _money(problem.wealth, money_bits)
     _check_money(problem, grid, wealth, money_bits)

@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.checks import ProblemError, meant, shown
 from beltline.host.problem.concavity import searchable
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
@@ -110,6 +111,11 @@ def _solved(
     from beltline.gpu_ref.methods import METHODS
 
     method = check_method(options.method or "warm")
+    takes = METHODS[method].options
+    for name in more:
+        if name not in takes and (hint := meant(name, (*ARGUMENTS, *takes))):
+            has = f"takes {', '.join(takes)}" if takes else "takes none"
+            raise ProblemError(f"method {method!r} has no option {name!r}: it {has}{hint}")
     if problem.horizon is not None and method not in AGES[device]:
         raise ProblemError(
             f"a finite horizon can be solved by the methods {', '.join(map(repr, AGES[device]))} on device {device!r}, "

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from beltline.host.devices import (
+    ARGUMENTS,
     DEVICES,
     Device,
     DeviceError,
@@ -20,7 +21,7 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.checks import ProblemError, check_progress, meant, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.checkpoint import Checkpoint
@@ -293,4 +294,7 @@ def no_options(options: dict[str, Any]) -> None:
         There is one.
     """
     if options:
-        raise ProblemError(f"option {next(iter(options))!r} is for a device that is opened, not for an open one")
+        name = next(iter(options))
+        raise ProblemError(
+            f"option {name!r} is for a device that is opened, not for an open one{meant(name, ARGUMENTS)}"
+        )

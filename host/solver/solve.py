@@ -85,7 +85,8 @@ def solve(
     value_bits, money_bits
         Fraction bits, 0 to 52 and 0 to 90; by default as many as cannot overflow. Not for ``"cpu"`` and ``"gpu"``.
     timeout
-        Seconds after which a run of the machine that has not ended is stopped. Not for ``"cpu"`` and ``"gpu"``.
+        Seconds after which a run of the machine that has not ended is stopped, and, with a horizon, the verification of
+        its ages. Not for ``"cpu"`` and ``"gpu"``.
     checkpoint
         File (``.npz``) in which value and sweep count are saved every ``checkpoint_every`` seconds (30 by default), on
         Ctrl-C and at the sweep limit. If it is there, the solve begins where it left off, to the same bits;

@@ -14,11 +14,13 @@ largest change ``d = max |V - V_before|``, no state's ``|TV - V|`` may exceed ``
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.host.devices.base import DeviceTimeoutError
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_noise, utility
 from beltline.host.solver.fixed_point import UTILITY_ERROR, Image, modulus
@@ -107,8 +109,21 @@ def _missed(miss: tuple[int, int, float, int], age: str = "") -> str:
     )
 
 
+def _check_time(deadline: float, done: int, ages: int) -> None:
+    """Raise ``DeviceTimeoutError`` where the ages of a run take longer to verify than the solve may."""
+    if time.monotonic() >= deadline:
+        raise DeviceTimeoutError(
+            f"the run ended in time, but the timeout was over when {done:,} of its {ages:,} ages were verified"
+        )
+
+
 def measure(
-    problem: Problem, image: Image, value: NDArray[np.float64], policy: NDArray[np.int32], change: float
+    problem: Problem,
+    image: Image,
+    value: NDArray[np.float64],
+    policy: NDArray[np.int32],
+    change: float,
+    deadline: float = math.inf,
 ) -> Verification:
     """Measure a result with one exact sweep in double precision, or with one for each age.
 
@@ -120,6 +135,13 @@ def measure(
     value, policy : (N_k, N_z) arrays, or (T, N_k, N_z) with the first age first
     change
         Largest change of ``V`` in the last sweep, as the device reported it; not looked at with a horizon.
+    deadline
+        Of ``time.monotonic``, for a horizon, whose ages may be many.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        The deadline was over before the last age.
     """
     contraction = modulus(problem)
     if problem.horizon is None:
@@ -130,6 +152,7 @@ def measure(
     missed = ""
     following = problem.start
     for age in range(value.shape[0] - 1, -1, -1):
+        _check_time(deadline, value.shape[0] - 1 - age, value.shape[0])
         residual, doubt, miss = _one_sweep(problem, image, following, value[age], policy[age], 0.0)
         worst = max(worst, residual)
         error = contraction * error + residual + doubt
@@ -140,7 +163,9 @@ def measure(
     return Verification(worst, bound, True, missed)
 
 
-def peaked(problem: Problem, image: Image, value: NDArray[np.int64], change: int = 0) -> bool:
+def peaked(
+    problem: Problem, image: Image, value: NDArray[np.int64], change: int = 0, deadline: float = math.inf
+) -> bool:
     """Whether every objective of the sweep that follows from ``value`` is proven single-peaked, so that any climb ends
     at its maximum; with a horizon, of the sweep of every age.
 
@@ -153,6 +178,13 @@ def peaked(problem: Problem, image: Image, value: NDArray[np.int64], change: int
     change
         Also of the sweep from any value that is no more than this from ``value``, in the same units: the sweep that
         found ``value`` is one. Not looked at with a horizon, whose sweeps are all known.
+    deadline
+        As of :func:`measure`.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        As :func:`measure`.
     """
     # Here, because it compiles.
     from beltline.hw.arithmetic.expectation import ExpectationParameters
@@ -163,7 +195,11 @@ def peaked(problem: Problem, image: Image, value: NDArray[np.int64], change: int
         room = room - slope_noise(image.grid.astype(np.float64), float(change + 1))[:, None]
     unit = ExpectationParameters(problem.states)
     befores = [value] if problem.horizon is None else [image.start, *value[:-1]]
-    return all(single_peaked(unit.model(before, image.transition)[0], image.grid, room) for before in befores)
+    for age, before in enumerate(befores):
+        _check_time(deadline, age, len(befores))
+        if not single_peaked(unit.model(before, image.transition)[0], image.grid, room):
+            return False
+    return True
 
 
 UNBOUNDED = (

@@ -22,7 +22,7 @@ QUICK = [("norm", "xcup"), ("axi-registers", "xc7"), ("pacer", "ecp5")]
 """Units that are measured anew: a few seconds each."""
 
 needs_tools = pytest.mark.skipif(
-    not INSTALLED, reason="Yosys or nextpnr is not installed: pip install 'beltline[rtl,ecp5,dev]'"
+    not INSTALLED, reason="Yosys or nextpnr is not installed: pip install '.[rtl,ecp5,dev]'"
 )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numba
 import numpy as np
 import pytest
@@ -9,12 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import beltline.gpu_ref.memory
-from beltline.gpu_ref import brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
+from beltline.gpu_ref import binary_search, brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
 from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _draw, _solve, coarse_start, spacing
 from beltline.gpu_ref.methods import METHODS, error_bound
 from beltline.gpu_ref.peaks import curvature_room
 from beltline.gpu_ref.published import search_rule as published_rule
 from beltline.gpu_ref.threads import THREADS_WORTH, threads_for
+from support.fakes import interrupt_main_after
 
 EXACT = ("grid", "monotone", "warm")
 """Stop by the change, and find what brute force finds in every sweep, whatever V is."""
@@ -310,3 +313,39 @@ def test_limit_and_nothing_to_choose():
         assert found.value[0, 0] == -np.inf
         assert found.policy[0, 0] == -1
         assert np.isfinite(found.value[2:]).all()
+
+
+@pytest.mark.parametrize("method", ["grid", "binary", "interp"])
+def test_searches_return_to_python_between_batches(method, monkeypatch):
+    X, W, Q, V0, *_ = headline(64)
+    options = {"choices": 50} if method == "interp" else {}
+    whole = cpu.solve(X, W, Q, V0, 0.95, 2.0, 1e-6, method=method, **options)
+    module = binary_search if method == "binary" else brute_force
+    monkeypatch.setattr(module, "BATCH", 256)
+    sizes = []
+    search = module._search
+
+    def counted(points, wealth, ev, eta, which, *found):
+        # States, or candidates of all of them.
+        sizes.append(wealth.size if method == "binary" else which.size * points.size)
+        search(points, wealth, ev, eta, which, *found)
+
+    monkeypatch.setattr(module, "_search", counted)
+    parts = cpu.solve(X, W, Q, V0, 0.95, 2.0, 1e-6, method=method, **options)
+    assert max(sizes) <= 256
+    assert len(sizes) > 2 * parts.sweeps or method == "binary"
+    assert (whole.value == parts.value).all()
+    assert (whole.policy == parts.policy).all()
+    assert whole.sweeps == parts.sweeps
+
+
+def test_a_search_is_interrupted_within_a_sweep():
+    # A sweep takes minutes.
+    X, W, Q, V0, *_ = headline(65_536)
+    cpu.solve(X[:64], W[:64], Q, V0[:64], 0.95, 3.3, 1e-6, method="grid")
+    timer = interrupt_main_after(0.5)
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        cpu.solve(X, W, Q, V0, 0.95, 3.3, 1e-6, method="grid")
+    timer.cancel()
+    assert time.perf_counter() - begin < 10.0

@@ -124,3 +124,62 @@ def test_progress_comes_once_a_second_after_two(tmp_path: Path) -> None:
     assert said == []
     run_tool(["sleep", "4.7"], progress=said.append, **arguments)  # type: ignore[arg-type]
     assert said == ["waiting: 3 s", "waiting: 4 s"]
+
+
+KILLED = """
+import os
+from pathlib import Path
+from beltline.sim.cache import run_tool
+here = Path.cwd()
+run_tool(["make"], directory=here, log=here / "log", environment=os.environ, doing="sleeping")
+"""
+
+
+@pytest.mark.parametrize("way", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_tools_end_with_the_process_that_started_them(tmp_path: Path, way: signal.Signals) -> None:
+    # One that does not end when asked to.
+    (tmp_path / "slow.sh").write_text("trap '' TERM; echo $$ > child; while :; do sleep 0.1; done\n")
+    (tmp_path / "Makefile").write_text("slow:\n\tsh slow.sh\n")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", KILLED], cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 60.0
+    while not (tmp_path / "child").exists() or not (tmp_path / "child").read_text().strip():
+        assert time.monotonic() < end
+        assert process.poll() is None
+        time.sleep(0.05)
+    child = int((tmp_path / "child").read_text())
+    assert _runs(child)
+    process.send_signal(way)
+    process.wait(timeout=60.0)
+    end = time.monotonic() + 60.0
+    while _runs(child):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+
+
+def test_tools_are_reported_as_they_end(tmp_path: Path) -> None:
+    arguments = {"directory": tmp_path, "log": tmp_path / "log", "environment": os.environ, "doing": "failing"}
+    with pytest.raises(subprocess.CalledProcessError, match="exit status 3") as failed:
+        run_tool(["sh", "-c", "echo wrong; exit 3"], **arguments)  # type: ignore[arg-type]
+    assert failed.value.cmd == ["sh", "-c", "echo wrong; exit 3"]
+    assert (tmp_path / "log").read_text().endswith("\nwrong\n")
+    with pytest.raises(FileNotFoundError, match=r"^there is no command 'no-such-tool'$"):
+        run_tool(["no-such-tool"], **arguments)  # type: ignore[arg-type]
+
+
+def test_a_command_that_others_start_ends_with_them(tmp_path: Path) -> None:
+    program = (
+        "import subprocess; from beltline.sim.cache import guarded\n"
+        "subprocess.run(guarded(['sh', '-c', 'echo $$; exec sleep 120'], 0), stdin=subprocess.PIPE)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    process = subprocess.Popen([sys.executable, "-c", program], env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    assert _runs(child)
+    process.kill()
+    process.wait()
+    end = time.monotonic() + 60.0
+    while _runs(child):
+        assert time.monotonic() < end
+        time.sleep(0.1)

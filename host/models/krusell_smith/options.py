@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
 from beltline.host.devices import REFERENCES, Device, known
 from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, real, shown, table, whole
+from beltline.host.problem.checks import ProblemError, meant, real, shown, table, whole
 from beltline.host.solver.session import Session
 
 HOUSEHOLDS = ("euler", "table")
@@ -161,7 +161,9 @@ class HouseholdOptions:
         if self.household == "euler" and not self.reference:
             raise ProblemError(f"household 'euler' is solved on device 'cpu' or 'gpu', not on {shown(self.device)}")
         if self.household == "euler" and self.options:
-            raise ProblemError(f"household 'euler' has no options, but {min(self.options)!r} is given")
+            name = min(self.options)
+            others = [each.name for kind in (PanelOptions, LawOptions, type(self)) for each in fields(kind)]
+            raise ProblemError(f"household 'euler' has no options, but {name!r} is given{meant(name, others)}")
 
     @property
     def reference(self) -> bool:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES, Backend, Device, DeviceError
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Status
 from support.fakes import BruteDevice, backend, interrupt_main_after
 from support.paths import ROOT
 
@@ -98,14 +102,27 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
         (["--plot", "a.npz"], "plot must end in .png or .pdf or .svg, not 'a.npz'"),
         (["--plot", "no/such/a.png"], "plot 'no/such/a.png' is in a directory that does not exist"),
+        (["--out", ""], "argument --out: '' is not the name of a file"),
+        (["--out", "/proc/a.npz"], "out '/proc/a.npz' cannot be written: "),
+        (["--plot", f"{'a' * 400}.png"], f"argument --plot: '{'a' * 56}... is a name of 404 bytes, and files are "),
+        (["--checkpoint", f"{'a' * 400}.npz"], f"argument --checkpoint: '{'a' * 56}... is a name of 404 bytes, "),
+        (["--kind", "euler"], "--kind is what --plot draws: add --plot"),
+        (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is no kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
         (["--option", "slot=1"], "device 'model' has no option 'slot': it takes none"),
+        (
+            ["--option", "max_sweep=1"],
+            "device 'model' has no option 'max_sweep': it takes none; did you mean 'max_sweeps'",
+        ),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
         (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
         (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
         (["--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
+        (["--one\ntwo\x1b[31m"], r"unrecognized arguments: --one\ntwo\x1b[31m"),
+        ([f"--{'a' * 1000}"], f"unrecognized arguments: --{'a' * 371}..."),
         (["huggett"], "model must be one of 'rbc', "),
+        (["a" * 400], "model must be one of 'rbc', 'life-cycle', 'aiyagari', 'krusell-smith', not 'aaa"),
     ],
 )
 def test_refused_before_any_work(
@@ -115,7 +132,31 @@ def test_refused_before_any_work(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert re.fullmatch(r"beltline( solve)?: " + re.escape(sentence) + r".*\n", printed.err)
+    assert len(printed.err) < 450
     assert brute == []
+
+
+def test_kind_without_plot_of_an_economy(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "krusell-smith", "--kind", "policy"]) == 2
+    assert capsys.readouterr() == ("", "beltline solve: --kind is what --plot draws: add --plot\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--seconds", "nan"], "seconds must be a number of seconds above 0, not nan"),
+        (["--seconds", "-1"], "seconds must be a number of seconds above 0, not -1.0"),
+        (["--seconds", "0"], "seconds must be a number of seconds above 0, not 0.0"),
+        (["--seconds", "inf"], "seconds must be a number of seconds above 0, not inf"),
+        (["--budget", "nan"], "budget must be a number of seconds above 0, not nan"),
+        (["--budget", "0"], "budget must be a number of seconds above 0, not 0.0"),
+        (["--grids", "x" * 400], f"grids must be whole numbers with commas between, not '{'x' * 56}..."),
+        (["--out", ""], "argument --out: '' is not the name of a file"),
+    ],
+)
+def test_bench_is_refused(capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str) -> None:
+    assert main(["bench", *arguments]) == 2
+    assert capsys.readouterr() == ("", f"beltline bench: {sentence}\n")
 
 
 def test_plot_without_a_name(
@@ -222,6 +263,31 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyte
     assert os.listdir(tmp_path) == []
 
 
+def test_interrupt_says_what_the_checkpoint_holds(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted(BruteDevice):
+        def wait(self, seconds: float) -> bool:
+            waits.append(seconds)
+            if len(waits) == 3:
+                signal.raise_signal(signal.SIGINT)
+            self.sweep()
+            return not self.status & Status.BUSY
+
+    waits: list[float] = []
+    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Interrupted(p.grid, p.states, p.results)))
+    file = tmp_path / "run.npz"
+    assert main([*SMALL, "--checkpoint", str(file)]) == 130
+    said = re.fullmatch(
+        f"beltline solve: interrupted; checkpoint {str(file)!r} holds the ([0-9]+) sweeps so far, "
+        "and the same call resumes there\n",
+        capsys.readouterr().err,
+    )
+    assert said is not None
+    with np.load(file) as saved:
+        assert json.loads(str(saved["about"]))["sweeps"] == int(said[1]) >= 3
+
+
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     given = bl.rbc(grid=120, states=3, delta=0.9, sigma=0.2, rho=0.5, width=1.5)
@@ -283,6 +349,8 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
     ("arguments", "code", "sentence"),
     [
         ([], 2, "the following arguments are required: FILE"),
+        ([""], 2, "argument FILE: '' is not the name of a file"),
+        (["a.npz", "--kind", "x/y"], 2, "argument --kind: 'x/y' is no kind of figure"),
         (["none.npz"], 1, "[Errno 2] No such file or directory: '{}/none.npz'"),
         (["none.nc"], 1, "[Errno 2] No such file or directory: '{}/none.nc'"),
         (["a.csv"], 2, "path must end in .npz or .nc, not '{}/a.csv'"),
@@ -310,7 +378,7 @@ def test_plot_is_refused(
         saved.with_name(name).write_text("hello")
     before = sorted(os.listdir(saved.parent))
     # The file is an absolute path; options' values stay as they are.
-    given = [str(saved.with_name(text)) if i == 0 else text for i, text in enumerate(arguments)]
+    given = [str(saved.with_name(text)) if text and i == 0 else text for i, text in enumerate(arguments)]
     assert main(["plot", *given]) == code
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -346,7 +414,7 @@ def test_as_a_program() -> None:
 def test_help_names_units_and_defaults() -> None:
     text = " ".join(run("solve", "--help").stdout.split())
     for piece in (
-        "grid points of capital, up to 65536 (default 65536)",
+        "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
         "model, rtl, pynq, f2, serial, cpu, gpu (default model)",

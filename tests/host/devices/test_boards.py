@@ -693,7 +693,7 @@ def test_f2_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     fpga = install_f2(monkeypatch, Fabric(SIZES), None, Fabric(SIZES))
     assert [slot for slot, _ in f2.slots()] == [0, 1, 2]
     assert f2.BACKEND.missing() == ""
-    assert f2.BACKEND.places()[1] == ("slot 1", "0000:35:00.0, PCI identity 1d0f:f010")
+    assert f2.BACKEND.places()[1] == ("slot 1", "0000:35:00.0, PCI identity 1d0f:f010", "")
     assert "fpga_pci_attach" not in fpga.calls
     devices = [open_device("f2", slot=slot) for slot in (0, 2)]
     results = [bl.solve(problem(20, 3, seed=k), device=device, tol=1e-5) for k, device in enumerate(devices)]

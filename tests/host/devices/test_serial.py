@@ -21,6 +21,7 @@ import beltline.host.devices.lock
 from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES, DeviceError, DeviceInUseError, DeviceLostError, open_device
 from beltline.host.devices import serial as backend
+from beltline.host.devices.inventory import inventory, table
 from beltline.hw.bus.serial_frames import ANSWER, Operation, Outcome, line_bytes
 from beltline.hw.bus.serial_frames import answer as framed
 from beltline.hw.interface.parameters import MachineParameters
@@ -302,11 +303,14 @@ def test_ports_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(list_ports, "comports", lambda: ports)
     assert DEVICES["serial"].missing() == "no serial port"
     ports += [
-        SimpleNamespace(device="/dev/ttyUSB0", description="FT2232H"),
-        SimpleNamespace(device="/dev/ttyS0", description="n/a"),
+        SimpleNamespace(device="/dev/ttyUSB0", description="FT2232H", vid=0x0403),
+        SimpleNamespace(device="/dev/ttyS0", description="n/a", vid=None),
     ]
     assert DEVICES["serial"].missing() == ""
-    assert DEVICES["serial"].places() == [("/dev/ttyUSB0", "FT2232H"), ("/dev/ttyS0", "a serial port")]
+    bare = "no USB device: a board only if one is wired to it"
+    assert DEVICES["serial"].places() == [("/dev/ttyUSB0", "FT2232H", ""), ("/dev/ttyS0", "a serial port", bare)]
+    lines = [line for line in table(inventory()).splitlines() if line.startswith("serial")]
+    assert [line.rpartition("  ")[2] for line in lines] == ["here", bare]
 
 
 def test_on_the_command_line(end: SerialEnd, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,7 @@ import pytest
 import xarray
 
 import beltline as bl
+from beltline.host.results.dataset import HOW
 from support.fakes import problem
 
 
@@ -119,9 +120,8 @@ def test_netcdf_is_readable_without_this_package(result: bl.Result, tmp_path: Pa
 def test_missing_package(result: bl.Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     saved = result.save(tmp_path / "a.nc")
     monkeypatch.setitem(sys.modules, package, None)
-    end = (
-        f" needs the Python package {package}, which is not installed; install it with: pip install 'beltline[xarray]'"
-    )
+    end = f" needs the Python package {package}, which is not installed; {HOW}"
+    assert "pip install '.[xarray]'" in HOW
     for call in (lambda: result.save(tmp_path / "b.nc"), lambda: bl.load(saved)):
         with pytest.raises(bl.ProblemError, match="^" + re.escape("a netCDF file" + end) + "$"):
             call()

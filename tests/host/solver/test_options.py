@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pickle
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import beltline as bl
-from beltline.host.devices import REFERENCES
+from beltline.host.devices import ARGUMENTS, REFERENCES
 from beltline.host.solver.options import MACHINE_ONLY, SolveOptions, machine_method, start_named
 from support.batches import tiny
 
@@ -53,6 +53,31 @@ def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
     assert saving is not None
     assert (saving.path, saving.every) == (tmp_path / "a.npz", 2.0)
     assert pickle.loads(pickle.dumps(given)) == replace(given, verify=True) == given
+
+
+def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
+    arguments = {field.name for field in fields(SolveOptions)} | {"device", "progress"}
+    assert sorted(ARGUMENTS) == sorted(arguments)
+    for device in ("model", "cpu"):
+        with pytest.raises(
+            bl.ProblemError, match=r"has no option 'max_sweep': it takes .*; did you mean 'max_sweeps'\?$"
+        ):
+            bl.solve(tiny(0), max_sweep=3, device=device)
+    with pytest.raises(
+        bl.ProblemError, match=r"^household 'euler' has no options, but .*; did you mean 'max_iterations'\?$"
+    ):
+        bl.solve(bl.krusell_smith(), max_iteration=3)
+    with pytest.raises(bl.ProblemError, match=r"^device 'model' has no option 'colour': it takes [^?]*$"):
+        bl.solve(tiny(0), colour=3)
+
+
+def test_utility_that_is_nearly_log() -> None:
+    for eta, said in ((1.0000001, "-1e+07"), (0.9999999, "1e+07")):
+        sentence = f"; utility of eta = {eta} is near {re.escape(said)} whatever is consumed: use eta = 1, log$"
+        with pytest.raises(bl.ProblemError, match=sentence):
+            bl.solve(bl.rbc(grid=16, eta=eta), tol=1e-10)
+    with pytest.raises(bl.ProblemError, match=r"four units of a value with \d+ fraction bits \(V can reach [^)]*\)$"):
+        bl.solve(bl.rbc(grid=16), tol=1e-18)
 
 
 def test_one_start_has_two_words() -> None:

@@ -13,12 +13,15 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import beltline as bl
+import beltline.host.solver.complete
+import beltline.host.solver.verify
 import beltline.host.solver.waiting
 from beltline.host.devices import DEVICES
 from beltline.host.devices.software_model import ModelDevice
@@ -170,12 +173,19 @@ def test_devices_and_options_that_are_not_there() -> None:
     for name in ("board", 3):
         with pytest.raises(bl.ProblemError, match="^device must be one of 'model', 'rtl', .*, not "):
             bl.open(name)  # type: ignore[arg-type]
-    with pytest.raises(bl.ProblemError, match="^device must be one of .*, not 'cpu', which is no machine$"):
+    sentence = (
+        r"^device 'cpu' is no machine, .* call bl.solve\(problem, device='cpu'\), or open one of 'model', 'rtl', "
+    )
+    with pytest.raises(bl.ProblemError, match=sentence):
         bl.open("cpu")
     with pytest.raises(
         bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes$"
     ):
         bl.open("model", slot=1)
+    with pytest.raises(bl.ProblemError, match="it takes fold, evaluators, lanes; did you mean 'lanes'\\?$"):
+        bl.open("model", lane=1)
+    with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):
+        bl.solve(problem(), device=BruteDevice(), max_sweep=1)
     with pytest.raises(bl.ProblemError, match="^option 'slot' is for a device that is opened, not for an open one$"):
         bl.Session(BruteDevice(), slot=1)
 
@@ -451,3 +461,17 @@ def test_driver_moves_everything_after_an_error() -> None:
         driver.run(replace(image, wealth=image.wealth + 1), 10_000)
     device.write_block = write  # type: ignore[method-assign]
     assert "W" in driver.run(image, 10_000).moved
+
+
+@pytest.mark.parametrize("verify", [True, False])
+def test_timeout_covers_the_verification_of_ages(verify: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    ages = 400
+    given = replace(bl.rbc(grid=24, states=2), horizon=ages)
+    assert bl.solve(given, timeout=300.0, verify=verify).success
+    # A second for each age that is verified.
+    seconds = itertools.count()
+    monkeypatch.setattr(beltline.host.solver.verify, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
+    monkeypatch.setattr(beltline.host.solver.complete, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    sentence = f"^the run ended in time, but the timeout was over when [0-9]+ of its {ages} ages were verified$"
+    with pytest.raises(bl.DeviceTimeoutError, match=sentence):
+        bl.solve(given, timeout=300.0, verify=verify)
