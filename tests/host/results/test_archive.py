@@ -181,6 +181,19 @@ def test_one_flipped_bit_of_netcdf_that_others_wrote(result: bl.Result, tmp_path
         bl.load(path)
 
 
+def test_one_flipped_bit_of_netcdf_that_is_not_loaded(
+    result: bl.Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What other programs read, an attribute, a name or the last line itself, is compared as well."""
+    path = result.save(tmp_path / "a.nc")
+    whole = path.read_bytes()
+    for text in (b": value and policy", b"Beltline sha256"):
+        data = bytearray(whole)
+        data[whole.rindex(text) + 3] ^= 1
+        path.write_bytes(data)
+        refused(path, "is damaged or was changed: its content does not match its checksum", capsys)
+
+
 def member(array: np.ndarray[Any, Any]) -> bytes:
     stream = BytesIO()
     np.save(stream, array)
