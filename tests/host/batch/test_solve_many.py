@@ -32,6 +32,7 @@ from beltline.host.devices import DEVICES, DeviceError
 from beltline.host.devices.software_model import BACKEND, ModelDevice
 from beltline.host.solver.options import SolveOptions
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Command
 from support.batches import TOL, many, tiny
 
 
@@ -169,7 +170,7 @@ class Slow:
         return getattr(self._device, name)
 
     def write_register(self, name: str, value: int) -> None:
-        if name == "COMMAND":
+        if name == "COMMAND" and value & Command.RUN:
             self._log.append(("run", time.perf_counter()))
         self._device.write_register(name, value)
 

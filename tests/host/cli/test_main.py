@@ -20,7 +20,7 @@ from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES, Backend, Device, DeviceError
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
-from support.fakes import BruteDevice, backend, interrupt_main_after
+from support.fakes import BruteDevice, EndlessDevice, backend, interrupt_main_after
 from support.paths import ROOT
 
 
@@ -244,10 +244,7 @@ def test_checkpoint_and_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    class Endless(BruteDevice):
-        def write_register(self, name: str, value: int) -> None:
-            super().write_register(name, 0 if name == "EPSILON" else value)
-
+    class Endless(EndlessDevice):
         def wait(self, seconds: float) -> bool:
             # Before the run, where others may have taken Ctrl-C over, it could be lost.
             if not timers:

@@ -116,7 +116,7 @@ def test_a_run_is_begun_once_though_its_answer_is_lost(end: SerialEnd) -> None:
     lost = []
 
     def lose(data: bytes, towards: bool) -> bytes:
-        if not towards and end.requests[-1] == RUN and not lost:
+        if not towards and end.requests[-1] == RUN and commands[-1] == Command.RUN and not lost:
             lost.append(data)
             return b""
         return data
@@ -126,7 +126,10 @@ def test_a_run_is_begun_once_though_its_answer_is_lost(end: SerialEnd) -> None:
     command = end.fabric._command
     end.fabric._command = lambda word: (commands.append(word), command(word))[1]  # type: ignore[func-returns-value, method-assign]
     result = bl.solve(given, tol=1e-4, device="serial", port=end.port, **QUICK)
-    assert (len(lost), end.requests.count(RUN), commands) == (1, 2, [Command.RUN])
+    # Five, and more where an answer comes late.
+    assert len(lost) == 1
+    assert end.requests.count(RUN) >= 5
+    assert commands == [Command.RESET, Command.RUN, Command.SUM, Command.SUM]
     model = bl.solve(given, tol=1e-4)
     assert (result.value == model.value).all()
     assert (result.sweeps, result.clocks) == (model.sweeps, model.clocks)

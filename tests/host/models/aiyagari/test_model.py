@@ -22,7 +22,7 @@ from beltline.host.cli.main import main
 from beltline.host.models.aiyagari.distribution import _carry, long_run
 from beltline.host.models.aiyagari.model import Aiyagari
 from beltline.host.models.aiyagari.result import Economy
-from beltline.hw.interface.registers import Status, Table
+from beltline.hw.interface.registers import Command, Status, Table
 from support.fakes import BruteDevice, interrupt_main_after
 
 SMALL: dict[str, Any] = {"grid": 300, "states": 3, "sigma": 0.4, "high": 40.0}
@@ -201,6 +201,9 @@ class Counting(BruteDevice):
 
     def write_register(self, name: str, value: int) -> None:
         super().write_register(name, value)
+        if name.startswith("SUM_") or (name == "COMMAND" and value != Command.RUN):
+            # How transfers are checked, and counters cleared.
+            return
         self.runs[-1][name] = self.runs[-1].get(name, 0) + 1
         if name == "COMMAND":
             self.runs.append({})
