@@ -113,12 +113,8 @@ def machine_table(board: Board) -> str:
             ("these", f"from place and route of build `{report.measured or report.build_hash}`"),
         ]
         if report.measured:
-            rows.append(
-                (
-                    "not placed",
-                    f"build `{report.build_hash}`, which since sums what the host writes and reads, and has another serial bridge",
-                )
-            )
+            since = "which since sums what the host writes and reads, and has another serial bridge"
+            rows.append(("not placed", f"build `{report.build_hash}`, {since}"))
     return _rows(rows)
 
 
