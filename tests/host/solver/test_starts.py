@@ -80,3 +80,19 @@ def test_a_concave_majorant_is_the_least() -> None:
     found = concave(grid, value)
     assert found[:, 0] == pytest.approx([0.0, 1.0, 3.0, 3.5])
     assert found[:, 1] == pytest.approx(value[:, 1])
+
+
+def test_the_majorant_is_the_upper_hull() -> None:
+    rng = np.random.default_rng(3)
+    grid = np.cumsum(rng.exponential(1.0, 40))
+    value = np.cumsum(rng.normal(0.3, 1.0, (40, 2)), axis=0)
+    majorant = concave(grid, value)
+    for s in range(2):
+        for x in range(40):
+            # The highest of all chords over the point.
+            chords = [
+                value[i, s] + (value[j, s] - value[i, s]) * (grid[x] - grid[i]) / (grid[j] - grid[i])
+                for i in range(x + 1)
+                for j in range(max(x, i + 1), 40)
+            ]
+            assert majorant[x, s] == pytest.approx(max([*chords, value[x, s]]), rel=1e-12, abs=1e-12)
