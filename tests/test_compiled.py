@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -76,3 +77,16 @@ def test_a_change_of_what_is_called_is_seen(package: Path, where: str) -> None:
     (package / "elsewhere" / "inner.json").write_text("3.0")
     assert run(package, **environment) == ["110.0", "0"]
     assert run(package, **environment) == ["110.0", "1"]
+
+
+def test_no_test_keeps_compiled_code_that_calls_the_package() -> None:
+    """Outside the package Numba follows the file of the function alone, and a test would go on with the old code."""
+    kept = [
+        f"{path.relative_to(ROOT)}: {function.name}"
+        for folder in ("tests", "examples", "docs")
+        for path in (ROOT / folder).rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        and any("cache=True" in ast.unparse(mark) for mark in function.decorator_list)
+    ]
+    assert kept == []
