@@ -137,7 +137,7 @@ FAULTS = (
         "hw/line/model.py",
         "flag = SATURATED_FLAG if over else 0",
         "flag = 0",
-        ("tests/hw/line/test_line.py::test_model",),
+        ("tests/hw/line/test_line.py::test_utilities_out_of_range_are_flagged_where_no_value_is",),
     ),
     Fault(
         "the line's model forgets that a value was cut",
@@ -200,7 +200,7 @@ FAULTS = (
         "hw/line/fold.py",
         "return 1 + -(-self.decided // self.slots(0))",
         "return -(-self.decided // self.slots(0))",
-        ("tests/hw/line/test_fold.py::test_clocks_of_a_state",),
+        ("tests/hw/line/test_fold.py::test_a_place_is_read_after_it_was_written_and_no_later_than_need_be",),
     ),
     Fault(
         "a folded stage has one slot too few",

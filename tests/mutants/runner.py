@@ -63,9 +63,11 @@ class Workplace:
         self._changed = folder / "changed"
         self._caches = folder / "caches"
 
-    def sound(self, tests: Sequence[str], seconds: float = 3600.0) -> str:
+    def sound(self, tests: Sequence[str], seconds: float = 4 * 3600.0) -> str:
         """Run ``tests`` without a fault; empty where they pass, or else what pytest said."""
         code, output = self._pytest(tests, {"NUMBA_CACHE_DIR": str(self._compiled)}, seconds)
+        if code is None:
+            return f"no end in {seconds:.0f} seconds"
         return "" if code == 0 else output
 
     def verdict(self, fault: Fault, seconds: float = SECONDS) -> str:

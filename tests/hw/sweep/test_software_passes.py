@@ -55,11 +55,12 @@ def test_walks_end_on_the_lowest_best() -> None:
 
 
 def test_shifts_stay_in_range() -> None:
-    values = np.array([[0, 0], [MAXIMUM - 5, MINIMUM + 5], [MAXIMUM - 4, MINIMUM + 4], [MINIMUM, MAXIMUM]])
-    flags = np.zeros(4, np.uint8)
+    values = np.array([[0, 0], [MAXIMUM - 5, MINIMUM + 5], [MAXIMUM - 4, 0], [0, MINIMUM + 4], [MINIMUM, MAXIMUM]])
+    flags = np.zeros(5, np.uint8)
     add_all(values, np.array([5, -5]), flags)
-    assert values.tolist() == [[5, -5], [MAXIMUM, MINIMUM], [MAXIMUM, MINIMUM], [MINIMUM + 5, MAXIMUM - 5]]
-    assert flags.astype(bool).tolist() == [False, False, True, False]
+    ends = [MAXIMUM, MINIMUM]
+    assert values.tolist() == [[5, -5], ends, [MAXIMUM, -5], [5, MINIMUM], [MINIMUM + 5, MAXIMUM - 5]]
+    assert flags.astype(bool).tolist() == [False, False, True, True, False]
 
 
 def test_only_a_plain_sweep_ends_a_run_with_shifts() -> None:
