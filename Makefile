@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup quick sim sim-full test speed durations bench models area vivado bitstream docs lint format clean
+.PHONY: help check setup quick sim sim-full test mutants speed durations bench models area vivado bitstream docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,6 +38,9 @@ test: $(READY) ## Run every test but the long ones, and list the slowest
 quick: $(READY) ## Check style and types and run the fast tests: under two minutes on two cores
 	$(MAKE) --no-print-directory lint
 	$(PYTEST) --quick -q -m "not slow and not speed"
+
+mutants: $(READY) ## Put faults into a copy, one at a time, each of which a test must find: hours. ONLY=, FIRST=: some
+	$(RUN) -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(if $(FIRST),--first $(FIRST))
 
 speed: $(READY) ## Run the tests that compare a time or a bandwidth with a constant; wants a quiet computer
 	$(RUN) -m pytest -m speed

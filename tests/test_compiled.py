@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shutil
 import subprocess
@@ -168,3 +169,16 @@ def test_fork_after_a_solve_is_survived_or_refused_in_a_sentence(layer: str) -> 
         assert said[0].startswith("this process was forked from one that had solved already")
     else:
         assert said == ["[2. 2.]", "[3. 3.]"]
+
+
+def test_no_test_keeps_compiled_code_that_calls_the_package() -> None:
+    """Outside the package Numba follows the file of the function alone, and a test would go on with the old code."""
+    kept = [
+        f"{path.relative_to(ROOT)}: {function.name}"
+        for folder in ("tests", "examples", "docs")
+        for path in (ROOT / folder).rglob("*.py")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        and any("cache=True" in ast.unparse(mark) for mark in function.decorator_list)
+    ]
+    assert kept == []

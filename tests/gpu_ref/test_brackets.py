@@ -9,9 +9,10 @@ import numba
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brackets, brute_force
+from beltline.gpu_ref import brackets, brute_force, extended
 from beltline.gpu_ref.brackets import Swept, proven_sweep
 from beltline.gpu_ref.exact import exact_sweep
+from beltline.gpu_ref.random_problems import random_problem as random_concave
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.utility import crra_utility
 from beltline.host.bench.random_problems import random_problem
@@ -149,6 +150,15 @@ def test_the_bound_is_of_the_size_of_a_rounding() -> None:
     value, policy = iterated(problem, 30)
     swept = proven_sweep(*tables, value, problem.beta, problem.eta, policy)
     assert swept.slack <= 1e-11 * float(np.abs(value).max())
+
+
+@pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
+def test_the_bound_covers_what_the_sweep_rounds() -> None:
+    for seed in range(4):
+        X, W, Q, V, beta, eta = random_concave(np.random.default_rng(seed), 60).arguments
+        swept = proven_sweep(X, W, Q, V, beta, eta, np.zeros(W.shape))
+        exact = extended.solve_ages(X, W, Q, V, beta, eta, 1)
+        assert 0.0 < exact.distance(swept.value[None]) <= swept.slack
 
 
 def test_a_policy_of_another_shape_is_refused() -> None:

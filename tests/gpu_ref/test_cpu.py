@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import beltline.gpu_ref.memory
 from beltline.gpu_ref import binary_search, brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
 from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _draw, _solve, coarse_start, spacing
+from beltline.gpu_ref.egm import Endogenous
 from beltline.gpu_ref.methods import METHODS, error_bound
 from beltline.gpu_ref.peaks import curvature_room
 from beltline.gpu_ref.published import search_rule as published_rule
@@ -301,6 +302,23 @@ def test_room_is_what_is_left_of_the_curvature():
     np.testing.assert_allclose(room[:, 10], 2.0 * c**-3 * h, rtol=1e-7)
     assert (curvature_room(X, W, 2.0, 1e12) < 0.0).any()
     assert np.isinf(curvature_room(X, W - 45.0, 2.0, 100.0)[:, -1]).all()
+
+
+def test_choices_off_the_grid_are_rounded_to_what_is_affordable():
+    """The grid point nearest to a choice may cost all there is."""
+    X, W = np.arange(5.0), np.array([0.8, 1.9, 2.9, 3.9, 4.9])[:, None]
+    solver = Endogenous(X, W, np.ones(W.shape), np.eye(1), 0.9, 2.0)
+    solver.load()
+    solver._c[:] = 0.2
+    _, policy = solver.evaluate(1e-6, 1000)
+    assert policy[:, 0].tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("method", ["warm", "shift", "mpi", "grid+howard"])
+def test_no_more_sweeps_than_the_limit(method):
+    for limit in (1, 2, 7, 22, 43):
+        found = cpu.solve(*headline(64), 0.0, limit, method=method)
+        assert (found.sweeps, found.converged) == (limit, False)
 
 
 def test_limit_and_nothing_to_choose():

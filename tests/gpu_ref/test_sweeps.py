@@ -223,6 +223,7 @@ def change(name, index, number):
         (change("X", 2, 1.0), "X must be strictly increasing, but X[2] = 1.0 follows X[1] = 2.0"),
         (change("W", (1, 0), np.nan), "W[1, 0] is nan, not finite"),
         (change("W", (2, 1), 1.0), "W must not fall in x, but W[2, 1] = 1.0 follows W[1, 1] = 5.0"),
+        (change("W", (2, 1), 4.75), "W must not fall in x, but W[2, 1] = 4.75 follows W[1, 1] = 5.0"),
         (change("Q", (1, 0), -0.5), "Q[1, 0] = -0.5 is negative"),
         (change("Q", (1, 0), 0.75), "row 1 of Q sums to 1.25, not 1"),
         (change("V", (0, 1), np.inf), "V[0, 1] is inf, neither finite nor -inf"),

@@ -164,3 +164,12 @@ def test_random_problem_errors():
         random_problem(rng, 1, 3)
     with pytest.raises(ValueError, match=r"^kind must be 'general' or 'ties', not 'odd'$"):
         random_problem(rng, kind="odd")
+
+
+def test_the_change_must_be_below_epsilon() -> None:
+    arguments = random_problem(np.random.default_rng(1), 20).arguments
+    first = solve(*arguments, 1e-3)
+    assert first.converged
+    equal = solve(*arguments, first.residual)
+    assert equal.sweeps == first.sweeps + 1
+    assert solve(*arguments, np.nextafter(first.residual, 1.0)).sweeps == first.sweeps

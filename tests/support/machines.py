@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,7 +15,10 @@ from beltline.host.problem.problem import Problem
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.run import Run
+from beltline.hw.arithmetic.numbers import MAXIMUM
+from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
 
 
@@ -51,3 +56,19 @@ def problem_of(rng: np.random.Generator, grid: int, states: int) -> Problem:
     return Problem(
         grid=drawn.X, wealth=drawn.W, transition=drawn.Q, start=drawn.V0, beta=drawn.beta, eta=drawn.eta, horizon=6
     )
+
+
+Machine = TypeVar("Machine", bound=SoftwareMachine)
+
+
+def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: int = 10_000) -> Machine:
+    """The machine with the image's tables, after the prologue."""
+    grid, states = image.start.shape
+    stride = math.isqrt(machine.q.size)
+    machine.x[:] = MAXIMUM
+    machine.x[:grid] = image.grid
+    machine.w[: grid * states] = image.wealth.ravel()
+    machine.q.reshape(stride, stride)[:states, :states] = image.transition
+    machine.v[: grid * states] = image.start.ravel()
+    machine.start(grid, states, Mode.HORIZON if horizon else Mode(0), sweep_limit, image.epsilon, image.constants)
+    return machine

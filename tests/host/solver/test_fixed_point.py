@@ -13,7 +13,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.host.devices import smallest_build
-from beltline.host.solver.fixed_point import FRACTION_LIMIT, fixed_point, fraction_bits, value_bounds
+from beltline.host.solver.fixed_point import FRACTION_LIMIT, fixed_point, fraction_bits, modulus, value_bounds
 from support.fakes import problem, tables
 
 SEEDS = range(40)
@@ -64,6 +64,13 @@ def test_bounds_are_not_wasteful() -> None:
     low, high = value_bounds(bl.rbc(grid=64))
     assert -32 < low < -19.4
     assert high <= 0
+
+
+def test_modulus_is_that_of_the_largest_row() -> None:
+    above = problem(4, 2, transition=[[0.5, 0.5], [0.5 + 9e-13, 0.5]])
+    assert modulus(above) == pytest.approx(0.9 * (1 + 9e-13), rel=1e-15)
+    below = problem(4, 2, transition=[[0.5, 0.5], [0.5 - 9e-13, 0.5]])
+    assert modulus(below) == 0.9
 
 
 @pytest.mark.parametrize(

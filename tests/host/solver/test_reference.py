@@ -13,6 +13,7 @@ import beltline as bl
 from beltline.gpu_ref import brute_force, vfi
 from beltline.gpu_ref.methods import METHODS
 from beltline.host.cli.main import main
+from beltline.host.solver.reference import nearest
 from support.fakes import convex_kink, problem
 
 PROVEN = [name for name, method in METHODS.items() if method.rule != "own"]
@@ -70,6 +71,11 @@ def test_ages(method: str) -> None:
     assert (result.policy == model.policy).all()
     assert np.abs(result.value - model.value).max() < 1e-9
     assert result.error_bound < 1e-9
+
+
+def test_choices_go_to_the_nearest_grid_point() -> None:
+    grid, choices = np.array([0.0, 1.0, 3.0]), np.array([-1.0, 0.4, 0.6, 1.0, 1.9, 2.0, 2.1, 3.0, 4.0])
+    assert nearest(grid, choices).tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2]
 
 
 def test_sweep_limit() -> None:

@@ -104,6 +104,17 @@ def test_only_dirty_tables_move() -> None:
         assert device.moved == ("W", "Q", "V", "SWEEP_LIMIT")
 
 
+@pytest.mark.parametrize("options", [{}, {"lanes": 2}])
+def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
+    """The device's values are those of the ages, not what follows the last one, which is moved anew."""
+    given = problem(horizon=4)
+    with bl.open("model", **options) as device:
+        first = device.solve(given)
+        assert first.success
+        same(device.solve(given), first)
+        assert device.moved == ("V",)
+
+
 def test_same_bits_as_alone_whatever_came_before() -> None:
     """Random problems of all sizes in one session: the device grows, and shrinks no more."""
     rng = np.random.default_rng(5)

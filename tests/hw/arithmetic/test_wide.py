@@ -10,7 +10,7 @@ from beltline.hw.arithmetic.wide import add, leading_zeros, multiply, multiply_s
 EXTREMES = [0, 1, 2, 2**31, 2**32 - 1, 2**32, 2**62, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
 
 
-@njit(cache=True)
+@njit
 def _operations(a, b, c, d, bits, out):  # type: ignore[no-untyped-def]
     for k in range(a.size):
         out[k, 0], out[k, 1] = multiply(a[k], b[k])

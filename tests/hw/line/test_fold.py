@@ -147,6 +147,17 @@ def test_every_stage_is_served_once_and_tables_sit_once(fold: int, evaluators: i
     assert sum(words) <= 2 * words[-1]
 
 
+@pytest.mark.parametrize("fold", [1, 2, 3, 7, 15])
+@pytest.mark.parametrize("evaluators", EVALUATORS)
+def test_a_place_is_read_after_it_was_written_and_no_later_than_need_be(fold: int, evaluators: int) -> None:
+    """A state's next place is written ``decided`` behind its last slot, and read in its first slot a round later."""
+    for stage in FoldedLineParameters(16, 4, fold, evaluators).stages:
+        slots = [stage.slots(number) for number in stage.stages[:-1]]
+        spare = [stage.least_round * count - (count - 1 + stage.decided) for count in slots]
+        assert all(clocks > 0 for clocks in spare)
+        assert not slots or min(spare) <= min(slots)
+
+
 def test_what_is_not_folded_is_the_assembly_line() -> None:
     assert isinstance(line_of(MachineParameters(fold=1, evaluators=4)), LineParameters)
     assert isinstance(line_of(MachineParameters(fold=2)), FoldedLineParameters)

@@ -11,6 +11,8 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.arithmetic.utility import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from beltline.hw.line.line import Line, LineParameters
@@ -138,6 +140,20 @@ def test_model(line: LineParameters) -> None:
         assert status == wanted
         raised |= status
     assert raised == Status.SATURATED | Status.INFEASIBLE
+
+
+def test_utilities_out_of_range_are_flagged_where_no_value_is() -> None:
+    """In the model: of the choice, and of a candidate that is not chosen."""
+    # 2**53 sqrt(c) reaches 2**63 at c = 2**20.
+    constants = UtilityConstants.of(0.5, 0, 52)
+    x = np.array([0, 2**21 - 100, 2**21 - 50, MAXIMUM])
+    w = np.array([[2**21]])
+    for ev, choice, top in (((-(2**62), MINIMUM, MINIMUM, 0), 0, MAXIMUM), ((MINIMUM, 0, MINIMUM, 0), 1, 10 * 2**53)):
+        value, policy, status = line_sweep(x, w, np.array(ev)[:, None], constants)
+        assert (value[0, 0], policy[0, 0]) == (top + ev[choice], choice)
+        assert status == Status.SATURATED
+    _, _, status = line_sweep(x, np.array([[2**20 - 1]]), np.zeros((4, 1), np.int64), constants)
+    assert status == Status(0)
 
 
 def test_latency_is_the_sum_of_the_stages() -> None:

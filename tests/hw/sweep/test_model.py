@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
-from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -14,30 +12,14 @@ from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
-from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.line.model import LineSoftwareMachine
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
-from support.machines import problem_of
+from support.machines import begun, problem_of
 
 LANES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
-
-Machine = TypeVar("Machine", bound=SoftwareMachine)
-
-
-def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: int = 10_000) -> Machine:
-    """The machine with the image's tables, after the prologue."""
-    grid, states = image.start.shape
-    stride = math.isqrt(machine.q.size)
-    machine.x[:] = MAXIMUM
-    machine.x[:grid] = image.grid
-    machine.w[: grid * states] = image.wealth.ravel()
-    machine.q.reshape(stride, stride)[:states, :states] = image.transition
-    machine.v[: grid * states] = image.start.ravel()
-    machine.start(grid, states, Mode.HORIZON if horizon else Mode(0), sweep_limit, image.epsilon, image.constants)
-    return machine
 
 
 def build_of(grid: int, states: int, lanes: int) -> SweepParameters:

@@ -1,0 +1,57 @@
+"""What all solvers in double precision say of their own errors, against extended precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref import cpu, extended, vfi
+from beltline.gpu_ref.methods import largest_value, modulus, shifts, sweep_rounding
+from beltline.gpu_ref.random_problems import random_problem
+
+precise = pytest.mark.skipif(not extended.available(), reason="numpy.longdouble is a double here")
+
+
+@precise
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_counts_rounding(seed: int) -> None:
+    """Where values no longer change, only rounding keeps them from the solution."""
+    X, W, Q, V0, beta, eta = random_problem(np.random.default_rng(seed), 30).arguments
+    found = cpu.solve(X, W, Q, V0, beta, eta, 0.0, 5000)
+    exact = extended.solve(X, W, Q, beta, eta)
+    assert found.residual <= 1e-13 * largest_value(found.value)
+    assert 0.0 < exact.distance(found.value) <= found.error_bound
+
+
+@precise
+def test_the_bound_adds_up_all_sweeps_to_come() -> None:
+    X, W, Q, V0, _, eta = random_problem(np.random.default_rng(3), 30).arguments
+    beta = 0.98
+    found = vfi.solve(X, W, Q, np.full(V0.shape, 1e3), beta, eta, 1e-3)
+    distance = extended.solve(X, W, Q, beta, eta).distance(found.value)
+    assert 20.0 * found.residual < distance <= found.error_bound
+
+
+@precise
+@pytest.mark.parametrize("seed", range(6))
+def test_a_sweep_rounds_no_more_than_is_said(seed: int) -> None:
+    X, W, Q, V0, beta, eta = random_problem(np.random.default_rng(seed), 30).arguments
+    value, _, _ = cpu.solve_ages(X, W, Q, V0, beta, eta, 1)
+    exact = extended.solve_ages(X, W, Q, V0, beta, eta, 1)
+    largest = max(largest_value(V0), largest_value(value))
+    assert 0.0 < exact.distance(value) <= sweep_rounding(largest, Q.shape[0], eta)
+
+
+def test_shifts_are_the_sum_of_all_sweeps_to_come() -> None:
+    Q = np.array([[0.7, 0.3], [0.1, 0.9]])
+    middle = np.array([1.0, -2.0])
+    total, term = np.zeros(2), middle
+    for _ in range(2000):
+        term = 0.95 * Q @ term
+        total += term
+    assert shifts(middle, Q, 0.95) == pytest.approx(total, rel=1e-12)
+
+
+def test_the_modulus_is_that_of_the_largest_row() -> None:
+    assert modulus(np.array([[0.5, 0.4], [0.5, 0.6]]), 0.5) == pytest.approx(0.55)
+    assert modulus(np.array([[0.5, 0.6], [0.5, 0.4]]), 0.5) == pytest.approx(0.55)

@@ -1,0 +1,79 @@
+"""Bounds of results that are a little off in every age: errors come back, discounted, in all ages before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.gpu_ref.exact import exact_sweep
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.reference import _ages_bound, _measure
+from beltline.host.solver.verify import measure, trust
+from support.fakes import problem
+
+AGES = 30
+OFF = 1e-6
+LIFE = problem(24, 2, horizon=AGES, beta=0.99)
+ONE_AGE = replace(LIFE, horizon=1)
+
+
+def swept(value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return exact_sweep(LIFE.grid, LIFE.wealth, LIFE.transition, value, LIFE.beta, LIFE.eta)
+
+
+def off_in_every_age() -> tuple[np.ndarray, np.ndarray, float]:
+    """Values that gain ``OFF`` in every age, their policy, and how far the first age is from the solution."""
+    values, policies = np.empty((AGES, 24, 2)), np.empty((AGES, 24, 2), np.int32)
+    following, right = LIFE.start, LIFE.start
+    for age in range(AGES - 1, -1, -1):
+        values[age], policies[age] = swept(following)
+        values[age] += OFF
+        following, right = values[age], swept(right)[0]
+    return values, policies, float(np.abs(values[0] - right).max())
+
+
+def test_measured_errors_of_ages_add_up() -> None:
+    values, policies, distance = off_in_every_age()
+    assert distance > 20 * OFF
+    found = measure(LIFE, fixed_point(LIFE, 1.0), values, policies, 0.0)
+    assert found.residual == pytest.approx(OFF, rel=1e-3)
+    assert distance <= found.error_bound <= 1.01 * distance
+
+
+def test_measured_errors_of_ages_in_double_precision_add_up() -> None:
+    values, policies, distance = off_in_every_age()
+    found = _measure(LIFE, values, policies, 0.0)
+    assert found.residual == pytest.approx(OFF, rel=1e-3)
+    assert distance <= found.error_bound <= 1.01 * distance
+
+
+def test_errors_of_ages_that_nobody_measured_add_up() -> None:
+    value, policy = (table[None] for table in swept(LIFE.start))
+    image = fixed_point(LIFE, 1.0, value_bits=20)
+    one = trust(ONE_AGE, image, value, policy, 0.0).error_bound
+    # Two units of value, and more for the utility and for money.
+    assert one >= 2 * image.value_unit
+    all_ages = trust(LIFE, image, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), 0.0).error_bound
+    assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), abs=0.0)
+
+
+def test_rounding_of_ages_in_double_precision_adds_up() -> None:
+    value = swept(LIFE.start)[0][None]
+    one = _ages_bound(ONE_AGE, value, "warm")
+    assert one > 0.0
+    # The values after the last age are zero, which round less.
+    all_ages = _ages_bound(LIFE, np.tile(value, (AGES, 1, 1)), "warm")
+    assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), abs=0.0)
+
+
+def test_a_residual_may_come_back_for_ever() -> None:
+    given = problem(24, 2, beta=0.95)
+    right = bl.solve(given, tol=1e-12, device="cpu")
+    image = fixed_point(given, 1e-9)
+    off = right.value + OFF
+    found = measure(given, image, off, right.policy, 0.0)
+    assert found.residual == pytest.approx(0.05 * OFF, rel=1e-3)
+    assert np.abs(off - right.value).max() <= found.error_bound <= 1.1 * OFF

@@ -1,0 +1,47 @@
+"""The fast path of the line's model where values leave the range and where candidates tie."""
+
+from __future__ import annotations
+
+import pytest
+
+from beltline.host.models.rbc import rbc
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.hw.arithmetic.numbers import MAXIMUM
+from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Mode, Status
+from beltline.hw.line.model import LineSoftwareMachine, _climb
+from support.machines import begun
+from support.ties import searches
+
+
+@pytest.mark.parametrize("sweeps", [1, 3])
+def test_values_out_of_range_on_the_fast_path(sweeps: int) -> None:
+    """In the first sweep, and in one that keeps all choices: nobody gains by saving."""
+    image = fixed_point(rbc(grid=64, states=1), 1e-10)
+    image.wealth[:] = image.wealth.max()
+    machine = begun(LineSoftwareMachine(MachineParameters(64, 1)), image)
+    constants = UtilityConstants.of(0.5, 40, 44)
+    u = int(UtilityParameters().model(image.wealth[0] - image.grid[0], constants)[0][0])
+    machine.v[:64] = MAXIMUM - (2 * sweeps - 1) * u // 2
+    # With a weight of nearly one the expectation is nearly the value, and each sweep adds the utility.
+    machine.q[0] = 2**64 - 1
+    machine.start(64, 1, Mode(0), 10, 0, constants)
+    while not machine.step():
+        pass
+    assert machine.status == Status.DONE | Status.SATURATED
+    assert machine.sweeps == sweeps
+    assert machine.literal_sweeps == 0
+    assert (machine.v[:64] == MAXIMUM).all()
+
+
+def test_ties_on_the_fast_path() -> None:
+    """From wherever a climb begins, it ends on the lowest of the best candidates."""
+    ties = 0
+    for seed in range(4):
+        for one in searches(seed):
+            for start in range(one.x.size):
+                found = _climb(one.wealth, one.x, one.ev, one.state, one.constants.words, start)
+                assert found[0] == one.lowest, (seed, start)
+            ties += one.tied
+    assert ties > 20

@@ -1,0 +1,80 @@
+"""The passes of a sweep in software, each by itself, against Python's integers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from beltline.host.models.rbc import rbc
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.shifts import shift_weights
+from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
+from beltline.hw.arithmetic.objective import INFEASIBLE
+from beltline.hw.interface.registers import Mode, Status
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.software_passes import _walk, add_all, check_all
+from support.machines import begun
+from support.ties import searches
+
+
+def test_check_keeps_the_lowest_best() -> None:
+    rng = np.random.default_rng(1)
+    points, states = 400, 2
+    choices = rng.integers(1, points - 1, (points, states))
+    kept = rng.integers(-2, 3, (points, states, 3))
+    kept[rng.random(kept.shape) < 0.2] = INFEASIBLE
+    ev = rng.integers(-2, 3, (points, states))
+    value, walked = np.zeros((points, states), np.int64), np.zeros((points, states), np.bool_)
+    unchecked, flags = np.zeros(1, np.bool_), np.zeros(points, np.uint8)
+    check_all(choices, kept, ev, value, walked, unchecked, 20, flags)
+    ties = 0
+    for (i, s), j in np.ndenumerate(choices):
+        objectives = [
+            None if u == INFEASIBLE else int(u) + int(ev[j + k, s]) for k, u in zip((-1, 0, 1), kept[i, s], strict=True)
+        ]
+        able = [o for o in objectives if o is not None]
+        stays = objectives[1] is not None and objectives.index(max(able)) == 1
+        assert walked[i, s] == (not stays), objectives
+        assert not stays or value[i, s] == objectives[1]
+        ties += able.count(max(able, default=0)) > 1
+    assert ties > 50
+    assert not flags.any()
+
+
+def test_walks_end_on_the_lowest_best() -> None:
+    """From wherever they begin, and whichever way they come."""
+    ties = 0
+    for seed in range(4):
+        for one in searches(seed):
+            log = np.zeros(0, np.int32)
+            for guess in range(one.x.size):
+                found = _walk(one.wealth, one.x, one.ev, one.state, one.constants.words, guess, log, 0)
+                assert found[0] == one.lowest, (seed, guess)
+            ties += one.tied
+    assert ties > 20
+
+
+def test_shifts_stay_in_range() -> None:
+    values = np.array([[0, 0], [MAXIMUM - 5, MINIMUM + 5], [MAXIMUM - 4, 0], [0, MINIMUM + 4], [MINIMUM, MAXIMUM]])
+    flags = np.zeros(5, np.uint8)
+    add_all(values, np.array([5, -5]), flags)
+    ends = [MAXIMUM, MINIMUM]
+    assert values.tolist() == [[5, -5], ends, [MAXIMUM, -5], [5, MINIMUM], [MINIMUM + 5, MAXIMUM - 5]]
+    assert flags.astype(bool).tolist() == [False, False, True, True, False]
+
+
+def test_only_a_plain_sweep_ends_a_run_with_shifts() -> None:
+    """Behind the first sweep whose norm is below epsilon, which began from shifted values, there is one more."""
+    image = fixed_point(rbc(grid=64, states=3), 1e-8)
+    machine = begun(SweepSoftwareMachine(SweepParameters(64, 3, 4)), image)
+    machine.shift_weights[:] = 0
+    machine.shift_weights.reshape(3, 3)[:] = shift_weights(image.transition)
+    machine.v[: image.start.size] = image.start.ravel()
+    machine.start(64, 3, Mode.SHIFT, 10_000, image.epsilon, image.constants)
+    norms = []
+    ended = False
+    while not ended:
+        ended = machine.step()
+        norms.append(machine.norm)
+    assert machine.status == Status.DONE | Status.CONVERGED
+    assert [norm < image.epsilon for norm in norms[-3:]] == [False, True, True]

@@ -1,0 +1,1 @@
+"""Single faults, each of which a test of the default suite must find: ``python -m tests.mutants``."""

@@ -1,0 +1,208 @@
+"""Faults of the reference solvers in double precision."""
+
+from __future__ import annotations
+
+from .fault import Fault
+
+HERE = "gpu_ref/"
+TESTS = "tests/gpu_ref/"
+TRUST = "tests/host/solver/test_trust.py::"
+
+FAULTS = (
+    Fault(
+        "the bound of a solve counts no rounding in double precision",
+        HERE + "methods.py",
+        "return (contraction * h + rounding) / (1.0 - contraction)",
+        "return contraction * h / (1.0 - contraction)",
+        (TESTS + "test_methods.py::test_the_bound_counts_rounding",),
+    ),
+    Fault(
+        "the bound of a solve is that of one sweep",
+        HERE + "methods.py",
+        "return (contraction * h + rounding) / (1.0 - contraction)",
+        "return contraction * h + rounding",
+        (TESTS + "test_methods.py::test_the_bound_adds_up_all_sweeps_to_come",),
+    ),
+    Fault(
+        "a sweep is taken to round nothing",
+        HERE + "methods.py",
+        "return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)",
+        "return 0.0",
+        (TESTS + "test_methods.py::test_a_sweep_rounds_no_more_than_is_said",),
+    ),
+    Fault(
+        "values before a shift are taken to be as small as those after it",
+        HERE + "methods.py",
+        "return largest_value(value) + change / (1.0 - contraction)",
+        "return largest_value(value) + 0.0 * change / (1.0 - contraction)",
+        (TESTS + "cuda/test_far_starts.py::test_largest_value_on_the_way",),
+    ),
+    Fault(
+        "a run that began far away is never begun again",
+        HERE + "methods.py",
+        "return largest > 8.0 * size and lost",
+        "return largest < 0.0 and lost",
+        (TRUST + "test_far_starts_leave_no_trace",),
+    ),
+    Fault(
+        "shifts leave out that a change comes back",
+        HERE + "methods.py",
+        "np.linalg.solve(np.eye(Q.shape[0]) - discounted, discounted @ middle)",
+        "discounted @ middle",
+        (TESTS + "test_methods.py::test_shifts_are_the_sum_of_all_sweeps_to_come",),
+    ),
+    Fault(
+        "rows of a chain that sum to more than the first do not count",
+        HERE + "methods.py",
+        "return beta * float(Q.sum(axis=1).max())",
+        "return beta * float(Q.sum(axis=1)[0])",
+        (TESTS + "test_methods.py::test_the_modulus_is_that_of_the_largest_row",),
+    ),
+    Fault(
+        "of equal choices the highest wins in the exact sweep",
+        HERE + "exact.py",
+        "            if objective > best:",
+        "            if objective >= best:",
+        (TESTS + "test_sweeps.py::test_ties_go_to_the_lowest_index",),
+    ),
+    Fault(
+        "the exact sweep is bounded by the wrong neighbour",
+        HERE + "exact.py",
+        "low = max(low, policy[row - step, s])",
+        "low = max(low, policy[row - step, s] + 1)",
+        (TESTS + "test_sweeps.py::test_exact_has_the_bits_of_brute_force",),
+    ),
+    Fault(
+        "rounds of brackets end a half too early",
+        HERE + "brackets.py",
+        "if number >= 2 and not counts[:, 0].any():",
+        "if number >= 1 and not counts[:, 0].any():",
+        (TESTS + "test_brackets.py::test_any_table_from_any_policy",),
+    ),
+    Fault(
+        "a proven sweep says that nothing was rounded",
+        HERE + "brackets.py",
+        "return Swept(value, found, float(slack.max())",
+        "return Swept(value, found, 0.0 * float(slack.max())",
+        (TESTS + "test_brackets.py::test_the_bound_covers_what_the_sweep_rounds",),
+    ),
+    Fault(
+        "the proof of single peaks allows for no rounding",
+        HERE + "peaks.py",
+        "/ 2.0 - 2.0 * error *",
+        "/ 2.0 - 0.0 * error *",
+        (TESTS + "test_cpu.py::test_room_is_what_is_left_of_the_curvature",),
+    ),
+    Fault(
+        "the proof of single peaks takes the curvature at the smallest consumption",
+        HERE + "peaks.py",
+        "c = top[s] - X[j]",
+        "c = top[s] - X[j + 2]",
+        (TESTS + "test_cpu.py::test_room_is_what_is_left_of_the_curvature",),
+    ),
+    Fault(
+        "a coarse start is nearer whatever a sweep says",
+        HERE + "coarse.py",
+        "return h < _swept_spread(X, W, Q, beta, eta, given)",
+        "return True",
+        (TRUST + "test_a_nearer_start_is_taken",),
+    ),
+    Fault(
+        "a coarse start that is no number is taken",
+        HERE + "coarse.py",
+        "    if not np.isfinite(other).all():\n        return False",
+        "    if not np.isfinite(other).all():\n        return True",
+        (TRUST + "test_a_nearer_start_is_taken",),
+    ),
+    Fault(
+        "a climb down stops at the higher of two equal choices",
+        HERE + "local_search.py",
+        "while p > 0 and not here + ev[p + 1] > below + ev[p]:",
+        "while p > 0 and below + ev[p] > here + ev[p + 1]:",
+        (TESTS + "test_local_search.py::test_the_lower_of_two_that_tie",),
+    ),
+    Fault(
+        "a kept choice that ties with the one below stays",
+        HERE + "local_search.py",
+        "if best >= above[i] + ev[p + 2] and best > below[i] + ev[p]:",
+        "if best >= above[i] + ev[p + 2] and best >= below[i] + ev[p]:",
+        (TESTS + "test_local_search.py::test_a_kept_choice_stays_where_it_is_the_lower_of_two_that_tie",),
+    ),
+    Fault(
+        "bisection goes right where two choices tie",
+        HERE + "local_search.py",
+        "+ ev[middle + 2] > utility(wealth, X[middle], eta) + ev[middle + 1]:",
+        "+ ev[middle + 2] >= utility(wealth, X[middle], eta) + ev[middle + 1]:",
+        (TESTS + "test_local_search.py::test_the_lower_of_two_that_tie",),
+    ),
+    Fault(
+        "the staged search goes right where nothing is affordable",
+        HERE + "binary_search.py",
+        "j = 0 if left else 2",
+        "j = 2 if left else 0",
+        (TESTS + "test_sweeps.py::test_corrected_rule_on_concave_problems",),
+    ),
+    Fault(
+        "endogenous grids choose what costs all there is",
+        HERE + "egm.py",
+        "        policy -= (self.X[policy] >= self._W) & (policy > 0)\n",
+        "",
+        (TESTS + "test_cpu.py::test_choices_off_the_grid_are_rounded_to_what_is_affordable",),
+    ),
+    Fault(
+        "policy iteration holds the policy one sweep too long",
+        HERE + "cpu.py",
+        'climber.fixed(min(given.options["inner"], limit - climber.sweeps - 1))',
+        'climber.fixed(min(given.options["inner"], limit - climber.sweeps))',
+        (TESTS + "test_cpu.py::test_no_more_sweeps_than_the_limit[mpi]",),
+    ),
+    Fault(
+        "a staged search that may have missed a peak has a bound",
+        HERE + "cpu.py",
+        'given.options["tie"] == "corrected" and single_peaks(X, W, Q, ahead, beta, eta)',
+        'given.options["tie"] == "corrected"',
+        (TRUST + "test_search_for_one_peak_has_no_bound_where_there_may_be_more",),
+    ),
+    Fault(
+        "a result that differs from the exact sweep by ten times what is allowed passes",
+        HERE + "compare.py",
+        "gap <= change + allowed and",
+        "gap <= 10.0 * (change + allowed) and",
+        (TESTS + "test_compare.py::test_what_exceeds_the_allowance_is_missed",),
+    ),
+    Fault(
+        "a choice that loses is not seen",
+        HERE + "compare.py",
+        " and loss <= 2.0 * (change + allowed))",
+        ")",
+        (TESTS + "test_compare.py::test_what_exceeds_the_allowance_is_missed",),
+    ),
+    Fault(
+        "wealth that falls is let through",
+        HERE + "tables.py",
+        "if ordered and (np.diff(W, axis=0) < 0.0).any():",
+        "if ordered and (np.diff(W, axis=0) < -1.0).any():",
+        (TESTS + "test_sweeps.py::test_table_errors",),
+    ),
+    Fault(
+        "logarithmic utility is that of an eta near 1",
+        HERE + "utility.py",
+        "return math.log(c)",
+        "return math.pow(c, 1e-9) / 1e-9",
+        (TESTS + "test_sweeps.py::test_utility",),
+    ),
+    Fault(
+        "the measure of all bounds says that it is exact",
+        HERE + "extended.py",
+        "return 2 * ROUNDING * (",
+        "return 0 * ROUNDING * (",
+        (TESTS + "test_extended.py::test_wealth_that_does_not_depend_on_assets_is_eaten",),
+    ),
+    Fault(
+        "plain iteration ends with a change that equals epsilon",
+        HERE + "vfi.py",
+        "if residual < epsilon or done >= max_sweeps:",
+        "if residual <= epsilon or done >= max_sweeps:",
+        (TESTS + "test_vfi.py::test_the_change_must_be_below_epsilon",),
+    ),
+)
