@@ -183,7 +183,7 @@ FAULTS = (
         "host/problem/checks.py",
         "isinstance(value, numbers.Integral) and not isinstance(value, bool | np.bool_)",
         "isinstance(value, numbers.Integral)",
-        ("tests/host/models/test_rbc.py::test_refusal",),
+        ("tests/host/problem/test_markov.py::test_refusal",),
     ),
     Fault(
         "infinite tables are let through",
