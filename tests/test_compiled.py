@@ -25,7 +25,7 @@ print(mine(1), type(mine._cache._impl.locator).__module__, type(outer._cache._im
 
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
-    """A package that has no more than the decorators, a function, one that calls it, and a table."""
+    """A package that has no more than the decorators, three functions that call each other, and a table."""
     folder = tmp_path / "beltline"
     folder.mkdir()
     (folder / "__init__.py").touch()
@@ -35,8 +35,12 @@ def package(tmp_path: Path) -> Path:
     (tmp_path / "elsewhere" / "__init__.py").touch()
     (tmp_path / "elsewhere" / "inner.py").write_text(
         "import json\nfrom pathlib import Path\nfrom beltline.compiled import njit\n"
+        "from beltline.linked.innermost import innermost\n"
         "FACTOR = json.loads(Path(__file__).with_suffix('.json').read_text())\n"
-        "@njit(cache=True)\ndef inner(x):\n    return FACTOR * x + 1.0\n"
+        "@njit(cache=True)\ndef inner(x):\n    return FACTOR * innermost(x) + 1.0\n"
+    )
+    (tmp_path / "elsewhere" / "innermost.py").write_text(
+        "from beltline.compiled import njit\n@njit(cache=True)\ndef innermost(x):\n    return x\n"
     )
     (tmp_path / "elsewhere" / "inner.json").write_text("2.0")
     (folder / "outer.py").write_text(
@@ -77,6 +81,11 @@ def test_a_change_of_what_is_called_is_seen(package: Path, where: str) -> None:
     (package / "elsewhere" / "inner.json").write_text("3.0")
     assert run(package, **environment) == ["110.0", "0"]
     assert run(package, **environment) == ["110.0", "1"]
+    # Two calls away.
+    innermost = package / "elsewhere" / "innermost.py"
+    innermost.write_text(innermost.read_text().replace("return x", "return x + 1.0"))
+    assert run(package, **environment) == ["140.0", "0"]
+    assert run(package, **environment) == ["140.0", "1"]
 
 
 def program(text: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -97,13 +97,6 @@ FAULTS = (
         ("tests/hw/bus/test_serial_bridge.py::test_frames_are_those_of_the_description",),
     ),
     Fault(
-        "a register is written by part of its strobes",
-        "hw/bus/axi_registers.py",
-        "strobes.all()",
-        "strobes.any()",
-        ("tests/hw/bus/test_axi_registers.py::test_registers_behind_the_bus",),
-    ),
-    Fault(
         "a lane's block begins where the lane's part of the table does",
         "hw/interface/layout.py",
         "Words(lane * block, lane * share,",
@@ -187,13 +180,6 @@ FAULTS = (
         "(row + (turn > bank))",
         "(row + (turn >= bank))",
         ("tests/hw/line/test_banks.py::test_four_neighbours",),
-    ),
-    Fault(
-        "a folded stage reads the wrong bank",
-        "hw/line/prime_banks.py",
-        "table = [(k << start) % banks for k in range(1 << len(part.value))]",
-        "table = [k % banks for k in range(1 << len(part.value))]",
-        ("tests/hw/line/test_prime_banks.py::test_places_a_power_of_two_apart",),
     ),
     Fault(
         "a round is one state too short for its decisions",
@@ -322,24 +308,10 @@ FAULTS = (
         ("tests/hw/sweep/test_gather.py::test_words_and_clocks",),
     ),
     Fault(
-        "two lanes that want different rows of a third get the same",
-        "hw/sweep/row_buses.py",
-        "(whose == source.value) & (wants != what)",
-        "(whose == source.value) & (wants == what)",
-        ("tests/hw/sweep/test_row_buses.py::test_rows_from_any_lane_to_any_lane",),
-    ),
-    Fault(
         "a walk down goes on below a higher candidate in the gateware",
         "hw/sweep/walk/commit.py",
         "Mux(old.down, ~self.keeps, self.rises)",
         "Mux(old.down, self.rises, self.rises)",
-        ("tests/hw/sweep/test_walk.py::test_finds_what_full_search_finds[2-walkers]",),
-    ),
-    Fault(
-        "a walk passes over the marks below where it is",
-        "hw/sweep/walk/next_state.py",
-        "(from_point[:MARK_BITS] <= k)",
-        "(from_point[:MARK_BITS] < k)",
         ("tests/hw/sweep/test_walk.py::test_finds_what_full_search_finds[2-walkers]",),
     ),
     Fault(

@@ -68,6 +68,7 @@ def test_one_state_is_the_mean() -> None:
     [
         ((0, 0.5, 0.1), "n must be a whole number from 1 to 1024, not 0"),
         ((4.0, 0.5, 0.1), "n must be a whole number from 1 to 1024, not 4.0"),
+        ((True, 0.5, 0.1), "n must be a whole number from 1 to 1024, not True"),
         ((4, 1.0, 0.1), "rho must be a number above -1 and below 1, not 1.0"),
         ((4, 0.5, 0.0), "sigma must be a number above 0, not 0.0"),
         ((4, 0.5, float("nan")), "sigma must be a number above 0, not nan"),

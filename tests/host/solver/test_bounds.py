@@ -57,7 +57,7 @@ def test_errors_of_ages_that_nobody_measured_add_up() -> None:
     # Two units of value, and more for the utility and for money.
     assert one >= 2 * image.value_unit
     all_ages = trust(LIFE, image, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), 0.0).error_bound
-    assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), abs=0.0)
+    assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
 
 
 def test_rounding_of_ages_in_double_precision_adds_up() -> None:
@@ -66,7 +66,7 @@ def test_rounding_of_ages_in_double_precision_adds_up() -> None:
     assert one > 0.0
     # The values after the last age are zero, which round less.
     all_ages = _ages_bound(LIFE, np.tile(value, (AGES, 1, 1)), "warm")
-    assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), abs=0.0)
+    assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
 
 
 def test_a_residual_may_come_back_for_ever() -> None:

@@ -68,7 +68,7 @@ def test_bounds_are_not_wasteful() -> None:
 
 def test_modulus_is_that_of_the_largest_row() -> None:
     above = problem(4, 2, transition=[[0.5, 0.5], [0.5 + 9e-13, 0.5]])
-    assert modulus(above) == pytest.approx(0.9 * (1 + 9e-13), rel=1e-15)
+    assert modulus(above) == pytest.approx(0.9 * (1 + 9e-13), rel=1e-15, abs=0.0)
     below = problem(4, 2, transition=[[0.5, 0.5], [0.5 - 9e-13, 0.5]])
     assert modulus(below) == 0.9
 
