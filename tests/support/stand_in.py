@@ -12,7 +12,7 @@ from amaranth.lib import wiring
 
 from beltline.hw.bus.ports import machine_ports
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Engine, Status, Table
+from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Status, Table
 from beltline.hw.top import verilog
 from beltline.hw.top.axi_machine import MODULE, AxiMachine
 from beltline.sim.yosys import use_yosys
@@ -83,15 +83,7 @@ def machine(
         for i in range(instances)
     )
     total = " + ".join(f"y{i}" for i in range(instances))
-    constants = {
-        "IDENTITY": IDENTITY,
-        "VERSION": VERSION,
-        "ENGINE": int(Engine.ASSEMBLY_LINE),
-        "LANES": 1,
-        "GRID_MAX": parameters.grid,
-        "STATES_MAX": parameters.states,
-        "RESULTS_MAX": parameters.results,
-    }
+    constants = {"IDENTITY": IDENTITY, "VERSION": VERSION, **parameters.reported}
     cases = "\n".join(f"      {number(name)}: register_read_data <= 32'd{value};" for name, value in constants.items())
     inside = f"""
 module stand_in(
