@@ -141,7 +141,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--grid", type=int, default=16, help="grid points N_k (default: %(default)s)")
     parser.add_argument("--states", type=int, default=3, help="exogenous states N_z (default: %(default)s)")
     parser.add_argument("--problems", type=int, default=50, help="calibrations (default: %(default)s)")
-    parser.add_argument("--tol", type=float, default=1e-1, help="stop below this change of V (default: %(default)s)")
+    parser.add_argument("--tol", type=float, default=1e-2, help="stop below this change of V (default: %(default)s)")
     parser.add_argument("--warm", action="store_true", help="start each from its nearest solved neighbour")
     given = parser.parse_args(argv)
     found = measure(given.problems, MachineParameters(given.grid, given.states), given.tol, given.warm)

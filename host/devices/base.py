@@ -204,6 +204,11 @@ def read_steady(device: Device, name: str) -> int:
     )
 
 
+def expected(device: Device, name: str, value: int) -> int:
+    """Read a register that should hold ``value``: once where it does, and as :func:`read_steady` where it does not."""
+    return value if device.read_register(name) == value else read_steady(device, name)
+
+
 def check_identity(device: Device) -> None:
     """Check that ``device`` is a Beltline whose register map this host knows.
 
@@ -379,19 +384,18 @@ class BusDevice(ABC):
             raise DeviceError(f"device {self.name!r} is busy and keeps {what} to itself")
 
 
-def check_fits(device: Device, points: int, states: int, results: int) -> None:
-    """Check that a problem fits the build.
+def check_fits(device: Device, build: MachineParameters, points: int, states: int, results: int) -> None:
+    """Check that a problem fits the build of a device.
 
     Raises
     ------
     ProblemError
         It is larger, in one sentence that says in what.
     """
-    for what, size, register in (
-        ("grid points", points, "GRID_MAX"),
-        ("exogenous states", states, "STATES_MAX"),
-        ("values to keep", results, "RESULTS_MAX"),
+    for what, size, largest in (
+        ("grid points", points, build.grid),
+        ("exogenous states", states, build.states),
+        ("values to keep", results, build.results),
     ):
-        largest = read_steady(device, register)
         if size > largest:
             raise ProblemError(f"the problem has {size} {what}, more than the {largest} of device {device.name!r}")

@@ -48,7 +48,10 @@ def plain_text(name: str, value: Any) -> str:
 
 def meant(name: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean ...?"`` with the name among ``known`` that is nearest to ``name``, else nothing."""
-    near = difflib.get_close_matches(name, list(known), n=1)
+    known = list(known)
+    if name in known:
+        return ""
+    near = difflib.get_close_matches(name, known, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.devices.base import Device, DeviceError, DeviceTimeoutError, read_steady
+from beltline.host.devices.base import Device, DeviceError, DeviceTimeoutError, expected, read_steady
 from beltline.host.solver import waiting
 from beltline.host.solver.transfers import read_table, write_table
 from beltline.hw.interface.layout import Words
@@ -21,69 +21,177 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Status, Table
 from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
 
-TRIES = 2
-"""How often a transfer or a setting is tried before the device is given up."""
+
+@dataclass(frozen=True, eq=False)
+class Load:
+    """Words that a table holds, or is to hold: ``words``, a vector of int64, in ``blocks`` of its window."""
+
+    table: Table
+    words: NDArray[np.int64]
+    blocks: tuple[Words, ...]
+
+    @property
+    def sum(self) -> int:
+        """The sum of the words where they lie."""
+        return _sum(self.words, self.blocks)
+
+    def same(self, other: Load | None) -> bool:
+        """Whether ``other`` has the same words in the same place."""
+        return other is not None and self.blocks == other.blocks and np.array_equal(self.words, other.words)
 
 
-def load_table(device: Device, table: Table, words: NDArray[np.int64], blocks: Sequence[Words]) -> None:
-    """Write ``words``, a vector of int64, to ``blocks`` of a table, and once more where another sum arrived.
+class CheckedTables:
+    """The tables of one device, of which only what it does not hold is moved, and what is moved is compared by sums.
 
-    Raises
-    ------
-    DeviceError
-        The sum was another one again.
+    Sums run on, so the host remembers them, and a register is read once where it says what is expected. Where one has
+    changed without a transfer, the chip was reset or somebody else has written to it, and its table is written anew.
+
+    Parameters
+    ----------
+    device
+
+    Attributes
+    ----------
+    lost
+        Whether the last :meth:`load` found something else than the host knew of, so that nothing is where it was.
     """
-    wanted = _sum(words, blocks)
-    for _ in range(TRIES):
-        before = _settled(device, WRITTEN[table])
-        write_table(device, table, words, blocks)
-        found = (_settled(device, WRITTEN[table]) - before) % MODULUS
-        if found == wanted:
-            return
-    raise DeviceError(
-        f"device {device.name!r} did not take table {table.name} as it was written: its sum of the {words.size:,} "
-        f"words is 0x{found:08x}, not 0x{wanted:08x}, also when they were written again"
-    )
 
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.lost = False
+        self._held: dict[Table, Load] = {}
+        self._sums: dict[str, int] = {}
+        self._asked: dict[str, int] = {}
 
-def fetch_table(device: Device, table: Table, count: int, blocks: Sequence[Words]) -> NDArray[np.int64]:
-    """Return ``count`` words in ``blocks`` of a table, read once more where their sum is not the device's.
+    def forget(self, *tables: Table) -> None:
+        """Know nothing of what ``tables`` hold, by default all of them and of the device."""
+        if not tables:
+            self._sums.clear()
+            self._asked.clear()
+        for table in tables or Table:
+            self._held.pop(table, None)
 
-    Raises
-    ------
-    DeviceError
-        The sum was another one again.
-    """
-    for _ in range(TRIES):
-        words = read_table(device, table, count, blocks)
-        wanted, found = _device_sum(device, table, blocks), _sum(words, blocks)
-        if found == wanted:
+    def hold(self, load: Load) -> None:
+        """Know that a table holds ``load``."""
+        self._held[load.table] = load
+
+    def load(self, loads: Sequence[Load]) -> list[Table]:
+        """Have the device hold ``loads``; return the tables that were written.
+
+        Raises
+        ------
+        DeviceError
+            The sum of what arrived was another one twice.
+        """
+        device = self.device
+        self.lost = False
+        written = [load for load in loads if not load.same(self._held.get(load.table))]
+        wanted = {}
+        for load in loads:
+            name = WRITTEN[load.table]
+            if name not in self._sums:
+                self._sums[name] = _settled(device, name)
+            wanted[load.table] = (self._sums[name] + (load.sum if load in written else 0)) % MODULUS
+        for load in written:
+            self.forget(load.table)
+            write_table(device, load.table, load.words, load.blocks)
+        _settle(device)
+        for load in loads:
+            if self._arrived(load.table, wanted[load.table]):
+                self._held[load.table] = load
+                continue
+            if load not in written:
+                self.lost = True
+                written.append(load)
+            self.forget(load.table)
+            self._write(load)
+        return [load.table for load in written]
+
+    def _arrived(self, table: Table, wanted: int) -> bool:
+        name = WRITTEN[table]
+        self._sums[name] = expected(self.device, name, wanted)
+        return self._sums[name] == wanted
+
+    def _write(self, load: Load) -> None:
+        """Write a table whose last transfer went wrong, or that the device does not hold any more."""
+        name = WRITTEN[load.table]
+        before = self._sums[name] = _settled(self.device, name)
+        write_table(self.device, load.table, load.words, load.blocks)
+        _settle(self.device)
+        if not self._arrived(load.table, (before + load.sum) % MODULUS):
+            found = (self._sums[name] - before) % MODULUS
+            raise DeviceError(
+                f"device {self.device.name!r} did not take table {load.table.name} as it was written: its sum of the "
+                f"{load.words.size:,} words is 0x{found:08x}, not 0x{load.sum:08x}, also when they were written again"
+            )
+        self._held[load.table] = load
+
+    def fetch(self, count: int, *parts: tuple[Table, tuple[Words, ...]]) -> list[NDArray[np.int64]]:
+        """Return ``count`` words of each of ``parts``, tables and blocks, read once more where sums differ.
+
+        Raises
+        ------
+        DeviceError
+            The sum was another one again.
+        """
+        if "SUM" not in self._sums:
+            self._sums["SUM"] = _settled(self.device, "SUM")
+        fetched, right = self._fetch(count, parts)
+        return fetched if right else [self._fetch_again(count, table, blocks) for table, blocks in parts]
+
+    def _fetch_again(self, count: int, table: Table, blocks: tuple[Words, ...]) -> NDArray[np.int64]:
+        before = self._sums["SUM"] = _settled(self.device, "SUM")
+        self._asked.clear()
+        (words,), right = self._fetch(count, [(table, blocks)])
+        if right:
             return words
-    raise DeviceError(
-        f"device {device.name!r} did not return table {table.name} as it holds it: the sum of the {count:,} words is "
-        f"0x{found:08x}, not 0x{wanted:08x}, also when they were read again"
-    )
+        found, wanted = _sum(words, blocks), (self._sums["SUM"] - before) % MODULUS
+        raise DeviceError(
+            f"device {self.device.name!r} did not return table {table.name} as it holds it: the sum of the {count:,} "
+            f"words is 0x{found:08x}, not 0x{wanted:08x}, also when they were read again"
+        )
+
+    def _fetch(
+        self, count: int, parts: Sequence[tuple[Table, tuple[Words, ...]]]
+    ) -> tuple[list[NDArray[np.int64]], bool]:
+        """Tables, and whether their sum is what the device makes of what it holds while it hands them over."""
+        fetched = []
+        wanted = self._sums["SUM"]
+        for table, blocks in parts:
+            found = []
+            for block in blocks:
+                self._ask({"SUM_TABLE": table, "SUM_FIRST": block.window, "SUM_COUNT": block.count})
+                found.append(read_table(self.device, table, block.count, (Words(block.window, 0, block.count),)))
+                # The next block waits for this one.
+                _settle(self.device)
+            # One block, as the tables of the largest problem are, is not copied again.
+            words = found[0] if len(found) == 1 else np.concatenate(found)
+            wanted += _sum(words, blocks)
+            fetched.append(words)
+        self._sums["SUM"] = expected(self.device, "SUM", wanted % MODULUS)
+        return fetched, self._sums["SUM"] == wanted % MODULUS
+
+    def _ask(self, settings: Mapping[str, int]) -> None:
+        """Have the device add up words; what goes wrong here shows in the sum."""
+        for name, value in settings.items():
+            if self._asked.get(name) != value:
+                self.device.write_register(name, value)
+                self._asked[name] = value
+        self.device.write_register("COMMAND", Command.SUM)
 
 
 def _sum(words: NDArray[np.int64], blocks: Sequence[Words]) -> int:
     return sum(table_sum(words[part.table : part.table + part.count], part.window) for part in blocks) % MODULUS
 
 
-def _device_sum(device: Device, table: Table, blocks: Sequence[Words]) -> int:
-    """What the device makes of the words that it holds."""
-    before = _settled(device, "SUM")
-    device.write_register("SUM_TABLE", table)
-    for part in blocks:
-        device.write_register("SUM_FIRST", part.window)
-        device.write_register("SUM_COUNT", part.count)
-        device.write_register("COMMAND", Command.SUM)
-        # The next block waits for this one.
-        _settled(device, "SUM")
-    return (_settled(device, "SUM") - before) % MODULUS
-
-
 def _settled(device: Device, name: str) -> int:
     """A sum, when it stands still."""
+    _settle(device)
+    return read_steady(device, name)
+
+
+def _settle(device: Device) -> None:
+    """Wait until all sums stand still."""
     last, since = -1, time.monotonic()
     while left := device.read_register("SUMMING"):
         now = time.monotonic()
@@ -94,21 +202,20 @@ def _settled(device: Device, name: str) -> int:
                 f"device {device.name!r} is stuck: register SUMMING reads {left} and did so for {now - since:.1f} "
                 f"seconds"
             )
-    return read_steady(device, name)
 
 
-def configure(device: Device, settings: Mapping[str, int], changed: Sequence[str]) -> None:
-    """Write the registers in ``changed``, and read back all of ``settings``; what one does not hold is written again.
+def configure(device: Device, settings: Mapping[str, int]) -> None:
+    """Write registers and read them back; what one does not hold is written again.
 
     Raises
     ------
     DeviceError
         A register held something else again.
     """
-    for name in changed:
-        device.write_register(name, settings[name])
     for name, value in settings.items():
-        if read_steady(device, name) == value:
+        device.write_register(name, value)
+    for name, value in settings.items():
+        if expected(device, name, value) == value:
             continue
         device.write_register(name, value)
         found = read_steady(device, name)

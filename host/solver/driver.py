@@ -19,11 +19,12 @@ from beltline.host.devices.base import (
     built_sizes,
     check_fits,
     check_identity,
+    expected,
     read_steady,
 )
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver import waiting
-from beltline.host.solver.checked import TRIES, Asked, Report, configure, fetch_table, load_table
+from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, configure
 from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
 from beltline.host.solver.run import Run, continued, of_ages, timed
@@ -34,6 +35,13 @@ from beltline.hw.interface.registers import Command, Mode, Status, Table
 
 SWEEP_LIMIT_MAX = 2**32 - 1
 """Largest sweep limit: the register's width."""
+
+
+UNKNOWN = -1
+"""Build hash of a device that was not asked yet."""
+
+RESETS = 2
+"""How often the report of the last run is cleared before the device is given up."""
 
 
 class _Ended(enum.Enum):
@@ -53,24 +61,6 @@ def _interrupted(checkpoint: Checkpoint | None, saved: Saved | None) -> Keyboard
     )
 
 
-def check_device(device: Device, image: Image, horizon: int | None) -> MachineParameters:
-    """Check that ``device`` is one of ours, and that the problem fits it; return what it is.
-
-    Raises
-    ------
-    DeviceError
-        It answers with another identity or with another version of the register map, or its engine is unknown.
-    ProblemError
-        The problem is larger than the build.
-    """
-    check_identity(device)
-    build = built_sizes(device)
-    points, states = image.start.shape
-    ages = horizon if horizon is not None and build.features.ages else 1
-    check_fits(device, points, states, ages * points * states)
-    return build
-
-
 class Driver:
     """Runs images on one device, and moves only what the device does not hold already.
 
@@ -84,10 +74,11 @@ class Driver:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._tables: dict[Table, tuple[NDArray[np.int64], tuple[Words, ...]]] = {}
+        self._tables = CheckedTables(device)
         self._settings: dict[str, int] = {}
         self._moved: list[str] = []
         self._build = MachineParameters()
+        self._build_hash = UNKNOWN
         self._weights: NDArray[np.uint64] | None = None
         self._seeks = False
 
@@ -126,9 +117,11 @@ class Driver:
         Raises
         ------
         DeviceError, ProblemError
-            As :func:`check_device`; and ``DeviceError`` where the device refuses its configuration or returns a policy
-            that is no index of the grid; of its kinds, ``DeviceTimeoutError`` after ``timeout``, or where the device is
-            stuck in a run, which is then still under way, and ``DeviceLostError`` where it does not answer any more.
+            The device answers with another identity or another version of the register map, its engine is unknown, or
+            the problem is larger than the build. And ``DeviceError`` where the device refuses its configuration or
+            returns a policy that is no index of the grid; of its kinds, ``DeviceTimeoutError`` after ``timeout``, or
+            where the device is stuck in a run, which is then still under way, and ``DeviceLostError`` where it does not
+            answer any more.
         ProblemError
             The checkpoint belongs to another problem, or there is no shift on this device or for this problem.
         KeyboardInterrupt
@@ -139,7 +132,7 @@ class Driver:
         if shift and (horizon is not None or checkpoint is not None):
             raise ProblemError("method 'shift' is for problems without a horizon, and for solves without a checkpoint")
         self._moved = []
-        self._build = check_device(self.device, image, horizon)
+        self._check_device(image, horizon)
         if shift and not self._build.features.shifts:
             raise ProblemError(f"method 'shift' is for sweep engines, and device {self.device.name!r} is none")
         self._weights = shift_weights(image.transition) if shift else None
@@ -232,18 +225,36 @@ class Driver:
             states_done=saved.states_done,
             clocks=saved.clocks,
             norm=saved.norm,
-            build_hash=self.device.read_register("BUILD_HASH"),
+            build_hash=self._build_hash,
             engine=self._build.engine,
             timing={},
             moved=(),
         )
+
+    def _check_device(self, image: Image, horizon: int | None) -> None:
+        """Check that the device is one of ours, and that the problem fits it.
+
+        A build's hash says all of its sizes, so they are read when another build answers than the last time.
+        """
+        device = self.device
+        check_identity(device)
+        known = self._build_hash
+        if known == UNKNOWN or expected(device, "BUILD_HASH", known) != known:
+            self._build_hash = UNKNOWN
+            self._tables.forget()
+            self._settings.clear()
+            self._build = built_sizes(device)
+            self._build_hash = read_steady(device, "BUILD_HASH")
+        points, states = image.start.shape
+        ages = horizon if horizon is not None and self._build.features.ages else 1
+        check_fits(device, self._build, points, states, ages * points * states)
 
     def _make_idle(self) -> None:
         """End a run that somebody else began, who may have died."""
         device = self.device
         if not device.read_register("STATUS") & Status.BUSY:
             return
-        self._tables.clear()
+        self._tables.forget()
         self._settings.clear()
         device.write_register("COMMAND", Command.RESET)
         if not device.wait(waiting.POLL_SECONDS):
@@ -253,7 +264,7 @@ class Driver:
     def _forget(self) -> None:
         """Clear the report of the last run, so that it is not taken for that of a run that never began."""
         device = self.device
-        for _ in range(TRIES):
+        for _ in range(RESETS):
             device.write_register("COMMAND", Command.RESET)
             status = Status(read_steady(device, "STATUS"))
             if not status:
@@ -283,10 +294,19 @@ class Driver:
         transition[0, :states, :states] = image.transition.view(np.int64)
         if self._weights is not None:
             transition[1, :states, :states] = self._weights.view(np.int64)
-        self._write_table(Table.X, grid, layout)
-        self._write_table(Table.W, image.wealth.reshape(-1), layout)
-        self._write_table(Table.Q, transition.reshape(-1), layout)
-        self._write_table(Table.V, image.start.reshape(-1), layout)
+        tables = {
+            Table.X: grid,
+            Table.W: image.wealth.reshape(-1),
+            Table.Q: transition.reshape(-1),
+            Table.V: image.start.reshape(-1),
+        }
+        whole = (Words(0, 0, transition.size),)
+        written = self._tables.load(
+            [Load(at, words, whole if at is Table.Q else layout.blocks(at)) for at, words in tables.items()]
+        )
+        if self._tables.lost:
+            self._settings = {}
+        self._moved += [table.name for table in written]
         mode = (Mode.HORIZON if horizon else Mode(0)) | (Mode(0) if self._weights is None else Mode.SHIFT)
         mode |= Mode.PEAKS if self._seeks else Mode(0)
         settings = {
@@ -297,21 +317,11 @@ class Driver:
             "EPSILON": image.epsilon,
             **image.constants.registers,
         }
-        changed = [name for name, value in settings.items() if self._settings.get(name) != value]
+        changed = {name: value for name, value in settings.items() if self._settings.get(name) != value}
         self._settings = {}
-        configure(self.device, settings, changed)
+        configure(self.device, changed)
         self._settings = settings
         self._moved += changed
-
-    def _write_table(self, table: Table, words: NDArray[np.int64], layout: Layout) -> None:
-        blocks = (Words(0, 0, words.size),) if table is Table.Q else layout.blocks(table)
-        held = self._tables.get(table)
-        if held is not None and held[1] == blocks and np.array_equal(held[0], words):
-            return
-        self._tables.pop(table, None)
-        load_table(self.device, table, words, blocks)
-        self._tables[table] = words, blocks
-        self._moved.append(table.name)
 
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float
@@ -319,7 +329,7 @@ class Driver:
         """Run to the end, until ``deadline``, or until the first sweep after ``pause``; ``done`` sweeps came before."""
         device = self.device
         self._forget()
-        self._tables.pop(Table.V, None)
+        self._tables.forget(Table.V)
         watch = waiting.Watch(device)
         with waiting.deferred_interrupt() as pressed:
             try:
@@ -377,9 +387,10 @@ class Driver:
         # Engines that keep several ages have no lanes.
         blocks = Layout(self._build, points, states).blocks(Table.V) if horizon is None else (Words(0, 0, count),)
         with timed(timing, "read"):
-            value = fetch_table(device, Table.V, count, blocks)
             # Before the first sweep the policy memory holds another problem's.
-            policy = fetch_table(device, Table.POLICY, count, blocks) if sweeps else np.zeros_like(value)
+            parts = [(table, blocks) for table in ((Table.V, Table.POLICY) if sweeps else (Table.V,))]
+            value, *rest = self._tables.fetch(count, *parts)
+            policy = rest[0] if rest else np.zeros_like(value)
         foreign = (policy < 0) | (policy >= points)
         if foreign.any() and not report.status & (Status.SATURATED | Status.INFEASIBLE):
             raise DeviceError(
@@ -387,7 +398,7 @@ class Driver:
                 f"which is no index of {points} grid points"
             )
         if horizon is None:
-            self._tables[Table.V] = value, blocks
+            self._tables.hold(Load(Table.V, value, blocks))
         shape = (points, states) if horizon is None else (kept, points, states)
         return Run(
             status=report.status,
@@ -397,7 +408,7 @@ class Driver:
             states_done=report.states_done,
             clocks=report.clocks,
             norm=report.norm,
-            build_hash=device.read_register("BUILD_HASH"),
+            build_hash=self._build_hash,
             engine=self._build.engine,
             timing=timing,
             moved=tuple(dict.fromkeys(self._moved)),

@@ -21,7 +21,7 @@ from cocotbext.axi.axil_channels import (
     AxiLiteWSource,
 )
 
-from beltline.hw.interface.registers import REGISTERS, Access
+from beltline.hw.interface.registers import REGISTERS, Access, Command
 from beltline.sim.benches.axi_bus import PATIENCE, Monitor, clocks, hold_up, start
 
 WRITE_CLOCKS, READ_CLOCKS = 2, 3
@@ -163,9 +163,11 @@ async def traffic(dut: Any, held_up: bool) -> None:
         for near in (address - 4, address, address + 4):
             if near in readable:
                 assert await master.read(near) == (registers.word(near), 0), near
-    for command in range(1, 8):
-        assert await master.write(COMMAND, 0xFFFFFFF8 | command) == 0
-    assert registers.commands == list(range(1, 8))
+    every = sum(Command)
+    commands = range(1, every + 1)
+    for command in commands:
+        assert await master.write(COMMAND, 0xFFFFFFFF ^ every | command) == 0
+    assert registers.commands == list(commands)
     assert monitor.refusals == 0
     master.rest()
     await finish(monitor, registers)

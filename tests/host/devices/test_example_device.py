@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import beltline as bl
@@ -64,6 +65,7 @@ class Server:
             self._fabric.write(offset, int.from_bytes(data, "little"))
         else:
             memory[offset : offset + count] = data
+            self._fabric.wrote(offset, np.frombuffer(data, dtype="<i8"))
         return b"\0"
 
 

@@ -27,14 +27,14 @@ AFTER = Run(
 
 
 def test_parts_of_a_run_add_up() -> None:
-    whole = continued(BEFORE, AFTER)
-    assert (whole.sweeps, whole.states_done, whole.norm) == (7, 14, 1)
+    whole = continued(BEFORE, AFTER, 20)
+    assert (whole.sweeps, whole.states_done, whole.clocks, whole.norm) == (7, 14, 980, 1)
     assert whole.value is AFTER.value
     assert whole.policy is AFTER.policy
 
 
 def test_what_made_no_sweep_has_the_policy_and_the_change_of_before() -> None:
     stopped = replace(AFTER, status=Status.DONE | Status.STOPPED, sweeps=0, states_done=0, norm=0)
-    whole = continued(BEFORE, stopped)
+    whole = continued(BEFORE, stopped, 20)
     assert (whole.sweeps, whole.states_done, whole.norm) == (5, 10, 9)
     assert whole.policy is BEFORE.policy
