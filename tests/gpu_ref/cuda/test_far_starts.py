@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
 
@@ -18,14 +16,9 @@ from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.extended import solve as solve_extended
 from beltline.gpu_ref.methods import Arguments, check_arguments, reach, stay_start
 from support.cuda_on_cpu import HostArray
+from support.threads import one_thread
 
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
-    yield
-    numba.set_num_threads(before)
+__all__ = ["one_thread"]
 
 
 def of_device(table: Any) -> Any:
