@@ -54,6 +54,7 @@ def test_what_did_not_converge_or_is_far_from_the_truth_is_no_success(
     )
 
 
+@pytest.mark.slow
 def test_dask_workers_and_data_from_a_file_give_the_same_digits(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

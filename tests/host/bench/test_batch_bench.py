@@ -21,7 +21,9 @@ def test_many_small_problems(capsys: pytest.CaptureFixture[str], monkeypatch: py
     assert main(["--problems", "10", "--sweeps", "5"]) == 1
 
 
-@pytest.mark.parametrize(("options", "kind"), [([], "worker"), (["--dask"], "Dask worker")])
+@pytest.mark.parametrize(
+    ("options", "kind"), [([], "worker"), pytest.param(["--dask"], "Dask worker", marks=pytest.mark.slow)]
+)
 def test_one_worker_and_two(
     options: list[str], kind: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,7 +74,7 @@ def test_gateware(stream: Stream, multiplier: Multiplier) -> None:
     segments = []
     for eta, money, value in ((2.0, 52, 52), (1.0, 52, 52), (0.5, 0, 52), (5.0, 30, 40)):
         constants = UtilityConstants.of(eta, money, value)
-        part = operands(rng, 2500)
+        part = operands(rng, 1000)
         rows += part
         expected += wanted(part, constants)
         ports = {name: int(getattr(constants, name)) for name in CONSTANTS}

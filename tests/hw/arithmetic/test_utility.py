@@ -242,9 +242,10 @@ def compare(
 
 
 @pytest.mark.gateware
+@pytest.mark.parametrize("operands_each", [1500, pytest.param(5400, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
-def test_gateware_equals_model(stream: Stream, multiplier: Multiplier) -> None:
-    compare(stream, Utility(UtilityParameters(multiplier)), multiplier, 5400)
+def test_gateware_equals_model(stream: Stream, multiplier: Multiplier, operands_each: int) -> None:
+    compare(stream, Utility(UtilityParameters(multiplier)), multiplier, operands_each)
 
 
 @pytest.mark.gateware

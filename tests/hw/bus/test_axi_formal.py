@@ -591,7 +591,8 @@ def test_writes_of_tables_keep_the_rules_for_ever(tmp_path: Path, data_bits: int
     prove(tmp_path, WritesProof(data_bits), depth=3, induction=True, options="--syn")
 
 
-@pytest.mark.parametrize("data_bits", [64, pytest.param(128, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("data_bits", [64, 128])
 def test_reads_of_tables_keep_the_rules_for_ever(
     tmp_path: Path, data_bits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,7 @@ MACHINE = MachineParameters(16, 3, 700)
 
 
 @pytest.mark.gateware
-@pytest.mark.parametrize(("data_bits", "bursts"), [(64, 300), (128, 200), (512, 200)])
+@pytest.mark.parametrize(("data_bits", "bursts"), [(64, 120), (128, 80), (512, 80)])
 def test_bursts(data_bits: int, bursts: int) -> None:
     windows = WindowParameters(MACHINE)
     run_bench(
