@@ -63,7 +63,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
     latency = max(line.latency for line in LINES)
     runs = []
     for line in LINES:
-        phases = [phase(rng, line.index_bits, line.states, kind, 50) for kind in KINDS]
+        phases = [phase(rng, line.index_bits, line.states, kind, 70) for kind in KINDS]
         runs.append(timeline(rng, phases, latency, enter))
     clocks = max(len(columns["half"]) for columns, _ in runs)
     operands = {}
