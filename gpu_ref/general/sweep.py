@@ -1,0 +1,344 @@
+"""One exact sweep of one alternative, begun from any policy, proven by brackets; no concavity is needed.
+
+Let candidates be numbered so that cost does not fall along the numbers (:mod:`beltline.gpu_ref.general.candidates`),
+and let row ``x`` be allowed the numbers from ``a(x)`` to ``b(x)``, of which neither falls in ``x``: bounds, and what is
+affordable. *If a policy ``g`` does not fall in ``x``, and ``g(x)`` is the lowest maximiser between ``max(a(x), g(x-1))``
+and ``min(b(x), g(x+1))`` for every row that has a choice, then ``g(x)`` is the lowest maximiser between ``a(x)`` and
+``b(x)``, for every ``x``.*
+
+Proof. As in :mod:`beltline.gpu_ref.brackets`, along the rows that have a choice. Take ``i`` allowed at ``x`` and ``i <
+g(x-1)``. It is allowed at the row before: ``a(x-1) <= a(x) <= i < g(x-1) <= b(x-1)``. There it is worse than
+``g(x-1)``, by induction, which is allowed at ``x``, as ``a(x) <= i < g(x-1) <= g(x) <= b(x)``; so by increasing
+differences it is worse than ``g(x-1)`` at ``x``, and ``g(x-1)`` is no better than ``g(x)`` there. Upwards the same. A
+utility that overflows to minus infinity does so for all that cost more: an upper bound like what is affordable.
+
+With ``eta = 0`` and negative consumption allowed, the difference of two objectives does not depend on ``x`` at all, so
+any order of candidates will do, and ``x'``, in which bounds are intervals, is one.
+
+Rounding as in :mod:`beltline.gpu_ref.brackets`; where dominated candidates were removed, two expectations more.
+Exogenous states run in parallel, rows of one of them do not: the order of the rounds, and so every bit, is the same on
+any number of threads.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from beltline.compiled import njit, prange
+from beltline.gpu_ref.brackets import ROUNDS
+from beltline.gpu_ref.general.candidates import BY_COST, UNORDERED, Indexes, numbered, rows_in_order, windows
+from beltline.gpu_ref.general.form import Tables
+from beltline.gpu_ref.methods import DOUBLE
+from beltline.gpu_ref.tables import Array, expectation
+from beltline.gpu_ref.threads import threads, threads_for
+from beltline.gpu_ref.utility import crra
+
+
+class Swept(NamedTuple):
+    """A sweep of an alternative that is proven.
+
+    Attributes
+    ----------
+    value
+        ``(N_k, N_z)``, ``float64``, units of utility; ``-inf`` where nothing can be taken.
+    policy
+        ``(N_k, N_z)``, ``int32``: the lowest of the best ``x'``, or where cost falls in ``x'`` the cheapest of them; -1
+        where nothing can be taken.
+    slack
+        How far ``value`` may be from the maximum in real numbers, anywhere, units of utility.
+    evaluations
+        Objectives that were computed.
+    divided
+        Exogenous states that took divide and conquer.
+    searched
+        Exogenous states that were searched in full, because no order of the candidates keeps bounds intervals, or roundings leave
+        nothing that can be proven.
+    """
+
+    value: Array
+    policy: Indexes
+    slack: float
+    evaluations: int
+    divided: int
+    searched: int
+
+
+@njit(cache=True, inline="always")
+def _utility(c: float, eta: float) -> float:
+    return c if eta == 0.0 else crra(c, eta)
+
+
+@njit(cache=True)
+def _best(
+    cost: Array, ev: Array, wealth: float, eta: float, low: int, high: int
+) -> tuple[float, int, float, float]:
+    """The best number from ``low`` to ``high``, the lowest of equals, and the objectives of both ends."""
+    best = first = last = -np.inf
+    index = -1
+    for i in range(low, high + 1):
+        last = _utility(wealth - cost[i], eta) + ev[i]
+        if i == low:
+            first = last
+        if last > best:
+            best = last
+            index = i
+    return best, index, first, last
+
+
+@njit(cache=True)
+def _divide(
+    cost: Array, ev: Array, wealth: Array, eta: float, least: Indexes, most: Indexes, policy: Indexes, value: Array
+) -> int:
+    """Divide and conquer, level by level as in :mod:`beltline.gpu_ref.exact`; returns evaluations."""
+    evaluations = 0
+    step = 1
+    while 2 * step <= wealth.size:
+        step *= 2
+    while step:
+        for row in range(step - 1, wealth.size, 2 * step):
+            low, high = least[row], most[row]
+            if row - step >= 0 and policy[row - step] >= 0:
+                low = max(low, policy[row - step])
+            if row + step < wealth.size and policy[row + step] >= 0:
+                high = min(high, policy[row + step])
+            value[row], policy[row], _, _ = _best(cost, ev, wealth[row], eta, low, high)
+            evaluations += max(high - low + 1, 0)
+        step //= 2
+    return evaluations
+
+
+@njit(cache=True)
+def _repair(
+    cost: Array,
+    ev: Array,
+    wealth: Array,
+    eta: float,
+    least: Indexes,
+    most: Indexes,
+    limit: int,
+    policy: Indexes,
+    value: Array,
+    margins: Array,
+) -> tuple[bool, int]:
+    """Rounds of odd rows and of even ones until no choice moves: whether that was so, and evaluations.
+
+    A row is maximised again when a neighbour moved in the half-round before. Where a bracket has no finite objective
+    nothing is proven.
+    """
+    count = wealth.size
+    moved = np.zeros(count, np.int32)
+    evaluations = 0
+    for number in range(1, limit + 1):
+        changes = 0
+        for p in range(number % 2, count, 2):
+            if number > 2 and not (
+                (p > 0 and moved[p - 1] == number - 1) or (p + 1 < count and moved[p + 1] == number - 1)
+            ):
+                continue
+            low = max(least[p], policy[p - 1]) if p > 0 else least[p]
+            high = min(most[p], policy[p + 1]) if p + 1 < count else most[p]
+            best, index, at_low, at_high = _best(cost, ev, wealth[p], eta, low, high)
+            evaluations += high - low + 1
+            if index < 0:
+                return False, evaluations
+            if index != policy[p]:
+                policy[p] = index
+                moved[p] = number
+                changes += 1
+            value[p] = best
+            margins[0, p] = best - at_low
+            margins[1, p] = best - at_high
+        if number >= 2 and changes == 0:
+            return True, evaluations
+    return False, evaluations
+
+
+@njit(cache=True)
+def _slack(ev: Array, eta: float, noise: float, value: Array, margins: Array) -> float:
+    """The largest ``D`` of :mod:`beltline.gpu_ref.brackets`; ``noise`` is what an expectation rounds."""
+    least, most = ev.min(), ev.max()
+    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    worst, below, above = 0.0, -np.inf, -np.inf
+    for p in range(value.size):
+        error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
+        below = error + max(0.0, below + error - margins[0, p])
+        worst = max(worst, below)
+    for p in range(value.size - 1, -1, -1):
+        error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
+        above = error + max(0.0, above + error - margins[1, p])
+        worst = max(worst, above)
+    return worst
+
+
+@njit(cache=True)
+def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Indexes, most: Indexes) -> Indexes:
+    """``wanted`` as a policy that does not fall and is allowed."""
+    policy = np.empty(rows.size, np.int32)
+    before = np.int32(0)
+    for p in range(rows.size):
+        old = wanted[rows[p]]
+        number = number_of[old] if 0 <= old < number_of.size else -1
+        before = min(max(before, number, least[p]), most[p])
+        policy[p] = before
+    return policy
+
+
+@njit(cache=True)
+def _in_order(
+    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float,
+    first: Indexes, last: Indexes, kept: Indexes, wanted: Indexes, value: Array, policy: Indexes,
+) -> tuple[float, int, bool, bool]:  # fmt: skip
+    """Fill ``value`` and ``policy``, ``(N_k,)``, of numbered candidates.
+
+    Returns slack, evaluations, whether it divided, and whether the outcome is proven: not so where roundings and
+    overflows leave no policy that is allowed and does not fall.
+    """
+    rows, least, most = rows_in_order(cost, wealth, first, last, kept, free)
+    value[:] = -np.inf
+    policy[:] = -1
+    if rows.size == 0:
+        return 0.0, 0, False, True
+    price, promise, money = cost[kept], ev[kept], wealth[rows]
+    number_of = np.full(cost.size, -1, np.int32)
+    for k in range(kept.size):
+        number_of[kept[k]] = k
+    chosen = _begin(number_of, wanted, rows, least, most)
+    best, margins = np.empty(rows.size), np.empty((2, rows.size))
+    proof, evaluations = _repair(price, promise, money, eta, least, most, ROUNDS, chosen, best, margins)
+    divided = not proof
+    if divided:
+        evaluations += _divide(price, promise, money, eta, least, most, chosen, best)
+        # Rows whose every utility overflows have no choice either.
+        some = chosen >= 0
+        rows, least, most, money, best = rows[some], least[some], most[some], money[some], best[some]
+        # What `_divide` found does not fall but for roundings next to such rows.
+        chosen = _begin(np.arange(kept.size).astype(np.int32), chosen[some], np.arange(rows.size), least, most)
+        margins = np.empty((2, rows.size))
+        # It ends: a move raises an objective, or lowers the number of an equal one.
+        proof, more = _repair(price, promise, money, eta, least, most, 1 << 30, chosen, best, margins)
+        evaluations += more
+    for p in range(rows.size):
+        value[rows[p]] = best[p]
+        policy[rows[p]] = kept[chosen[p]]
+    return _slack(promise, eta, noise, best, margins), evaluations, divided, proof
+
+
+@njit(cache=True)
+def _in_full(
+    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, low: Indexes, high: Indexes,
+    value: Array, policy: Indexes,
+) -> tuple[float, int]:  # fmt: skip
+    """Search every candidate in bounds of every row: slack and evaluations."""
+    evaluations = 0
+    worst = 0.0
+    least, most = ev.min(), ev.max()
+    for x in range(wealth.size):
+        best = -np.inf
+        index = -1
+        for i in range(low[x], high[x] + 1):
+            if free or cost[i] < wealth[x]:
+                objective = _utility(wealth[x] - cost[i], eta) + ev[i]
+                evaluations += 1
+                if objective > best:
+                    best = objective
+                    index = i
+        value[x] = best
+        policy[x] = index
+        if index >= 0:
+            worst = max(worst, abs(best - least), abs(best - most))
+    return noise + DOUBLE * (abs(1.0 - eta) + 4.0) * worst, evaluations
+
+
+@njit(parallel=True, cache=True)
+def _sweep(
+    W: Array, G: Array, ev: Array, low: Indexes, high: Indexes, eta: float, free: bool, noise: Array,
+    wanted: Indexes, value: Array, policy: Indexes, slack: Array, counts: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """All exogenous states; ``counts``, ``(N_z, 3)`` int64: evaluations, whether it divided or searched in full."""
+    for s in prange(W.shape[1]):
+        wealth, cost = W[:, s].copy(), G[:, s].copy()
+        lows, highs = low[:, s].copy(), high[:, s].copy()
+        best, chosen = np.empty(wealth.size), np.empty(wealth.size, np.int32)
+        first, last = windows(lows, highs)
+        kept, order = numbered(cost, ev[s], first, last, free)
+        proof = False
+        if order != UNORDERED:
+            slack[s], counts[s, 0], divided, proof = _in_order(
+                cost, ev[s], wealth, eta, free, noise[s], first, last, kept, wanted[:, s].copy(), best, chosen
+            )
+            counts[s, 1] = 1 if divided else 0
+            if order == BY_COST:
+                slack[s] += 2.0 * noise[s]
+        if not proof:
+            slack[s], more = _in_full(cost, ev[s], wealth, eta, free, noise[s], lows, highs, best, chosen)
+            counts[s, 0] += more
+            counts[s, 2] = 1
+        value[:, s] = best
+        policy[:, s] = chosen
+
+
+def continuation(tables: Tables, V: Array) -> Array:
+    """``kappa(s) + beta(s) sum_s' Q(s, s') sum_r mix(r) V_r(x', s')``, ``(N_z, N_k)``; ``V`` is ``(N_r, N_k, N_z)``."""
+    mixed = np.zeros(V.shape[1:])
+    for chance, value in zip(tables.mix, V, strict=True):
+        if chance:
+            mixed += chance * value
+    ev: Array = expectation(tables.transition, mixed, 1.0) * tables.beta[:, None] + tables.kappa[:, None]
+    return ev
+
+
+def expectation_noise(tables: Tables, V: Array, eta: float) -> Array:
+    """What :func:`continuation` and the logarithm of a utility round at most, ``(N_z,)``, units of utility."""
+    regimes, _, states = V.shape
+    largest = float(np.abs(V).max())
+    terms = (states + regimes + 6) * tables.beta * largest + 2.0 * np.abs(tables.kappa)
+    noise: Array = 1.001 * DOUBLE * (terms + (eta == 1.0))
+    return noise
+
+
+def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = False, policy: ArrayLike = -1) -> Swept:
+    """Sweep one alternative exactly; about three evaluations a state where ``policy`` is nearly right.
+
+    Parameters
+    ----------
+    tables
+        Of a checked :class:`beltline.gpu_ref.general.form.Branch`.
+    V
+        ``(N_r, N_k, N_z)``, finite, units of utility.
+    eta, negative
+        As of :class:`beltline.gpu_ref.general.form.Form`.
+    policy
+        Indexes of ``x'`` to begin from, ``(N_k, N_z)`` or a number. Decides what the sweep takes, and which of choices
+        within :attr:`Swept.slack` is returned.
+
+    Raises
+    ------
+    ValueError
+        ``policy`` has another shape.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> from beltline.gpu_ref.general import Branch, Form, proven_branch
+    >>> grid = np.linspace(0.0, 1.0, 5)[:, None]
+    >>> form = Form((Branch("save", 0, wealth=0.1 + grid, cost=grid, transition=np.eye(1), beta=0.9),), eta=2.0)
+    >>> proven_branch(form.alternatives[0].at(), form.start(5.0 * grid[None]), 2.0).policy[:, 0]
+    array([0, 0, 1, 1, 2], dtype=int32)
+    """
+    shape = tables.wealth.shape
+    wanted = np.asarray(policy, np.int32)
+    if wanted.ndim and wanted.shape != shape:
+        raise ValueError(f"policy must be an index or have shape {shape}, not {wanted.shape}")
+    wanted = np.ascontiguousarray(np.broadcast_to(wanted, shape))
+    value, found = np.empty(shape), np.empty(shape, np.int32)
+    slack, counts = np.zeros(shape[1]), np.zeros((shape[1], 3), np.int64)
+    with threads(threads_for(value.size)):
+        _sweep(
+            tables.wealth, tables.cost, continuation(tables, V), tables.low, tables.high, float(eta), negative,
+            expectation_noise(tables, V, eta), wanted, value, found, slack, counts,
+        )  # fmt: skip
+    evaluations, divided, searched = (int(n) for n in counts.sum(axis=0))
+    return Swept(value, found, float(slack.max()), evaluations, divided, searched)
