@@ -178,7 +178,11 @@ def rows_in_order(
 
     ``cost``, ``first`` and ``last`` are of all candidates, and ``kept`` numbers some of them as :func:`numbered` does.
     """
-    rows, least, most = np.empty(wealth.size, np.int32), np.empty(wealth.size, np.int32), np.empty(wealth.size, np.int32)
+    rows, least, most = (
+        np.empty(wealth.size, np.int32),
+        np.empty(wealth.size, np.int32),
+        np.empty(wealth.size, np.int32),
+    )
     count = low = high = affordable = 0
     for x in range(wealth.size):
         while low < kept.size and last[kept[low]] < x:

@@ -60,9 +60,7 @@ def by_state(what: str, name: str, value: ArrayLike, states: int) -> Array:
     if found.ndim == 0:
         found = np.full(states, float(found))
     if found.ndim not in (1, 2) or not found.size or found.shape[-1] != states:
-        raise ValueError(
-            f"{what}{name} must be a number or have shape ({states},) or (T, {states}), not {found.shape}"
-        )
+        raise ValueError(f"{what}{name} must be a number or have shape ({states},) or (T, {states}), not {found.shape}")
     finite(what + name, found)
     return found
 
@@ -125,9 +123,7 @@ def bound(what: str, name: str, value: ArrayLike, shape: tuple[int, int]) -> Ind
     good = (found >= 0) & (found < shape[0]) & (found == np.floor(found))
     if not good.all():
         where = [int(i) for i in np.argwhere(~good)[0]]
-        raise ValueError(
-            f"{what}{name}{where} is {found[tuple(where)]:g}, not an index from 0 to {shape[0] - 1}"
-        )
+        raise ValueError(f"{what}{name}{where} is {found[tuple(where)]:g}, not an index from 0 to {shape[0] - 1}")
     whole = found.astype(np.int32)
     not_falling(what, name, whole)
     return whole
@@ -140,7 +136,7 @@ def bounds(what: str, low: Indexes, high: Indexes) -> None:
         raise ValueError(f"{what}low[{x}, {s}] = {low[x, s]} is above high[{x}, {s}] = {high[x, s]}")
 
 
-def alternatives(given: tuple[Any, ...], horizon: int | None) -> tuple[Any, ...]:
+def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) -> tuple[Any, ...]:
     """Check that alternatives fit together, and return them with every ``mix`` an array."""
     if not given:
         raise ValueError("alternatives must hold at least one alternative, not none")
@@ -165,6 +161,8 @@ def alternatives(given: tuple[Any, ...], horizon: int | None) -> tuple[Any, ...]
             if ages != horizon:
                 raise ValueError(f"{what}{name} is of {ages} ages, and horizon is {horizon}")
         if hasattr(one, "mix"):
+            if not negative:
+                not_falling(what, "wealth", one.wealth)
             _discounts(what, one, horizon)
             chances = _all_regimes(what, one.mix, regimes)
             found.append(one if chances is one.mix else dataclasses.replace(one, mix=chances))

@@ -144,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.general.exactness", description=__doc__)
     parser.add_argument("--problems", type=int, default=100, help="how many to draw (default 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first; the others follow (default 0)")
-    parser.add_argument("--grid", type=int, default=40, help="most grid points (default 40)")
+    parser.add_argument("--grid", type=int, default=100, help="most grid points (default 100)")
     asked = parser.parse_args(arguments)
     for name, least in (("problems", 1), ("seed", 0), ("grid", 1)):
         if getattr(asked, name) < least:

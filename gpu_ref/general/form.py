@@ -53,7 +53,8 @@ class Branch:
     regime
         Number of the regime whose alternative it is.
     wealth
-        ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of money; does not fall in ``x``.
+        ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of money; does not fall in ``x``, unless the form allows
+        negative consumption.
     cost
         ``G[x', s]``, of the same shapes, units of money.
     transition
@@ -98,7 +99,6 @@ class Branch:
         shape = wealth.shape[-2:]
         cost = checks.table(what, "cost", self.cost, shape)
         transition = checks.table(what, "transition", self.transition, (shape[1], shape[1]))
-        checks.not_falling(what, "wealth", wealth)
         checks.stochastic(what, transition)
         beta = checks.by_state(what, "beta", self.beta, shape[1])
         checks.positive(what, "beta", beta)
@@ -227,7 +227,9 @@ class Form:
             raise ValueError(f"negative consumption needs eta = 0, not eta = {self.eta}")
         if self.horizon is not None and (not isinstance(self.horizon, int) or self.horizon < 1):
             raise ValueError(f"horizon must be a whole number from 1 or None, not {self.horizon!r}")
-        object.__setattr__(self, "alternatives", checks.alternatives(tuple(self.alternatives), self.horizon))
+        object.__setattr__(
+            self, "alternatives", checks.alternatives(tuple(self.alternatives), self.horizon, self.negative)
+        )
         checks.everyone_can_choose(self)
 
     @property

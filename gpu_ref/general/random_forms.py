@@ -6,7 +6,7 @@ What :func:`random_form` promises of every problem it draws:
   age; single alternatives may lack a choice in some states, and rows without one may lie between rows with one;
 - up to ``grid`` points, 4 exogenous states, 3 regimes, 3 alternatives in each, and with a horizon 4 ages;
 - ``eta`` from 0 to 10, with and without negative consumption at 0; ``beta`` differs from state to state;
-- wealth with jumps, flat pieces and exact ties; cost that rises, turns (as a bond's revenue does), or has no order,
+- wealth with jumps, flat pieces and exact ties, which falls in ``x`` where negative consumption lets it; cost that rises, turns (as a bond's revenue does), or has no order,
   with exact ties; values of any shape, rising, with jumps, or with exact ties.
 """
 
@@ -155,6 +155,8 @@ def random_form(seed: int, grid: int = 40) -> RandomForm:
             if not aged:
                 branch = {key: table[0] for key, table in branch.items()}
             branch |= _bounds(rng, points, states)
+            if negative and rng.random() < 0.5:
+                branch["wealth"] = -branch["wealth"]
             if d == 0 and not negative:
                 _affordable(branch, scale)
             mix = rng.dirichlet(np.ones(regimes)) if rng.random() < 0.5 else int(rng.integers(regimes))

@@ -72,9 +72,7 @@ def _utility(c: float, eta: float) -> float:
 
 
 @njit(cache=True)
-def _best(
-    cost: Array, ev: Array, wealth: float, eta: float, low: int, high: int
-) -> tuple[float, int, float, float]:
+def _best(cost: Array, ev: Array, wealth: float, eta: float, low: int, high: int) -> tuple[float, int, float, float]:
     """The best number from ``low`` to ``high``, the lowest of equals, and the objectives of both ends."""
     best = first = last = -np.inf
     index = -1
