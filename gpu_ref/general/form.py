@@ -53,8 +53,8 @@ class Branch:
     regime
         Number of the regime whose alternative it is.
     wealth
-        ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of money; does not fall in ``x``, unless the form allows
-        negative consumption.
+        ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of money; does not fall in ``x``,
+        unless the form allows negative consumption.
     cost
         ``G[x', s]``, of the same shapes, units of money.
     transition
@@ -227,9 +227,8 @@ class Form:
             raise ValueError(f"negative consumption needs eta = 0, not eta = {self.eta}")
         if self.horizon is not None and (not isinstance(self.horizon, int) or self.horizon < 1):
             raise ValueError(f"horizon must be a whole number from 1 or None, not {self.horizon!r}")
-        object.__setattr__(
-            self, "alternatives", checks.alternatives(tuple(self.alternatives), self.horizon, self.negative)
-        )
+        fitting = checks.alternatives(tuple(self.alternatives), self.horizon, self.negative)
+        object.__setattr__(self, "alternatives", fitting)
         checks.everyone_can_choose(self)
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.gpu_ref.general.form import Alternative, Branch, Form
+from beltline.gpu_ref.general.form import Alternative, Form
 from beltline.gpu_ref.general.operator import evaluate, sweep
 from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
 from beltline.gpu_ref.methods import DOUBLE

@@ -107,14 +107,14 @@ AGED = np.stack([1.0 + GRID] * 3)
         (
             [branch(low=2), branch(name="also", cost=GRID + 2.0)],
             {},
-            "regime 0 has no alternative in state [0, 0]: of 'save', 'also', the cheapest choice in bounds costs 1 more "
-            "than wealth, and consumption must be positive",
+            "regime 0 has no alternative in state [0, 0]: of 'save', 'also', the cheapest choice in bounds costs 1 "
+            "more than wealth, and consumption must be positive",
         ),
         (
             [branch(wealth=AGED - np.array([0.0, 1.0, 0.0])[:, None, None])],
             {"horizon": 3},
-            "regime 0 has no alternative in state [0, 0] at age 1: of 'save', the cheapest choice in bounds costs 0 more "
-            "than wealth, and consumption must be positive",
+            "regime 0 has no alternative in state [0, 0] at age 1: of 'save', the cheapest choice in bounds costs 0 "
+            "more than wealth, and consumption must be positive",
         ),
     ],
 )
