@@ -133,7 +133,7 @@ def random_form(seed: int, grid: int = 40) -> RandomForm:
     scale = float(X[-1])
     eta = float(rng.choice(ETAS))
     negative = bool(eta == 0.0 and rng.random() < 0.5)
-    size = float(abs(0.1 * scale if eta == 0.0 else crra_utility(0.1 * scale, eta))) or 1.0
+    size = 0.1 * scale if eta == 0.0 else abs(float(crra_utility(0.1 * scale, eta))) or 1.0
     regimes = int(rng.integers(1, 4))
     horizon = int(rng.integers(1, 5)) if rng.random() < 0.3 else None
     ages = horizon or 1

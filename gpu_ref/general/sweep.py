@@ -102,8 +102,11 @@ def _divide(
                 low = max(low, policy[row - step])
             if row + step < wealth.size and policy[row + step] >= 0:
                 high = min(high, policy[row + step])
+            if low > high:
+                # Two near ties on either side of a row that has no choice.
+                low, high = least[row], most[row]
             value[row], policy[row], _, _ = _best(cost, ev, wealth[row], eta, low, high)
-            evaluations += max(high - low + 1, 0)
+            evaluations += high - low + 1
         step //= 2
     return evaluations
 
@@ -184,7 +187,7 @@ def _slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes, m
 def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Indexes, most: Indexes) -> Indexes:
     """``wanted`` as a policy that does not fall and is allowed."""
     policy = np.empty(rows.size, np.int32)
-    before = np.int32(0)
+    before = 0
     for p in range(rows.size):
         old = wanted[rows[p]]
         number = number_of[old] if 0 <= old < number_of.size else -1
