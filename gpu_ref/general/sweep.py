@@ -339,7 +339,7 @@ def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = Fals
     >>> grid = np.linspace(0.0, 1.0, 5)[:, None]
     >>> form = Form((Branch("save", 0, wealth=0.1 + grid, cost=grid, transition=np.eye(1), beta=0.9),), eta=2.0)
     >>> proven_branch(form.alternatives[0].at(), form.start(5.0 * grid[None]), 2.0).policy[:, 0]
-    array([0, 0, 1, 1, 2], dtype=int32)
+    array([0, 0, 0, 1, 2], dtype=int32)
     """
     shape = tables.wealth.shape
     wanted = np.asarray(policy, np.int32)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import doctest
 from typing import Any
 
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.general import Branch, Form, Outside, solve
+from beltline.gpu_ref import general
+from beltline.gpu_ref.general import Branch, Form, Outside, form, solve, sweep
 
 GRID = np.linspace(0.0, 3.0, 4)[:, None] + np.zeros((1, 2))
 
@@ -166,3 +168,10 @@ def test_a_fault_of_a_solve_is_one_sentence(arguments: dict[str, Any], sentence:
 def test_steps_and_prices_need_an_infinite_horizon() -> None:
     with pytest.raises(ValueError, match="^steps needs an infinite horizon, not horizon = 2$"):
         solve(Form((branch(),), eta=2.0, horizon=2), steps=3)
+
+
+@pytest.mark.parametrize("module", [general, form, sweep], ids=lambda module: module.__name__)
+def test_examples_of_docstrings(module: Any) -> None:
+    found = doctest.testmod(module)
+    assert found.failed == 0
+    assert found.attempted > 4
