@@ -1,0 +1,43 @@
+"""Problems with several alternatives, regimes and peaks, on plain arrays: default, retirement, entry and exit.
+
+With ``N_k`` grid points, ``N_z`` exogenous states and ``N_r`` regimes, regime ``r`` has alternatives ``d``::
+
+    v_d(x, s) = max over x' in [lo_d(x, s), hi_d(x, s)], G_d(x', s) < W_d(x, s)   of
+                    U(W_d(x, s) - G_d(x', s)) + kappa_d(s) + beta_d(s) sum_s' Q_d(s, s') sum_r' mix_d(r') V_r'(x', s')
+    V_r(x, s) = max over d of v_d(x, s)      or, with taste shocks of scale sigma,      sigma log sum_d exp(v_d / sigma)
+
+``U`` is CRRA with ``eta >= 0``, and ``eta = 0`` is ``U(c) = c``. ``W`` does not fall in ``x``, nor do ``lo`` and
+``hi``; ``G`` and ``V`` are arbitrary. An alternative may also be a table without a choice (:class:`Outside`). With a
+horizon, ``W, G, Q, beta`` and ``kappa`` may have a first axis of ages.
+
+:func:`solve` iterates on sweeps that are exact and prove themselves (:mod:`beltline.gpu_ref.general.sweep`);
+:mod:`beltline.gpu_ref.general.full_search` is the oracle, which looks at every candidate.
+
+>>> import numpy as np
+>>> from beltline.gpu_ref.general import Branch, Form, Outside, solve
+>>> grid = np.linspace(0.0, 4.0, 50)[:, None]
+>>> firm = Branch("stay", 0, wealth=grid + np.sqrt(grid), cost=grid, transition=np.eye(1), beta=0.9, kappa=-0.1)
+>>> solution = solve(Form((firm, Outside("exit", 0, 0.9 * grid)), eta=0.0))
+>>> solution.success, sorted({solution.names[d] for d in solution.choice.ravel()})
+(True, ['exit', 'stay'])
+"""
+
+from __future__ import annotations
+
+from beltline.gpu_ref.general.form import Alternative, Branch, Form, Outside
+from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
+from beltline.gpu_ref.general.solve import solve
+from beltline.gpu_ref.general.sweep import Swept, proven_branch
+
+__all__ = [
+    "Alternative",
+    "Branch",
+    "Form",
+    "Iterate",
+    "Outside",
+    "Prices",
+    "Solution",
+    "Swept",
+    "proven_branch",
+    "solve",
+]

@@ -1,0 +1,254 @@
+"""Checks of the tables of a general problem: each fault is one ``ValueError`` that names table, index and value."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from beltline.compiled import njit
+from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE, Array
+
+Indexes = NDArray[np.int32]
+
+
+def _numbers(what: str, value: ArrayLike) -> Array:
+    try:
+        return np.array(value, np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ValueError(f"{what} must be made of numbers, not {value!r}") from None
+
+
+def finite(what: str, table: Array, *, missing: bool = False) -> None:
+    """Refuse what is not finite; ``missing`` lets ``-inf`` through."""
+    good = np.isfinite(table) | (missing & (table == -np.inf))
+    if not good.all():
+        where = [int(i) for i in np.argwhere(~good)[0]]
+        wanted = "neither finite nor -inf" if missing else "not finite"
+        raise ValueError(f"{what}{where} is {table[tuple(where)]}, {wanted}")
+
+
+def number(what: str, value: Any) -> float:
+    """A number that is 0 or more and finite."""
+    found = _numbers(what, value)
+    if found.ndim or not 0.0 <= found < math.inf:
+        raise ValueError(f"{what} must be 0 or more and finite, not {value}")
+    return float(found)
+
+
+def whole(what: str, value: Any, least: int, or_else: str = "") -> int:
+    """A whole number from ``least``; ``or_else`` says what else would do."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(" ".join(f"{what} must be a whole number from {least} {or_else}".split()) + f", not {value!r}")
+    return int(value)
+
+
+def alternative_name(name: object, regime: object) -> str:
+    """How messages call an alternative."""
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"the name of an alternative must be a string that is not empty, not {name!r}")
+    whole(f"alternative {name!r}: regime", regime, 0)
+    return f"alternative {name!r}: "
+
+
+def table(
+    what: str, name: str, value: ArrayLike, shape: tuple[int, int] | None = None, *, missing: bool = False
+) -> Array:
+    """A finite table of ``shape``, or with an axis of ages before it."""
+    found = _numbers(what + name, value)
+    if found.ndim not in (2, 3) or not found.size or (shape is not None and found.shape[-2:] != shape):
+        rows, columns = shape or ("N_k", "N_z")
+        raise ValueError(
+            f"{what}{name} must have shape ({rows}, {columns}) or (T, {rows}, {columns}), not {found.shape}"
+        )
+    finite(what + name, found, missing=missing)
+    return found
+
+
+def by_state(what: str, name: str, value: ArrayLike, states: int) -> Array:
+    """A number for each exogenous state, ``(N_z,)`` or ``(T, N_z)``."""
+    found = _numbers(what + name, value)
+    if found.ndim == 0:
+        found = np.full(states, float(found))
+    if found.ndim not in (1, 2) or not found.size or found.shape[-1] != states:
+        raise ValueError(f"{what}{name} must be a number or have shape ({states},) or (T, {states}), not {found.shape}")
+    finite(what + name, found)
+    return found
+
+
+def positive(what: str, name: str, found: Array) -> None:
+    """Refuse what is not positive."""
+    if not (found > 0.0).all():
+        where = [int(i) for i in np.argwhere(~(found > 0.0))[0]]
+        raise ValueError(f"{what}{name}{where} is {found[tuple(where)]}, not positive")
+
+
+def not_falling(what: str, name: str, found: NDArray[Any]) -> None:
+    """Refuse a table that falls in ``x``, its last axis but one."""
+    falls = np.argwhere(np.diff(found, axis=-2) < 0)
+    if falls.size:
+        before = [int(i) for i in falls[0]]
+        after = [*before[:-2], before[-2] + 1, before[-1]]
+        raise ValueError(
+            f"{what}{name} must not fall in x, but {name}{after} = {found[tuple(after)]} "
+            f"follows {name}{before} = {found[tuple(before)]}"
+        )
+
+
+def stochastic(what: str, transition: Array) -> None:
+    """Refuse probabilities that are negative or whose rows do not sum to 1."""
+    if (transition < 0.0).any():
+        where = [int(i) for i in np.argwhere(transition < 0.0)[0]]
+        raise ValueError(f"{what}transition{where} = {transition[tuple(where)]} is negative")
+    sums = transition.sum(axis=-1)
+    wrong = np.argwhere(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)
+    if wrong.size:
+        where = [int(i) for i in wrong[0]]
+        raise ValueError(f"{what}row {where} of transition sums to {sums[tuple(where)]}, not 1")
+
+
+def mix(what: str, value: Any) -> Any:
+    """Probabilities of regimes, ``(n,)``, or the number of one; how many regimes there are is not known yet."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError(f"{what}mix names regime {value}, and regimes count from 0")
+        return int(value)
+    found = _numbers(what + "mix", value)
+    if found.ndim != 1 or not found.size:
+        raise ValueError(f"{what}mix must be the number of a regime or have shape (N_r,), not {found.shape}")
+    finite(what + "mix", found)
+    if (found < 0.0).any():
+        where = int(np.argmax(found < 0.0))
+        raise ValueError(f"{what}mix[{where}] = {found[where]} is negative")
+    if abs(found.sum() - 1.0) > ROW_SUM_TOLERANCE:
+        raise ValueError(f"{what}mix sums to {found.sum()}, not 1")
+    return found
+
+
+def bound(what: str, name: str, value: ArrayLike, shape: tuple[int, int]) -> Indexes:
+    """Indexes of candidates, ``(N_k, N_z)``, that do not fall in ``x``."""
+    given = _numbers(what + name, value)
+    if given.ndim and given.shape != shape:
+        raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {given.shape}")
+    found = np.ascontiguousarray(np.broadcast_to(given, shape))
+    good = (found >= 0) & (found < shape[0]) & (found == np.floor(found))
+    if not good.all():
+        where = [int(i) for i in np.argwhere(~good)[0]]
+        raise ValueError(f"{what}{name}{where} is {found[tuple(where)]:g}, not an index from 0 to {shape[0] - 1}")
+    whole = found.astype(np.int32)
+    not_falling(what, name, whole)
+    return whole
+
+
+def bounds(what: str, low: Indexes, high: Indexes) -> None:
+    """Refuse a lower bound above the upper one."""
+    if (low > high).any():
+        x, s = (int(i) for i in np.argwhere(low > high)[0])
+        raise ValueError(f"{what}low[{x}, {s}] = {low[x, s]} is above high[{x}, {s}] = {high[x, s]}")
+
+
+def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) -> tuple[Any, ...]:
+    """Check that alternatives fit together, and return them with every ``mix`` an array."""
+    if not given:
+        raise ValueError("alternatives must hold at least one alternative, not none")
+    names = [a.name for a in given]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"names of alternatives must differ, but {names.count(name)} are called {name!r}")
+    regimes = 1 + max(a.regime for a in given)
+    empty = sorted(set(range(regimes)) - {a.regime for a in given})
+    if empty:
+        raise ValueError(f"regime {empty[0]} has no alternative, though regime {regimes - 1} has one")
+    found = []
+    for one in given:
+        what = f"alternative {one.name!r}: "
+        if one.shape != given[0].shape:
+            raise ValueError(
+                f"{what}its tables are of (N_k, N_z) = {one.shape}, and those of {names[0]!r} of {given[0].shape}"
+            )
+        for name, ages in one.aged().items():
+            if horizon is None:
+                raise ValueError(f"{what}{name} has an axis of ages, of length {ages}, and horizon is None")
+            if ages != horizon:
+                raise ValueError(f"{what}{name} is of {ages} ages, and horizon is {horizon}")
+        if hasattr(one, "mix"):
+            if not negative:
+                not_falling(what, "wealth", one.wealth)
+            _discounts(what, one, horizon)
+            chances = _all_regimes(what, one.mix, regimes)
+            found.append(one if chances is one.mix else dataclasses.replace(one, mix=chances))
+        else:
+            found.append(one)
+    return tuple(found)
+
+
+def _all_regimes(what: str, given: Array | int, regimes: int) -> Array:
+    """``mix`` as probabilities of every regime."""
+    if isinstance(given, int):
+        if given >= regimes:
+            raise ValueError(f"{what}mix names regime {given}, and regimes are 0 to {regimes - 1}")
+        chances: Array = np.eye(regimes)[given]
+        return chances
+    if given.size != regimes:
+        raise ValueError(f"{what}mix must have shape ({regimes},), one for each regime, not {given.shape}")
+    return given
+
+
+def _discounts(what: str, one: Any, horizon: int | None) -> None:
+    """Refuse a ``beta`` of 1 or more without a horizon."""
+    if horizon is None:
+        discounts = one.beta * one.transition.sum(axis=-1)
+        if (one.beta >= 1.0).any() or not (discounts < 1.0).all():
+            s = int(np.argmax((one.beta >= 1.0) | (discounts >= 1.0)))
+            raise ValueError(f"{what}beta[{s}] is {one.beta[s]}: without a horizon it must be below 1")
+
+
+@njit(cache=True)
+def _cheapest(cost: Array, low: Indexes, high: Indexes) -> Array:
+    """The least cost between ``low`` and ``high`` of every state; neither falls in ``x``."""
+    grid, states = low.shape
+    found = np.empty((grid, states))
+    queue = np.empty(grid, np.int64)
+    for s in range(states):
+        begin = end = 0
+        added = 0
+        for x in range(grid):
+            while added <= high[x, s]:
+                while end > begin and cost[queue[end - 1], s] >= cost[added, s]:
+                    end -= 1
+                queue[end] = added
+                end += 1
+                added += 1
+            while queue[begin] < low[x, s]:
+                begin += 1
+            found[x, s] = cost[queue[begin], s]
+    return found
+
+
+def everyone_can_choose(form: Any) -> None:
+    """Refuse a problem with a state in which a regime has no alternative at some age."""
+    regimes, *_ = form.shape
+    aged = form.horizon is not None and any(a.aged() for a in form.alternatives)
+    for age in range(form.horizon if aged and form.horizon else 1):
+        for regime in range(regimes):
+            gaps = np.full(form.shape[1:], math.inf)
+            for d in form.of_regime(regime):
+                one = form.alternatives[d]
+                tables: Any = one.at(age)
+                if not hasattr(one, "mix"):
+                    gaps[tables > -np.inf] = -math.inf
+                elif form.negative:
+                    gaps[:] = -math.inf
+                else:
+                    gaps = np.minimum(gaps, _cheapest(tables.cost, tables.low, tables.high) - tables.wealth)
+            if (gaps >= 0.0).any():
+                x, s = (int(i) for i in np.argwhere(gaps >= 0.0)[0])
+                names = ", ".join(repr(form.alternatives[d].name) for d in form.of_regime(regime))
+                when = f" at age {age}" if aged else ""
+                raise ValueError(
+                    f"regime {regime} has no alternative in state [{x}, {s}]{when}: of {names}, the cheapest choice in "
+                    f"bounds costs {gaps[x, s]:g} more than wealth, and consumption must be positive"
+                )

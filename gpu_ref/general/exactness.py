@@ -1,0 +1,165 @@
+"""Compare sweeps by brackets with full search on random problems, in every state.
+
+``python -m beltline.gpu_ref.general.exactness --problems 1000`` draws problems, sweeps each from an arbitrary policy
+and twice from what was found before, or at all its ages, and lists where value, choice of ``x'``, choice of alternative
+or a probability differs from full search by more than a tie. It ends with 1 where anything does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from beltline.gpu_ref.general.form import Branch, Form, Indexes
+from beltline.gpu_ref.general.full_search import full_sweep, future, objectives
+from beltline.gpu_ref.general.operator import sweep
+from beltline.gpu_ref.general.random_forms import RandomForm, random_form
+from beltline.gpu_ref.general.solution import Iterate
+from beltline.gpu_ref.tables import Array
+
+TIE = 1e-13
+"""Differences that count as ties, as a share of a value and the expectations that it is chosen from."""
+
+
+@dataclass
+class Compared:
+    """What was compared and found.
+
+    Attributes
+    ----------
+    states
+        States of alternatives compared, each once a sweep.
+    searched
+        Exogenous states of alternatives that the sweeps searched in full.
+    columns
+        Exogenous states of alternatives in all.
+    evaluations
+        Objectives that the sweeps computed.
+    other
+        Choices of ``x'`` that differ from full search's within ties.
+    largest
+        Largest difference of a value, as a share.
+    differences
+        A line for each alternative or regime with differences beyond ties.
+    """
+
+    states: int = 0
+    searched: int = 0
+    columns: int = 0
+    evaluations: int = 0
+    other: int = 0
+    largest: float = 0.0
+    differences: list[str] = field(default_factory=list)
+
+
+def _note(found: Compared, where: str, what: str, share: Array) -> None:
+    """Count the differences of a table, given as shares, and note those beyond ties."""
+    share = np.where(np.isnan(share), np.inf, share)
+    found.largest = max(found.largest, float(share.max(initial=0.0)))
+    if (share > TIE).any():
+        first = [int(i) for i in np.argwhere(share > TIE)[0]]
+        found.differences.append(
+            f"{where}: {what} differs in {int((share > TIE).sum())} states, first {first}, by {share.max():.3g}"
+        )
+
+
+def _gap(one: Array, other: Array) -> Array:
+    """``|one - other|``, 0 where both are the same infinity."""
+    with np.errstate(invalid="ignore"):
+        gap: Array = np.where(one == other, 0.0, np.abs(one - other))
+    return gap
+
+
+def compare_sweep(found: Compared, where: str, form: Form, V: Array, swept: Iterate, age: int = 0) -> None:
+    """Compare a sweep from ``V`` with full search from ``V``."""
+    oracle = full_sweep(form, V, age)
+    sizes = []
+    for d, one in enumerate(form.alternatives):
+        size = np.abs(np.where(np.isfinite(oracle.values[d]), oracle.values[d], 0.0))
+        if isinstance(one, Branch):
+            tables = one.at(age)
+            size = np.maximum(size, np.abs(future(tables, V)).max(axis=0)) + np.finfo(float).tiny
+            _note(found, f"{where}, {one.name}", "value", _gap(swept.values[d], oracle.values[d]) / size)
+            regret = np.zeros(size.shape)
+            for x, s in np.argwhere(swept.policy[d] != oracle.policy[d]):
+                chosen = swept.policy[d][x, s]
+                own = objectives(tables, V, form.eta, s, negative=form.negative)[x, chosen] if chosen >= 0 else -np.inf
+                regret[x, s] = oracle.values[d][x, s] - own
+                found.other += 1
+            _note(found, f"{where}, {one.name}", "choice", regret / size)
+            found.states += size.size
+            found.columns += size.shape[1]
+        sizes.append(size + np.finfo(float).tiny)
+    for regime in range(form.shape[0]):
+        own = form.of_regime(regime)
+        size = np.max([sizes[d] for d in own], axis=0) + form.sigma
+        _note(found, f"{where}, regime {regime}", "value", _gap(swept.value[regime], oracle.value[regime]) / size)
+        taken = np.take_along_axis(oracle.values, swept.choice[regime][None], axis=0)[0]
+        best = oracle.values[own].max(axis=0)
+        _note(found, f"{where}, regime {regime}", "alternative", _gap(taken, best) / size)
+        if form.sigma > 0.0:
+            for d in own:
+                gap = _gap(swept.probabilities[d], oracle.probabilities[d]) * form.sigma / size
+                _note(found, f"{where}, {form.alternatives[d].name}", "probability", gap)
+    found.evaluations += swept.evaluations
+    found.searched += swept.searched
+
+
+def _sweeps(drawn: RandomForm) -> Iterator[tuple[str, Array, Indexes, int]]:
+    """What to sweep: where it is, the value and the policy to begin from, and the age."""
+    form, V, policy = drawn.form, drawn.value, drawn.policy
+    ages = range(form.horizon - 1, -1, -1) if form.horizon else (0, 0, 0)
+    for number, age in enumerate(ages):
+        yield (f"age {age}" if form.horizon else f"sweep {number}"), V, policy, age
+        last = full_sweep(form, V, age)
+        V, policy = last.value, last.policy
+
+
+def compare_form(found: Compared, name: str, drawn: RandomForm) -> None:
+    """Compare sweeps of a problem, from full search's values, so that differences do not add up."""
+    for where, V, policy, age in _sweeps(drawn):
+        swept = sweep(drawn.form, V, policy, age)
+        compare_sweep(found, f"{name} ({drawn.kind}), {where}", drawn.form, V, swept, age)
+
+
+def run(problems: int, seed: int, grid: int, tell: Callable[[str], None]) -> Compared:
+    """Compare ``problems`` random problems, the first of them drawn with ``seed``."""
+    found = Compared()
+    begin = told = time.monotonic()
+    for number in range(problems):
+        compare_form(found, f"problem {seed + number}", random_form(seed + number, grid))
+        if time.monotonic() - told > 5.0:
+            told = time.monotonic()
+            tell(f"{number + 1} of {problems} problems, {len(found.differences)} differences, {told - begin:.0f} s")
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.general.exactness", description=__doc__)
+    parser.add_argument("--problems", type=int, default=100, help="how many to draw (default 100)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first; the others follow (default 0)")
+    parser.add_argument("--grid", type=int, default=100, help="most grid points (default 100)")
+    asked = parser.parse_args(arguments)
+    for name, least in (("problems", 1), ("seed", 0), ("grid", 1)):
+        if getattr(asked, name) < least:
+            parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+    found = run(asked.problems, asked.seed, asked.grid, lambda line: print(line, file=sys.stderr, flush=True))
+    for line in found.differences:
+        print(line)
+    print(
+        f"{asked.problems} problems, {found.states:,} states of alternatives compared with full search: "
+        f"{len(found.differences)} differences beyond ties of {TIE:g}, {found.other:,} other choices within ties; "
+        f"largest difference {found.largest:.2g}; {found.evaluations / max(found.states, 1):.1f} evaluations a state; "
+        f"{found.searched:,} of {found.columns:,} columns searched in full."
+    )
+    return 1 if found.differences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

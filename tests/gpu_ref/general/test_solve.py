@@ -1,0 +1,287 @@
+"""Solutions of general problems against full search and closed forms."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref.general import Branch, Form, Iterate, Outside, Prices, Solution, solve
+from beltline.gpu_ref.general.full_search import full_sweep
+from beltline.gpu_ref.general.operator import aggregate, sweep
+from beltline.gpu_ref.general.random_forms import random_form
+from beltline.gpu_ref.tables import Array
+from beltline.host.problem.markov import tauchen
+
+
+def adjustment(*, sigma: float = 0.0) -> Form:
+    """Keep a durable, which wears out, or pay a fixed cost and choose anew: bands, and a value with kinks."""
+    grid = np.linspace(0.5, 8.0, 60)[:, None] + np.zeros((1, 2))
+    chain = np.array([[0.8, 0.2], [0.3, 0.7]])
+    stay = np.maximum(np.arange(60) - 2, 0)[:, None].repeat(2, axis=1)
+    income = np.array([0.8, 1.3])
+    keep = Branch(
+        "keep", 0, wealth=0.3 * grid + income, cost=0.0 * grid, transition=chain, beta=0.93, low=stay, high=stay
+    )
+    adjust = Branch("adjust", 0, wealth=1.2 * grid + income - 0.4, cost=grid, transition=chain, beta=0.93)
+    return Form((keep, adjust), 2.0, sigma)
+
+
+def by_full_search(form: Form, sweeps: int) -> Array:
+    V = form.start()
+    for _ in range(sweeps):
+        V = full_sweep(form, V).value
+    return V
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.05])
+def test_fixed_costs_of_adjustment_as_full_search(sigma: float) -> None:
+    form = adjustment(sigma=sigma)
+    found = solve(form, tol=1e-9)
+    assert (found.success, found.status, found.searched) == (True, "converged", 0)
+    oracle = full_sweep(form, by_full_search(form, found.sweeps - 1))
+    np.testing.assert_allclose(found.value, oracle.value, rtol=1e-13)
+    np.testing.assert_array_equal(found.policy, oracle.policy)
+    np.testing.assert_array_equal(found.choice, oracle.choice)
+    np.testing.assert_allclose(found.probabilities, oracle.probabilities, rtol=1e-9)
+    assert set(np.unique(found.choice)) == {0, 1}
+    np.testing.assert_allclose(found.probabilities.sum(axis=0), 1.0, rtol=1e-14)
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.05])
+def test_the_bound_holds_and_evaluation_steps_save_sweeps(sigma: float) -> None:
+    form = adjustment(sigma=sigma)
+    best = solve(form, tol=1e-12, steps=30)
+    for steps in (0, 3, 40):
+        found = solve(form, tol=1e-4, steps=steps)
+        assert np.abs(found.value - best.value).max() <= found.error_bound + best.error_bound
+        assert found.error_bound <= 1e-4 * 0.93 / 0.07 * 1.001
+    assert 3 * best.sweeps < solve(form, tol=1e-12).sweeps
+
+
+def test_random_problems_of_several_regimes_settle_where_full_search_does() -> None:
+    settled = 0
+    for seed in range(60):
+        drawn = random_form(seed, 20)
+        if drawn.form.horizon is None:
+            size = float(np.abs(drawn.value).max())
+            found = solve(drawn.form, drawn.value, tol=1e-6 * size, steps=seed % 3)
+            step = full_sweep(drawn.form, found.value)
+            gap = np.abs(step.value - found.value).max()
+            assert found.success, found.message
+            assert gap <= found.residual + 1e-12 * size
+            settled += 1
+    assert settled > 30
+
+
+def test_ages_as_full_search() -> None:
+    aged = 0
+    for seed in range(80):
+        drawn = random_form(seed, 25)
+        if drawn.form.horizon is None:
+            continue
+        found = solve(drawn.form, drawn.value)
+        assert (found.status, found.success) == ("ages done", True)
+        V = drawn.value
+        for age in range(drawn.form.horizon - 1, -1, -1):
+            oracle = full_sweep(drawn.form, V, age)
+            V = oracle.value
+            size = max(np.abs(V).max(), np.abs(drawn.value).max())
+            np.testing.assert_allclose(found.value[age], V, rtol=0.0, atol=1e-12 * size)
+            np.testing.assert_allclose(found.probabilities[age], oracle.probabilities, rtol=0.0, atol=1e-9)
+        assert np.abs(found.value[0] - V).max() <= 2.0 * found.error_bound < 1e-6 * size
+        aged += drawn.form.alternatives[0].at(0) is not drawn.form.alternatives[0].at(drawn.form.horizon - 1)
+    assert aged > 5
+
+
+def retirement(points: int, ages: int, *, sigma: float = 0.0) -> tuple[Form, Array]:
+    """Iskhakov, Jorgensen, Rust and Schjerning (2017): log utility, wage 20, retired for good, no borrowing.
+
+    ``x`` is cash on hand, of which the lowest amount is never chosen by who has more than that.
+    """
+    grid = np.linspace(0.0, 100.0, points)
+    X = grid[:, None]
+    wage = int(np.argmin(np.abs(grid - 20.0)))
+    rest: dict[str, Any] = {"cost": X, "transition": np.eye(1), "beta": 0.98}
+    tiny = 1e-3
+    work = Branch("work", 0, wealth=X + 20.0 + tiny, mix=0, kappa=-1.0, low=wage, **rest)
+    retire = Branch("retire", 0, wealth=X + tiny, mix=1, **rest)
+    retired = Branch("retired", 1, wealth=X + tiny, mix=1, **rest)
+    return Form((work, retire, retired), 1.0, sigma, horizon=ages), grid
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.1])
+def test_retirement_as_full_search(sigma: float) -> None:
+    form, _ = retirement(101, 8, sigma=sigma)
+    found = solve(form)
+    V = form.start()
+    for age in range(7, -1, -1):
+        oracle = full_sweep(form, V, age)
+        V = oracle.value
+        np.testing.assert_allclose(found.value[age], V, rtol=1e-13, atol=1e-13)
+        np.testing.assert_array_equal(found.policy[age], oracle.policy)
+        np.testing.assert_array_equal(found.choice[age], oracle.choice)
+    assert found.value.shape == (8, 2, 101, 1)
+    assert [set(np.unique(found.choice[age, 0])) for age in (5, 6, 7)] == [{0, 1}, {0, 1}, {1}]
+
+
+def test_who_retires_in_the_last_age_but_one_is_rich_enough() -> None:
+    form, grid = retirement(1001, 2)
+    found = solve(form)
+    # Nobody works in the last age. Before it, an unconstrained worker gains (1 + beta) log((x + 20) / x) for 1.
+    threshold = 20.0 / (math.exp(1.0 / 1.98) - 1.0)
+    works = found.choice[0, 0, :, 0] == 0
+    assert not (found.choice[1, 0] == 0).any()
+    last = grid[works].max()
+    assert works[grid <= last].all()
+    assert abs(last - threshold) < 0.3
+
+
+def arellano(bonds: int = 51, incomes: int = 11) -> tuple[Form, Any]:
+    """Sovereign default, quarterly; the problem at the price without default, and the prices' update."""
+    logs, chain = tauchen(incomes, 0.945, 0.025)
+    y = np.exp(logs)
+    long_run = np.linalg.matrix_power(chain, 10_000)[0]
+    punished = np.minimum(y, 0.969 * long_run @ y)
+    B = np.linspace(-0.45, 0.45, bonds)[:, None]
+    zero, flat = bonds // 2, np.zeros((bonds, incomes))
+    out: dict[str, Any] = {
+        "wealth": punished + flat, "cost": flat, "transition": chain, "beta": 0.953, "mix": [0.282, 0.718],
+        "low": zero, "high": zero,
+    }  # fmt: skip
+    repay = Branch("repay", 0, wealth=y + B, cost=B / 1.017 + flat, transition=chain, beta=0.953)
+    form = Form((repay, Branch("default", 0, **out), Branch("excluded", 1, **out)), 2.0)
+
+    def update(values: Array) -> Prices:
+        default = (values[1] > values[0]).astype(float)
+        q = (1.0 - default @ chain.T) / 1.017
+        return Prices({"repay": {"cost": q * B}}, q)
+
+    return form, update
+
+
+def test_sovereign_default_as_full_search() -> None:
+    form, update = arellano()
+    found = solve(form, tol=1e-7, update=lambda last: update(last.values))
+    assert found.success, found.message
+    assert max(found.residual, found.price_change) < 1e-7
+    assert found.searched == 0
+    V = form.start()
+    for _ in range(found.sweeps):
+        oracle = full_sweep(form, V)
+        residual, V, last = np.abs(oracle.value - V).max(), oracle.value, form
+        tables, prices = update(oracle.values)
+        repay, *others = form.alternatives
+        form = dataclasses.replace(form, alternatives=(dataclasses.replace(repay, **tables["repay"]), *others))
+    np.testing.assert_array_equal(found.value, V)
+    np.testing.assert_array_equal(found.policy, oracle.policy)
+    np.testing.assert_array_equal(found.prices, prices)
+    assert found.residual == residual
+    repay = last.alternatives[0]
+    assert isinstance(repay, Branch)
+    np.testing.assert_array_equal(found.form.alternatives[0].at().cost, repay.cost)
+    # A country defaults on much debt in bad times, and its revenue turns.
+    defaults = found.choice[0] == 1
+    assert 0.1 < defaults.mean() < 0.6
+    assert (np.diff(repay.cost, axis=0) < 0.0).any()
+    assert found.evaluations[50:].mean() < 8 * 51 * 11
+
+
+def test_prices_that_never_settle_end_at_the_limit_and_tables_that_are_none_at_once() -> None:
+    form, update = arellano(11, 3)
+    moving = iter(range(1000))
+
+    def restless(last: Iterate) -> Prices:
+        return update(last.values)._replace(prices=np.array([float(next(moving))]))
+
+    found = solve(form, tol=1e-6, max_sweeps=500, update=restless)
+    assert (found.success, found.status, found.price_change) == (False, "sweep limit", 1.0)
+    assert found.message.endswith("Prices changed by 1.")
+
+    def broken(tables: Any, prices: Any = 1.0) -> Solution:
+        return solve(form, update=lambda last: Prices(tables, prices))
+
+    for found, sentence in (
+        (broken({"repay": {"cost": np.full((11, 3), np.nan)}}), "alternative 'repay': cost[0, 0] is nan, not finite"),
+        (broken({"pay": {}}), "update names alternative 'pay', and there are 'default', 'excluded', 'repay'"),
+        (broken({"repay": {"price": 1}}), "update names table 'price', and alternative 'repay' has none of that name"),
+        (broken({}, [1.0, np.nan]), "prices[1] is nan, not finite"),
+    ):
+        assert (found.success, found.status) == (False, "prices refused")
+        assert found.message == f"After sweep 1: {sentence}"
+        assert np.isfinite(found.value).all()
+
+
+def test_the_limit_of_sweeps() -> None:
+    found = solve(adjustment(), max_sweeps=7)
+    assert (found.success, found.status, found.sweeps) == (False, "sweep limit", 7)
+    assert found.message.startswith("After 7 sweeps the value still changed by ")
+    assert found.residual > 1e-8
+    assert np.isfinite(found.error_bound)
+    best = solve(adjustment(), tol=1e-12)
+    assert np.abs(found.value - best.value).max() <= found.error_bound
+
+
+@pytest.mark.parametrize("horizon", [None, 3])
+def test_utility_that_overflows_is_no_success(horizon: int | None) -> None:
+    grid = np.array([[0.0], [1.0]])
+    form = Form((Branch("a", 0, 1e-60 + grid, grid, np.eye(1), 0.9),), 10.0, horizon=horizon)
+    found = solve(form)
+    assert (found.success, found.status, found.error_bound) == (False, "not finite", math.inf)
+    assert "The value of regime 0 in state [0, 0] is -inf" in found.message
+    assert found.value.shape[-3:] == (1, 2, 1)
+
+
+def test_taste_shocks_do_not_overflow() -> None:
+    numbers = {"a": 5e4, "b": 5e4, "c": -9e9}
+    form = Form(tuple(Outside(name, 0, np.full((1, 1), v)) for name, v in numbers.items()), 1.0, 2.0)
+    value, choice, probabilities = aggregate(form, np.array([[[5e4]], [[5e4]], [[-9e9]]]))
+    assert value[0, 0, 0] == pytest.approx(5e4 + 2.0 * math.log(2.0), rel=1e-15)
+    assert choice[0, 0, 0] == 0
+    assert probabilities[:, 0, 0].tolist() == [0.5, 0.5, 0.0]
+
+
+def test_an_alternative_far_from_the_best_adds_no_doubt() -> None:
+    grid = np.array([[0.0], [1.0]])
+    poor = Branch("a", 0, 1e-7 + grid, grid, np.eye(1), 0.9)
+    for sigma in (0.0, 1.0):
+        found = solve(Form((poor, Outside("b", 0, -grid)), 3.0, sigma), tol=1e-12)
+        assert found.values[0].min() < -4e13
+        assert found.success
+        assert found.error_bound < 1e-10
+
+
+def test_the_first_of_equal_alternatives_is_taken() -> None:
+    tables = {"a": [1.0, 2.0], "b": [2.0, 2.0], "c": [2.0, 0.0]}
+    form = Form(tuple(Outside(name, 0, np.array(v)[:, None]) for name, v in tables.items()), 1.0)
+    found = solve(form)
+    assert found.choice[0, :, 0].tolist() == [1, 0]
+    assert found.probabilities[:, :, 0].tolist() == [[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]]
+    assert found.success
+    assert found.error_bound < 1e-15
+
+
+def test_a_mix_of_regimes_is_what_is_expected() -> None:
+    one = np.zeros((1, 1))
+    wait = Branch("wait", 0, 1.0 + one, one, np.eye(1), 0.5, mix=[0.25, 0.75])
+    found = solve(Form((wait, Outside("paid", 1, np.full((1, 1), 4.0))), 0.0), tol=1e-12)
+    # v = 1 + .5 (.25 v + .75 4)
+    assert found.value[0, 0, 0] == pytest.approx(2.5 / 0.875)
+
+
+def test_progress_is_told() -> None:
+    told: list[tuple[int, float]] = []
+    found = solve(adjustment(), tol=1e-3, progress=lambda sweeps, change: told.append((sweeps, change)))
+    assert [sweeps for sweeps, _ in told] == list(range(1, found.sweeps + 1))
+    assert told[-1][1] == found.residual
+
+
+def test_alternatives_that_lead_elsewhere_swept_at_once() -> None:
+    form, _ = arellano(11, 3)
+    V = np.random.default_rng(1).normal(size=form.shape)
+    found, oracle = sweep(form, V, np.zeros((3, 11, 3), np.int32)), full_sweep(form, V)
+    np.testing.assert_array_equal(found.values, oracle.values)
+    np.testing.assert_array_equal(found.value, oracle.value)

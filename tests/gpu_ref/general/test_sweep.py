@@ -1,0 +1,210 @@
+"""Sweeps of an alternative: brackets against full search, and how they get there."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref import brackets
+from beltline.gpu_ref.general import Branch, Form, proven_branch
+from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, numbered, windows
+from beltline.gpu_ref.general.exactness import Compared, compare_form
+from beltline.gpu_ref.general.form import Tables
+from beltline.gpu_ref.general.full_search import future, objectives, search_branch
+from beltline.gpu_ref.general.random_forms import random_form
+from beltline.gpu_ref.general.sweep import Swept
+from beltline.gpu_ref.random_problems import random_problem
+from beltline.gpu_ref.tables import Array
+
+
+def tables_of(branch: Branch, eta: float = 2.0, *, negative: bool = False) -> Tables:
+    found = Form((branch,), eta, negative=negative).alternatives[0]
+    assert isinstance(found, Branch)
+    return found.at()
+
+
+def savings(points: int, *, jump: float = 0.0) -> Branch:
+    grid = np.linspace(0.0, 20.0, points)[:, None] + np.zeros((1, 2))
+    wealth = 1.02 * grid + np.array([0.5, 1.5]) + jump * (grid > 8.0)
+    chain = np.array([[0.8, 0.2], [0.3, 0.7]])
+    return Branch("save", 0, wealth=wealth, cost=grid, transition=chain, beta=np.array([0.95, 0.9]))
+
+
+def same_as_full_search(tables: Tables, V: Array, eta: float, swept: Swept, *, negative: bool = False) -> None:
+    value, policy = search_branch(tables, V, eta, negative=negative)
+    np.testing.assert_array_equal(swept.value, value)
+    np.testing.assert_array_equal(swept.policy, policy)
+
+
+def test_random_problems_of_every_kind() -> None:
+    found, kinds = Compared(), set()
+    for seed in range(250):
+        drawn = random_form(seed)
+        kinds |= set(drawn.kind.split(", "))
+        compare_form(found, f"problem {seed}", drawn)
+    assert found.differences == []
+    assert found.states > 100_000
+    assert 0.05 * found.columns < found.searched < 0.5 * found.columns
+    assert {"eta 0", "eta 1", "eta 10", "negative", "shocks", "3 ages"} <= kinds
+
+
+def test_todays_form_is_the_sweep_of_today() -> None:
+    for seed in range(20):
+        X, W, Q, V, beta, eta = random_problem(np.random.default_rng(seed), 80).arguments
+        branch = Branch("one", 0, W, np.repeat(X[:, None], W.shape[1], axis=1), Q, beta)
+        swept = proven_branch(tables_of(branch, eta), V[None], eta)
+        today = brackets.proven_sweep(X, W, Q, V, beta, eta, np.zeros(W.shape))
+        np.testing.assert_array_equal(swept.value, today.value)
+        np.testing.assert_array_equal(swept.policy, today.policy)
+
+
+def test_three_evaluations_a_state_from_a_good_policy() -> None:
+    tables = tables_of(savings(1000, jump=1.0))
+    V, policy = np.zeros((1, 1000, 2)), np.full((1000, 2), -1)
+    for _ in range(40):
+        swept = proven_branch(tables, V, 2.0, policy=policy)
+        V, policy = swept.value[None], swept.policy
+    again = proven_branch(tables, V, 2.0, policy=policy)
+    same_as_full_search(tables, V, 2.0, again)
+    assert not again.divided
+    assert again.evaluations < 3.6 * again.value.size
+
+
+def test_a_far_policy_takes_divide_and_conquer_and_ends_the_same() -> None:
+    tables = tables_of(savings(200))
+    V = -5.0 * np.abs(np.linspace(0.0, 20.0, 200) - 15.0)[None, :, None] + np.zeros((1, 1, 2))
+    far, near = proven_branch(tables, V, 2.0), proven_branch(tables, V, 2.0, policy=search_branch(tables, V, 2.0)[1])
+    assert (far.divided, near.divided) == (2, 0)
+    for swept in (far, near):
+        same_as_full_search(tables, V, 2.0, swept)
+
+
+def test_a_revenue_that_turns_is_searched_by_brackets() -> None:
+    debt = np.linspace(-1.0, 1.0, 81)[:, None]
+    cost = debt * np.clip(1.0 + 1.6 * debt, 0.0, 1.0)
+    assert (np.diff(cost[:, 0]) < 0.0).any()
+    tables = tables_of(Branch("repay", 0, wealth=1.0 + debt, cost=cost, transition=np.eye(1), beta=0.9))
+    rng = np.random.default_rng(3)
+    for V in (np.sort(rng.normal(size=81)), rng.normal(size=81), np.zeros(81)):
+        swept = proven_branch(tables, V[None, :, None], 2.0)
+        same_as_full_search(tables, V[None, :, None], 2.0, swept)
+        assert swept.searched == 0
+
+
+def firm(points: int = 60) -> tuple[Array, Array, Array]:
+    """Employment, its static profit at two productivities, and what hiring is bounded by."""
+    n = np.exp(np.linspace(0.0, 5.0, points))
+    profit = np.array([1.5, 3.0]) * n[:, None] ** 0.64 - 0.5 * n[:, None] - 2.0
+    return n, profit, np.arange(points)[:, None].repeat(2, axis=1)
+
+
+def test_firing_costs_are_two_alternatives_of_which_neither_is_searched_in_full() -> None:
+    n, profit, same = firm()
+    chain, tau = np.array([[0.9, 0.1], [0.2, 0.8]]), 0.3
+    zero = np.zeros((n.size, 2))
+    hire = Branch("hire", 0, wealth=zero, cost=-profit, transition=chain, beta=0.8, low=same)
+    fire = Branch(
+        "fire", 0, wealth=-tau * n[:, None] + zero, cost=-profit - tau * n[:, None], transition=chain, beta=0.8,
+        high=same,
+    )  # fmt: skip
+    V = np.random.default_rng(5).normal(size=(1, n.size, 2)) * 10.0
+    up, off = (proven_branch(tables_of(one, 0.0, negative=True), V, 0.0, negative=True) for one in (hire, fire))
+    assert up.searched == off.searched == 0
+    firing = tau * np.maximum(n[:, None, None] - n[None, :, None], 0.0)
+    direct = profit[None] - firing + 0.8 * (V[0] @ chain.T)[None]
+    np.testing.assert_allclose(np.maximum(up.value, off.value), direct.max(axis=1), rtol=1e-12)
+
+
+def test_bounds_that_cost_cannot_be_ordered_within_are_searched_in_full_and_reported() -> None:
+    n, profit, same = firm()
+    wealth = n[:, None] + profit.max() + np.zeros((1, 2))
+    branch = Branch("hire", 0, wealth=wealth, cost=-profit, transition=np.eye(2), beta=0.8, low=same)
+    tables = tables_of(branch, 1.0)
+    rising = np.sort(np.random.default_rng(1).normal(size=(1, 60, 2)), axis=1)
+    # Promises that rise leave only costs that rise: nobody stops short of the most profitable.
+    for V, searched in ((rising, 0), (-rising, 2)):
+        swept = proven_branch(tables, V, 1.0)
+        same_as_full_search(tables, V, 1.0, swept)
+        assert swept.searched == searched
+
+
+def test_order_of_candidates() -> None:
+    def order(cost: list[float], ev: list[float], low: list[int], high: list[int]) -> tuple[list[int], int]:
+        first, last = windows(np.array(low, np.int32), np.array(high, np.int32))
+        kept, kind = numbered(np.array(cost), np.array(ev), first, last, False)
+        return kept.tolist(), kind
+
+    free = [0] * 4, [3] * 4
+    assert order([0, 1, 1, 2], [9, 1, 1, 0], *free) == ([0, 1, 2, 3], AS_GIVEN)
+    # Promises rise: the running minimum of cost from the top; of two that are equal the lower one.
+    assert order([0, 2, 2, 1], [0, 1, 1, 2], *free) == ([0, 3], BY_COST)
+    assert order([3, 2, 2, 5], [0, 1, 1, 2], *free) == ([1, 3], BY_COST)
+    # They do not: by cost, running maxima.
+    assert order([3, 2, 2, 1], [5, 4, 4, 0], *free) == ([3, 1, 0], BY_COST)
+    assert order([3, 2, 2, 1], [5, 3, 4, 0], *free) == ([3, 2, 0], BY_COST)
+    # 1 dominates 0 but is not allowed in the first row; 3 dominates 2 and is allowed wherever 2 is.
+    assert order([1, 0, 3, 2], [0, 1, 2, 3], [0, 0, 0, 0], [0, 3, 3, 3]) == ([1, 0, 3], UNORDERED)
+    assert order([1, 0, 3, 2], [0, 1, 2, 3], [0, 0, 0, 3], [3, 3, 3, 3]) == ([1, 3], BY_COST)
+    # Nobody is allowed 0 and 1.
+    assert order([0, 9, 2, 3], [9, 9, 1, 2], [2] * 4, [3] * 4) == ([2, 3], AS_GIVEN)
+
+
+def test_a_utility_that_overflows_is_no_choice() -> None:
+    grid = np.arange(4.0)[:, None]
+    wealth = np.array([[1e-60], [1.0 + 1e-60], [2.5], [3.5]])
+    tables = tables_of(Branch("a", 0, wealth=wealth, cost=grid, transition=np.eye(1), beta=0.9), 10.0)
+    V = np.zeros((1, 4, 1))
+    swept = proven_branch(tables, V, 10.0, policy=3)
+    same_as_full_search(tables, V, 10.0, swept)
+    assert swept.policy[0, 0] == -1
+    assert swept.value[0, 0] == -np.inf
+
+
+def test_rows_without_a_choice_between_rows_with_one() -> None:
+    grid = np.arange(6.0)[:, None]
+    low = np.array([0, 0, 4, 4, 4, 4])[:, None]
+    wealth = np.array([2.0, 2.5, 2.5, 3.0, 5.5, 6.0])[:, None]
+    branch = Branch("a", 0, wealth=wealth, cost=grid, transition=np.eye(1), beta=0.9, low=low)
+    other = Branch("b", 0, wealth=6.0 + 0.0 * grid, cost=grid, transition=np.eye(1), beta=0.9)
+    found = Form((branch, other), 1.0).alternatives[0]
+    assert isinstance(found, Branch)
+    V = np.array([0.0, 5.0, 1.0, 0.0, 0.0, 9.0])[None, :, None]
+    swept = proven_branch(found.at(), V, 1.0)
+    same_as_full_search(found.at(), V, 1.0, swept)
+    assert swept.policy[:, 0].tolist() == [1, 1, -1, -1, 5, 5]
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps > 1e-18, reason="numpy.longdouble is a double here")
+@pytest.mark.parametrize("eta", [0.0, 1.0, 2.0, 3.7])
+def test_the_slack_covers_what_a_sweep_rounds(eta: float) -> None:
+    tables = tables_of(savings(70), eta)
+    V = np.random.default_rng(8).normal(size=(1, 70, 2)).cumsum(axis=1)
+    swept = proven_branch(tables, V, eta)
+    long = Tables(*(table.astype(np.longdouble) for table in tables[:6]), *tables[6:])
+    worst = np.longdouble(0.0)
+    for s in range(2):
+        c = long.wealth[:, s, None] - long.cost[None, :, s]
+        c[c <= 0.0] = np.nan
+        power = 1.0 - np.longdouble(eta)
+        utility = np.log(c) if eta == 1.0 else c**power / power
+        true = np.nanmax(utility + (long.beta[s] * (long.transition[s] @ V[0].T.astype(np.longdouble)))[None], axis=1)
+        gap = np.abs(true - swept.value[:, s])
+        assert (gap <= swept.slack[:, s]).all()
+        worst = max(worst, gap.max())
+    assert 0.0 < worst <= swept.slack.max() < 1e-11
+
+
+def test_what_the_oracle_looks_at() -> None:
+    tables = tables_of(savings(5), 1.0)
+    V = np.arange(10.0).reshape(1, 5, 2)
+    chain = np.array([[0.8, 0.2], [0.3, 0.7]])
+    x, s, i = 4, 1, 2
+    assert future(tables, V)[i, s] == pytest.approx(0.9 * chain[1] @ V[0, 2])
+    expected = np.log(tables.wealth[x, s] - tables.cost[i, s]) + 0.9 * chain[1] @ V[0, 2]
+    assert objectives(tables, V, 1.0, s)[x, i] == pytest.approx(expected)
+    assert objectives(tables, V, 1.0, s)[0, 4] == -np.inf
+
+
+def test_a_policy_of_another_shape_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"^policy must be an index or have shape \(5, 2\), not \(3,\)$"):
+        proven_branch(tables_of(savings(5)), np.zeros((1, 5, 2)), 2.0, policy=np.zeros(3, np.int32))
