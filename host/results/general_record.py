@@ -82,8 +82,8 @@ _FACTS = {
         lambda v: isinstance(v, dict) and all(COUNT.holds(axes) and axes <= 3 for axes in v.values()),
     ),
 }
-_TABLES = ("grid", "wealth", "transition", "start", "beta", "cost", "low", "high")
-_TABLES += ("marginal_wealth", "output", "shock_values")
+_NEEDED = ("grid", "wealth", "transition", "start", "beta")
+_TABLES: tuple[str, ...] = (*_NEEDED, "cost", "low", "high", "marginal_wealth", "output", "shock_values")
 _OF_ALTERNATIVE = ("wealth", "cost", "low", "high", "choice", "transition", "beta", "kappa", "value")
 _ANSWERS = {"value": "regimes", "values": "alternatives", "policy": "alternatives", "choice": "regimes"}
 _ANSWERS |= {"probabilities": "alternatives"}
@@ -165,7 +165,7 @@ def _problem(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Pr
         Alternative(**one, **given(f"alternative{k}_", _OF_ALTERNATIVE)) for k, one in enumerate(facts["alternatives"])
     ]
     tables = given("", _TABLES)
-    for name in ("grid", "wealth", "transition", "start", "beta"):
+    for name in _NEEDED:
         if name not in tables:
             raise ProblemError(f"it has no array {name!r}")
     return Problem(**tables, **facts["problem"], alternatives=alternatives)
