@@ -13,8 +13,6 @@ horizon, ``W, G, Q, beta`` and ``kappa`` may have a first axis of ages.
 :func:`solve` iterates on sweeps that are exact and prove themselves (:mod:`beltline.gpu_ref.general.sweep`);
 :mod:`beltline.gpu_ref.general.full_search` is the oracle, which looks at every candidate.
 
-Example
--------
 >>> import numpy as np
 >>> from beltline.gpu_ref.general import Branch, Form, Outside, solve
 >>> grid = np.linspace(0.0, 4.0, 50)[:, None]

@@ -178,11 +178,8 @@ def rows_in_order(
 
     ``cost``, ``first`` and ``last`` are of all candidates, and ``kept`` numbers some of them as :func:`numbered` does.
     """
-    rows, least, most = (
-        np.empty(wealth.size, np.int32),
-        np.empty(wealth.size, np.int32),
-        np.empty(wealth.size, np.int32),
-    )
+    rows = np.empty(wealth.size, np.int32)
+    least, most = np.empty_like(rows), np.empty_like(rows)
     count = low = high = affordable = 0
     for x in range(wealth.size):
         while low < kept.size and last[kept[low]] < x:

@@ -19,7 +19,7 @@ def _numbers(what: str, value: ArrayLike) -> Array:
     try:
         return np.array(value, np.float64, order="C")
     except (TypeError, ValueError):
-        raise ValueError(f"{what} must be numbers, not {value!r}") from None
+        raise ValueError(f"{what} must be made of numbers, not {value!r}") from None
 
 
 def finite(what: str, table: Array, *, missing: bool = False) -> None:
@@ -31,12 +31,26 @@ def finite(what: str, table: Array, *, missing: bool = False) -> None:
         raise ValueError(f"{what}{where} is {table[tuple(where)]}, {wanted}")
 
 
+def number(what: str, value: Any) -> float:
+    """A number that is 0 or more and finite."""
+    found = _numbers(what, value)
+    if found.ndim or not 0.0 <= found < math.inf:
+        raise ValueError(f"{what} must be 0 or more and finite, not {value}")
+    return float(found)
+
+
+def whole(what: str, value: Any, least: int, or_else: str = "") -> int:
+    """A whole number from ``least``; ``or_else`` says what else would do."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+        raise ValueError(" ".join(f"{what} must be a whole number from {least} {or_else}".split()) + f", not {value!r}")
+    return int(value)
+
+
 def alternative_name(name: object, regime: object) -> str:
     """How messages call an alternative."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"the name of an alternative must be a string that is not empty, not {name!r}")
-    if isinstance(regime, bool) or not isinstance(regime, (int, np.integer)) or regime < 0:
-        raise ValueError(f"alternative {name!r}: regime must be a whole number from 0, not {regime!r}")
+    whole(f"alternative {name!r}: regime", regime, 0)
     return f"alternative {name!r}: "
 
 

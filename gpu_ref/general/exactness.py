@@ -1,8 +1,8 @@
 """Compare sweeps by brackets with full search on random problems, in every state.
 
-``python -m beltline.gpu_ref.general.exactness --problems 1000`` draws problems, sweeps each from an arbitrary policy and
-again from what that found, or solves all its ages, and lists where value, choice of ``x'``, choice of alternative or a
-probability differs from full search by more than a tie. It ends with 1 where anything does.
+``python -m beltline.gpu_ref.general.exactness --problems 1000`` draws problems, sweeps each from an arbitrary policy
+and twice from what was found before, or at all its ages, and lists where value, choice of ``x'``, choice of alternative
+or a probability differs from full search by more than a tie. It ends with 1 where anything does.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -53,8 +52,8 @@ class Branch:
     regime
         Number of the regime whose alternative it is.
     wealth
-        ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of money; does not fall in ``x``, unless the form allows
-        negative consumption.
+        ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of money; does not fall in ``x``,
+        unless the form allows negative consumption.
     cost
         ``G[x', s]``, of the same shapes, units of money.
     transition
@@ -219,17 +218,17 @@ class Form:
     horizon: int | None = None
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.eta < math.inf:
-            raise ValueError(f"eta must be 0 or more and finite, not {self.eta}")
-        if not 0.0 <= self.sigma < math.inf:
-            raise ValueError(f"sigma must be 0 or more and finite, not {self.sigma}")
+        for name in ("eta", "sigma"):
+            object.__setattr__(self, name, checks.number(name, getattr(self, name)))
         if self.negative and self.eta != 0.0:
             raise ValueError(f"negative consumption needs eta = 0, not eta = {self.eta}")
-        if self.horizon is not None and (not isinstance(self.horizon, int) or self.horizon < 1):
-            raise ValueError(f"horizon must be a whole number from 1 or None, not {self.horizon!r}")
-        object.__setattr__(
-            self, "alternatives", checks.alternatives(tuple(self.alternatives), self.horizon, self.negative)
-        )
+        if self.horizon is not None:
+            object.__setattr__(self, "horizon", checks.whole("horizon", self.horizon, 1, "or None"))
+        for position, one in enumerate(self.alternatives):
+            if not isinstance(one, (Branch, Outside)):
+                raise ValueError(f"alternatives[{position}] must be a Branch or an Outside, not {one!r}")
+        fitting = checks.alternatives(tuple(self.alternatives), self.horizon, self.negative)
+        object.__setattr__(self, "alternatives", fitting)
         checks.everyone_can_choose(self)
 
     @property

@@ -46,7 +46,7 @@ def future(tables: Tables, V: Array) -> Array:
         if tables.mix[r] != 0.0:
             mixed = mixed + tables.mix[r] * V[r]
     total = np.zeros(mixed.shape)
-    for t in range(mixed.shape[1]):
+    for t in range(V.shape[2]):
         total = total + mixed[:, t, None] * tables.transition[None, :, t]
     return total * tables.beta + tables.kappa
 
@@ -66,7 +66,7 @@ def objectives(tables: Tables, V: Array, eta: float, s: int, *, negative: bool =
 def search_branch(tables: Tables, V: Array, eta: float, *, negative: bool = False) -> tuple[Array, Indexes]:
     """Value and lowest best ``x'`` of one alternative, ``(N_k, N_z)`` each."""
     value, policy = np.empty(tables.wealth.shape), np.empty(tables.wealth.shape, np.int32)
-    for s in range(value.shape[1]):
+    for s in range(V.shape[2]):
         found = objectives(tables, V, eta, s, negative=negative)
         value[:, s] = found.max(axis=1)
         policy[:, s] = np.where(value[:, s] > -np.inf, found.argmax(axis=1), -1)

@@ -41,16 +41,34 @@ def aggregate(form: Form, values: Array) -> tuple[Array, Indexes, Array]:
     return value, choice, probabilities
 
 
-def aggregation_noise(form: Form, value: Array) -> float:
-    """What :func:`aggregate` rounds at most, units of utility: nothing without taste shocks.
+def doubt(form: Form, values: Array, slack: Array, value: Array, probabilities: Array) -> float:
+    """How far an aggregated value may be from the one in real numbers, units of utility.
 
-    An exponent is off by two roundings of itself, weighted by its exponential, which is at most ``1 / e``; exponential,
-    sum, logarithm, product and the last sum take a few each.
+    ``slack``, ``(N_d, N_k, N_z)``, is that of each alternative. Of a maximum counts who might truly be the best: an
+    alternative far below may be as uncertain as it likes. The log-sum moves by at most twice the expected slack where
+    no slack exceeds ``sigma``, as ``exp(u) - 1 < 2 u`` up to 1. It is rounded: an exponent is off by two roundings of
+    itself, weighted by its exponential, which is at most ``1 / e``; exponential, sum, logarithm, product and the last
+    sum take a few each.
     """
-    if form.sigma == 0.0:
-        return 0.0
-    terms = 4.0 * float(np.abs(value).max()) + form.sigma * (8.0 + 4.0 * len(form.alternatives))
-    return DOUBLE * terms
+    worst = 0.0
+    for regime in range(form.shape[0]):
+        own = form.of_regime(regime)
+        if form.sigma == 0.0:
+            above = (values[own] + slack[own]).max(axis=0) - value[regime]
+            below = value[regime] - (values[own] - slack[own]).max(axis=0)
+            # These sums round, too.
+            worst = max(
+                worst, float(np.maximum(above, below).max()) + DOUBLE * 4.0 * float(np.abs(value[regime]).max())
+            )
+        else:
+            if (slack[own] > form.sigma).any():
+                worst = max(worst, float(slack[own].max()))
+            else:
+                worst = max(worst, 2.0 * float((probabilities[own] * slack[own]).sum(axis=0).max()))
+    if form.sigma > 0.0:
+        terms = 4.0 * float(np.abs(value).max()) + form.sigma * (8.0 + 4.0 * len(form.alternatives))
+        worst += DOUBLE * terms
+    return worst
 
 
 def sweep(form: Form, V: Array, policy: Indexes, age: int = 0) -> Iterate:
@@ -59,20 +77,19 @@ def sweep(form: Form, V: Array, policy: Indexes, age: int = 0) -> Iterate:
     ``V`` must be finite; nothing is checked.
     """
     values, found = np.empty((len(form.alternatives), *form.shape[1:])), np.full(policy.shape, -1, np.int32)
-    slack = 0.0
+    slack = np.zeros(values.shape)
     evaluations = searched = 0
     for d, one in enumerate(form.alternatives):
         if isinstance(one, Branch):
             swept = proven_branch(one.at(age), V, form.eta, negative=form.negative, policy=policy[d])
-            values[d], found[d] = swept.value, swept.policy
-            slack = max(slack, swept.slack)
+            values[d], found[d], slack[d] = swept.value, swept.policy, swept.slack
             evaluations += swept.evaluations
             searched += swept.searched
         else:
             values[d] = one.at(age)
     value, choice, probabilities = aggregate(form, values)
-    slack += aggregation_noise(form, value)
-    return Iterate(form, value, values, found, choice, probabilities, slack, evaluations, searched)
+    uncertain = doubt(form, values, slack, value, probabilities) if np.isfinite(value).all() else np.inf
+    return Iterate(form, value, values, found, choice, probabilities, uncertain, evaluations, searched)
 
 
 def evaluate(last: Iterate, steps: int) -> Array:

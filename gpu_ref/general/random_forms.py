@@ -6,8 +6,9 @@ What :func:`random_form` promises of every problem it draws:
   age; single alternatives may lack a choice in some states, and rows without one may lie between rows with one;
 - up to ``grid`` points, 4 exogenous states, 3 regimes, 3 alternatives in each, and with a horizon 4 ages;
 - ``eta`` from 0 to 10, with and without negative consumption at 0; ``beta`` differs from state to state;
-- wealth with jumps, flat pieces and exact ties, which falls in ``x`` where negative consumption lets it; cost that rises, turns (as a bond's revenue does), or has no order,
-  with exact ties; values of any shape, rising, with jumps, or with exact ties.
+- wealth with jumps, flat pieces and exact ties, which falls in ``x`` where negative consumption lets it; cost that
+  rises, turns (as a bond's revenue does), or has no order, with exact ties; values of any shape, rising, with jumps, or
+  with exact ties.
 """
 
 from __future__ import annotations
@@ -132,7 +133,7 @@ def random_form(seed: int, grid: int = 40) -> RandomForm:
     scale = float(X[-1])
     eta = float(rng.choice(ETAS))
     negative = bool(eta == 0.0 and rng.random() < 0.5)
-    size = float(abs(0.1 * scale if eta == 0.0 else crra_utility(0.1 * scale, eta))) or 1.0
+    size = 0.1 * scale if eta == 0.0 else abs(float(crra_utility(0.1 * scale, eta))) or 1.0
     regimes = int(rng.integers(1, 4))
     horizon = int(rng.integers(1, 5)) if rng.random() < 0.3 else None
     ages = horizon or 1

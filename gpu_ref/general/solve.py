@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.gpu_ref.general.form import Alternative, Branch, Form
+from beltline.gpu_ref.general import checks
+from beltline.gpu_ref.general.form import Alternative, Form
 from beltline.gpu_ref.general.operator import evaluate, sweep
 from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
 from beltline.gpu_ref.methods import DOUBLE
@@ -61,11 +62,8 @@ def solve(
     -------
     See :mod:`beltline.gpu_ref.general`.
     """
-    if not tol >= 0.0:
-        raise ValueError(f"tol must not be negative, not {tol}")
-    for name, number, least in (("max_sweeps", max_sweeps, 1), ("steps", steps, 0)):
-        if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < least:
-            raise ValueError(f"{name} must be a whole number from {least}, not {number!r}")
+    tol = checks.number("tol", tol)
+    max_sweeps, steps = checks.whole("max_sweeps", max_sweeps, 1), checks.whole("steps", steps, 0)
     V = form.start(start)
     if form.horizon is None:
         return _iterate(form, V, tol, max_sweeps, steps, update, progress)

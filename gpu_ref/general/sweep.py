@@ -2,9 +2,9 @@
 
 Let candidates be numbered so that cost does not fall along the numbers (:mod:`beltline.gpu_ref.general.candidates`),
 and let row ``x`` be allowed the numbers from ``a(x)`` to ``b(x)``, of which neither falls in ``x``: bounds, and what is
-affordable. *If a policy ``g`` does not fall in ``x``, and ``g(x)`` is the lowest maximiser between ``max(a(x), g(x-1))``
-and ``min(b(x), g(x+1))`` for every row that has a choice, then ``g(x)`` is the lowest maximiser between ``a(x)`` and
-``b(x)``, for every ``x``.*
+affordable. *If a policy ``g`` does not fall in ``x``, and ``g(x)`` is the lowest maximiser between ``max(a(x),
+g(x-1))`` and ``min(b(x), g(x+1))`` for every row that has a choice, then ``g(x)`` is the lowest maximiser between
+``a(x)`` and ``b(x)``, for every ``x``.*
 
 Proof. As in :mod:`beltline.gpu_ref.brackets`, along the rows that have a choice. Take ``i`` allowed at ``x`` and ``i <
 g(x-1)``. It is allowed at the row before: ``a(x-1) <= a(x) <= i < g(x-1) <= b(x-1)``. There it is worse than
@@ -15,7 +15,7 @@ utility that overflows to minus infinity does so for all that cost more: an uppe
 With ``eta = 0`` and negative consumption allowed, the difference of two objectives does not depend on ``x`` at all, so
 any order of candidates will do, and ``x'``, in which bounds are intervals, is one.
 
-Rounding as in :mod:`beltline.gpu_ref.brackets`; where dominated candidates were removed, two expectations more.
+Rounding: :func:`_slack`; where dominated candidates were removed, what two expectations round is added.
 Exogenous states run in parallel, rows of one of them do not: the order of the rounds, and so every bit, is the same on
 any number of threads.
 """
@@ -48,19 +48,19 @@ class Swept(NamedTuple):
         ``(N_k, N_z)``, ``int32``: the lowest of the best ``x'``, or where cost falls in ``x'`` the cheapest of them; -1
         where nothing can be taken.
     slack
-        How far ``value`` may be from the maximum in real numbers, anywhere, units of utility.
+        ``(N_k, N_z)``, ``float64``: how far ``value`` may be from the maximum in real numbers, units of utility.
     evaluations
         Objectives that were computed.
     divided
         Exogenous states that took divide and conquer.
     searched
-        Exogenous states that were searched in full, because no order of the candidates keeps bounds intervals, or roundings leave
-        nothing that can be proven.
+        Exogenous states that were searched in full, because no order of the candidates keeps bounds intervals, or
+        roundings leave nothing that can be proven.
     """
 
     value: Array
     policy: Indexes
-    slack: float
+    slack: Array
     evaluations: int
     divided: int
     searched: int
@@ -102,8 +102,11 @@ def _divide(
                 low = max(low, policy[row - step])
             if row + step < wealth.size and policy[row + step] >= 0:
                 high = min(high, policy[row + step])
+            if low > high:
+                # Two near ties on either side of a row that has no choice.
+                low, high = least[row], most[row]
             value[row], policy[row], _, _ = _best(cost, ev, wealth[row], eta, low, high)
-            evaluations += max(high - low + 1, 0)
+            evaluations += high - low + 1
         step //= 2
     return evaluations
 
@@ -147,35 +150,44 @@ def _repair(
                 moved[p] = number
                 changes += 1
             value[p] = best
-            margins[0, p] = best - at_low
-            margins[1, p] = best - at_high
+            # Nothing is allowed beyond an end that is a bound.
+            margins[0, p] = best - at_low if low > least[p] else np.inf
+            margins[1, p] = best - at_high if high < most[p] else np.inf
         if number >= 2 and changes == 0:
             return True, evaluations
     return False, evaluations
 
 
 @njit(cache=True)
-def _slack(ev: Array, eta: float, noise: float, value: Array, margins: Array) -> float:
-    """The largest ``D`` of :mod:`beltline.gpu_ref.brackets`; ``noise`` is what an expectation rounds."""
+def _slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes, margins: Array) -> Array:
+    """How far the value of each row may be from the true maximum; ``noise`` is what an expectation rounds.
+
+    With ``e`` the error of an objective, a candidate of the bracket truly exceeds the computed value by ``e`` at most,
+    and the choice by ``2 e``. One below the bracket exceeds the choice of the row before by no more than it does there,
+    say ``t``, and so the value by ``t + e`` less the margin of the value over that choice. It exceeds this row's choice
+    by ``t`` where both choices are the same, else by ``t + 2 e`` less the margin. Above, the same from the last row.
+    """
     least, most = ev.min(), ev.max()
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
-    worst, below, above = 0.0, -np.inf, -np.inf
-    for p in range(value.size):
-        error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
-        below = error + max(0.0, below + error - margins[0, p])
-        worst = max(worst, below)
-    for p in range(value.size - 1, -1, -1):
-        error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
-        above = error + max(0.0, above + error - margins[1, p])
-        worst = max(worst, above)
-    return worst
+    found = np.empty(value.size)
+    for side in range(2):
+        excess = -np.inf
+        for k in range(value.size):
+            p = k if side == 0 else value.size - 1 - k
+            before = p - 1 if side == 0 else p + 1
+            error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
+            beyond = excess - margins[side, p]
+            found[p] = max(error + max(0.0, beyond), 0.0 if side == 0 else found[p])
+            if k == 0 or margins[side, p] == np.inf or policy[p] != policy[before]:
+                excess = max(2.0 * error, beyond + 2.0 * error)
+    return found
 
 
 @njit(cache=True)
 def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Indexes, most: Indexes) -> Indexes:
     """``wanted`` as a policy that does not fall and is allowed."""
     policy = np.empty(rows.size, np.int32)
-    before = np.int32(0)
+    before = 0
     for p in range(rows.size):
         old = wanted[rows[p]]
         number = number_of[old] if 0 <= old < number_of.size else -1
@@ -187,18 +199,19 @@ def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Index
 @njit(cache=True)
 def _in_order(
     cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float,
-    first: Indexes, last: Indexes, kept: Indexes, wanted: Indexes, value: Array, policy: Indexes,
-) -> tuple[float, int, bool, bool]:  # fmt: skip
-    """Fill ``value`` and ``policy``, ``(N_k,)``, of numbered candidates.
+    first: Indexes, last: Indexes, kept: Indexes, wanted: Indexes, value: Array, policy: Indexes, slack: Array,
+) -> tuple[int, bool, bool]:  # fmt: skip
+    """Fill ``value``, ``policy`` and ``slack``, ``(N_k,)``, of numbered candidates.
 
-    Returns slack, evaluations, whether it divided, and whether the outcome is proven: not so where roundings and
+    Returns evaluations, whether it divided, and whether the outcome is proven: not so where roundings and
     overflows leave no policy that is allowed and does not fall.
     """
     rows, least, most = rows_in_order(cost, wealth, first, last, kept, free)
     value[:] = -np.inf
     policy[:] = -1
+    slack[:] = 0.0
     if rows.size == 0:
-        return 0.0, 0, False, True
+        return 0, False, True
     price, promise, money = cost[kept], ev[kept], wealth[rows]
     number_of = np.full(cost.size, -1, np.int32)
     for k in range(kept.size):
@@ -218,20 +231,22 @@ def _in_order(
         # It ends: a move raises an objective, or lowers the number of an equal one.
         proof, more = _repair(price, promise, money, eta, least, most, 1 << 30, chosen, best, margins)
         evaluations += more
+    doubts = _slack(promise, eta, noise, best, chosen, margins)
     for p in range(rows.size):
         value[rows[p]] = best[p]
         policy[rows[p]] = kept[chosen[p]]
-    return _slack(promise, eta, noise, best, margins), evaluations, divided, proof
+        slack[rows[p]] = doubts[p]
+    return evaluations, divided, proof
 
 
 @njit(cache=True)
 def _in_full(
     cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, low: Indexes, high: Indexes,
-    value: Array, policy: Indexes,
-) -> tuple[float, int]:  # fmt: skip
-    """Search every candidate in bounds of every row: slack and evaluations."""
+    value: Array, policy: Indexes, slack: Array,
+) -> int:  # fmt: skip
+    """Search every candidate in bounds of every row: evaluations."""
     evaluations = 0
-    worst = 0.0
+    power = DOUBLE * (abs(1.0 - eta) + 4.0)
     least, most = ev.min(), ev.max()
     for x in range(wealth.size):
         best = -np.inf
@@ -245,9 +260,8 @@ def _in_full(
                     index = i
         value[x] = best
         policy[x] = index
-        if index >= 0:
-            worst = max(worst, abs(best - least), abs(best - most))
-    return noise + DOUBLE * (abs(1.0 - eta) + 4.0) * worst, evaluations
+        slack[x] = noise + power * max(abs(best - least), abs(best - most)) if index >= 0 else 0.0
+    return evaluations
 
 
 @njit(parallel=True, cache=True)
@@ -255,27 +269,28 @@ def _sweep(
     W: Array, G: Array, ev: Array, low: Indexes, high: Indexes, eta: float, free: bool, noise: Array,
     wanted: Indexes, value: Array, policy: Indexes, slack: Array, counts: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """All exogenous states; ``counts``, ``(N_z, 3)`` int64: evaluations, whether it divided or searched in full."""
+    """All exogenous states; ``counts``, ``(N_z, 3)``: evaluations, whether it divided or searched in full."""
+    grid = W.shape[0]
     for s in prange(W.shape[1]):
         wealth, cost = W[:, s].copy(), G[:, s].copy()
         lows, highs = low[:, s].copy(), high[:, s].copy()
-        best, chosen = np.empty(wealth.size), np.empty(wealth.size, np.int32)
+        best, chosen, doubts = np.empty(grid), np.empty(grid, np.int32), np.empty(grid)
         first, last = windows(lows, highs)
         kept, order = numbered(cost, ev[s], first, last, free)
         proof = False
         if order != UNORDERED:
-            slack[s], counts[s, 0], divided, proof = _in_order(
-                cost, ev[s], wealth, eta, free, noise[s], first, last, kept, wanted[:, s].copy(), best, chosen
+            counts[s, 0], divided, proof = _in_order(
+                cost, ev[s], wealth, eta, free, noise[s], first, last, kept, wanted[:, s].copy(), best, chosen, doubts
             )
             counts[s, 1] = 1 if divided else 0
             if order == BY_COST:
-                slack[s] += 2.0 * noise[s]
+                doubts += 2.0 * noise[s]
         if not proof:
-            slack[s], more = _in_full(cost, ev[s], wealth, eta, free, noise[s], lows, highs, best, chosen)
-            counts[s, 0] += more
+            counts[s, 0] += _in_full(cost, ev[s], wealth, eta, free, noise[s], lows, highs, best, chosen, doubts)
             counts[s, 2] = 1
         value[:, s] = best
         policy[:, s] = chosen
+        slack[:, s] = doubts
 
 
 def continuation(tables: Tables, V: Array) -> Array:
@@ -332,11 +347,11 @@ def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = Fals
         raise ValueError(f"policy must be an index or have shape {shape}, not {wanted.shape}")
     wanted = np.ascontiguousarray(np.broadcast_to(wanted, shape))
     value, found = np.empty(shape), np.empty(shape, np.int32)
-    slack, counts = np.zeros(shape[1]), np.zeros((shape[1], 3), np.int64)
+    slack, counts = np.empty(shape), np.zeros((shape[1], 3), np.int64)
     with threads(threads_for(value.size)):
         _sweep(
             tables.wealth, tables.cost, continuation(tables, V), tables.low, tables.high, float(eta), negative,
             expectation_noise(tables, V, eta), wanted, value, found, slack, counts,
         )  # fmt: skip
     evaluations, divided, searched = (int(n) for n in counts.sum(axis=0))
-    return Swept(value, found, float(slack.max()), evaluations, divided, searched)
+    return Swept(value, found, slack, evaluations, divided, searched)

@@ -31,7 +31,7 @@ def branch(**changed: Any) -> Branch:
         ({"name": ""}, "the name of an alternative must be a string that is not empty, not ''"),
         ({"regime": -1}, "alternative 'save': regime must be a whole number from 0, not -1"),
         ({"wealth": np.ones(4)}, r"wealth must have shape (N_k, N_z) or (T, N_k, N_z), not (4,)"),
-        ({"wealth": "much"}, "alternative 'save': wealth must be numbers, not 'much'"),
+        ({"wealth": "much"}, "alternative 'save': wealth must be made of numbers, not 'much'"),
         ({"wealth": with_one(GRID, (2, 1), np.nan)}, "alternative 'save': wealth[2, 1] is nan, not finite"),
         ({"cost": GRID[:3]}, "alternative 'save': cost must have shape (4, 2) or (T, 4, 2), not (3, 2)"),
         ({"cost": with_one(GRID, (3, 0), np.inf)}, "alternative 'save': cost[3, 0] is inf, not finite"),
@@ -92,7 +92,10 @@ AGED = np.stack([1.0 + GRID] * 3)
         ([branch()], {"eta": np.nan}, "eta must be 0 or more and finite, not nan"),
         ([branch()], {"sigma": -1.0}, "sigma must be 0 or more and finite, not -1.0"),
         ([branch()], {"negative": True}, "negative consumption needs eta = 0, not eta = 2.0"),
+        ([branch()], {"eta": "two"}, "eta must be made of numbers, not 'two'"),
+        ([branch(), 3], {}, "alternatives[1] must be a Branch or an Outside, not 3"),
         ([branch()], {"horizon": 0}, "horizon must be a whole number from 1 or None, not 0"),
+        ([branch()], {"horizon": True}, "horizon must be a whole number from 1 or None, not True"),
         (
             [branch(beta=[0.5, 1.0])],
             {},
@@ -107,14 +110,14 @@ AGED = np.stack([1.0 + GRID] * 3)
         (
             [branch(low=2), branch(name="also", cost=GRID + 2.0)],
             {},
-            "regime 0 has no alternative in state [0, 0]: of 'save', 'also', the cheapest choice in bounds costs 1 more "
-            "than wealth, and consumption must be positive",
+            "regime 0 has no alternative in state [0, 0]: of 'save', 'also', the cheapest choice in bounds costs 1 "
+            "more than wealth, and consumption must be positive",
         ),
         (
             [branch(wealth=AGED - np.array([0.0, 1.0, 0.0])[:, None, None])],
             {"horizon": 3},
-            "regime 0 has no alternative in state [0, 0] at age 1: of 'save', the cheapest choice in bounds costs 0 more "
-            "than wealth, and consumption must be positive",
+            "regime 0 has no alternative in state [0, 0] at age 1: of 'save', the cheapest choice in bounds costs 0 "
+            "more than wealth, and consumption must be positive",
         ),
     ],
 )
@@ -149,7 +152,7 @@ def test_a_beta_above_one_needs_ages() -> None:
     [
         ({"start": np.zeros((4, 2))}, "start must have shape (1, 4, 2), (N_r, N_k, N_z), not (4, 2)"),
         ({"start": np.full((1, 4, 2), -np.inf)}, "start[0, 0, 0] is -inf, not finite"),
-        ({"tol": np.nan}, "tol must not be negative, not nan"),
+        ({"tol": np.nan}, "tol must be 0 or more and finite, not nan"),
         ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1, not 0"),
         ({"steps": -1}, "steps must be a whole number from 0, not -1"),
     ],

@@ -1,0 +1,96 @@
+"""Faults of the reference solvers of the general form."""
+
+from __future__ import annotations
+
+from .fault import Fault
+
+HERE = "gpu_ref/general/"
+TESTS = "tests/gpu_ref/general/"
+RANDOM = TESTS + "test_sweep.py::test_random_problems_of_every_kind"
+
+FAULTS = (
+    Fault(
+        "a candidate is dominated by one that is not allowed wherever it is",
+        HERE + "candidates.py",
+        "if uniform and promising:",
+        "if promising:",
+        (RANDOM,),
+    ),
+    Fault(
+        "an order by cost is taken to keep bounds intervals",
+        HERE + "candidates.py",
+        "return kept, UNORDERED",
+        "return kept, BY_COST",
+        (RANDOM,),
+    ),
+    Fault(
+        "of equal candidates the highest stays",
+        HERE + "candidates.py",
+        "elif cost[i] == cost[found[begin]] and ev[i] == ev[found[begin]]:",
+        "elif cost[i] == cost[found[begin]] and ev[i] > ev[found[begin]]:",
+        (TESTS + "test_sweep.py::test_order_of_candidates",),
+    ),
+    Fault(
+        "brackets that moved in the last round are taken to be proven",
+        HERE + "sweep.py",
+        "if number >= 2 and changes == 0:",
+        "if number >= 4 or changes == 0:",
+        (RANDOM,),
+    ),
+    Fault(
+        "an objective of a general problem is taken to round nothing",
+        HERE + "sweep.py",
+        "found[p] = max(error + max(0.0, beyond)",
+        "found[p] = max(0.0 * error + max(0.0, beyond)",
+        (TESTS + "test_sweep.py::test_the_slack_covers_what_a_sweep_rounds",),
+    ),
+    Fault(
+        "an alternative leads to all regimes at once",
+        HERE + "sweep.py",
+        "mixed += chance * value",
+        "mixed += value",
+        (TESTS + "test_solve.py::test_a_mix_of_regimes_is_what_is_expected",),
+    ),
+    Fault(
+        "the log-sum overflows",
+        HERE + "operator.py",
+        "weights = np.exp((values[own] - best) / form.sigma)",
+        "weights = np.exp(values[own] / form.sigma)",
+        (TESTS + "test_solve.py::test_taste_shocks_do_not_overflow",),
+    ),
+    Fault(
+        "an alternative that is far from the best adds its rounding to the bound",
+        HERE + "operator.py",
+        "above = (values[own] + slack[own]).max(axis=0) - value[regime]",
+        "above = slack[own].max(axis=0)",
+        (TESTS + "test_solve.py::test_an_alternative_far_from_the_best_adds_no_doubt",),
+    ),
+    Fault(
+        "the bound of a general solve is that of one sweep",
+        HERE + "solve.py",
+        "return (factor * residual + rounding) / (1.0 - factor) * (1.0 + 8.0 * DOUBLE)",
+        "return (factor * residual + rounding) * (1.0 + 8.0 * DOUBLE)",
+        (TESTS + "test_solve.py::test_the_bound_holds_and_evaluation_steps_save_sweeps",),
+    ),
+    Fault(
+        "prices that still move are taken to have settled",
+        HERE + "solve.py",
+        "if residual < tol and (update is None or price_change < tol):",
+        "if residual < tol:",
+        (TESTS + "test_solve.py::test_prices_that_never_settle_end_at_the_limit_and_tables_that_are_none_at_once",),
+    ),
+    Fault(
+        "a state where nothing is left to consume is taken to have a choice",
+        HERE + "checks.py",
+        "if (gaps >= 0.0).any():",
+        "if (gaps > 0.0).any():",
+        (TESTS + "test_form.py::test_a_fault_of_a_problem_is_one_sentence",),
+    ),
+    Fault(
+        "full search is not compared with",
+        HERE + "exactness.py",
+        "if (share > TIE).any():",
+        "if (share > np.inf).any():",
+        (TESTS + "test_exactness.py::test_a_difference_is_found",),
+    ),
+)
