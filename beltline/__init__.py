@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
     from beltline.host.models.rbc import rbc as rbc
+    from beltline.host.problem.alternative import Alternative as Alternative
     from beltline.host.problem.checks import ProblemError as ProblemError
     from beltline.host.problem.concavity import concave_majorant as concave_majorant
     from beltline.host.problem.grids import grid_log as grid_log
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from beltline.host.problem.markov import rouwenhorst as rouwenhorst
     from beltline.host.problem.markov import tauchen as tauchen
     from beltline.host.problem.problem import Problem as Problem
+    from beltline.host.results.general_result import GeneralResult as GeneralResult
     from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
     from beltline.host.solver.session import Session as Session
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from beltline.host.solver.solve import solve as solve
 
 _HOMES = {
+    "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
     "DeviceError": "beltline.host.devices",
     "DeviceInUseError": "beltline.host.devices",
@@ -62,6 +65,7 @@ _HOMES = {
     "DeviceTimeoutError": "beltline.host.devices",
     "Economy": "beltline.host.models.aiyagari.result",
     "Equilibrium": "beltline.host.models.krusell_smith.result",
+    "GeneralResult": "beltline.host.results.general_result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
     "Model": "beltline.host.models.base",
     "Problem": "beltline.host.problem.problem",
@@ -99,6 +103,7 @@ _HOMES = {
 """The module of each name, and what it is called there where that differs."""
 
 __all__ = [
+    "Alternative",
     "Attempt",
     "DeviceError",
     "DeviceInUseError",
@@ -106,6 +111,7 @@ __all__ = [
     "DeviceTimeoutError",
     "Economy",
     "Equilibrium",
+    "GeneralResult",
     "KrusellSmith",
     "Model",
     "Problem",

@@ -13,9 +13,13 @@ provide(
         "Result.plot": "beltline.host.plots.figures:plot",
         "Result.save": "beltline.host.results.save:save",
         "Result.to_xarray": "beltline.host.results.dataset:to_xarray",
+        "GeneralResult.plot": "beltline.host.plots.regions:plot",
+        "GeneralResult.save": "beltline.host.results.general_record:save",
+        "GeneralResult.to_xarray": "beltline.host.results.general_record:to_xarray",
         "Economy.plot": "beltline.host.models.aiyagari.plot:plot",
         "Equilibrium.plot": "beltline.host.models.krusell_smith.plot:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.load:read",
+        "load.general_result": "beltline.host.results.general_record:read",
         "load.krusell_smith": "beltline.host.models.krusell_smith.load:read",
     }
 )

@@ -2,20 +2,23 @@
 
     V(x, s) = max over x' in X, x' < W(x, s) of  U(W(x, s) - x')  +  beta * sum_s' Q(s, s') V(x', s')
 
-with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``.
+with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``; and, on processors, the general form
+of :mod:`beltline.host.problem.general`, of which this is the simplest case.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
+from beltline.host.problem.general import extras, form_of, regimes_of
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 ROW_SUM_TOLERANCE = 1e-12
@@ -27,7 +30,7 @@ HORIZON_LIMIT = 65_536
 
 RESERVED = frozenset(
     {"age", "state", "next_state", "value", "policy", "policy_values", "wealth", "transition", "start"}
-    | {"marginal_wealth", "output", "consumption", "investment"}
+    | {"marginal_wealth", "output", "consumption", "investment", "regime", "alternative", "choice", "probability"}
 )
 """Names that tables and files have for other things."""
 
@@ -56,6 +59,11 @@ class Problem:
 
     Arrays are copied to read-only float64. No solver reads ``marginal_wealth``, ``output`` or what follows them.
 
+    What is marked as general form makes the problem one of it, and so does ``eta`` 0 (``U(c) = c``), a ``beta`` by
+    state, ``(N_z,)``, and with a horizon ``wealth`` or ``transition`` with a first axis of ages, ``beta`` by age and
+    state, ``(T, N_z)``, or a ``beta`` of 1 or more. Then every alternative of a state may be out of reach but one,
+    ``start`` may be ``(N_r, N_k, N_z)``, one table a regime, and processors solve it (``docs/general-form.md``).
+
     Parameters
     ----------
     grid : (N_k,) array
@@ -74,6 +82,17 @@ class Problem:
         Relative risk aversion, above 0 and at most ``ETA_LIMIT``.
     horizon : int, optional
         Number of ages of a finite-horizon problem. Without it the horizon is infinite.
+    cost : (N_k,) or (N_k, N_z) array, optional
+        General form: what ending the period with ``x'`` costs, ``G(x', s)``, in place of ``x'``; it need not rise.
+    low, high : int or (N_k,) or (N_k, N_z) array of int, optional
+        General form: lowest and highest index of ``x'``, which do not fall in ``x``.
+    alternatives : sequence of Alternative
+        General form: what can be done in a period; the tables of the problem are those that an alternative has none of
+        its own of.
+    taste : float
+        General form: scale of taste shocks (extreme value) over the alternatives, units of utility; 0 is none.
+    negative : bool
+        General form, with ``eta`` 0 only: whether what is consumed (a dividend) may be negative.
     name : str
         What reports and plots call the problem.
     asset : str
@@ -105,6 +124,12 @@ class Problem:
     beta: float
     eta: float
     horizon: int | None = None
+    cost: NDArray[np.float64] | None = None
+    low: ArrayLike | None = None
+    high: ArrayLike | None = None
+    alternatives: Sequence[Alternative] = ()
+    taste: float = 0.0
+    negative: bool = False
     name: str = "problem"
     asset: str = "x"
     labels: tuple[str, ...] = ()
@@ -118,28 +143,20 @@ class Problem:
         def keep(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        keep("beta", real("beta", self.beta, "a number above 0 and below 1", lambda beta: 0 < beta < 1))
-        wanted = f"a number above 0 and at most {ETA_LIMIT:g}"
-        keep("eta", real("eta", self.eta, wanted, lambda eta: 0 < eta <= ETA_LIMIT))
+        general = bool(extras(self)) or self.negative is not False
         if self.horizon is not None:
             wanted = f"a whole number from 1 to {HORIZON_LIMIT}, or None for an infinite horizon"
             keep("horizon", whole("horizon", self.horizon, wanted, lambda ages: 1 <= ages <= HORIZON_LIMIT))
-        for name, dimensions in (("grid", 1), ("transition", 2), ("wealth", 2), ("start", 2)):
-            keep(name, table(name, getattr(self, name), dimensions))
+        keep("grid", table("grid", self.grid, 1))
+        self._check_grid()
+        if general:
+            self._check_general(keep)
+        else:
+            self._check_simple(keep)
         for name, dimensions in (("marginal_wealth", 2), ("output", 2), ("shock_values", 1)):
             if getattr(self, name) is not None:
                 keep(name, table(name, getattr(self, name), dimensions))
-        self._check_grid()
-        self._check_transition()
-        shape = (self.points, self.states)
-        for name in ("wealth", "start", "marginal_wealth", "output"):
-            given = shape if getattr(self, name) is None else getattr(self, name).shape
-            if given != shape:
-                raise ProblemError(
-                    f"{name} must have one row per grid point and one column per exogenous state, "
-                    f"shape {shape}, not {given}"
-                )
-        self._check_wealth()
+        self._check_shapes("marginal_wealth", "output")
         self._check_facts()
         for name in ("name", "asset", "shock"):
             plain_text(name, getattr(self, name))
@@ -160,6 +177,58 @@ class Problem:
             real(f"parameters[{name!r}]", value, "a finite number", math.isfinite)
         keep("parameters", {name: float(value) for name, value in self.parameters.items()})
 
+    def _check_simple(self, keep: Callable[[str, object], None]) -> None:
+        keep("beta", real("beta", self.beta, "a number above 0 and below 1", lambda beta: 0 < beta < 1))
+        wanted = f"a number above 0 and at most {ETA_LIMIT:g}"
+        keep("eta", real("eta", self.eta, wanted, lambda eta: 0 < eta <= ETA_LIMIT))
+        for name in ("transition", "wealth", "start"):
+            keep(name, table(name, getattr(self, name), 2))
+        keep("alternatives", ())
+        self._check_transition()
+        self._check_shapes("wealth", "start")
+        self._check_wealth()
+
+    def _check_general(self, keep: Callable[[str, object], None]) -> None:
+        wanted = f"a number from 0 to {ETA_LIMIT:g}"
+        keep("eta", real("eta", self.eta, wanted, lambda eta: 0 <= eta <= ETA_LIMIT))
+        keep("taste", real("taste", self.taste, "a number from 0", lambda taste: 0 <= taste < math.inf))
+        if not isinstance(self.negative, bool):
+            raise ProblemError(f"negative must be True or False, not {shown(self.negative)}")
+        for name in ("transition", "wealth"):
+            keep(name, table(name, getattr(self, name), 3 if np.ndim(getattr(self, name)) == 3 else 2))
+        start = table("start", self.start, 3 if np.ndim(self.start) == 3 else 2)
+        keep("start", start)
+        if isinstance(self.beta, int | float):
+            keep("beta", float(self.beta))
+        form_of(self)
+        keep("alternatives", tuple(self.alternatives))
+        regimes = len(self.regimes)
+        if start.shape[-2:] != (self.points, self.states) or (start.ndim == 3 and start.shape[0] != regimes):
+            shape = (self.points, self.states)
+            raise ProblemError(
+                f"start must have shape {shape} or, one table a regime, {(regimes, *shape)}, not {start.shape}"
+            )
+
+    def _check_shapes(self, *names: str) -> None:
+        shape = (self.points, self.states)
+        for name in names:
+            given = shape if getattr(self, name) is None else getattr(self, name).shape
+            if given != shape:
+                raise ProblemError(
+                    f"{name} must have one row per grid point and one column per exogenous state, "
+                    f"shape {shape}, not {given}"
+                )
+
+    @property
+    def general(self) -> bool:
+        """Whether it is a problem of the general form, which processors solve."""
+        return bool(extras(self))
+
+    @property
+    def regimes(self) -> tuple[str, ...]:
+        """Names of the regimes, in the order in which the alternatives name theirs; ``("",)`` where there are none."""
+        return regimes_of(tuple(self.alternatives))
+
     @property
     def points(self) -> int:
         """``N_k``, the number of grid points."""
@@ -168,7 +237,7 @@ class Problem:
     @property
     def states(self) -> int:
         """``N_z``, the number of exogenous states."""
-        return self.transition.shape[0]
+        return self.transition.shape[-1]
 
     @property
     def state_names(self) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from beltline.host.devices import (
     smallest_build,
 )
 from beltline.host.problem.checks import ProblemError, check_progress, meant, shown
+from beltline.host.problem.general import check_simple
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.checkpoint import Checkpoint
@@ -197,6 +198,7 @@ class Session:
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
+        check_simple(problem, "a machine")
         if options.method not in (None, "shift"):
             raise ProblemError(f"method of a machine must be 'shift' or None, not {shown(options.method)}")
         if self._closed:

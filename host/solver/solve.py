@@ -17,6 +17,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, machine_method
 from beltline.host.solver.reference import solve_reference
 from beltline.host.solver.session import Session, in_session
+from beltline.host.solver.solve_general import solve_general
 from beltline.sim.progress import reporting
 
 
@@ -47,7 +48,7 @@ def solve(
     problem: Problem,
     tol: float = 1e-10,
     max_sweeps: int = 10_000,
-    device: str | Device | Session = "model",
+    device: str | Device | Session | None = None,
     progress: Progress | Literal[False] | None = None,
     verify: bool = True,
     value_bits: int | None = None,
@@ -75,7 +76,8 @@ def solve(
     max_sweeps
         Sweeps after which to stop in any case.
     device
-        Name of a device (``beltline.host.devices.DEVICES``), or an open :class:`~beltline.host.solver.session.Session`
+        By default ``"model"``, and ``"cpu"`` for a problem of the general form. Name of a device
+        (``beltline.host.devices.DEVICES``), or an open :class:`~beltline.host.solver.session.Session`
         or device, which is left open; or ``"cpu"`` or ``"gpu"``, the solvers in double precision.
     progress
         Called with a short line now and then. By default a line on standard error, if that is a terminal, after two
@@ -92,6 +94,10 @@ def solve(
         Ctrl-C and at the sweep limit. If it is there, the solve begins where it left off, to the same bits;
         ``max_sweeps`` counts the sweeps of before. It is deleted when the solve has converged. Not for ``"cpu"`` and
         ``"gpu"``.
+        A problem of the general form is solved by ``"cpu"`` alone, by exact sweeps that are proven, and the result is
+        a :class:`~beltline.host.results.general.GeneralResult`. Its options are ``steps``, how often choices are held
+        between two sweeps (20; 0 with ``update``), and ``update``, a function for prices that move
+        (:func:`beltline.gpu_ref.general.solve.solve`).
     method, **options
         For ``"cpu"`` and ``"gpu"``: one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``, and its
         options. ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured. For a
@@ -109,6 +115,8 @@ def solve(
         After the device was stopped at the end of its sweep.
     """
     check_progress(progress)
+    if device is None:
+        device = "cpu" if isinstance(problem, Problem) and problem.general else "model"
     given = SolveOptions(
         tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=device
     )
@@ -116,6 +124,8 @@ def solve(
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
         with reporting(progress) as report:
+            if problem.general:
+                return solve_general(problem, given, device, options, report)
             return solve_reference(problem, given, device, options, report)
     way, start = machine_method(device, method, options)
     with in_session(device, options, progress) as session:

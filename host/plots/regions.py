@@ -1,0 +1,121 @@
+"""Results of the general form as figures."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from beltline.host.plots.figures import check_kind, check_plot, colours, drawn
+from beltline.host.results.general_result import GeneralResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+KINDS = ("regions", "policy")
+
+NOTHING = (0.85, 0.85, 0.85)
+"""Colour of what has no alternative."""
+
+LINES = 6
+"""States that are drawn as lines, at most."""
+
+
+def plot(result: GeneralResult, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
+    """Draw a figure; :meth:`beltline.host.results.general_result.GeneralResult.plot` is this."""
+    check_kind(kind, KINDS)
+    check_plot(path)
+    panels = len(result.regimes)
+    if kind == "regions":
+        return drawn(lambda figure: _regions(result, figure), path, (max(7.0, 4.5 * panels), 4.5))
+    return drawn(lambda figure: _policy(result, figure), path, (9.0, 3.2 * panels + 1.0))
+
+
+def _title(result: GeneralResult) -> str:
+    problem = result.problem
+    title = f"{problem.name}: {problem.points:,} grid points, {problem.states} states"
+    if problem.horizon is not None:
+        title += f", first of {problem.horizon} ages"
+    return title if result.success else f"{title} ({result.status})"
+
+
+def _of_regime(result: GeneralResult, regime: int) -> list[int]:
+    """Numbers of its alternatives."""
+    given = result.problem.alternatives
+    return [d for d, one in enumerate(given) if one.regime == result.regimes[regime]] or [0]
+
+
+def _unit(result: GeneralResult) -> str:
+    return result.problem.asset if result.problem.asset == "x" else f"{result.problem.asset}, units of the good"
+
+
+def _regions(result: GeneralResult, figure: Figure) -> None:
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+    from matplotlib.patches import Patch
+
+    problem = result.problem
+    ages = problem.horizon is not None
+    # One state over the ages, or all states at the first.
+    by_age = ages and problem.states == 1
+    choice = result.choice[:, :, :, 0].transpose(1, 2, 0) if by_age else result.choice[0] if ages else result.choice
+    rows = [f"age {age + 1}" for age in range(choice.shape[2])] if by_age else list(problem.state_names)
+    middles = (problem.grid[:-1] + problem.grid[1:]) / 2
+    edges = np.concatenate([problem.grid[:1], middles, problem.grid[-1:]])
+    names = result.alternatives
+    # Index 0 is "none".
+    palette: list[Any] = [NOTHING, *colours(len(names))]
+    norm = BoundaryNorm(np.arange(-1.5, len(names)), len(palette))
+    panels = figure.subplots(1, len(result.regimes), squeeze=False)[0]
+    for regime, axes in enumerate(panels):
+        axes.pcolormesh(
+            edges,
+            np.arange(len(rows) + 1) - 0.5,
+            choice[regime].T,
+            cmap=ListedColormap(palette),
+            norm=norm,
+            rasterized=True,
+        )
+        shown = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 8)).round().astype(int))
+        axes.set_yticks(shown, [rows[s] for s in shown])
+        axes.set_xlabel(_unit(result))
+        axes.set_title(f"Regime {result.regimes[regime]}" if result.regimes[regime] else "Best alternative")
+    handles = [Patch(color=of, label=name) for of, name in zip(palette[1:], names, strict=True)]
+    if (choice < 0).any():
+        handles.append(Patch(color=NOTHING, label="none"))
+    figure.legend(handles=handles, loc="outside right center", fontsize="small")
+    figure.suptitle(_title(result).split(", first")[0] if by_age else _title(result))
+
+
+def _policy(result: GeneralResult, figure: Figure) -> None:
+    problem = result.problem
+    first = (0,) if problem.horizon is not None else ()
+    grid, states = problem.grid, np.unique(np.linspace(0, problem.states - 1, min(problem.states, LINES)).astype(int))
+    rows = figure.subplots(len(result.regimes), 2, squeeze=False)
+    for regime, (left, right) in enumerate(rows):
+        best = result.choice[first][regime]
+        chosen = np.full(best.shape, np.nan)
+        for d in _of_regime(result, regime):
+            chosen = np.where(best == d, result.policy_values[first][d], chosen)
+        for s, colour in zip(states, colours(len(states)), strict=True):
+            left.plot(
+                grid, result.value[first][regime][:, s], color=colour, label=problem.state_names[s], linewidth=1.4
+            )
+            right.plot(grid, chosen[:, s], color=colour, linewidth=1.4)
+        right.plot(grid, grid, color="0.4", linewidth=0.8, linestyle="--", label="x' = x")
+        name = f", regime {result.regimes[regime]}" if result.regimes[regime] else ""
+        _label(left, f"Value{name}", "V(x, s), units of utility", _unit(result))
+        _label(right, f"Choice{name}", f"next {_unit(result)}", _unit(result))
+    handles, labels = rows[0][0].get_legend_handles_labels()
+    more, named = rows[0][1].get_legend_handles_labels()
+    figure.legend([*handles, *more], [*labels, *named], loc="outside right center", fontsize="small")
+    figure.suptitle(_title(result))
+
+
+def _label(axes: Axes, title: str, vertical: str, horizontal: str) -> None:
+    axes.set_title(title)
+    axes.set_ylabel(vertical)
+    axes.set_xlabel(horizontal)
+    axes.margins(x=0.01)
+    axes.grid(alpha=0.3)

@@ -1,0 +1,189 @@
+"""Problems in the general form, as tables of :mod:`beltline.gpu_ref.general`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from beltline.host.problem.alternative import TABLES, Alternative
+from beltline.host.problem.checks import ProblemError, shown
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.general.form import Form
+
+PLAIN = "save"
+"""The one alternative of a problem that names none."""
+
+WORKAROUND = "solve it with bl.solve(problem), on device 'cpu'"
+
+
+class Tables(Protocol):
+    """What is read here of a :class:`~beltline.host.problem.problem.Problem`; it may be unchecked yet."""
+
+    @property
+    def grid(self) -> Any: ...
+    @property
+    def wealth(self) -> Any: ...
+    @property
+    def transition(self) -> Any: ...
+    @property
+    def start(self) -> Any: ...
+    @property
+    def beta(self) -> Any: ...
+    @property
+    def eta(self) -> float: ...
+    @property
+    def horizon(self) -> int | None: ...
+    @property
+    def cost(self) -> Any: ...
+    @property
+    def low(self) -> Any: ...
+    @property
+    def high(self) -> Any: ...
+    @property
+    def alternatives(self) -> Any: ...
+    @property
+    def taste(self) -> float: ...
+    @property
+    def negative(self) -> bool: ...
+    @property
+    def name(self) -> str: ...
+
+
+def extras(problem: Tables) -> tuple[str, ...]:
+    """What of a problem only the general form has, in words; nothing where it is one of the simple form.
+
+    The simple form has one alternative and one regime, ``cost`` ``x'`` and no bounds, one ``beta`` below 1, ``eta``
+    above 0, and tables without ages.
+    """
+    found = [name for name in ("alternatives", "cost", "low", "high", "taste") if _given(getattr(problem, name))]
+    if isinstance(problem.eta, int | float) and problem.eta == 0:
+        found.append("eta = 0")
+    if not isinstance(problem.beta, int | float | np.number):
+        found.append("beta by state")
+    elif problem.horizon is not None and problem.beta >= 1:
+        found.append("beta of 1 or more")
+    aged = [name for name in ("wealth", "transition") if _dimensions(getattr(problem, name)) == 3]
+    return (*found, *(f"{name} by age" for name in aged))
+
+
+def _given(value: Any) -> bool:
+    """Whether something is there: no ``None``, no empty sequence, no 0 for ``taste``."""
+    if isinstance(value, tuple | list):
+        return bool(value)
+    return value is not None and not (isinstance(value, int | float) and not isinstance(value, bool) and value == 0)
+
+
+def _dimensions(value: Any) -> int:
+    try:
+        return np.ndim(value)
+    except ValueError:
+        return 0
+
+
+def check_simple(problem: Tables, what: str) -> None:
+    """Check that a problem is of the simple form, which is all that ``what`` takes.
+
+    Raises
+    ------
+    ProblemError
+        It is not; the sentence says why, and what to do.
+    """
+    if found := extras(problem):
+        raise ProblemError(
+            f"{what} takes problems of one alternative, and problem {problem.name!r} has {', '.join(found)}: "
+            f"{WORKAROUND}"
+        )
+
+
+def regimes_of(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
+    """The regimes in the order in which alternatives name theirs; one without a name where there are none."""
+    return tuple(dict.fromkeys(one.regime for one in alternatives)) or ("",)
+
+
+def form_of(problem: Tables) -> Form:
+    """Return a problem's tables as the solver wants them.
+
+    Raises
+    ------
+    ProblemError
+        They break a condition of the general form; the first fault, in one sentence.
+    """
+    from beltline.gpu_ref.general.form import Branch, Form, Outside
+
+    given = problem.alternatives
+    if not isinstance(given, tuple | list) or not all(isinstance(one, Alternative) for one in given):
+        raise ProblemError(f"alternatives must be a sequence of Alternative, not {shown(given)}")
+    taken = tuple(given) or (Alternative(name=PLAIN),)
+    regimes = regimes_of(taken)
+    shape = (np.shape(problem.grid)[0], np.shape(problem.transition)[-1])
+    parts: list[Branch | Outside] = []
+    try:
+        for one in taken:
+            regime = regimes.index(one.regime)
+            if one.value is not None:
+                parts.append(Outside(one.name, regime, one.value))
+                continue
+            tables = {name: getattr(problem if getattr(one, name) is None else one, name) for name in TABLES}
+            if one.choice is not None:
+                tables["low"] = tables["high"] = one.choice
+            cost = tables["cost"]
+            parts.append(
+                Branch(
+                    one.name,
+                    regime,
+                    wealth=tables["wealth"],
+                    cost=_by_state(problem.grid if cost is None else cost, shape),
+                    transition=tables["transition"],
+                    beta=tables["beta"],
+                    mix=_mix(one, regimes),
+                    kappa=0.0 if one.kappa is None else one.kappa,
+                    low=_by_state(0 if tables["low"] is None else tables["low"], shape),
+                    high=_by_state(shape[0] - 1 if tables["high"] is None else tables["high"], shape),
+                )
+            )
+        form = Form(tuple(parts), problem.eta, problem.taste, problem.negative, problem.horizon)
+    except ValueError as error:
+        sentence = _in_names(str(error), regimes)
+        raise ProblemError(sentence if given else sentence.removeprefix(f"alternative {PLAIN!r}: ")) from None
+    if form.shape[1:] != shape:
+        raise ProblemError(
+            f"tables must have one row per grid point and one column per exogenous state, shape {shape}, not "
+            f"{form.shape[1:]}"
+        )
+    return form
+
+
+def _by_state(table: ArrayLike, shape: tuple[int, int]) -> Any:
+    """A table, also where it is given as a vector for every ``s``; what is wrong with it, the form says."""
+    if np.ndim(table) == 1 and np.shape(table)[0] == shape[0]:
+        return np.repeat(np.asarray(table)[:, None], shape[1], axis=1)
+    return table
+
+
+def _mix(one: Alternative, regimes: tuple[str, ...]) -> NDArray[np.float64]:
+    chances = one.chances()
+    for name in chances:
+        if name not in regimes:
+            known = ", ".join(repr(regime) for regime in regimes)
+            raise ProblemError(
+                f"alternative {one.name!r} leads to regime {name!r}, which has no alternative; there are {known}"
+            )
+    return np.array([chances.get(regime, 0.0) for regime in regimes])
+
+
+def _in_names(sentence: str, regimes: tuple[str, ...]) -> str:
+    """A sentence about regimes by number, by name."""
+    for number, name in enumerate(regimes):
+        if name:
+            sentence = sentence.replace(f"regime {number} ", f"regime {name!r} ")
+    return sentence
+
+
+def start_of(problem: Tables) -> NDArray[np.float64]:
+    """The first value of each regime, ``(N_r, N_k, N_z)``."""
+    start = problem.start
+    regimes = len(regimes_of(tuple(problem.alternatives)))
+    return np.ascontiguousarray(np.broadcast_to(start, (regimes, *start.shape[-2:])))

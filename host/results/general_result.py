@@ -1,0 +1,213 @@
+"""The solution of a problem of the general form, as data and as text."""
+
+from __future__ import annotations
+
+import math
+import os
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.general import PLAIN
+from beltline.host.problem.problem import Problem
+from beltline.host.results.result import REPORT_WIDTH
+from beltline.host.results.services import service
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from xarray import Dataset
+
+
+@dataclass(frozen=True, eq=False)
+class GeneralResult:
+    """Values and choices of every regime and alternative, and what is known about them.
+
+    With a horizon every array has ages as its first axis, the first age first; ages that were not reached are ``nan``
+    and -1. Regimes are in the order of ``problem.regimes``, alternatives in that of ``alternatives``.
+
+    Parameters
+    ----------
+    value : (N_r, N_k, N_z) float64 array
+        ``V(x, s)`` of each regime, in utility.
+    values : (N_d, N_k, N_z) float64 array
+        Of each alternative; ``-inf`` where it cannot be taken.
+    policy : (N_d, N_k, N_z) int32 array
+        Index of the best ``x'`` under each alternative, the lowest of equals; -1 where it cannot be taken or has no
+        choice.
+    choice : (N_r, N_k, N_z) int32 array
+        Number of the best alternative, the first of equals.
+    probabilities : (N_d, N_k, N_z) float64 array
+        Of taking each alternative in its regime; 0 or 1 without taste shocks.
+    success : bool
+        Converged or finished, every choice being proven best.
+    status : str
+        One of :class:`~beltline.host.results.outcome.Outcome`.
+    message : str
+        The status in a sentence.
+    sweeps : int
+        That maximise; ages with a horizon.
+    residual : float
+        Largest ``|TV - V|`` of the last sweep, which is exact; 0 with a horizon.
+    error_bound : float
+        Bound on the largest ``|V - V*|`` with roundings, ``V*`` being the exact solution on the grid; with prices that
+        move, given the last prices.
+    tol : float
+    evaluations : int
+        Objectives that were computed in all sweeps.
+    searched : int
+        Exogenous states of alternatives whose candidates have no order that fits their bounds, so that they are
+        searched in full.
+    timing : dict of str to float
+        Seconds of this computer for ``open`` and ``solve``.
+    device, method : str
+    problem : Problem
+    prices : array or None
+        As ``update`` last returned them.
+    price_change : float
+        Largest change of the prices in the last sweep, in their units.
+    """
+
+    value: NDArray[np.float64]
+    values: NDArray[np.float64]
+    policy: NDArray[np.int32]
+    choice: NDArray[np.int32]
+    probabilities: NDArray[np.float64]
+    success: bool
+    status: str
+    message: str
+    sweeps: int
+    residual: float
+    error_bound: float
+    tol: float
+    evaluations: int
+    searched: int
+    timing: dict[str, float]
+    device: str
+    method: str
+    problem: Problem
+    prices: NDArray[np.float64] | None = None
+    price_change: float = 0.0
+
+    @property
+    def verified(self) -> bool:
+        """Whether residual and bound are those of an exact sweep, as they always are here."""
+        return True
+
+    @property
+    def regimes(self) -> tuple[str, ...]:
+        """Names of the regimes."""
+        return self.problem.regimes
+
+    @property
+    def alternatives(self) -> tuple[str, ...]:
+        """Names of the alternatives."""
+        return tuple(one.name for one in self.problem.alternatives) or (PLAIN,)
+
+    @property
+    def policy_values(self) -> NDArray[np.float64]:
+        """The best ``x'`` itself under each alternative, in units of the grid; nan where there is none."""
+        return np.where(self.policy >= 0, self.problem.grid[self.policy], np.nan)
+
+    def taken(self, alternative: str) -> NDArray[np.bool_]:
+        """Where an alternative is the best of its regime, ``(N_k, N_z)``, with a horizon ``(T, N_k, N_z)``.
+
+        Raises
+        ------
+        ValueError
+            There is no such alternative.
+
+        Examples
+        --------
+        >>> result.taken("default").mean()  # doctest: +SKIP
+        0.21
+        """
+        if alternative not in self.alternatives:
+            known = ", ".join(map(repr, self.alternatives))
+            raise ValueError(f"alternative must be one of {known}, not {alternative!r}")
+        number = self.alternatives.index(alternative)
+        regime = self.regimes.index(self.problem.alternatives[number].regime) if self.problem.alternatives else 0
+        where: NDArray[np.bool_] = self.choice[..., regime, :, :] == number
+        return where
+
+    def __str__(self) -> str:
+        problem = self.problem
+        ages = "" if problem.horizon is None else f", {problem.horizon} ages"
+        states = problem.points * problem.states * len(self.alternatives) * max(1, self.sweeps)
+        rows = [("status", f"{self.status}: {self.message}"), ("sweeps", f"{self.sweeps:,}")]
+        if problem.horizon is None:
+            rows.append(("residual", f"max |TV - V| = {self.residual:.3g} (exact sweep, tolerance {self.tol:g})"))
+        if self.prices is not None:
+            rows.append(("prices", f"last change {self.price_change:.3g}; the bound is that given the last prices"))
+        bound = f"max |V - V*| <= {self.error_bound:.3g} (roundings counted)"
+        if not math.isfinite(self.error_bound):
+            bound = "none: max |V - V*| is not known"
+        work = f"{self.evaluations:,} evaluations, {self.evaluations / states:.3g} a state, alternative and sweep"
+        if self.searched:
+            work += f"; {self.searched} columns searched in full"
+        rows += [
+            ("error bound", bound),
+            ("taken", self._shares()),
+            ("method", f"{self.method}, {work}"),
+            ("numbers", "double precision"),
+            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
+        ]
+        margin = " " * 16
+        wrapped = [
+            textwrap.fill(f"  {name:<14}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
+            for name, text in rows
+        ]
+        size = f"{problem.points:,} grid points x {problem.states} states{ages}"
+        return "\n".join([f"{problem.name}, {size}, on device {self.device}", *wrapped])
+
+    __repr__ = __str__
+
+    def _shares(self) -> str:
+        parts = [f"{name} in {self.taken(name).mean():.1%}" for name in self.alternatives]
+        return f"{', '.join(parts)} of the states of its regime"
+
+    def to_xarray(self) -> Dataset:
+        """Return everything as an ``xarray.Dataset`` with dimensions ``age`` (with a horizon), ``regime``,
+        ``alternative``, the asset and ``state``.
+
+        Raises
+        ------
+        ProblemError
+            xarray is not installed.
+        """
+        dataset: Dataset = service("GeneralResult.to_xarray")(self)
+        return dataset
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result and its problem to ``path`` (``.npz``), whole or not at all, and return the path.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file.
+        OSError
+            The disk refused; nothing is left behind.
+        """
+        written: Path = service("GeneralResult.save")(self, path)
+        return written
+
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
+        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+
+        Parameters
+        ----------
+        path
+        kind
+            ``"regions"``: where each alternative is taken, a panel a regime. ``"policy"``: value and choice of each
+            regime. With a horizon, of the first age.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file, matplotlib is not installed, or there is no such figure.
+        """
+        figure: Figure = service("GeneralResult.plot")(self, path, kind)
+        return figure

@@ -1,0 +1,124 @@
+"""Problems of the general form on the processor: exact sweeps, each of them proven."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from beltline.host.devices.base import Progress
+from beltline.host.problem.checks import ProblemError, meant, shown, whole
+from beltline.host.problem.general import form_of, start_of
+from beltline.host.problem.problem import Problem
+from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.outcome import Outcome
+from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.run import timed
+
+METHOD = "brackets"
+"""The one method: sweeps by brackets, with choices that are held between them."""
+
+STEPS = 20
+"""Sweeps with held choices behind each that maximises, by default."""
+
+OUTCOMES = {
+    "converged": Outcome.CONVERGED,
+    "ages done": Outcome.FINISHED,
+    "sweep limit": Outcome.LIMIT,
+    "not finite": Outcome.NOT_FINITE,
+    "prices refused": Outcome.PRICES,
+}
+"""What a status of the solver is called here."""
+
+
+def solve_general(
+    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+) -> GeneralResult:
+    """Solve a problem of the general form.
+
+    Parameters
+    ----------
+    problem
+    options
+        Of them ``tol`` and ``max_sweeps`` have a meaning; with prices that move, ``tol`` is also that of the prices.
+    device
+    more
+        ``steps`` and ``update``, as of :func:`beltline.gpu_ref.general.solve.solve`.
+    report
+
+    Raises
+    ------
+    ProblemError
+        There is no such device, method or option for such problems.
+    """
+    if device != "cpu":
+        raise ProblemError(f"a problem of the general form is solved on device 'cpu', not on {device!r}")
+    if options.method not in (None, METHOD):
+        raise ProblemError(
+            f"a problem of the general form is solved by method {METHOD!r}, not by {shown(options.method)}"
+        )
+    update, steps = _checked(problem, more)
+    timing: dict[str, float] = {}
+    with timed(timing, "open"):
+        if report:
+            report("loading compiled code")
+        from beltline.gpu_ref.general.solve import solve
+    form = form_of(problem)
+
+    def told(sweeps: int, change: float) -> None:
+        if report:
+            ages = problem.horizon
+            report(
+                f"sweep {sweeps:,}, largest change of V {change:.2e}" if ages is None else f"age {sweeps:,} of {ages:,}"
+            )
+
+    with timed(timing, "solve"):
+        found = solve(
+            form,
+            start_of(problem),
+            tol=options.tol,
+            max_sweeps=options.max_sweeps,
+            steps=steps,
+            update=update,
+            progress=told,
+        )
+    return GeneralResult(
+        value=found.value,
+        values=found.values,
+        policy=found.policy,
+        choice=found.choice,
+        probabilities=found.probabilities,
+        success=found.success,
+        status=OUTCOMES[found.status].value,
+        message=found.message,
+        sweeps=found.sweeps,
+        residual=found.residual,
+        error_bound=found.error_bound,
+        tol=options.tol,
+        evaluations=int(found.evaluations.sum()),
+        searched=found.searched,
+        timing=timing,
+        device=device,
+        method=METHOD,
+        problem=problem,
+        prices=found.prices,
+        price_change=found.price_change,
+    )
+
+
+def _checked(problem: Problem, more: dict[str, Any]) -> tuple[Any, int]:
+    """``update`` and ``steps`` of the options."""
+    takes = ("steps", "update")
+    for name in more:
+        if name not in takes:
+            raise ProblemError(
+                f"a problem of the general form has no option {name!r}: it takes {', '.join(takes)}{meant(name, takes)}"
+            )
+    update = more.get("update")
+    if update is not None and not callable(update):
+        raise ProblemError(f"update must be a function of a sweep, not {shown(update)}")
+    moving = update is not None or problem.horizon is not None
+    if problem.horizon is not None:
+        for name in takes:
+            if more.get(name):
+                raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
+    steps = more.get("steps", 0 if moving else STEPS)
+    return update, whole("steps", steps, "a whole number from 0", lambda n: n >= 0)

@@ -1,0 +1,125 @@
+"""Problems of the general form: what is one, and what is wrong with one."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+
+GRID = np.linspace(0, 10, 40)
+WEALTH = 1 + 1.02 * GRID[:, None] + np.array([0.0, 1.0])
+TABLES: dict[str, Any] = {
+    "grid": GRID,
+    "wealth": WEALTH,
+    "transition": np.array([[0.9, 0.1], [0.2, 0.8]]),
+    "start": np.zeros((40, 2)),
+    "beta": 0.95,
+    "eta": 2.0,
+}
+CAREER = (
+    bl.Alternative(name="work", regime="worker"),
+    bl.Alternative(name="retire", regime="worker", leads_to="retired", wealth=WEALTH + 0.1),
+    bl.Alternative(name="rest", regime="retired"),
+)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"cost": 0.98 * GRID},
+        {"low": 0, "high": 30},
+        {"alternatives": CAREER},
+        {"alternatives": [bl.Alternative(name="save")], "taste": 0.1},
+        {"eta": 0},
+        {"eta": 0, "negative": True},
+        {"beta": [0.9, 0.95]},
+        {"horizon": 3, "beta": 1.01},
+        {"horizon": 3, "wealth": np.stack([WEALTH] * 3)},
+        {"horizon": 3, "transition": np.stack([np.eye(2)] * 3)},
+    ],
+)
+def test_what_makes_a_problem_general(more: dict[str, Any]) -> None:
+    assert not bl.Problem(**TABLES).general
+    problem = bl.Problem(**(TABLES | more))
+    assert problem.general
+    with pytest.raises(bl.ProblemError, match="^a machine takes problems of one alternative, and problem 'prob"):
+        bl.solve(problem, device="model")
+    with pytest.raises(bl.ProblemError, match="^a problem of the general form is solved on device 'cpu', not on"):
+        bl.solve(problem, device="gpu")
+
+
+def test_regimes_are_in_the_order_in_which_they_are_named() -> None:
+    assert bl.Problem(**TABLES).regimes == ("",)
+    assert bl.Problem(**TABLES, alternatives=CAREER).regimes == ("worker", "retired")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ({"cost": np.full(40, np.nan)}, "cost[0, 0] is nan, not finite"),
+        ({"cost": np.ones(3)}, "cost must have shape (40, 2) or (T, 40, 2), not (3,)"),
+        ({"low": 5, "high": 3}, "low[0, 0] = 5 is above high[0, 0] = 3"),
+        ({"alternatives": 3}, "alternatives must be a sequence of Alternative, not 3"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"beta": [0.9, 1.2]}, "beta[1] is 1.2: without a horizon it must be below 1"),
+        ({"taste": -1}, "taste must be a number from 0, not -1"),
+        ({"negative": True}, "negative consumption needs eta = 0, not eta = 2.0"),
+        ({"negative": 1}, "negative must be True or False, not 1"),
+        (
+            {"alternatives": [bl.Alternative(name="work", leads_to="rest")]},
+            "alternative 'work' leads to regime 'rest', which has no alternative; there are ''",
+        ),
+        (
+            {"alternatives": [bl.Alternative(name="a"), bl.Alternative(name="a")]},
+            "names of alternatives must differ, but 2 are called 'a'",
+        ),
+        (
+            {"alternatives": [bl.Alternative(name="a", high=[3, 2] + [5] * 38)]},
+            "alternative 'a': high must not fall in x, but high[1, 0] = 2 follows high[0, 0] = 3",
+        ),
+        (
+            {"alternatives": CAREER, "start": np.zeros((3, 40, 2))},
+            "start must have shape (40, 2) or, one table a regime, (2, 40, 2), not (3, 40, 2)",
+        ),
+        ({"wealth": np.stack([WEALTH] * 3)}, "wealth has an axis of ages, of length 3, and horizon is None"),
+    ],
+)
+def test_bad_tables(more: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.Problem(**(TABLES | more))
+
+
+def test_nobody_is_left_without_an_alternative() -> None:
+    with pytest.raises(bl.ProblemError, match=r"has no alternative in state \[0, 0\]: .* costs 99 more than wealth"):
+        bl.Problem(**TABLES, cost=GRID + 100)
+    poor = bl.Alternative(name="rest", regime="retired", wealth=WEALTH - 2)
+    with pytest.raises(bl.ProblemError, match=r"^regime 'retired' has no alternative in state \[0, 0\]"):
+        bl.Problem(**TABLES, alternatives=[*CAREER[:2], poor])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"name": ""}, "name of an alternative must not be empty"),
+        ({"name": "a", "choice": 0, "low": 1}, "alternative 'a' has choice, so it must have neither low nor high"),
+        (
+            {"name": "exit", "value": np.zeros((40, 2)), "kappa": 1.0},
+            "alternative 'exit' has a value of its own, so it must have no kappa",
+        ),
+        (
+            {"name": "a", "leads_to": {"good": 0.5, "bad": 0.4}},
+            "leads_to of alternative 'a' must have probabilities that sum to 1, not 0.9",
+        ),
+        (
+            {"name": "a", "leads_to": 3},
+            "leads_to of alternative 'a' must be the name of a regime, or probabilities by name, not 3",
+        ),
+    ],
+)
+def test_bad_alternatives(given: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.Alternative(**given)

@@ -1,0 +1,217 @@
+"""Problems of the general form through the public face: solved, reported, drawn, saved."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import beltline as bl
+from beltline.gpu_ref.general.solution import Iterate, Prices
+
+Array = NDArray[np.float64]
+
+POINTS, AGES, WAGE = 30, 6, 20.0
+GRID = np.linspace(0, 30, POINTS)
+
+
+def retirement(**more: Any) -> bl.Problem:
+    """Work or retire for good, as of Iskhakov and others (2017)."""
+    wealth = 0.5 + GRID[:, None]
+    return bl.Problem(
+        grid=GRID,
+        wealth=wealth,
+        transition=np.eye(1),
+        start=np.zeros((POINTS, 1)),
+        beta=0.98,
+        eta=1.0,
+        horizon=AGES,
+        alternatives=[
+            bl.Alternative(name="work", regime="worker", wealth=wealth + WAGE, kappa=-1.0),
+            bl.Alternative(name="retire", regime="worker", leads_to="retired"),
+            bl.Alternative(name="rest", regime="retired"),
+        ],
+        name="retirement",
+        asset="assets a",
+        **more,
+    )
+
+
+def by_hand(taste: float) -> tuple[Array, Array]:
+    """Values of worker and retired by age, ``(T, N_k)``, in plain loops over ages."""
+    worker, retired = np.zeros((AGES + 1, POINTS)), np.zeros((AGES + 1, POINTS))
+    for age in range(AGES - 1, -1, -1):
+
+        def best(wealth: Array, after: Array) -> Array:
+            c = wealth[:, None] - GRID[None, :]
+            u = np.where(c > 0, np.log(np.where(c > 0, c, 1.0)), -np.inf)
+            return np.asarray((u + 0.98 * after).max(axis=1))
+
+        work = best(0.5 + GRID + WAGE, worker[age + 1]) - 1.0
+        rest = best(0.5 + GRID, retired[age + 1])
+        worker[age] = np.maximum(work, rest)
+        if taste:
+            worker[age] += taste * np.log(np.exp((work - worker[age]) / taste) + np.exp((rest - worker[age]) / taste))
+        retired[age] = rest
+    return worker[:-1], retired[:-1]
+
+
+@pytest.mark.parametrize("taste", [0.0, 0.05])
+def test_retirement(taste: float) -> None:
+    result = bl.solve(retirement(taste=taste))
+    assert result.success
+    worker, retired = by_hand(taste)
+    np.testing.assert_allclose(result.value[:, 0, :, 0], worker, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(result.value[:, 1, :, 0], retired, rtol=0, atol=1e-11)
+    assert result.error_bound < 1e-10
+    chance = result.probabilities[:, :2].sum(axis=1)
+    np.testing.assert_allclose(chance, 1.0, atol=1e-12)
+    assert ((result.probabilities > 0) & (result.probabilities < 1)).any() == bool(taste)
+    retires = result.taken("retire")[..., 0]
+    assert retires[-1].any()
+    assert not retires[0].all()
+    with pytest.raises(ValueError, match="^alternative must be one of 'work', 'retire', 'rest', not 'nap'$"):
+        result.taken("nap")
+
+
+def arellano(bonds: int = 41, incomes: int = 7) -> tuple[bl.Problem, Any]:
+    """Sovereign default, small: the problem at a price of the safe bond, and what moves the prices."""
+    r, theta = 0.017, 0.282
+    log_y = np.linspace(-0.15, 0.15, incomes)
+    distance = np.abs(log_y[:, None] * 0.945 - log_y[None, :])
+    chain = np.exp(-0.5 * (distance / 0.03) ** 2)
+    chain /= chain.sum(axis=1, keepdims=True)
+    chain /= chain.sum(axis=1, keepdims=True)
+    y = np.exp(log_y)
+    grid = np.linspace(-0.45, 0.45, bonds)
+    zero = int(np.argmin(np.abs(grid)))
+    poor = np.minimum(y, 0.969)
+    problem = bl.Problem(
+        grid=grid,
+        wealth=y[None, :] + grid[:, None],
+        transition=chain,
+        start=np.zeros((bonds, incomes)),
+        beta=0.953,
+        eta=2.0,
+        cost=np.repeat(grid[:, None] / (1 + r), incomes, axis=1),
+        alternatives=[
+            bl.Alternative(name="repay", regime="good"),
+            *(
+                bl.Alternative(
+                    name=name,
+                    regime=regime,
+                    leads_to={"good": theta, "excluded": 1 - theta},
+                    wealth=np.repeat(poor[None, :], bonds, axis=0),
+                    cost=np.zeros((bonds, incomes)),
+                    choice=zero,
+                )
+                for name, regime in (("default", "good"), ("stay out", "excluded"))
+            ),
+        ],
+        name="default",
+        asset="bonds B",
+    )
+
+    def prices(last: Iterate) -> Prices:
+        defaults = last.choice[0] == 1
+        q = (1 - defaults @ chain.T) / (1 + r)
+        return Prices({"repay": {"cost": q * grid[:, None]}}, q)
+
+    return problem, prices
+
+
+def test_default_with_prices_that_move(tmp_path: Path) -> None:
+    problem, prices = arellano()
+    result = bl.solve(problem, tol=1e-8, update=prices)
+    assert result.success
+    assert result.price_change < 1e-8
+    assert result.prices is not None
+    assert 0 < result.taken("default").mean() < 1
+    # Who owes more defaults sooner, and pays a lower price.
+    assert (np.diff(result.taken("default").astype(int), axis=0) <= 0).all()
+    assert (np.diff(result.prices, axis=0) >= 0).all()
+    text = str(result)
+    assert "the bound is that given the last prices" in text
+    assert re.search(r"repay in [\d.]+%, default in [\d.]+%, stay out in 100.0% of the states", text)
+    saved = bl.load(result.save(tmp_path / "default.npz"))
+    for name in ("value", "values", "policy", "choice", "probabilities", "prices"):
+        np.testing.assert_array_equal(getattr(saved, name), getattr(result, name))
+    assert saved.problem.regimes == ("good", "excluded")
+    assert str(saved) == text
+
+
+def test_what_is_held_between_sweeps_changes_no_result() -> None:
+    rng = np.random.default_rng(3)
+    wealth = np.sort(rng.uniform(1, 12, (60, 3)), axis=0)
+    problem = bl.Problem(
+        grid=np.linspace(0, 8, 60),
+        wealth=wealth,
+        transition=np.full((3, 3), 1 / 3),
+        start=np.zeros((60, 3)),
+        beta=0.9,
+        eta=1.5,
+        alternatives=[
+            bl.Alternative(name="keep"),
+            bl.Alternative(name="move", wealth=wealth + 0.2, kappa=-0.01),
+            bl.Alternative(name="exit", value=np.full((60, 3), -8.0)),
+        ],
+    )
+    held, plain = bl.solve(problem, tol=1e-9), bl.solve(problem, tol=1e-9, steps=0)
+    assert held.success
+    assert plain.success
+    assert held.sweeps < plain.sweeps
+    assert np.abs(held.value - plain.value).max() <= held.error_bound + plain.error_bound
+    limited = bl.solve(problem, tol=1e-9, max_sweeps=1)
+    assert not limited.success
+    assert limited.status == "sweep limit reached"
+
+
+@pytest.mark.parametrize("kind", ["regions", "policy"])
+def test_figures(kind: str, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    for k, result in enumerate((bl.solve(retirement()), bl.solve(arellano()[0], tol=1e-4))):
+        path = tmp_path / f"{kind}{k}.png"
+        figure = result.plot(path, kind)
+        assert path.stat().st_size > 5_000
+        assert len(figure.axes) == (2 if kind == "regions" else 4)
+    with pytest.raises(bl.ProblemError, match="^kind must be one of 'regions', 'policy', not 'euler'$"):
+        result.plot(kind="euler")
+
+
+def test_labelled_arrays() -> None:
+    pytest.importorskip("xarray")
+    result = bl.solve(retirement())
+    data = result.to_xarray()
+    assert data["value"].dims == ("age", "regime", "assets", "state")
+    work = data["policy_values"].sel(alternative="work", age=1)
+    np.testing.assert_array_equal(work, result.policy_values[0, 0])
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"method": "warm"}, "a problem of the general form is solved by method 'brackets', not by 'warm'"),
+        (
+            {"step": 3},
+            "a problem of the general form has no option 'step': it takes steps, update; did you mean 'steps'?",
+        ),
+        ({"steps": 3}, "steps needs an infinite horizon, and this problem has 6 ages"),
+        ({"value_bits": 3}, "value_bits is for machines, and device 'cpu' is none"),
+    ],
+)
+def test_bad_options(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.solve(retirement(), **options)
+
+
+def test_damaged_files_are_refused(tmp_path: Path) -> None:
+    path = bl.solve(retirement()).save(tmp_path / "a.npz")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+    with pytest.raises(bl.ProblemError, match=r"a\.npz"):
+        bl.load(path)
