@@ -14,6 +14,7 @@ from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, DeviceTimeoutError, open_device, smallest_build
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Status
 from support.fakes import BruteDevice, convex_kink, problem
@@ -111,13 +112,26 @@ def test_ages_end_with_one_that_cannot_afford_anything() -> None:
 
 
 def test_words_that_lie_elsewhere_are_moved_again() -> None:
-    """The same words, of another shape: of another number of states, and so elsewhere."""
-    rows = problem(16, 1)
-    with bl.open("model", lanes=2) as device:
-        device.solve(problem(32, 2), max_sweeps=1)
-        wide = replace(rows, wealth=np.tile(rows.wealth, 2), transition=np.eye(2), start=np.zeros((16, 2)))
-        for given in (rows, wide, rows):
-            same(device.solve(given, tol=1e-6, value_bits=40), bl.solve(given, tol=1e-6, value_bits=40))
+    """The same words of another shape, which lie elsewhere."""
+    one = problem(24, 1)
+    column = replace(one, wealth=one.wealth.repeat(2, 1), start=one.start.repeat(2, 1), transition=np.eye(2))
+    table = replace(
+        column,
+        grid=column.grid[:16],
+        wealth=column.wealth.reshape(16, 3),
+        start=column.start.reshape(16, 3),
+        transition=np.eye(3),
+    )
+    build = MachineParameters(grid=32, states=4, engine=Engine.SWEEP, lanes=2)
+
+    def opened() -> Session:
+        return Session(open_device("model", build, None, lanes=2), False)
+
+    with opened() as session:
+        for given in (column, table, column):
+            found = session.solve(given, tol=1e-6, value_bits=40)
+            with opened() as another:
+                same(found, another.solve(given, tol=1e-6, value_bits=40))
 
 
 def test_new_eta_moves_two_registers() -> None:
