@@ -283,11 +283,11 @@ PLACES = {
     "host/solver": (2.4, 9), "host/plots": (3.7, 9),
     "host/analysis": (4.02, 8), "host": (5.2, 8),
     "host/devices": (2.2, 7), "host/results": (4.0, 7),
-    "gpu_ref": (0.0, 6), "constraints": (1.85, 6),
+    "constraints": (1.85, 6),
     "sim": (1.95, 5), "hw/top": (1.95, 4),
     "hw/bus": (1.0, 3), "hw/line": (1.95, 3), "hw/sweep": (2.9, 3),
     "hw/memory": (1.5, 2), "hw/control": (2.45, 2), "host/problem": (4.0, 2),
-    "hw/arithmetic": (1.95, 1), "beltline/compiled": (0.0, 0), "hw/interface": (1.95, 0),
+    "gpu_ref": (0.0, 1), "hw/arithmetic": (1.95, 1), "beltline/compiled": (0.0, 0), "hw/interface": (1.95, 0),
 }  # fmt: skip
 """Column and row of every part, so that no arrow runs behind a box."""
 

@@ -59,11 +59,11 @@ def extras(problem: Tables) -> tuple[str, ...]:
     above 0, and tables without ages.
     """
     found = [name for name in ("alternatives", "cost", "low", "high", "taste") if _given(getattr(problem, name))]
-    if isinstance(problem.eta, int | float) and problem.eta == 0:
+    if _number(problem.eta) and problem.eta == 0:
         found.append("eta = 0")
-    if not isinstance(problem.beta, int | float | np.number):
+    if _dimensions(problem.beta):
         found.append("beta by state")
-    elif problem.horizon is not None and problem.beta >= 1:
+    elif problem.horizon is not None and _number(problem.beta) and problem.beta >= 1:
         found.append("beta of 1 or more")
     aged = [name for name in ("wealth", "transition") if _dimensions(getattr(problem, name)) == 3]
     return (*found, *(f"{name} by age" for name in aged))
@@ -73,7 +73,11 @@ def _given(value: Any) -> bool:
     """Whether something is there: no ``None``, no empty sequence, no 0 for ``taste``."""
     if isinstance(value, tuple | list):
         return bool(value)
-    return value is not None and not (isinstance(value, int | float) and not isinstance(value, bool) and value == 0)
+    return value is not None and not (_number(value) and value == 0)
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _dimensions(value: Any) -> int:

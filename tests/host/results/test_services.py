@@ -12,7 +12,12 @@ from beltline.host.results import services
 
 
 def test_every_service_is_there_and_its_solution_has_the_method() -> None:
-    solutions = {"Result": bl.Result, "Economy": bl.Economy, "Equilibrium": bl.Equilibrium}
+    solutions = {
+        "Result": bl.Result,
+        "GeneralResult": bl.GeneralResult,
+        "Economy": bl.Economy,
+        "Equilibrium": bl.Equilibrium,
+    }
     names = services.services()
     assert {name.partition(".")[0] for name in names} == {*solutions, "load"}
     for name in names:
