@@ -1,0 +1,27 @@
+"""Default by brackets and by full search, side by side."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from beltline.host.bench.default_speed import Country, by_brackets, by_full_search, main
+
+
+def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--bonds", "31", "--incomes", "5", "--tol", "1e-6", "--repeats", "1"]) == 0
+    assert re.search(
+        r"31 x 5: full search [\d.]+ s, \d+ sweeps: [\d.]+ times as long; the same bits\n", capsys.readouterr().out
+    )
+
+
+def test_values_are_told_apart() -> None:
+    country = Country.of(21, 3)
+    assert (by_brackets(country, 1e-3)[0] != by_full_search(country, 1e-1)[0]).any()
+
+
+def test_an_even_number_of_bonds_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--bonds", "30"])
+    assert "--bonds must be an odd number from 3, so that 0 is one of them, not 30" in capsys.readouterr().err
