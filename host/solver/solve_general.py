@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from beltline.host.devices.base import Progress
 from beltline.host.problem.checks import ProblemError, meant, shown, whole
@@ -12,6 +12,9 @@ from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import timed
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.general.solution import Solution
 
 METHOD = "brackets"
 """The one method: sweeps by brackets, with choices that are held between them."""
@@ -88,7 +91,7 @@ def solve_general(
         probabilities=found.probabilities,
         success=found.success,
         status=OUTCOMES[found.status].value,
-        message=found.message,
+        message=found.message + _rounding(found, options.tol),
         sweeps=found.sweeps,
         residual=found.residual,
         error_bound=found.error_bound,
@@ -102,6 +105,15 @@ def solve_general(
         prices=found.prices,
         price_change=found.price_change,
     )
+
+
+def _rounding(found: Solution, tol: float) -> str:
+    """A sentence where what double precision rounds is more than was asked for."""
+    if found.form.horizon is not None or not found.success:
+        return ""
+    if found.error_bound <= 2 * tol / (1 - found.form.modulus()):
+        return ""
+    return " Double precision rounds values of this size by more than tol, which the error bound counts."
 
 
 def _checked(problem: Problem, more: dict[str, Any]) -> tuple[Any, int]:

@@ -170,6 +170,19 @@ def test_what_is_held_between_sweeps_changes_no_result() -> None:
     assert limited.status == "sweep limit reached"
 
 
+def test_values_that_double_precision_cannot_tell_apart_are_said_to_be() -> None:
+    grid = np.linspace(0, 10, 40)
+    tables: dict[str, Any] = {"transition": np.eye(1), "start": np.zeros((40, 1)), "beta": 0.95, "eta": 2.0}
+    for unit in (1.0, 1e-9):
+        problem = bl.Problem(
+            grid=unit * grid, wealth=unit * (1 + 1.02 * grid[:, None]), low=0, cost=unit * grid, **tables
+        )
+        result = bl.solve(problem, tol=1e-9)
+        assert result.success
+        assert ("rounds values of this size by more than tol" in result.message) == (unit < 1)
+        assert (result.error_bound > 1e-6) == (unit < 1)
+
+
 @pytest.mark.parametrize("kind", ["regions", "policy"])
 def test_figures(kind: str, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
