@@ -17,10 +17,11 @@ whose ends moved, until none moves: from the policy of the sweep before that tak
 far away it may take thousands, so after :data:`ROUNDS` the sweep is done by divide and conquer.
 
 Rounding. Let ``e`` be the error of an objective, and ``margin(x)`` by how much ``g(x)`` beats ``g(x - 1)`` at ``x`` as
-computed. A candidate of the bracket may truly exceed the computed maximum by ``e``; one below the bracket, by what it
-may exceed the maximum of the row before, less the margin, and by the errors of two objectives. So no candidate below
-``g(x)`` exceeds it by more than ``D(x) = e + max(0, D(x - 1) + e - margin(x))``, and above it the same from the other
-end. :attr:`Swept.slack` is the largest, ``e`` itself wherever margins are not as small as roundings.
+computed. A candidate of the bracket may truly exceed the computed maximum by ``e``, and the choice by ``2 e``. Let one
+below the bracket truly exceed the choice of the row before by ``t`` at most. Then at ``x`` it exceeds that choice by no
+more, and so the computed maximum by ``t + e - margin(x)``. What is below ``g(x)`` exceeds ``g(x)`` by ``t`` again where
+both rows choose the same, else by ``max(2 e, t + 2 e - margin(x))``. Above, the same from the other end.
+:attr:`Swept.slack` is the largest of all, some ``e`` wherever margins are not as small as roundings.
 """
 
 from __future__ import annotations
@@ -183,20 +184,21 @@ def _slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array,
             if abs(ev[s, i]) < np.inf:
                 least, most = min(least, ev[s, i]), max(most, ev[s, i])
         base = (1.0 if eta == 1.0 else 0.0) + (states + 4) * max(abs(least), abs(most))
-        # As if the margins of the ends were infinite.
-        worst, below, above = 0.0, -np.inf, -np.inf
-        for x in range(grid):
-            if policy[x, s] >= 0:
+        worst = 0.0
+        for side in range(2):
+            # As if the margin of the first row were infinite.
+            excess, before = -np.inf, -1
+            for k in range(grid):
+                x = k if side == 0 else grid - 1 - k
+                if policy[x, s] < 0:
+                    continue
                 size = max(abs(value[x, s] - least), abs(value[x, s] - most))
                 error = DOUBLE * (power * size + base)
-                below = error + max(0.0, below + error - margins[0, x, s])
-                worst = max(worst, below)
-        for x in range(grid - 1, -1, -1):
-            if policy[x, s] >= 0:
-                size = max(abs(value[x, s] - least), abs(value[x, s] - most))
-                error = DOUBLE * (power * size + base)
-                above = error + max(0.0, above + error - margins[1, x, s])
-                worst = max(worst, above)
+                beyond = excess - margins[side, x, s]
+                worst = max(worst, error + max(0.0, beyond))
+                if policy[x, s] != before:
+                    excess = max(2.0 * error, beyond + 2.0 * error)
+                before = policy[x, s]
         largest[s] = worst
 
 

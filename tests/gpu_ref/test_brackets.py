@@ -182,3 +182,12 @@ def test_a_sweep_that_ends_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(brackets, "_rounds", one)
     with pytest.raises(AssertionError):
         check(tables, proven_sweep(*tables, np.zeros(W.shape)))
+
+
+def test_a_long_row_of_equal_choices_adds_no_doubt() -> None:
+    """Poor households that all keep the least: nothing is compared that could round to another choice."""
+    grid = np.linspace(0.0, 10.0, 4_000)
+    wealth = 1.0 + 1e-7 * grid[:, None]
+    swept = proven_sweep(grid, wealth, np.eye(1), np.zeros((4_000, 1)), 0.9, 2.0, np.zeros((4_000, 1), int))
+    assert (swept.policy == 0).all()
+    assert 0.0 < swept.slack < 100 * np.finfo(float).eps
