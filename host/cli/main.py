@@ -118,8 +118,8 @@ def _plot_arguments(parser: argparse.ArgumentParser) -> None:
         type=kind_name,
         metavar="NAME",
         help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
-        "response to a step of the exogenous state; ages and life, of a life cycle (default policy); and of an economy "
-        "what its page of the documentation names",
+        "response to a step of the exogenous state; ages and life, of a life cycle (default policy); regions, of "
+        "the general form, where each alternative is taken; and of an economy what its page of the documentation names",
     )
     parser.add_argument(
         "--out",
