@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.host.problem.checks import ProblemError, plain_text, real, shown
@@ -15,7 +16,7 @@ from beltline.host.problem.checks import ProblemError, plain_text, real, shown
 class Alternative:
     """What can be done in a period, such as "repay", "work" or "exit": tables that replace the problem's own.
 
-    Tables are checked, and copied, by the :class:`~beltline.host.problem.problem.Problem` that they are given to.
+    Tables are copied, and checked by the :class:`~beltline.host.problem.problem.Problem` that they are given to.
 
     Parameters
     ----------
@@ -80,6 +81,8 @@ class Alternative:
             for name in ("leads_to", *TABLES, "choice", "kappa"):
                 if getattr(self, name) is not None:
                     raise ProblemError(f"alternative {self.name!r} has a value of its own, so it must have no {name}")
+        for name in (*TABLES, "choice", "kappa", "value"):
+            object.__setattr__(self, name, kept(getattr(self, name)))
         self.chances()
 
     def chances(self) -> dict[str, float]:
@@ -105,6 +108,18 @@ class Alternative:
         if abs(sum(found.values()) - 1) > 1e-12:
             raise ProblemError(f"{what} must have probabilities that sum to 1, not {sum(found.values()):.15g}")
         return found
+
+
+def kept(table: Any) -> Any:
+    """A read-only copy of a table; a number, or what is no table, as it is, for the problem to check."""
+    try:
+        copy = np.array(table)
+    except ValueError:
+        return table
+    if copy.ndim == 0:
+        return table
+    copy.flags.writeable = False
+    return copy
 
 
 TABLES = ("wealth", "cost", "low", "high", "transition", "beta")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.alternative import Alternative
+from beltline.host.problem.alternative import Alternative, kept
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
 from beltline.host.problem.general import extras, form_of, regimes_of
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
@@ -200,6 +200,8 @@ class Problem:
         keep("start", start)
         if isinstance(self.beta, int | float):
             keep("beta", float(self.beta))
+        for name in ("cost", "low", "high", "beta"):
+            keep(name, kept(getattr(self, name)))
         form_of(self)
         keep("alternatives", tuple(self.alternatives))
         regimes = len(self.regimes)

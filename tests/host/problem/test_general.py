@@ -52,6 +52,17 @@ def test_what_makes_a_problem_general(more: dict[str, Any]) -> None:
         bl.solve(problem, device="gpu")
 
 
+def test_tables_are_copies() -> None:
+    cost, wealth = 0.98 * GRID, WEALTH + 0.1
+    move = bl.Alternative(name="move", wealth=wealth)
+    problem = bl.Problem(**TABLES, cost=cost, alternatives=[move])
+    cost[:], wealth[:] = 0.0, 0.0
+    assert (problem.cost == 0.98 * GRID).all()
+    assert (problem.alternatives[0].wealth == WEALTH + 0.1).all()
+    with pytest.raises(ValueError, match="read-only"):
+        problem.cost[0] = 1.0  # type: ignore[index]
+
+
 def test_regimes_are_in_the_order_in_which_they_are_named() -> None:
     assert bl.Problem(**TABLES).regimes == ("",)
     assert bl.Problem(**TABLES, alternatives=CAREER).regimes == ("worker", "retired")
