@@ -94,7 +94,7 @@ def _begin(X: Array, W: Array, first: Indexes, policy: Indexes) -> None:
 
 
 @njit(cache=True)
-def _row(
+def best_between(
     X: Array,
     wealth: float,
     ev: Array,
@@ -152,7 +152,7 @@ def _half_round(
                     continue
                 low = max(policy[x - 1, s], 0) if x > 0 else 0
                 high = _affordable(X, W[x, s], policy[x + 1, s] if x + 1 < grid else grid - 1)
-                best, index, at_low, at_high = _row(X, W[x, s], ev[s], eta, low, high)
+                best, index, at_low, at_high = best_between(X, W[x, s], ev[s], eta, low, high)
                 evaluations += high - low + 1
                 if index < 0:
                     nothing += 1

@@ -15,12 +15,15 @@ def crra(c: float, eta: float) -> float:
     """Utility of a positive consumption, for use inside kernels.
 
     ``eta = 2`` is a division, which is correctly rounded; the C library's ``pow`` may differ from it by one unit in the
-    last place. Every solver of this package takes this same function, so that they compare the same numbers.
+    last place. ``eta = 0`` is ``c`` itself. Every solver of this package takes this same function, so that they compare
+    the same numbers.
     """
     if eta == 2.0:
         return -1.0 / c
     if eta == 1.0:
         return math.log(c)
+    if eta == 0.0:
+        return c
     return math.pow(c, 1.0 - eta) / (1.0 - eta)
 
 

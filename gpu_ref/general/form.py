@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,6 +42,17 @@ class Tables(NamedTuple):
     mix: Array
     low: Indexes
     high: Indexes
+
+
+_Tables = TypeVar("_Tables", "Branch", "Form")
+
+
+def _copied(given: _Tables, **new: Any) -> _Tables:
+    """A shallow copy with some attributes replaced, of which nothing is checked."""
+    found = copy.copy(given)
+    for name, value in new.items():
+        object.__setattr__(found, name, value)
+    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +135,14 @@ class Branch:
         """Lengths of the tables that have an axis of ages."""
         found = {"wealth": 3, "cost": 3, "transition": 3, "beta": 2, "kappa": 2}
         return {name: getattr(self, name).shape[0] for name, ndim in found.items() if getattr(self, name).ndim == ndim}
+
+    def with_cost(self, cost: ArrayLike) -> Branch:
+        """The same alternative with another ``cost`` of the same shape, which is checked and copied."""
+        what = f"alternative {self.name!r}: "
+        found = checks.table(what, "cost", cost, self.shape)
+        if found.shape != self.cost.shape:
+            raise ValueError(f"{what}cost must have shape {self.cost.shape}, not {found.shape}")
+        return _copied(self, cost=found)
 
     def at(self, age: int = 0) -> Tables:
         """The tables at an age; ``Form`` has made ``mix`` an array by then."""
@@ -235,6 +257,51 @@ class Form:
     def shape(self) -> tuple[int, int, int]:
         """``(N_r, N_k, N_z)``."""
         return (1 + max(a.regime for a in self.alternatives), *self.alternatives[0].shape)
+
+    def with_tables(self, tables: Mapping[str, Mapping[str, Any]]) -> Form:
+        """The same problem with some tables replaced, checked.
+
+        Where only costs are, as prices that move do, it is not checked whether every state still has a choice: a sweep
+        finds out.
+
+        Parameters
+        ----------
+        tables
+            By the name of the alternative and of the table: ``{"repay": {"cost": G}}``.
+
+        Raises
+        ------
+        ValueError
+            There is no such alternative or table, or a table breaks a condition of :class:`Branch`.
+
+        Example
+        -------
+        >>> import numpy as np
+        >>> from beltline.gpu_ref.general import Branch, Form
+        >>> grid = np.linspace(0.0, 1.0, 5)[:, None]
+        >>> form = Form((Branch("save", 0, wealth=1.0 + grid, cost=grid, transition=np.eye(1), beta=0.9),), eta=2.0)
+        >>> form.with_tables({"save": {"cost": 2.0 * grid}}).alternatives[0].cost[4]
+        array([2.])
+        """
+        names = [one.name for one in self.alternatives]
+        new = list(self.alternatives)
+        costs_only = True
+        for name, given in tables.items():
+            if name not in names:
+                raise ValueError(f"there is no alternative {name!r}: there are {', '.join(map(repr, sorted(names)))}")
+            d = names.index(name)
+            one = new[d]
+            for table in given:
+                if table not in {field.name for field in dataclasses.fields(one)}:
+                    raise ValueError(f"alternative {name!r} has no table {table!r}")
+            if isinstance(one, Branch) and set(given) == {"cost"}:
+                new[d] = one.with_cost(given["cost"])
+            else:
+                new[d] = dataclasses.replace(one, **given)
+                costs_only = False
+        if not costs_only:
+            return dataclasses.replace(self, alternatives=tuple(new))
+        return _copied(self, alternatives=tuple(new))
 
     def of_regime(self, regime: int) -> list[int]:
         """Numbers of the alternatives of a regime, in order."""

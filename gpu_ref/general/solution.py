@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.general.form import Form, Indexes
+from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
 
 STATUS = {
@@ -37,32 +38,75 @@ class Prices(NamedTuple):
     prices: Array
 
 
-class Iterate(NamedTuple):
-    """A sweep's outcome, as ``update`` sees it; arrays as of :class:`Solution`, without ages.
+class Iterate:
+    """A sweep's outcome, as ``update`` sees it; arrays as of :class:`Solution`, without ages, and not to be written to.
 
     Attributes
     ----------
     form
         With the tables of the sweep.
-    value, values, policy, choice, probabilities
-        As of :class:`Solution`.
-    slack
-        How far ``value`` may be from the sweep in real numbers, units of utility.
-    evaluations
-        Objectives that were computed.
-    searched
-        Exogenous states of alternatives that were searched in full.
+    found
+        The same arrays with exogenous states before ``x``, and what the sweep took.
     """
 
-    form: Form
-    value: Array
-    values: Array
-    policy: Indexes
-    choice: Indexes
-    probabilities: Array
-    slack: float
-    evaluations: int
-    searched: int
+    def __init__(self, form: Form, found: Found) -> None:
+        self.form = form
+        self.found = found
+        for array in found[:6]:
+            array.flags.writeable = False
+
+    @property
+    def value(self) -> Array:
+        """``(N_r, N_k, N_z)``, ``float64``, units of utility."""
+        return self.found.value.swapaxes(1, 2)
+
+    @property
+    def values(self) -> Array:
+        """``(N_d, N_k, N_z)``, ``float64``: of each alternative; ``-inf`` where it cannot be taken."""
+        return self.found.values.swapaxes(1, 2)
+
+    @property
+    def policy(self) -> Indexes:
+        """``(N_d, N_k, N_z)``, ``int32``: index of ``x'``; -1 where there is none."""
+        return self.found.policy.swapaxes(1, 2)
+
+    @property
+    def choice(self) -> Indexes:
+        """``(N_r, N_k, N_z)``, ``int32``: number of the best alternative, the first of equals."""
+        return self.found.choice.swapaxes(1, 2)
+
+    @property
+    def probabilities(self) -> Array:
+        """``(N_d, N_k, N_z)``: of taking each alternative within its regime; 0 or 1 without taste shocks."""
+        if self.form.sigma > 0.0:
+            return self.found.probabilities.swapaxes(1, 2)
+        taken = [self.choice[one.regime] == d for d, one in enumerate(self.form.alternatives)]
+        return np.array(taken, np.float64)
+
+    @property
+    def change(self) -> float:
+        """Largest change of the value, units of utility."""
+        return float(self.found.facts[:, 0].max())
+
+    @property
+    def slack(self) -> float:
+        """How far ``value`` may be from the sweep in real numbers, units of utility; infinite if it is not finite."""
+        return float(self.found.facts[:, 1].max()) if self.finite else np.inf
+
+    @property
+    def finite(self) -> bool:
+        """Whether ``value`` is."""
+        return bool(self.found.facts[:, 3].all())
+
+    @property
+    def evaluations(self) -> int:
+        """Utilities that were computed."""
+        return int(self.found.counts[..., 0].sum())
+
+    @property
+    def searched(self) -> int:
+        """Exogenous states of alternatives that were searched in full."""
+        return int(self.found.counts[..., 2].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +140,7 @@ class Solution:
     sweeps
         Maximising sweeps; with a horizon one an age.
     evaluations
-        ``(sweeps,)``, ``int64``: objectives computed in each.
+        ``(sweeps,)``, ``int64``: utilities computed in each.
     searched
         Exogenous states of alternatives that the last sweep (any age) searched in full, because no order of candidates
         fits their bounds.

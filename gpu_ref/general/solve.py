@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.general import checks
-from beltline.gpu_ref.general.form import Alternative, Form
-from beltline.gpu_ref.general.operator import evaluate, sweep
+from beltline.gpu_ref.general.form import Form, Indexes
+from beltline.gpu_ref.general.operator import Operator, states_first
 from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
@@ -74,26 +73,24 @@ def solve(
 
 def _iterate(
     form: Form,
-    V: Array,
+    start: Array,
     tol: float,
     max_sweeps: int,
     steps: int,
     update: Update | None,
     progress: Progress | None,
 ) -> Solution:
-    policy = np.full((len(form.alternatives), *form.shape[1:]), -1, np.int32)
+    operator = Operator(form)
+    V, wanted = states_first(start), _nowhere(form)
     prices: Array | None = None
     evaluations = []
     status, message = "", ""
     while not status:
-        last = sweep(form, V, policy)
+        last = operator.sweep(V, wanted)
         evaluations.append(last.evaluations)
-        # A difference of infinities is no number, and no change below tol.
-        with np.errstate(invalid="ignore"):
-            residual = float(np.abs(last.value - V).max())
         price_change = 0.0
-        if not np.isfinite(last.value).all():
-            status, message = "not finite", _not_finite(last.value)
+        if not last.finite:
+            status, message = _not_finite(form, last.value)
             break
         if update is not None:
             try:
@@ -101,20 +98,27 @@ def _iterate(
             except ValueError as fault:
                 status, message = "prices refused", f"After sweep {len(evaluations)}: {fault}"
                 break
+            operator.replace(form)
             price_change = _change(new, prices)
             prices = new
         if progress is not None:
-            progress(len(evaluations), residual)
-        if residual < tol and (update is None or price_change < tol):
-            status, message = "converged", _converged(residual, price_change, len(evaluations), update is not None)
+            progress(len(evaluations), last.change)
+        if last.change < tol and (update is None or price_change < tol):
+            status, message = "converged", _converged(last.change, price_change, len(evaluations), update is not None)
         elif len(evaluations) >= max_sweeps:
             status = "sweep limit"
-            message = f"After {max_sweeps} sweeps the value still changed by {residual:.3g}, and tol is {tol:g}."
+            message = f"After {max_sweeps} sweeps the value still changed by {last.change:.3g}, and tol is {tol:g}."
             if update is not None:
                 message += f" Prices changed by {price_change:.3g}."
-        policy = last.policy
-        V = evaluate(last, steps) if steps and not status else last.value
-    return _solution(last, residual, price_change, prices, evaluations, status, message)
+        wanted = last.found.policy
+        V = operator.evaluate(last.found, steps) if steps and not status else last.found.value
+    return _solution(last, price_change, prices, evaluations, status, message)
+
+
+def _nowhere(form: Form) -> Indexes:
+    """Choices to begin from where there are none, ``(N_d, N_z, N_k)``."""
+    _, grid, states = form.shape
+    return np.full((len(form.alternatives), states, grid), -1, np.int32)
 
 
 def _converged(residual: float, price_change: float, sweeps: int, moving: bool) -> str:
@@ -122,7 +126,16 @@ def _converged(residual: float, price_change: float, sweeps: int, moving: bool) 
     return f"The last of {sweeps} sweeps changed the value by {residual:.3g}{prices}."
 
 
-def _not_finite(value: Array) -> str:
+def _not_finite(form: Form, value: Array) -> tuple[str, str]:
+    """Status and message where a value is not finite: prices may have left a state without a choice."""
+    try:
+        checks.everyone_can_choose(form)
+    except ValueError as fault:
+        return "prices refused", str(fault)
+    return "not finite", _overflow(value)
+
+
+def _overflow(value: Array) -> str:
     r, x, s = (int(i) for i in np.argwhere(~np.isfinite(value))[0])
     return (
         f"The value of regime {r} in state [{x}, {s}] is {value[r, x, s]}: consumption there is so small that its "
@@ -132,23 +145,10 @@ def _not_finite(value: Array) -> str:
 
 def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
     """The problem with the tables that ``update`` returned, checked, and its prices."""
-    tables: Mapping[str, Mapping[str, Any]] = found.tables
-    known = {one.name for one in form.alternatives}
-    for name in tables:
-        if name not in known:
-            raise ValueError(f"update names alternative {name!r}, and there are {', '.join(map(repr, sorted(known)))}")
-    new: list[Alternative] = []
-    for one in form.alternatives:
-        fields = {field.name for field in dataclasses.fields(one)}
-        for name in tables.get(one.name, {}):
-            if name not in fields:
-                raise ValueError(f"update names table {name!r}, and alternative {one.name!r} has none of that name")
-        new.append(dataclasses.replace(one, **tables[one.name]) if one.name in tables else one)
+    new = form.with_tables(found.tables)
     prices = np.array(found.prices, np.float64)
-    if not np.isfinite(prices).all():
-        where = [int(i) for i in np.argwhere(~np.isfinite(prices))[0]]
-        raise ValueError(f"prices{where} is {prices[tuple(where)]}, not finite")
-    return dataclasses.replace(form, alternatives=tuple(new)), prices
+    checks.finite("prices", prices)
+    return new, prices
 
 
 def _change(new: Array, old: Array | None) -> float:
@@ -157,19 +157,18 @@ def _change(new: Array, old: Array | None) -> float:
     return float(np.abs(new - old).max(initial=0.0))
 
 
-def _bound(last: Iterate, residual: float) -> float:
+def _bound(last: Iterate) -> float:
     """Bound on the distance of the last value from the fixed point of the last sweep's tables."""
     factor = last.form.modulus()
-    if factor >= 1.0 or not np.isfinite(last.value).all():
+    if factor >= 1.0 or not last.finite:
         return math.inf
-    # The residual is a difference of two values, and rounded.
-    rounding = last.slack + DOUBLE * residual
-    return (factor * residual + rounding) / (1.0 - factor) * (1.0 + 8.0 * DOUBLE)
+    # The change is a difference of two values, and rounded.
+    rounding = last.slack + DOUBLE * last.change
+    return (factor * last.change + rounding) / (1.0 - factor) * (1.0 + 8.0 * DOUBLE)
 
 
 def _solution(
     last: Iterate,
-    residual: float,
     price_change: float,
     prices: Array | None,
     evaluations: list[int],
@@ -178,13 +177,13 @@ def _solution(
 ) -> Solution:
     return Solution(
         form=last.form,
-        value=last.value,
-        values=last.values,
-        policy=last.policy,
-        choice=last.choice,
-        probabilities=last.probabilities,
-        residual=residual,
-        error_bound=_bound(last, residual),
+        value=np.ascontiguousarray(last.value),
+        values=np.ascontiguousarray(last.values),
+        policy=np.ascontiguousarray(last.policy),
+        choice=np.ascontiguousarray(last.choice),
+        probabilities=np.ascontiguousarray(last.probabilities),
+        residual=last.change if last.finite else math.inf,
+        error_bound=_bound(last),
         price_change=price_change,
         prices=prices,
         sweeps=len(evaluations),
@@ -198,19 +197,22 @@ def _solution(
 def _ages(form: Form, V: Array, horizon: int, progress: Progress | None) -> Solution:
     """Backward induction: the error of an age is its sweep's, and the discounted one of the age after it."""
     done: list[Iterate] = []
-    policy = np.full((len(form.alternatives), *form.shape[1:]), -1, np.int32)
+    operator = Operator(form, horizon - 1)
+    V, wanted = states_first(V), _nowhere(form)
     bound = 0.0
     status, message = "ages done", f"All {horizon} ages were solved."
     for age in range(horizon - 1, -1, -1):
-        last = sweep(form, V, policy, age)
+        if done:
+            operator.replace(form, age)
+        last = operator.sweep(V, wanted)
         done.insert(0, last)
         bound = (last.slack + form.modulus(age) * bound) * (1.0 + 8.0 * DOUBLE)
         if progress is not None:
             progress(len(done), bound)
-        if not np.isfinite(last.value).all():
-            status, message, bound = "not finite", f"At age {age}: {_not_finite(last.value)}", math.inf
+        if not last.finite:
+            status, message, bound = "not finite", f"At age {age}: {_overflow(last.value)}", math.inf
             break
-        V, policy = last.value, last.policy
+        V, wanted = last.found.value, last.found.policy
 
     def stacked(name: str, missing: float) -> Any:
         arrays = [getattr(one, name) for one in done]

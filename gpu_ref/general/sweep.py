@@ -1,40 +1,54 @@
-"""One exact sweep of one alternative, begun from any policy, proven by brackets; no concavity is needed.
+"""Compiled sweeps of all alternatives: one that maximises, and steps that hold every choice of ``x'``.
 
-Let candidates be numbered so that cost does not fall along the numbers (:mod:`beltline.gpu_ref.general.candidates`),
-and let row ``x`` be allowed the numbers from ``a(x)`` to ``b(x)``, of which neither falls in ``x``: bounds, and what is
-affordable. *If a policy ``g`` does not fall in ``x``, and ``g(x)`` is the lowest maximiser between ``max(a(x),
-g(x-1))`` and ``min(b(x), g(x+1))`` for every row that has a choice, then ``g(x)`` is the lowest maximiser between
-``a(x)`` and ``b(x)``, for every ``x``.*
-
-Proof. As in :mod:`beltline.gpu_ref.brackets`, along the rows that have a choice. Take ``i`` allowed at ``x`` and ``i <
-g(x-1)``. It is allowed at the row before: ``a(x-1) <= a(x) <= i < g(x-1) <= b(x-1)``. There it is worse than
-``g(x-1)``, by induction, which is allowed at ``x``, as ``a(x) <= i < g(x-1) <= g(x) <= b(x)``; so by increasing
-differences it is worse than ``g(x-1)`` at ``x``, and ``g(x-1)`` is no better than ``g(x)`` there. Upwards the same. A
-utility that overflows to minus infinity does so for all that cost more: an upper bound like what is affordable.
-
-With ``eta = 0`` and negative consumption allowed, the difference of two objectives does not depend on ``x`` at all, so
-any order of candidates will do, and ``x'``, in which bounds are intervals, is one.
-
-Rounding: :func:`_slack`; where dominated candidates were removed, what two expectations round is added.
-Exogenous states run in parallel, rows of one of them do not: the order of the rounds, and so every bit, is the same on
-any number of threads.
+Exogenous states run in parallel, rows of one of them do not: the order of the rounds
+(:mod:`beltline.gpu_ref.general.column`), and so every bit, is the same on any number of threads.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import math
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref.brackets import ROUNDS
-from beltline.gpu_ref.general.candidates import BY_COST, UNORDERED, Indexes, numbered, rows_in_order, windows
+from beltline.gpu_ref.general.candidates import Indexes
+from beltline.gpu_ref.general.column import forced, searched
 from beltline.gpu_ref.general.form import Tables
+from beltline.gpu_ref.general.packed import FORCED, TABLE, Packed, pack
 from beltline.gpu_ref.methods import DOUBLE
-from beltline.gpu_ref.tables import Array, expectation
+from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
+
+
+class Found(NamedTuple):
+    """What a sweep finds; exogenous states come before ``x``.
+
+    Attributes
+    ----------
+    value, choice
+        ``(N_r, N_z, N_k)``, ``float64`` and ``int32``: units of utility; the first of the best alternatives.
+    values, policy, slack
+        ``(N_d, N_z, N_k)``, as of :class:`Swept`.
+    probabilities
+        ``(N_d, N_z, N_k)`` with taste shocks, else empty.
+    facts
+        ``(N_z, 4)``: largest change of ``value``; how far it may be from the sweep in real numbers; its largest size;
+        whether all of it is finite. Units of utility.
+    counts
+        ``(N_d, N_z, 3)``: utilities computed; whether it divided; whether it searched in full.
+    """
+
+    value: Array
+    choice: Indexes
+    values: Array
+    policy: Indexes
+    slack: Array
+    probabilities: Array
+    facts: Array
+    counts: NDArray[np.int64]
 
 
 class Swept(NamedTuple):
@@ -50,7 +64,7 @@ class Swept(NamedTuple):
     slack
         ``(N_k, N_z)``, ``float64``: how far ``value`` may be from the maximum in real numbers, units of utility.
     evaluations
-        Objectives that were computed.
+        Utilities that were computed.
     divided
         Exogenous states that took divide and conquer.
     searched
@@ -66,250 +80,273 @@ class Swept(NamedTuple):
     searched: int
 
 
+@njit(cache=True)
+def _mixed(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
+    """``sum_r mix_d(r) V_r``, ``(N_d, N_z, N_k)``, of alternatives that lead to several regimes, within ``reach``."""
+    mixed = np.empty(packed.low.shape)
+    for d in range(packed.kind.size):
+        if packed.kind[d] == TABLE or packed.leads_to[d] >= 0:
+            continue
+        begin, end = reach[d]
+        for t in range(V.shape[1]):
+            row = mixed[d, t]
+            row[begin : end + 1] = 0.0
+            for r in range(V.shape[0]):
+                if packed.mix[d, r] != 0.0:
+                    for i in range(begin, end + 1):
+                        row[i] += packed.mix[d, r] * V[r, t, i]
+    return mixed
+
+
+@njit(cache=True)
+def _expected(packed: Packed, V: Array, mixed: Array, d: int, s: int, begin: int, end: int, ev: Array) -> None:
+    """``kappa + beta sum_s' Q(s, s') sum_r mix(r) V_r`` of the ``x'`` from ``begin`` to ``end``; elsewhere that of one.
+
+    Summed in the order of ``s'``, whatever the range.
+    """
+    block = V[packed.leads_to[d]] if packed.leads_to[d] >= 0 else mixed[d]
+    for i in range(begin, end + 1):
+        ev[i] = 0.0
+    for t in range(V.shape[1]):
+        chance = packed.transition[d, s, t]
+        if chance != 0.0:
+            row = block[t]
+            for i in range(begin, end + 1):
+                ev[i] += chance * row[i]
+    for i in range(begin, end + 1):
+        ev[i] = ev[i] * packed.beta[d, s] + packed.kappa[d, s]
+    ev[:begin] = ev[begin]
+    ev[end + 1 :] = ev[begin]
+
+
 @njit(cache=True, inline="always")
-def _utility(c: float, eta: float) -> float:
-    return c if eta == 0.0 else crra(c, eta)
+def _log_sum(
+    values: Array, regime: NDArray[np.int64], r: int, x: int, best: float, sigma: float, weights: Array
+) -> float:
+    """``sigma log sum_d exp(v_d / sigma)`` of a regime, where ``weights``, ``(N_d,)``, receives the probabilities.
 
-
-@njit(cache=True)
-def _best(cost: Array, ev: Array, wealth: float, eta: float, low: int, high: int) -> tuple[float, int, float, float]:
-    """The best number from ``low`` to ``high``, the lowest of equals, and the objectives of both ends."""
-    best = first = last = -np.inf
-    index = -1
-    for i in range(low, high + 1):
-        last = _utility(wealth - cost[i], eta) + ev[i]
-        if i == low:
-            first = last
-        if last > best:
-            best = last
-            index = i
-    return best, index, first, last
-
-
-@njit(cache=True)
-def _divide(
-    cost: Array, ev: Array, wealth: Array, eta: float, least: Indexes, most: Indexes, policy: Indexes, value: Array
-) -> int:
-    """Divide and conquer, level by level as in :mod:`beltline.gpu_ref.exact`; returns evaluations."""
-    evaluations = 0
-    step = 1
-    while 2 * step <= wealth.size:
-        step *= 2
-    while step:
-        for row in range(step - 1, wealth.size, 2 * step):
-            low, high = least[row], most[row]
-            if row - step >= 0 and policy[row - step] >= 0:
-                low = max(low, policy[row - step])
-            if row + step < wealth.size and policy[row + step] >= 0:
-                high = min(high, policy[row + step])
-            if low > high:
-                # Two near ties on either side of a row that has no choice.
-                low, high = least[row], most[row]
-            value[row], policy[row], _, _ = _best(cost, ev, wealth[row], eta, low, high)
-            evaluations += high - low + 1
-        step //= 2
-    return evaluations
-
-
-@njit(cache=True)
-def _repair(
-    cost: Array,
-    ev: Array,
-    wealth: Array,
-    eta: float,
-    least: Indexes,
-    most: Indexes,
-    limit: int,
-    policy: Indexes,
-    value: Array,
-    margins: Array,
-) -> tuple[bool, int]:
-    """Rounds of odd rows and of even ones until no choice moves: whether that was so, and evaluations.
-
-    A row is maximised again when a neighbour moved in the half-round before. Where a bracket has no finite objective
-    nothing is proven.
+    The largest value is taken out of the exponentials, so that none overflows.
     """
-    count = wealth.size
-    moved = np.zeros(count, np.int32)
-    evaluations = 0
-    for number in range(1, limit + 1):
-        changes = 0
-        for p in range(number % 2, count, 2):
-            if number > 2 and not (
-                (p > 0 and moved[p - 1] == number - 1) or (p + 1 < count and moved[p + 1] == number - 1)
-            ):
-                continue
-            low = max(least[p], policy[p - 1]) if p > 0 else least[p]
-            high = min(most[p], policy[p + 1]) if p + 1 < count else most[p]
-            best, index, at_low, at_high = _best(cost, ev, wealth[p], eta, low, high)
-            evaluations += high - low + 1
-            if index < 0:
-                return False, evaluations
-            if index != policy[p]:
-                policy[p] = index
-                moved[p] = number
-                changes += 1
-            value[p] = best
-            # Nothing is allowed beyond an end that is a bound.
-            margins[0, p] = best - at_low if low > least[p] else np.inf
-            margins[1, p] = best - at_high if high < most[p] else np.inf
-        if number >= 2 and changes == 0:
-            return True, evaluations
-    return False, evaluations
+    total = 0.0
+    for d in range(regime.size):
+        if regime[d] == r:
+            weights[d] = math.exp((values[d, x] - best) / sigma)
+            total += weights[d]
+    for d in range(regime.size):
+        if regime[d] == r:
+            weights[d] /= total
+    return best + sigma * math.log(total)
 
 
 @njit(cache=True)
-def _slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes, margins: Array) -> Array:
-    """How far the value of each row may be from the true maximum; ``noise`` is what an expectation rounds.
+def _doubt(
+    values: Array, slack: Array, weights: Array, regime: NDArray[np.int64], r: int, x: int, value: float, sigma: float
+) -> float:
+    """How far an aggregated value may be from the one in real numbers, units of utility.
 
-    With ``e`` the error of an objective, a candidate of the bracket truly exceeds the computed value by ``e`` at most,
-    and the choice by ``2 e``. One below the bracket exceeds the choice of the row before by no more than it does there,
-    say ``t``, and so the value by ``t + e`` less the margin of the value over that choice. It exceeds this row's choice
-    by ``t`` where both choices are the same, else by ``t + 2 e`` less the margin. Above, the same from the last row.
+    Of a maximum counts who might truly be the best: an alternative far below may be as uncertain as it likes. The
+    log-sum moves by at most twice the expected slack where no slack exceeds ``sigma``, as ``exp(u) - 1 < 2 u`` up to
+    1. It is rounded: an exponent is off by two roundings of itself, weighted by its exponential, which is at most
+    ``1 / e``; exponential, sum, logarithm, product and the last sum take a few each.
     """
-    least, most = ev.min(), ev.max()
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
-    found = np.empty(value.size)
-    for side in range(2):
-        excess = -np.inf
-        for k in range(value.size):
-            p = k if side == 0 else value.size - 1 - k
-            before = p - 1 if side == 0 else p + 1
-            error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
-            beyond = excess - margins[side, p]
-            found[p] = max(error + max(0.0, beyond), 0.0 if side == 0 else found[p])
-            if k == 0 or margins[side, p] == np.inf or policy[p] != policy[before]:
-                excess = max(2.0 * error, beyond + 2.0 * error)
-    return found
+    if sigma == 0.0:
+        above, below = -np.inf, -np.inf
+        for d in range(regime.size):
+            if regime[d] == r:
+                above = max(above, values[d, x] + slack[d, x])
+                below = max(below, values[d, x] - slack[d, x])
+        # These sums round, too.
+        return max(above - value, value - below) + DOUBLE * 4.0 * abs(value)
+    most = expected = 0.0
+    for d in range(regime.size):
+        if regime[d] == r:
+            most = max(most, slack[d, x])
+            expected += weights[d] * slack[d, x]
+    rounding = DOUBLE * (4.0 * abs(value) + sigma * (8.0 + 4.0 * regime.size))
+    return (most if most > sigma else 2.0 * expected) + rounding
 
 
 @njit(cache=True)
-def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Indexes, most: Indexes) -> Indexes:
-    """``wanted`` as a policy that does not fall and is allowed."""
-    policy = np.empty(rows.size, np.int32)
-    before = 0
-    for p in range(rows.size):
-        old = wanted[rows[p]]
-        number = number_of[old] if 0 <= old < number_of.size else -1
-        before = min(max(before, number, least[p]), most[p])
-        policy[p] = before
-    return policy
+def _aggregate(
+    packed: Packed, values: Array, slack: Array, sigma: float, before: Array, value: Array, choice: Indexes,
+    probabilities: Array, facts: Array,
+) -> None:  # fmt: skip
+    """One value of each regime, ``(N_r, N_k)``, from those of its alternatives, ``(N_d, N_k)``."""
+    regimes, grid = value.shape
+    change = doubt = largest = 0.0
+    finite = True
+    weights = np.empty(values.shape[0])
+    for r in range(regimes):
+        for x in range(grid):
+            best, taken = -np.inf, -1
+            for d in range(values.shape[0]):
+                if packed.regime[d] == r and (taken < 0 or values[d, x] > best):
+                    best, taken = values[d, x], d
+            choice[r, x] = taken
+            if sigma > 0.0 and best > -np.inf:
+                best = _log_sum(values, packed.regime, r, x, best, sigma, weights)
+                for d in range(values.shape[0]):
+                    if packed.regime[d] == r:
+                        probabilities[d, x] = weights[d]
+            value[r, x] = best
+            if abs(best) < np.inf:
+                change = max(change, abs(best - before[r, x]))
+                largest = max(largest, abs(best))
+                doubt = max(doubt, _doubt(values, slack, weights, packed.regime, r, x, best, sigma))
+            else:
+                finite = False
+    facts[0], facts[1], facts[2], facts[3] = change, doubt, largest, 1.0 if finite else 0.0
 
 
 @njit(cache=True)
-def _in_order(
-    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float,
-    first: Indexes, last: Indexes, kept: Indexes, wanted: Indexes, value: Array, policy: Indexes, slack: Array,
-) -> tuple[int, bool, bool]:  # fmt: skip
-    """Fill ``value``, ``policy`` and ``slack``, ``(N_k,)``, of numbered candidates.
-
-    Returns evaluations, whether it divided, and whether the outcome is proven: not so where roundings and
-    overflows leave no policy that is allowed and does not fall.
-    """
-    rows, least, most = rows_in_order(cost, wealth, first, last, kept, free)
-    value[:] = -np.inf
-    policy[:] = -1
-    slack[:] = 0.0
-    if rows.size == 0:
-        return 0, False, True
-    price, promise, money = cost[kept], ev[kept], wealth[rows]
-    number_of = np.full(cost.size, -1, np.int32)
-    for k in range(kept.size):
-        number_of[kept[k]] = k
-    chosen = _begin(number_of, wanted, rows, least, most)
-    best, margins = np.empty(rows.size), np.empty((2, rows.size))
-    proof, evaluations = _repair(price, promise, money, eta, least, most, ROUNDS, chosen, best, margins)
-    divided = not proof
-    if divided:
-        evaluations += _divide(price, promise, money, eta, least, most, chosen, best)
-        # Rows whose every utility overflows have no choice either.
-        some = chosen >= 0
-        rows, least, most, money, best = rows[some], least[some], most[some], money[some], best[some]
-        # What `_divide` found does not fall but for roundings next to such rows.
-        chosen = _begin(np.arange(kept.size).astype(np.int32), chosen[some], np.arange(rows.size), least, most)
-        margins = np.empty((2, rows.size))
-        # It ends: a move raises an objective, or lowers the number of an equal one.
-        proof, more = _repair(price, promise, money, eta, least, most, 1 << 30, chosen, best, margins)
-        evaluations += more
-    doubts = _slack(promise, eta, noise, best, chosen, margins)
-    for p in range(rows.size):
-        value[rows[p]] = best[p]
-        policy[rows[p]] = kept[chosen[p]]
-        slack[rows[p]] = doubts[p]
-    return evaluations, divided, proof
-
-
-@njit(cache=True)
-def _in_full(
-    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, low: Indexes, high: Indexes,
-    value: Array, policy: Indexes, slack: Array,
-) -> int:  # fmt: skip
-    """Search every candidate in bounds of every row: evaluations."""
-    evaluations = 0
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
-    least, most = ev.min(), ev.max()
-    for x in range(wealth.size):
-        best = -np.inf
-        index = -1
-        for i in range(low[x], high[x] + 1):
-            if free or cost[i] < wealth[x]:
-                objective = _utility(wealth[x] - cost[i], eta) + ev[i]
-                evaluations += 1
-                if objective > best:
-                    best = objective
-                    index = i
-        value[x] = best
-        policy[x] = index
-        slack[x] = noise + power * max(abs(best - least), abs(best - most)) if index >= 0 else 0.0
-    return evaluations
+def _one_state(
+    packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, free: bool, largest: float, wanted: Indexes,
+    found: Found, s: int,
+) -> None:  # fmt: skip
+    """All alternatives in exogenous state ``s``."""
+    count, states, grid = packed.low.shape
+    ev = np.empty(grid)
+    for d in range(count):
+        value, policy, slack = found.values[d, s], found.policy[d, s], found.slack[d, s]
+        if packed.kind[d] == TABLE:
+            value[:] = packed.wealth[d, s]
+            policy[:] = -1
+            slack[:] = 0.0
+            continue
+        begin, end = packed.reach[d]
+        _expected(packed, V, mixed, d, s, begin, end, ev)
+        # What an expectation and the logarithm of a utility round at most.
+        terms = (states + V.shape[0] + 6) * packed.beta[d, s] * largest + 2.0 * abs(packed.kappa[d, s])
+        noise = 1.001 * DOUBLE * (terms + (1.0 if eta == 1.0 else 0.0))
+        tags, known = packed.tags[d, s], packed.known[d, s]
+        if packed.kind[d] == FORCED:
+            if packed.stale[d, s]:
+                tags[:, 0] = -1
+                packed.stale[d, s] = False
+            part = ev[begin : end + 1]
+            found.counts[d, s, 0] = forced(
+                packed.cost[d, s], ev, packed.wealth[d, s], eta, free, noise, packed.low[d, s], part.min(),
+                part.max(), tags, known, value, policy, slack,
+            )  # fmt: skip
+        else:
+            if packed.moving[d, s] or eta == 0.0:
+                tags, known = tags[:0], known[:0]
+            elif packed.stale[d, s]:
+                tags[:] = -1
+                packed.stale[d, s] = False
+            found.counts[d, s] = searched(
+                packed.cost[d, s], ev, packed.wealth[d, s], eta, free, noise, packed.low[d, s], packed.high[d, s],
+                packed.first[d, s], packed.last[d, s], tags, known, wanted[d, s], value, policy, slack,
+            )  # fmt: skip
+        packed.moving[d, s] = False
+    _aggregate(
+        packed, found.values[:, s], found.slack[:, s], sigma, V[:, s], found.value[:, s], found.choice[:, s],
+        found.probabilities[:, s] if sigma > 0.0 else found.values[:, s], found.facts[s],
+    )  # fmt: skip
 
 
 @njit(parallel=True, cache=True)
 def _sweep(
-    W: Array, G: Array, ev: Array, low: Indexes, high: Indexes, eta: float, free: bool, noise: Array,
-    wanted: Indexes, value: Array, policy: Indexes, slack: Array, counts: NDArray[np.int64],
+    packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, free: bool, largest: float, wanted: Indexes,
+    found: Found,
 ) -> None:  # fmt: skip
-    """All exogenous states; ``counts``, ``(N_z, 3)``: evaluations, whether it divided or searched in full."""
-    grid = W.shape[0]
-    for s in prange(W.shape[1]):
-        wealth, cost = W[:, s].copy(), G[:, s].copy()
-        lows, highs = low[:, s].copy(), high[:, s].copy()
-        best, chosen, doubts = np.empty(grid), np.empty(grid, np.int32), np.empty(grid)
-        first, last = windows(lows, highs)
-        kept, order = numbered(cost, ev[s], first, last, free)
-        proof = False
-        if order != UNORDERED:
-            counts[s, 0], divided, proof = _in_order(
-                cost, ev[s], wealth, eta, free, noise[s], first, last, kept, wanted[:, s].copy(), best, chosen, doubts
-            )
-            counts[s, 1] = 1 if divided else 0
-            if order == BY_COST:
-                doubts += 2.0 * noise[s]
-        if not proof:
-            counts[s, 0] += _in_full(cost, ev[s], wealth, eta, free, noise[s], lows, highs, best, chosen, doubts)
-            counts[s, 2] = 1
-        value[:, s] = best
-        policy[:, s] = chosen
-        slack[:, s] = doubts
+    """All exogenous states; ``largest`` is the largest size of ``V``, ``wanted`` the choices to begin from."""
+    for s in prange(V.shape[1]):
+        _one_state(packed, V, mixed, eta, sigma, free, largest, wanted, found, s)
 
 
-def continuation(tables: Tables, V: Array) -> Array:
-    """``kappa(s) + beta(s) sum_s' Q(s, s') sum_r mix(r) V_r(x', s')``, ``(N_z, N_k)``; ``V`` is ``(N_r, N_k, N_z)``."""
-    mixed = np.zeros(V.shape[1:])
-    for chance, value in zip(tables.mix, V, strict=True):
-        if chance:
-            mixed += chance * value
-    ev: Array = expectation(tables.transition, mixed, 1.0) * tables.beta[:, None] + tables.kappa[:, None]
-    return ev
+def swept(
+    packed: Packed, V: Array, eta: float, sigma: float, negative: bool, wanted: Indexes, largest: float | None = None
+) -> Found:
+    """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``wanted``, ``(N_d, N_z, N_k)``.
+
+    ``V`` must be finite, and ``largest`` the largest size in it where that is known; nothing is checked.
+    """
+    regimes = V.shape[0]
+    count, states, grid = packed.low.shape
+    values = np.empty((count, states, grid))
+    found = Found(
+        value=np.empty((regimes, states, grid)),
+        choice=np.empty((regimes, states, grid), np.int32),
+        values=values,
+        policy=np.empty(values.shape, np.int32),
+        slack=np.empty(values.shape),
+        probabilities=np.zeros(values.shape if sigma > 0.0 else (0, states, grid)),
+        facts=np.empty((states, 4)),
+        counts=np.zeros((count, states, 3), np.int64),
+    )
+    if largest is None:
+        largest = float(np.abs(V).max())
+    with threads(threads_for(values.size)):
+        _sweep(packed, V, _mixed(packed, V, packed.reach), eta, sigma, negative, largest, wanted, found)
+    return found
 
 
-def expectation_noise(tables: Tables, V: Array, eta: float) -> Array:
-    """What :func:`continuation` and the logarithm of a utility round at most, ``(N_z,)``, units of utility."""
-    regimes, _, states = V.shape
-    largest = float(np.abs(V).max())
-    terms = (states + regimes + 6) * tables.beta * largest + 2.0 * np.abs(tables.kappa)
-    noise: Array = 1.001 * DOUBLE * (terms + (eta == 1.0))
-    return noise
+@njit(cache=True)
+def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDArray[np.int64]]:
+    """Utilities of held choices, ``(N_d, N_z, N_k)``, and the range of the choices, ``(N_d, 2)``."""
+    utility = np.empty(policy.shape)
+    count, states, grid = policy.shape
+    reach = np.zeros((count, 2), np.int64)
+    for d in range(count):
+        if packed.kind[d] == TABLE:
+            utility[d] = packed.wealth[d]
+            continue
+        least, most = grid - 1, 0
+        for s in range(states):
+            for x in range(grid):
+                i = policy[d, s, x]
+                utility[d, s, x] = crra(packed.wealth[d, s, x] - packed.cost[d, s, i], eta) if i >= 0 else -np.inf
+                if i >= 0:
+                    least, most = min(least, i), max(most, i)
+        reach[d] = min(least, most), most
+    return utility, reach
+
+
+@njit(cache=True)
+def _held_state(
+    packed: Packed, V: Array, mixed: Array, reach: NDArray[np.int64], utility: Array, policy: Indexes, sigma: float,
+    value: Array, s: int,
+) -> None:  # fmt: skip
+    """Exogenous state ``s`` of :func:`_held`."""
+    count, _, grid = policy.shape
+    ev, weights, values = np.empty(grid), np.empty(count), np.empty((count, grid))
+    value[:, s] = -np.inf
+    for d in range(count):
+        values[d] = utility[d, s]
+        if packed.kind[d] != TABLE:
+            _expected(packed, V, mixed, d, s, reach[d, 0], reach[d, 1], ev)
+            for x in range(grid):
+                values[d, x] += ev[max(policy[d, s, x], 0)]
+        best = value[packed.regime[d], s]
+        for x in range(grid):
+            best[x] = max(best[x], values[d, x])
+    if sigma > 0.0:
+        for r in range(V.shape[0]):
+            for x in range(grid):
+                value[r, s, x] = _log_sum(values, packed.regime, r, x, value[r, s, x], sigma, weights)
+
+
+@njit(parallel=True, cache=True)
+def _held(
+    packed: Packed, V: Array, mixed: Array, reach: NDArray[np.int64], utility: Array, policy: Indexes, sigma: float,
+    value: Array,
+) -> None:  # fmt: skip
+    """One step from ``V`` with choices of ``x'`` held, into ``value``, both ``(N_r, N_z, N_k)``."""
+    for s in prange(V.shape[1]):
+        _held_state(packed, V, mixed, reach, utility, policy, sigma, value, s)
+
+
+def held(packed: Packed, V: Array, policy: Indexes, eta: float, sigma: float, steps: int) -> Array:
+    """The value after ``steps`` sweeps from ``V``, ``(N_r, N_z, N_k)``, that hold every ``x'`` of ``policy``."""
+    utility, reach = _utilities(packed, policy, eta)
+    other = np.empty_like(V)
+    with threads(threads_for(utility.size)):
+        for number in range(steps):
+            into = np.empty_like(V) if number < 2 else other
+            _held(packed, V, _mixed(packed, V, reach), reach, utility, policy, sigma, into)
+            V, other = into, V
+    return V
 
 
 def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = False, policy: ArrayLike = -1) -> Swept:
@@ -345,13 +382,8 @@ def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = Fals
     wanted = np.asarray(policy, np.int32)
     if wanted.ndim and wanted.shape != shape:
         raise ValueError(f"policy must be an index or have shape {shape}, not {wanted.shape}")
-    wanted = np.ascontiguousarray(np.broadcast_to(wanted, shape))
-    value, found = np.empty(shape), np.empty(shape, np.int32)
-    slack, counts = np.empty(shape), np.zeros((shape[1], 3), np.int64)
-    with threads(threads_for(value.size)):
-        _sweep(
-            tables.wealth, tables.cost, continuation(tables, V), tables.low, tables.high, float(eta), negative,
-            expectation_noise(tables, V, eta), wanted, value, found, slack, counts,
-        )  # fmt: skip
-    evaluations, divided, searched = (int(n) for n in counts.sum(axis=0))
-    return Swept(value, found, slack, evaluations, divided, searched)
+    first = np.ascontiguousarray(np.broadcast_to(wanted, shape).T)[None]
+    V = np.ascontiguousarray(V.transpose(0, 2, 1))
+    found = swept(pack([(0, tables)], V.shape[0]), V, float(eta), 0.0, negative, first)
+    evaluations, divided, in_full = (int(n) for n in found.counts[0].sum(axis=0))
+    return Swept(found.values[0].T, found.policy[0].T, found.slack[0].T, evaluations, divided, in_full)

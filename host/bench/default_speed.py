@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.general.form import Branch, Form
 from beltline.gpu_ref.general.solution import Iterate, Prices
 from beltline.gpu_ref.general.solve import solve
-from beltline.gpu_ref.general.sweep import continuation
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.utility import crra
 from beltline.host.problem.markov import tauchen
 
 SIZES = ((251, 51), (1_001, 21))
@@ -61,52 +59,65 @@ class Country:
         )
         return Form((repay, Branch("default", 0, **out), Branch("excluded", 1, **out)), ETA)
 
-    def prices(self, defaults: Array) -> Array:
-        """What a bond costs, ``(N_B, N_y)``, where ``defaults``, of the same shape, is 1 for who defaults."""
-        found: Array = (1.0 - defaults @ self.transition.T) / SAFE
+    def prices(self, defaults: NDArray[np.bool_]) -> Array:
+        """What a bond costs, ``(N_B, N_y)``, where ``defaults``, of the same shape, is true for who defaults."""
+        found: Array = (1.0 - np.array(defaults, np.float64, order="C") @ self.transition.T) / SAFE
         return found
+
+
+@njit(cache=True)
+def _expected(transition: Array, V: Array, ev: Array) -> None:
+    """``sum_s' Q(s, s') V(x', s')`` into ``ev``; both ``(N_y, N_B)``."""
+    ev[:] = 0.0
+    for s in range(V.shape[0]):
+        for t in range(V.shape[0]):
+            for i in range(V.shape[1]):
+                ev[s, i] += transition[s, t] * V[t, i]
 
 
 @njit(parallel=True, cache=True)
 def _every(wealth: Array, cost: Array, ev: Array, value: Array) -> None:
-    grid, states = wealth.shape
+    """The best of all bonds in every state; all tables ``(N_y, N_B)``."""
+    states, grid = wealth.shape
     for t in prange(grid * states):
-        x, s = t // states, t % states
-        best = -np.inf
+        s, x = t // grid, t % grid
+        best, money, price, promise = -np.inf, wealth[s, x], cost[s], ev[s]
         for i in range(grid):
-            if cost[i, s] < wealth[x, s]:
-                best = max(best, crra(wealth[x, s] - cost[i, s], ETA) + ev[s, i])
-        value[x, s] = best
+            if price[i] < money:
+                best = max(best, -1.0 / (money - price[i]) + promise[i])
+        value[s, x] = best
 
 
 def by_full_search(country: Country, tol: float) -> tuple[Array, int]:
     """Value, ``(2, N_B, N_y)``, and sweeps."""
-    form = country.form()
-    repay, default = (one.at() for one in form.alternatives[:2] if isinstance(one, Branch))
-    zero = country.bonds.size // 2
-    value, cost = form.start(), repay.cost
+    grid, states = country.bonds.size, country.income.size
+    zero = grid // 2
+    wealth = country.income[:, None] + country.bonds
+    cost = np.ascontiguousarray(np.broadcast_to(country.bonds / SAFE, wealth.shape))
+    forced = -1.0 / country.out
+    value, best, ev = np.zeros((2, states, grid)), np.empty((states, grid)), np.empty((states, grid))
     prices: Array | None = None
-    best = np.empty(repay.wealth.shape)
-    forced = np.array([crra(c, ETA) for c in country.out])
-    with threads(threads_for(best.size)):
-        sweeps, moved = 0, np.inf
-        while moved >= tol:
-            sweeps += 1
-            _every(repay.wealth, np.ascontiguousarray(cost), continuation(repay, value), best)
-            out = np.broadcast_to(forced + continuation(default, value)[:, zero], best.shape)
-            new = np.stack([np.maximum(best, out), out])
-            found = country.prices((out > best).astype(float))
-            cost = found * country.bonds[:, None]
-            moved = max(np.abs(new - value).max(), np.inf if prices is None else np.abs(found - prices).max())
-            value, prices = new, found
-    return value, sweeps
+    sweeps, moved = 0, np.inf
+    while moved >= tol:
+        sweeps += 1
+        _expected(country.transition, value[0], ev)
+        _every(wealth, cost, ev * BETA, best)
+        mixed = RETURN * value[0, :, zero] + (1.0 - RETURN) * value[1, :, zero]
+        _expected(country.transition, mixed[:, None], ev[:, :1])
+        out = np.broadcast_to((forced + ev[:, 0] * BETA)[:, None], best.shape)
+        new = np.stack([np.maximum(best, out), out])
+        found = country.prices((out > best).T)
+        cost = np.ascontiguousarray((found * country.bonds[:, None]).T)
+        moved = max(np.abs(new - value).max(), np.inf if prices is None else np.abs(found - prices).max())
+        value, prices = new, found
+    return value.swapaxes(1, 2), sweeps
 
 
 def by_brackets(country: Country, tol: float) -> tuple[Array, int]:
     """As :func:`by_full_search`."""
 
     def update(last: Iterate) -> Prices:
-        found = country.prices((last.choice[0] == 1).astype(float))
+        found = country.prices(last.choice[0] == 1)
         return Prices({"repay": {"cost": found * country.bonds[:, None]}}, found)
 
     solution = solve(country.form(), tol=tol, update=update)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,8 @@ def test_a_difference_is_found(name: str, capsys: pytest.CaptureFixture[str], mo
             table[0] = own[0] + own[-1] - table[0]
         else:
             table *= 1.0 + 1e-9
-        return found._replace(**{name: table})
+        seen = ("value", "values", "policy", "choice", "probabilities", "evaluations", "searched")
+        return SimpleNamespace(**{attribute: getattr(found, attribute) for attribute in seen} | {name: table})
 
     monkeypatch.setattr(exactness, "sweep", wrong)
     assert exactness.main(["--problems", "12", "--grid", "12"]) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from beltline.gpu_ref.general import Branch, Form, Iterate, Outside, Prices, Solution, solve
 from beltline.gpu_ref.general.full_search import full_sweep
-from beltline.gpu_ref.general.operator import aggregate, sweep
+from beltline.gpu_ref.general.operator import sweep
 from beltline.gpu_ref.general.random_forms import random_form
 from beltline.gpu_ref.tables import Array
 from beltline.host.problem.markov import tauchen
@@ -206,8 +206,8 @@ def test_prices_that_never_settle_end_at_the_limit_and_tables_that_are_none_at_o
 
     for found, sentence in (
         (broken({"repay": {"cost": np.full((11, 3), np.nan)}}), "alternative 'repay': cost[0, 0] is nan, not finite"),
-        (broken({"pay": {}}), "update names alternative 'pay', and there are 'default', 'excluded', 'repay'"),
-        (broken({"repay": {"price": 1}}), "update names table 'price', and alternative 'repay' has none of that name"),
+        (broken({"pay": {}}), "there is no alternative 'pay': there are 'default', 'excluded', 'repay'"),
+        (broken({"repay": {"price": 1}}), "alternative 'repay' has no table 'price'"),
         (broken({}, [1.0, np.nan]), "prices[1] is nan, not finite"),
     ):
         assert (found.success, found.status) == (False, "prices refused")
@@ -238,10 +238,10 @@ def test_utility_that_overflows_is_no_success(horizon: int | None) -> None:
 def test_taste_shocks_do_not_overflow() -> None:
     numbers = {"a": 5e4, "b": 5e4, "c": -9e9}
     form = Form(tuple(Outside(name, 0, np.full((1, 1), v)) for name, v in numbers.items()), 1.0, 2.0)
-    value, choice, probabilities = aggregate(form, np.array([[[5e4]], [[5e4]], [[-9e9]]]))
-    assert value[0, 0, 0] == pytest.approx(5e4 + 2.0 * math.log(2.0), rel=1e-15)
-    assert choice[0, 0, 0] == 0
-    assert probabilities[:, 0, 0].tolist() == [0.5, 0.5, 0.0]
+    found = sweep(form, form.start(), np.full((3, 1, 1), -1, np.int32))
+    assert found.value[0, 0, 0] == pytest.approx(5e4 + 2.0 * math.log(2.0), rel=1e-15)
+    assert found.choice[0, 0, 0] == 0
+    assert found.probabilities[:, 0, 0].tolist() == [0.5, 0.5, 0.0]
 
 
 def test_an_alternative_far_from_the_best_adds_no_doubt() -> None:

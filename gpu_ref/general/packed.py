@@ -1,0 +1,135 @@
+"""The tables of a general problem as compiled sweeps read them: all alternatives stacked, exogenous states first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.compiled import njit
+from beltline.gpu_ref.general.candidates import Indexes, windows
+from beltline.gpu_ref.general.form import Tables
+from beltline.gpu_ref.tables import Array
+
+SEARCHED, FORCED, TABLE = 0, 1, 2
+"""Kinds of alternatives: with candidates, with one candidate in every state, without any."""
+
+
+class Packed(NamedTuple):
+    """Tables of all alternatives, and what sweeps keep of them; arrays that compiled code may take as they are.
+
+    Attributes
+    ----------
+    kind, regime
+        ``(N_d,)``: :data:`SEARCHED`, :data:`FORCED` or :data:`TABLE`; the regime that it is of.
+    wealth, cost
+        ``(N_d, N_z, N_k)``, ``float64``, units of money; of a table ``wealth`` is its value, units of utility.
+    low, high, first, last
+        ``(N_d, N_z, N_k)``, ``int32``: bounds on ``x'``, and their
+        :func:`~beltline.gpu_ref.general.candidates.windows`.
+    reach
+        ``(N_d, 2)``: the lowest and the highest ``x'`` that any state may take.
+    transition, beta, kappa, mix
+        ``(N_d, N_z, N_z)``, ``(N_d, N_z)``, ``(N_d, N_z)`` and ``(N_d, N_r)``, ``float64``.
+    leads_to
+        ``(N_d,)``: the one regime to which it leads, -1 where it leads to several.
+    tags, known
+        ``(N_d, N_z, N_k, 4)``, ``int32`` and ``float64``: utilities that sweeps have computed, in units of utility, and
+        the ``x'`` that they are of; none is -1.
+    stale
+        ``(N_d, N_z)``: whether ``tags`` is of other tables than these.
+    moving
+        ``(N_d, N_z)``: whether the tables are new since the last sweep; utilities are not worth keeping then.
+    """
+
+    kind: NDArray[np.int64]
+    regime: NDArray[np.int64]
+    wealth: Array
+    cost: Array
+    low: Indexes
+    high: Indexes
+    first: Indexes
+    last: Indexes
+    reach: NDArray[np.int64]
+    transition: Array
+    beta: Array
+    kappa: Array
+    mix: Array
+    leads_to: NDArray[np.int64]
+    tags: Indexes
+    known: Array
+    stale: NDArray[np.bool_]
+    moving: NDArray[np.bool_]
+
+
+def empty(alternatives: int, regimes: int, grid: int, states: int) -> Packed:
+    """Room for tables; each alternative is then given to :func:`put`."""
+    of_state, of_all = (alternatives, states), (alternatives, states, grid)
+    return Packed(
+        kind=np.full(alternatives, TABLE),
+        regime=np.zeros(alternatives, np.int64),
+        wealth=np.full(of_all, np.nan),
+        cost=np.full(of_all, np.nan),
+        low=np.full(of_all, -1, np.int32),
+        high=np.full(of_all, -1, np.int32),
+        first=np.empty(of_all, np.int32),
+        last=np.empty(of_all, np.int32),
+        reach=np.zeros((alternatives, 2), np.int64),
+        transition=np.zeros((alternatives, states, states)),
+        beta=np.zeros(of_state),
+        kappa=np.zeros(of_state),
+        mix=np.zeros((alternatives, regimes)),
+        leads_to=np.full(alternatives, -1),
+        # Memory that no sweep touches costs nothing.
+        tags=np.empty((*of_all, 4), np.int32),
+        known=np.empty((*of_all, 4)),
+        stale=np.ones(of_state, np.bool_),
+        moving=np.ones(of_state, np.bool_),
+    )
+
+
+@njit(cache=True)
+def _taken(given: NDArray[np.float64], kept: NDArray[np.float64], changed: NDArray[np.bool_]) -> None:
+    """Copy ``given``, ``(N_k, N_z)``, into ``kept``, ``(N_z, N_k)``, and mark the exogenous states that differ."""
+    for s in range(kept.shape[0]):
+        for x in range(kept.shape[1]):
+            if given[x, s] != kept[s, x]:
+                kept[s, x] = given[x, s]
+                changed[s] = True
+
+
+def put(packed: Packed, d: int, regime: int, tables: Tables | Array) -> None:
+    """Put the tables of alternative ``d`` in; a table without a choice is its value, ``(N_k, N_z)``."""
+    packed.regime[d] = regime
+    changed = np.zeros(packed.stale.shape[1], np.bool_)
+    if not isinstance(tables, Tables):
+        _taken(tables, packed.wealth[d], changed)
+        return
+    _taken(tables.wealth, packed.wealth[d], changed)
+    _taken(tables.cost, packed.cost[d], changed)
+    packed.stale[d] |= changed
+    packed.moving[d] |= changed
+    bounded = np.zeros_like(changed)
+    _taken(tables.low, packed.low[d], bounded)
+    _taken(tables.high, packed.high[d], bounded)
+    for s in np.flatnonzero(bounded):
+        packed.first[d, s], packed.last[d, s] = windows(packed.low[d, s], packed.high[d, s])
+    if bounded.any():
+        packed.kind[d] = FORCED if (packed.low[d] == packed.high[d]).all() else SEARCHED
+        packed.reach[d] = packed.low[d].min(), packed.high[d].max()
+    for name in ("transition", "beta", "kappa", "mix"):
+        getattr(packed, name)[d] = getattr(tables, name)
+    sole = np.flatnonzero(tables.mix)
+    packed.leads_to[d] = sole[0] if sole.size == 1 and tables.mix[sole[0]] == 1.0 else -1
+
+
+def pack(given: Sequence[tuple[int, Tables | Array]], regimes: int) -> Packed:
+    """Tables of alternatives, each with its regime."""
+    first = given[0][1]
+    grid, states = (first.wealth if isinstance(first, Tables) else first).shape
+    packed = empty(len(given), regimes, grid, states)
+    for d, (regime, tables) in enumerate(given):
+        put(packed, d, regime, tables)
+    return packed
