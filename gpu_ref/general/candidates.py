@@ -43,7 +43,22 @@ def windows(low: Indexes, high: Indexes) -> tuple[Indexes, Indexes]:
 
 
 @njit(cache=True)
-def numbered(cost: Array, ev: Array, first: Indexes, last: Indexes, free: bool) -> tuple[Indexes, int]:
+def _all_allowed(cost: Array, ev: Array, free: bool) -> tuple[Indexes, int]:
+    """As :func:`numbered`, where every row is allowed every candidate."""
+    every = np.arange(cost.size).astype(np.int32)
+    falls = breaks = 0
+    for i in range(1, cost.size):
+        falls += cost[i] < cost[i - 1]
+        breaks += ev[i] < ev[i - 1]
+    if free or falls == 0:
+        return every, AS_GIVEN
+    return (_from_the_top(cost, ev, every) if breaks == 0 else _running_maxima(cost, ev, every)), BY_COST
+
+
+@njit(cache=True)
+def numbered(
+    cost: Array, ev: Array, first: Indexes, last: Indexes, free: bool, whole: bool = False
+) -> tuple[Indexes, int]:
     """The candidates to search, in order, and which order that is.
 
     Parameters
@@ -54,7 +69,11 @@ def numbered(cost: Array, ev: Array, first: Indexes, last: Indexes, free: bool) 
         As of :func:`windows`.
     free
         Whether utility is linear and consumption may be negative, so that the proof needs no order.
+    whole
+        Whether it is known that every row is allowed every candidate.
     """
+    if whole:
+        return _all_allowed(cost, ev, free)
     kept = np.empty(cost.size, np.int32)
     count = 0
     rising = uniform = promising = True
@@ -172,17 +191,19 @@ def _undominated(cost: Array, ev: Array, first: Indexes, last: Indexes, kept: In
 
 @njit(cache=True)
 def rows_in_order(
-    cost: Array, wealth: Array, first: Indexes, last: Indexes, kept: Indexes, free: bool
+    cost: Array, wealth: Array, first: Indexes, last: Indexes, kept: Indexes, free: bool, whole: bool = False
 ) -> tuple[Indexes, Indexes, Indexes]:
     """The rows that have a choice, and the lowest and the highest number that each may take; neither falls.
 
-    ``cost``, ``first`` and ``last`` are of all candidates, and ``kept`` numbers some of them as :func:`numbered` does.
+    ``cost``, ``first`` and ``last`` are of all candidates, and ``kept`` numbers some of them as :func:`numbered` does;
+    ``whole`` as there.
     """
     rows = np.empty(wealth.size, np.int32)
     least, most = np.empty_like(rows), np.empty_like(rows)
-    count = low = high = affordable = 0
+    count = low = affordable = 0
+    high = kept.size if whole else 0
     for x in range(wealth.size):
-        while low < kept.size and last[kept[low]] < x:
+        while not whole and low < kept.size and last[kept[low]] < x:
             low += 1
         while high < kept.size and first[kept[high]] <= x:
             high += 1

@@ -175,14 +175,15 @@ def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Index
 @njit(cache=True)
 def _in_order(
     cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, first: Indexes, last: Indexes,
-    kept: Indexes, tags: Indexes, known: Array, wanted: Indexes, value: Array, policy: Indexes, slack: Array,
+    whole: bool, kept: Indexes, tags: Indexes, known: Array, wanted: Indexes, doubts: bool,
+    value: Array, policy: Indexes, slack: Array,
 ) -> tuple[int, bool, bool]:  # fmt: skip
     """Fill ``value``, ``policy`` and ``slack``, ``(N_k,)``, of numbered candidates.
 
     Returns evaluations, whether it divided, and whether the outcome is proven: not so where roundings and
     overflows leave no policy that is allowed and does not fall.
     """
-    rows, least, most = rows_in_order(cost, wealth, first, last, kept, free)
+    rows, least, most = rows_in_order(cost, wealth, first, last, kept, free, whole)
     if rows.size < wealth.size:
         value[:] = -np.inf
         policy[:] = -1
@@ -215,11 +216,11 @@ def _in_order(
             price, promise, money, eta, least, most, 1 << 30, rows, kept, tags, known, chosen, best, margins
         )
         evaluations += more
-    doubts = _slack(promise, eta, noise, best, chosen, margins)
     for p in range(rows.size):
         value[rows[p]] = best[p]
         policy[rows[p]] = kept[chosen[p]]
-        slack[rows[p]] = doubts[p]
+    if doubts:
+        slack[rows] = _slack(promise, eta, noise, best, chosen, margins)
     return evaluations, divided, proof
 
 
@@ -249,33 +250,39 @@ def _in_full(
 
 
 @njit(cache=True)
-def forced(
-    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, only: Indexes, least: float,
-    most: float, tags: Indexes, known: Array, value: Array, policy: Indexes, slack: Array,
-) -> int:  # fmt: skip
-    """The only ``x'`` that each row is allowed, ``only``: evaluations. ``least`` and ``most`` bound ``ev``."""
+def forced_utility(cost: Array, wealth: Array, eta: float, free: bool, only: Indexes, utility: Array) -> int:
+    """Utilities of the only ``x'`` that each row is allowed, ``-inf`` where it cannot be afforded: evaluations."""
     evaluations = 0
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
     for x in range(wealth.size):
-        i = only[x]
-        value[x], policy[x], slack[x] = -np.inf, -1, 0.0
-        if free or cost[i] < wealth[x]:
-            if tags[x, 0] != i:
-                tags[x, 0] = i
-                known[x, 0] = crra(wealth[x] - cost[i], eta)
-                evaluations += 1
-            objective = known[x, 0] + ev[i]
-            if objective > -np.inf:
-                value[x], policy[x] = objective, i
-                slack[x] = noise + power * max(abs(objective - least), abs(objective - most))
+        utility[x] = -np.inf
+        if free or cost[only[x]] < wealth[x]:
+            utility[x] = crra(wealth[x] - cost[only[x]], eta)
+            evaluations += 1
     return evaluations
+
+
+@njit(cache=True)
+def forced(
+    utility: Array, ev: Array, eta: float, noise: float, only: Indexes, least: float, most: float, doubts: bool,
+    value: Array, policy: Indexes, slack: Array,
+) -> None:  # fmt: skip
+    """The only ``x'`` that each row is allowed; ``least`` and ``most`` bound ``ev``, other arguments as elsewhere."""
+    for x in range(utility.size):
+        value[x] = utility[x] + ev[only[x]]
+        policy[x] = only[x] if value[x] > -np.inf else -1
+    if doubts:
+        power = DOUBLE * (abs(1.0 - eta) + 4.0)
+        for x in range(utility.size):
+            slack[x] = 0.0
+            if policy[x] >= 0:
+                slack[x] = noise + power * max(abs(value[x] - least), abs(value[x] - most))
 
 
 @njit(cache=True)
 def searched(
     cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, low: Indexes, high: Indexes,
-    first: Indexes, last: Indexes, tags: Indexes, known: Array, wanted: Indexes,
-    value: Array, policy: Indexes, slack: Array,
+    first: Indexes, last: Indexes, whole: bool, tags: Indexes, known: Array,
+    wanted: Indexes, doubts: bool, value: Array, policy: Indexes, slack: Array,
 ) -> tuple[int, int, int]:  # fmt: skip
     """Maximise every row over what it is allowed, and prove it.
 
@@ -287,11 +294,15 @@ def searched(
         What ``ev`` may be off by.
     low, high, first, last
         ``(N_k,)``, ``int32``: bounds, and their :func:`~beltline.gpu_ref.general.candidates.windows`.
+    whole
+        Whether every row is allowed every candidate.
     tags, known
         ``(N_k, 4)``: utilities of the same ``cost`` and ``wealth`` that a sweep before has left, and the ``x'`` that
         they are of. Empty: none are kept.
     wanted
         ``(N_k,)``, ``int32``: choices to begin from.
+    doubts
+        Whether ``slack`` is asked for.
     value, policy, slack
         ``(N_k,)``: what is found, as of :class:`~beltline.gpu_ref.general.sweep.Swept`.
 
@@ -300,12 +311,28 @@ def searched(
     evaluations, divided, in_full
         Utilities that were computed; whether it divided; whether it searched in full.
     """
-    kept, order = numbered(cost, ev, first, last, free)
+    kept, order = numbered(cost, ev, first, last, free, whole)
     evaluations = 0
     divided = proof = False
     if order != UNORDERED:
         evaluations, divided, proof = _in_order(
-            cost, ev, wealth, eta, free, noise, first, last, kept, tags, known, wanted, value, policy, slack
+            cost,
+            ev,
+            wealth,
+            eta,
+            free,
+            noise,
+            first,
+            last,
+            whole,
+            kept,
+            tags,
+            known,
+            wanted,
+            doubts,
+            value,
+            policy,
+            slack,
         )
         if order == BY_COST:
             slack += 2.0 * noise

@@ -34,14 +34,13 @@ class Operator:
                 put(self._packed, d, one.regime, one.at(age))
         self._form, self._given = form, list(form.alternatives)
 
-    def sweep(self, V: Array, wanted: Indexes) -> Iterate:
+    def sweep(self, V: Array, wanted: Indexes, *, doubts: bool = True) -> Iterate:
         """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``wanted``, ``(N_d, N_z, N_k)``.
 
-        ``V`` must be finite; nothing is checked.
+        ``V`` must be finite; nothing is checked. Without ``doubts`` the :attr:`Iterate.slack` is not computed.
         """
         form = self._form
-        found = swept(self._packed, V, form.eta, form.sigma, form.negative, wanted)
-        return Iterate(form, found)
+        return Iterate(form, swept(self._packed, V, form.eta, form.sigma, form.negative, wanted, doubts=doubts), doubts)
 
     def evaluate(self, found: Found, steps: int) -> Array:
         """The value, ``(N_r, N_z, N_k)``, after ``steps`` sweeps that hold every ``x'`` of ``found``."""

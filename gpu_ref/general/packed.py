@@ -29,6 +29,8 @@ class Packed(NamedTuple):
     low, high, first, last
         ``(N_d, N_z, N_k)``, ``int32``: bounds on ``x'``, and their
         :func:`~beltline.gpu_ref.general.candidates.windows`.
+    whole
+        ``(N_d, N_z)``: whether every state is allowed every ``x'``.
     reach
         ``(N_d, 2)``: the lowest and the highest ``x'`` that any state may take.
     transition, beta, kappa, mix
@@ -37,7 +39,7 @@ class Packed(NamedTuple):
         ``(N_d,)``: the one regime to which it leads, -1 where it leads to several.
     tags, known
         ``(N_d, N_z, N_k, 4)``, ``int32`` and ``float64``: utilities that sweeps have computed, in units of utility, and
-        the ``x'`` that they are of; none is -1.
+        the ``x'`` that they are of, -1 where there is none; of what is forced, the first ``N_k`` numbers of ``known``.
     stale
         ``(N_d, N_z)``: whether ``tags`` is of other tables than these.
     moving
@@ -52,6 +54,7 @@ class Packed(NamedTuple):
     high: Indexes
     first: Indexes
     last: Indexes
+    whole: NDArray[np.bool_]
     reach: NDArray[np.int64]
     transition: Array
     beta: Array
@@ -76,6 +79,7 @@ def empty(alternatives: int, regimes: int, grid: int, states: int) -> Packed:
         high=np.full(of_all, -1, np.int32),
         first=np.empty(of_all, np.int32),
         last=np.empty(of_all, np.int32),
+        whole=np.zeros(of_state, np.bool_),
         reach=np.zeros((alternatives, 2), np.int64),
         transition=np.zeros((alternatives, states, states)),
         beta=np.zeros(of_state),
@@ -109,13 +113,14 @@ def put(packed: Packed, d: int, regime: int, tables: Tables | Array) -> None:
         return
     _taken(tables.wealth, packed.wealth[d], changed)
     _taken(tables.cost, packed.cost[d], changed)
-    packed.stale[d] |= changed
-    packed.moving[d] |= changed
     bounded = np.zeros_like(changed)
     _taken(tables.low, packed.low[d], bounded)
     _taken(tables.high, packed.high[d], bounded)
+    packed.stale[d] |= changed | bounded
+    packed.moving[d] |= changed | bounded
     for s in np.flatnonzero(bounded):
         packed.first[d, s], packed.last[d, s] = windows(packed.low[d, s], packed.high[d, s])
+        packed.whole[d, s] = packed.low[d, s].max() == 0 and packed.high[d, s].min() == tables.low.shape[0] - 1
     if bounded.any():
         packed.kind[d] = FORCED if (packed.low[d] == packed.high[d]).all() else SEARCHED
         packed.reach[d] = packed.low[d].min(), packed.high[d].max()

@@ -49,9 +49,10 @@ class Iterate:
         The same arrays with exogenous states before ``x``, and what the sweep took.
     """
 
-    def __init__(self, form: Form, found: Found) -> None:
+    def __init__(self, form: Form, found: Found, doubts: bool = True) -> None:
         self.form = form
         self.found = found
+        self._doubts = doubts
         for array in found[:6]:
             array.flags.writeable = False
 
@@ -90,8 +91,8 @@ class Iterate:
 
     @property
     def slack(self) -> float:
-        """How far ``value`` may be from the sweep in real numbers, units of utility; infinite if it is not finite."""
-        return float(self.found.facts[:, 1].max()) if self.finite else np.inf
+        """How far ``value`` may be from the sweep in real numbers, units of utility; infinite where nobody knows."""
+        return float(self.found.facts[:, 1].max()) if self.finite and self._doubts else np.inf
 
     @property
     def finite(self) -> bool:

@@ -16,6 +16,9 @@ from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
 
+MOVING_STEPS = 5
+"""Most policy evaluation steps while prices move: the tables of the next sweep are others."""
+
 Update = Callable[[Iterate], Prices]
 Progress = Callable[[int, float], None]
 
@@ -44,7 +47,8 @@ def solve(
         Most maximising sweeps. Without meaning where there is a horizon.
     steps
         Policy evaluation steps after each maximising sweep, which hold every ``x'``. They save sweeps and decide
-        nothing: choices and bound come from the sweeps. With ``update``, prices are held in them too.
+        nothing: choices and bound come from the sweeps. With ``update``, prices are held in them too, and while prices
+        move there are at most :data:`MOVING_STEPS`.
     update
         Called after every sweep; returns the tables of the next sweep, and the prices that they come from. The
         iteration then ends where value and prices change by less than ``tol``. It need not converge. A ``ValueError``
@@ -86,7 +90,7 @@ def _iterate(
     evaluations = []
     status, message = "", ""
     while not status:
-        last = operator.sweep(V, wanted)
+        last = operator.sweep(V, wanted, doubts=False)
         evaluations.append(last.evaluations)
         price_change = 0.0
         if not last.finite:
@@ -110,8 +114,14 @@ def _iterate(
             message = f"After {max_sweeps} sweeps the value still changed by {last.change:.3g}, and tol is {tol:g}."
             if update is not None:
                 message += f" Prices changed by {price_change:.3g}."
-        wanted = last.found.policy
-        V = operator.evaluate(last.found, steps) if steps and not status else last.found.value
+        if not status:
+            wanted = last.found.policy
+            held = steps if price_change < tol else min(steps, MOVING_STEPS)
+            V = operator.evaluate(last.found, held) if held else last.found.value
+    if last.finite:
+        # The same sweep again, from what it found and so with the same bits: how far it may be off.
+        operator.replace(last.form)
+        last = operator.sweep(V, last.found.policy)
     return _solution(last, price_change, prices, evaluations, status, message)
 
 

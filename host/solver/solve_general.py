@@ -127,10 +127,9 @@ def _checked(problem: Problem, more: dict[str, Any]) -> tuple[Any, int]:
     update = more.get("update")
     if update is not None and not callable(update):
         raise ProblemError(f"update must be a function of a sweep, not {shown(update)}")
-    moving = update is not None or problem.horizon is not None
     if problem.horizon is not None:
         for name in takes:
             if more.get(name):
                 raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
-    steps = more.get("steps", 0 if moving else STEPS)
+    steps = more.get("steps", STEPS if problem.horizon is None else 0)
     return update, whole("steps", steps, "a whole number from 0", lambda n: n >= 0)

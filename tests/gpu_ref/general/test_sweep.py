@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,8 @@ from beltline.gpu_ref.general import Branch, Form, proven_branch
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, numbered, windows
 from beltline.gpu_ref.general.exactness import Compared, compare_form
 from beltline.gpu_ref.general.form import Tables
-from beltline.gpu_ref.general.full_search import future, objectives, search_branch
+from beltline.gpu_ref.general.full_search import full_sweep, future, objectives, search_branch
+from beltline.gpu_ref.general.operator import Operator
 from beltline.gpu_ref.general.random_forms import random_form
 from beltline.gpu_ref.general.sweep import Swept
 from beltline.gpu_ref.random_problems import random_problem
@@ -68,6 +71,32 @@ def test_three_evaluations_a_state_from_a_good_policy() -> None:
     same_as_full_search(tables, V, 2.0, again)
     assert not again.divided
     assert again.evaluations < 3.6 * again.value.size
+
+
+def test_utilities_are_kept_only_while_tables_stay() -> None:
+    branch = dataclasses.replace(savings(300), mix=0)
+    held = Branch("stay", 0, 0.5 + 0.0 * branch.wealth, 0.0 * branch.cost, branch.transition, 0.9, low=7, high=7)
+    form = Form((branch, held), 3.0)
+    operator = Operator(form)
+    V, wanted = np.zeros((1, 2, 300)), np.full((2, 2, 300), -1, np.int32)
+    taken = []
+    for number in range(60):
+        if number in (30, 31, 45):
+            form = form.with_tables({"save": {"cost": branch.cost * (1.0 + number / 1000.0)}})
+            operator.replace(form)
+        if number == 50:
+            form = form.with_tables({"stay": {"wealth": held.wealth + 0.1}})
+            operator.replace(form)
+        found = operator.sweep(V, wanted)
+        oracle = full_sweep(form, np.ascontiguousarray(V.swapaxes(1, 2)))
+        np.testing.assert_array_equal(found.values, oracle.values)
+        np.testing.assert_array_equal(found.policy, oracle.policy)
+        V, wanted = found.found.value, found.found.policy
+        taken.append(found.evaluations / 600)
+    # The second sweep with the same tables computes what it keeps, and later ones only what moves.
+    assert min(taken[30], taken[31], taken[45]) > 2.5
+    assert max(taken[29], taken[44], taken[59]) < 0.5
+    assert 1.0 <= taken[50] < 1.5
 
 
 def test_a_far_policy_takes_divide_and_conquer_and_ends_the_same() -> None:
