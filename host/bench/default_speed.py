@@ -12,57 +12,17 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref.general.form import Branch, Form
-from beltline.gpu_ref.general.solution import Iterate, Prices
 from beltline.gpu_ref.general.solve import solve
 from beltline.gpu_ref.tables import Array
-from beltline.host.problem.markov import tauchen
+from beltline.host.models.arellano.model import Arellano, arellano
+from beltline.host.problem.general import form_of
 
 SIZES = ((251, 51), (1_001, 21))
 """Bonds and incomes."""
-
-ETA, SAFE, BETA, RETURN, RHO, SIGMA, SHARE = 2.0, 1.017, 0.953, 0.282, 0.945, 0.025, 0.969
-
-
-@dataclass(frozen=True)
-class Country:
-    """Tables of the problem; ``out`` is income in default."""
-
-    bonds: Array
-    income: Array
-    out: Array
-    transition: Array
-
-    @classmethod
-    def of(cls, bonds: int, incomes: int) -> Country:
-        logs, transition = tauchen(incomes, RHO, SIGMA)
-        income = np.exp(logs)
-        long_run = np.linalg.matrix_power(transition, 10_000)[0]
-        return cls(np.linspace(-0.45, 0.45, bonds), income, np.minimum(income, SHARE * (long_run @ income)), transition)
-
-    def form(self) -> Form:
-        """The problem at the price of a safe bond."""
-        bonds, flat = self.bonds[:, None], np.zeros((self.bonds.size, self.income.size))
-        zero = self.bonds.size // 2
-        out: dict[str, Any] = {"wealth": self.out + flat, "cost": flat, "low": zero, "high": zero}
-        out |= {"transition": self.transition, "beta": BETA, "mix": [RETURN, 1.0 - RETURN]}
-        beta: Any = BETA
-        repay = Branch(
-            "repay", 0, wealth=self.income + bonds, cost=bonds / SAFE + flat, transition=self.transition, beta=beta
-        )
-        return Form((repay, Branch("default", 0, **out), Branch("excluded", 1, **out)), ETA)
-
-    def prices(self, defaults: NDArray[np.bool_]) -> Array:
-        """What a bond costs, ``(N_B, N_y)``, where ``defaults``, of the same shape, is true for who defaults."""
-        found: Array = (1.0 - np.array(defaults, np.float64, order="C") @ self.transition.T) / SAFE
-        return found
 
 
 @njit(cache=True)
@@ -77,7 +37,7 @@ def _expected(transition: Array, V: Array, ev: Array) -> None:
 
 @njit(parallel=True, cache=True)
 def _every(wealth: Array, cost: Array, ev: Array, value: Array) -> None:
-    """The best of all bonds in every state; all tables ``(N_y, N_B)``."""
+    """The best of all bonds in every state, with the model's risk aversion of 2; all tables ``(N_y, N_B)``."""
     states, grid = wealth.shape
     for t in prange(grid * states):
         s, x = t // grid, t % grid
@@ -88,44 +48,38 @@ def _every(wealth: Array, cost: Array, ev: Array, value: Array) -> None:
         value[s, x] = best
 
 
-def by_full_search(country: Country, tol: float) -> tuple[Array, int]:
+def by_full_search(country: Arellano, tol: float) -> tuple[Array, int]:
     """Value, ``(2, N_B, N_y)``, and sweeps."""
-    grid, states = country.bonds.size, country.income.size
-    zero = grid // 2
-    wealth = country.income[:, None] + country.bonds
-    cost = np.ascontiguousarray(np.broadcast_to(country.bonds / SAFE, wealth.shape))
-    forced = -1.0 / country.out
-    value, best, ev = np.zeros((2, states, grid)), np.empty((states, grid)), np.empty((states, grid))
+    (income, transition), zero = country.chain, country.zero
+    wealth = income[:, None] + country.grid
+    cost = np.ascontiguousarray(country.costs(country.prices(np.zeros(wealth.T.shape, bool))).T)
+    forced = -1.0 / country.default_income
+    value, best, ev = np.zeros((2, *wealth.shape)), np.empty(wealth.shape), np.empty(wealth.shape)
     prices: Array | None = None
     sweeps, moved = 0, np.inf
     while moved >= tol:
         sweeps += 1
-        _expected(country.transition, value[0], ev)
-        _every(wealth, cost, ev * BETA, best)
-        mixed = RETURN * value[0, :, zero] + (1.0 - RETURN) * value[1, :, zero]
-        _expected(country.transition, mixed[:, None], ev[:, :1])
-        out = np.broadcast_to((forced + ev[:, 0] * BETA)[:, None], best.shape)
+        _expected(transition, value[0], ev)
+        _every(wealth, cost, ev * country.beta, best)
+        mixed = country.reentry * value[0, :, zero] + (1.0 - country.reentry) * value[1, :, zero]
+        _expected(transition, mixed[:, None], ev[:, :1])
+        out = np.broadcast_to((forced + ev[:, 0] * country.beta)[:, None], best.shape)
         new = np.stack([np.maximum(best, out), out])
         found = country.prices((out > best).T)
-        cost = np.ascontiguousarray((found * country.bonds[:, None]).T)
+        cost = np.ascontiguousarray(country.costs(found).T)
         moved = max(np.abs(new - value).max(), np.inf if prices is None else np.abs(found - prices).max())
         value, prices = new, found
     return value.swapaxes(1, 2), sweeps
 
 
-def by_brackets(country: Country, tol: float) -> tuple[Array, int]:
+def by_brackets(country: Arellano, tol: float) -> tuple[Array, int]:
     """As :func:`by_full_search`."""
-
-    def update(last: Iterate) -> Prices:
-        found = country.prices(last.choice[0] == 1)
-        return Prices({"repay": {"cost": found * country.bonds[:, None]}}, found)
-
-    solution = solve(country.form(), tol=tol, update=update)
+    solution = solve(form_of(country.problem()), tol=tol, update=country.update)
     return solution.value, solution.sweeps
 
 
 def timed(
-    run: Callable[[Country, float], tuple[Array, int]], country: Country, tol: float, repeats: int
+    run: Callable[[Arellano, float], tuple[Array, int]], country: Arellano, tol: float, repeats: int
 ) -> tuple[float, tuple[Array, int]]:
     """Median seconds, and what the last run returned."""
     spent = []
@@ -154,10 +108,10 @@ def main(argv: list[str] | None = None) -> int:
     sizes = SIZES if given.bonds is None else ((given.bonds, given.incomes),)
     # What is compiled is no part of the times.
     for side in (by_brackets, by_full_search):
-        side(Country.of(21, 3), 1e-2)
+        side(arellano(21, 3), 1e-2)
     same = True
     for bonds, incomes in sizes:
-        country = Country.of(bonds, incomes)
+        country = arellano(bonds, incomes)
         fast, (value, sweeps) = timed(by_brackets, country, given.tol, given.repeats)
         print(f"{bonds:,} x {incomes}: brackets {fast:.3f} s, {sweeps} sweeps", flush=True)
         slow, (full, others) = timed(by_full_search, country, given.tol, 1)

@@ -80,7 +80,7 @@ class Calibration:
         defaults : (N_B, N_y) array of bool
             Where it defaults next quarter, by bond and income of that quarter.
         """
-        repaid = 1.0 - defaults.astype(np.float64) @ self.chain[1].T
+        repaid = 1.0 - defaults.astype(np.float64, order="C") @ self.chain[1].T
         # Probabilities sum to 1 within a rounding only.
         found: Array = np.maximum(repaid, 0.0) / (1.0 + self.interest)
         return found

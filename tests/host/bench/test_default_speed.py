@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from beltline.host.bench.default_speed import Country, by_brackets, by_full_search, main
+from beltline.host.bench.default_speed import by_brackets, by_full_search, main
+from beltline.host.models.arellano.model import arellano
 
 
 def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> None:
@@ -17,7 +18,7 @@ def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_values_are_told_apart() -> None:
-    country = Country.of(21, 3)
+    country = arellano(21, 3)
     assert (by_brackets(country, 1e-3)[0] != by_full_search(country, 1e-1)[0]).any()
 
 
