@@ -73,7 +73,7 @@ def moments(grids: Sequence[tuple[int, int]] = GRIDS, paths: int = 100, periods:
     columns[last] = found.moments(paths=paths, periods=periods, before_default=WINDOW)
     print(f"| bonds x incomes | {' | '.join(columns)} |\n|---|{'---:|' * len(columns)}")
     for name, text in MOMENTS.items():
-        cells = (f"{of.values[name]:.3f} ({of.errors[name]:.3f})" for of in columns.values())
+        cells = (f"{of.values[name]:.3f} ({of.errors[name]:.1g})" for of in columns.values())
         print(f"| {text} | {' | '.join(cells)} |")
     print(f"\n{columns[f'{bonds:,} x {incomes}'].how}\n")
 

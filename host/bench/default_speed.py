@@ -100,7 +100,7 @@ def main(argv: list[str] | None = None) -> int:
     given = parser.parse_args(argv)
     if given.bonds is not None and (given.bonds < 3 or given.bonds % 2 == 0):
         parser.error(f"--bonds must be an odd number from 3, so that 0 is one of them, not {given.bonds}")
-    for name, least in (("incomes", 2), ("repeats", 1)):
+    for name, least in (("incomes", 3), ("repeats", 1)):
         if getattr(given, name) < least:
             parser.error(f"--{name} must be at least {least}, not {getattr(given, name)}")
     if not 0 < given.tol < np.inf:

@@ -205,8 +205,9 @@ def business_cycle(
     if before_default is not None:
         wanted = f"a whole number from 1 to periods - 1 = {periods - 1}, or None"
         before_default = whole("before_default", before_default, wanted, lambda v: 1 <= v < periods)
-    sums = _simulated(choices, paths, periods, burn_in, seed, before_default)
+    # Spreads are infinite where bonds are sold that are worth nothing.
     with np.errstate(invalid="ignore"):
+        sums = _simulated(choices, paths, periods, burn_in, seed, before_default)
         found = sums.together().moments()[0]
         others = sums.less_each().moments()
         errors = np.sqrt((paths - 1) / paths * ((others - others.mean(axis=0)) ** 2).sum(axis=0))

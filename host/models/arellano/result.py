@@ -160,8 +160,11 @@ class DefaultEconomy:
         """The status in a sentence or two, with what to do about it."""
         found = self.solution
         if not found.success:
-            tail = "" if found.prices is None else " Values and prices that move together need not converge."
-            return found.message + (tail if found.status == Outcome.LIMIT else "")
+            if found.status != Outcome.LIMIT:
+                return found.message
+            if found.price_change < found.tol:
+                return f"{found.message} Raise max_sweeps: with prices that rest, values converge."
+            return f"{found.message} Values and prices that move together need not converge."
         if self.at_ends:
             return (
                 f"A government that begins without debt comes to an end of the grid of bonds, {self.model.limit:g} to "

@@ -38,7 +38,7 @@ def test_moments_are_those_of_the_model(capsys: pytest.CaptureFixture[str]) -> N
     assert [line[0] for line in lines] == list(MOMENTS.values())
     for name, line in zip(MOMENTS, lines, strict=True):
         for cell, of in zip(line[2:], (all_quarters, before), strict=True):
-            assert cell == f"{of.values[name]:.3f} ({of.errors[name]:.3f})"
+            assert cell == f"{of.values[name]:.3f} ({of.errors[name]:.1g})"
 
 
 def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

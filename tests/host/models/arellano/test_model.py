@@ -195,6 +195,16 @@ def test_without_risk_nothing_moves() -> None:
     assert re.search(r"correlation of spread and output +- +-\n", str(moments))
 
 
+def test_bonds_that_are_worth_nothing_have_no_finite_spread() -> None:
+    # Income is never lost in default, so that everybody does, and sells what nobody pays for.
+    free = bl.solve(bl.arellano(**SMALL, share=2.0), tol=1e-4, progress=False)
+    with pytest.warns(UserWarning, match="^moments of a result that is not solved: grid ends too early$"):
+        moments = free.moments(paths=3, periods=200)
+    assert not math.isfinite(moments.values["mean_spread"])
+    assert math.isfinite(moments.values["default_rate"])
+    assert re.search(r"mean spread, per cent a year +- +-\n", str(moments))
+
+
 def test_a_grid_that_ends_too_early_is_no_success() -> None:
     found = bl.solve(bl.arellano(bonds=21, incomes=5, limit=0.05), progress=False)
     assert found.solution.success
@@ -212,6 +222,9 @@ def test_prices_that_did_not_converge_are_no_success() -> None:
     )
     with pytest.warns(UserWarning, match="^moments of a result that is not solved: sweep limit reached$"):
         found.moments(paths=2, periods=20)
+    patient = bl.solve(bl.arellano(**SMALL, beta=0.999), max_sweeps=300, progress=False)
+    assert patient.status == "sweep limit reached"
+    assert patient.message.endswith("Raise max_sweeps: with prices that rest, values converge.")
 
 
 def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -> None:
