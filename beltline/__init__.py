@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from beltline.host.devices import DeviceTimeoutError as DeviceTimeoutError
     from beltline.host.models.aiyagari.model import aiyagari as aiyagari
     from beltline.host.models.aiyagari.result import Economy as Economy
+    from beltline.host.models.arellano.model import arellano as arellano
+    from beltline.host.models.arellano.result import DefaultEconomy as DefaultEconomy
     from beltline.host.models.base import Model as Model
     from beltline.host.models.krusell_smith.load import load_equilibrium as load_equilibrium
     from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
+    "DefaultEconomy": "beltline.host.models.arellano.result",
     "DeviceError": "beltline.host.devices",
     "DeviceInUseError": "beltline.host.devices",
     "DeviceLostError": "beltline.host.devices",
@@ -75,6 +78,7 @@ _HOMES = {
     "Store": "beltline.host.batch.store",
     "Workers": "beltline.host.batch.pool",
     "aiyagari": "beltline.host.models.aiyagari.model",
+    "arellano": "beltline.host.models.arellano.model",
     "concave_majorant": "beltline.host.problem.concavity",
     "euler_errors": "beltline.host.analysis.euler",
     "euler_report": "beltline.host.analysis.euler",
@@ -105,6 +109,7 @@ _HOMES = {
 __all__ = [
     "Alternative",
     "Attempt",
+    "DefaultEconomy",
     "DeviceError",
     "DeviceInUseError",
     "DeviceLostError",
@@ -122,6 +127,7 @@ __all__ = [
     "Workers",
     "__version__",
     "aiyagari",
+    "arellano",
     "concave_majorant",
     "euler_errors",
     "euler_report",

@@ -16,9 +16,11 @@ provide(
         "GeneralResult.plot": "beltline.host.plots.regions:plot",
         "GeneralResult.save": "beltline.host.results.general_record:save",
         "GeneralResult.to_xarray": "beltline.host.results.general_record:to_xarray",
+        "DefaultEconomy.plot": "beltline.host.models.arellano.plot:plot",
         "Economy.plot": "beltline.host.models.aiyagari.plot:plot",
         "Equilibrium.plot": "beltline.host.models.krusell_smith.plot:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.load:read",
+        "load.arellano": "beltline.host.models.arellano.load:read",
         "load.general_result": "beltline.host.results.general_record:read",
         "load.krusell_smith": "beltline.host.models.krusell_smith.load:read",
     }

@@ -22,15 +22,15 @@ SAME_NAMES = {
     "base": "what every device is, and what every model is",
     "utility": "CRRA utility: in gateware, for the host's bounds, and in the independent oracle",
     "parameters": "what is fixed when a machine is built, and when a sweep engine is",
-    "model": "the software model of either engine, and the model of either economy",
+    "model": "the software model of either engine, and the model of each economy",
     "datapath": "of either engine, and the ports of both",
     "engine": "of either engine",
     "clocks": "of either engine",
-    "calibration": "of either economy",
-    "load": "a solution of any kind from its file, and either economy",
+    "calibration": "of each economy",
+    "load": "a solution of any kind from its file, and each economy",
     "options": "of a solve, and of one of Krusell and Smith's economy",
-    "result": "of a problem, and of either economy",
-    "plot": "of either economy",
+    "result": "of a problem, and of each economy",
+    "plot": "of each economy",
 }
 """Names that several files have, and what that is."""
 

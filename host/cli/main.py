@@ -69,7 +69,9 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     option(run, "--tol", float, 1e-10, "stop when no value changes by this much, in utility (default %(default)s)")
     option(run, "--max-sweeps", int, 10_000, "stop after this many sweeps in any case (default %(default)s)")
     run.add_argument(
-        "--device", default="model", metavar="NAME", help=f"{', '.join((*DEVICES, *REFERENCES))} (default %(default)s)"
+        "--device",
+        metavar="NAME",
+        help=f"{', '.join((*DEVICES, *REFERENCES))} (default model; cpu for arellano)",
     )
     run.add_argument(
         "--method",
@@ -316,12 +318,13 @@ def _solve(given: argparse.Namespace) -> int:
         own = isinstance(problem, Model) and problem.kinds
         check_kind(given.kind, own or tuple(KINDS), problem if isinstance(problem, Problem) else None)
     options = _options(given.option)
+    if given.device is not None:
+        options["device"] = given.device
     begin_work()
     result = solve(
         problem,
         tol=given.tol,
         max_sweeps=given.max_sweeps,
-        device=given.device,
         progress=False if given.quiet else None,
         verify=not given.no_verify,
         method=given.method,

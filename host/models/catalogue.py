@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.models.arellano.model import arellano
 from beltline.host.models.base import Model
 from beltline.host.models.life_cycle import life_cycle
 from beltline.host.models.rbc import rbc
@@ -81,6 +82,22 @@ MODELS: dict[str, Entry] = {
             "rho": "persistence of log labour",
             "sigma": "its standard deviation, unconditional",
             "high": "highest assets",
+        },
+    ),
+    "arellano": Entry(
+        arellano,
+        "a government that may default, and prices at which lenders break even; on device cpu",
+        {
+            "bonds": "grid points of bonds, an odd number",
+            "incomes": "income states",
+            "beta": "discount factor a quarter",
+            "eta": "relative risk aversion",
+            "interest": "of a safe bond a quarter, above -1",
+            "reentry": "probability of good standing again a quarter after default",
+            "rho": "persistence of log income",
+            "sigma": "standard deviation of its shock",
+            "share": "of mean income, more than which is lost in default",
+            "limit": "bonds go from minus this to this",
         },
     ),
 }

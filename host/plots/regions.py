@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.host.plots.figures import check_kind, check_plot, colours, drawn
+from beltline.host.problem.arrays import Array
 from beltline.host.results.general_result import GeneralResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
 KINDS = ("regions", "policy")
 
@@ -52,7 +56,6 @@ def _unit(result: GeneralResult) -> str:
 
 
 def _regions(result: GeneralResult, figure: Figure) -> None:
-    from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import Patch
 
     problem = result.problem
@@ -61,31 +64,52 @@ def _regions(result: GeneralResult, figure: Figure) -> None:
     by_age = ages and problem.states == 1
     choice = result.choice[:, :, :, 0].transpose(1, 2, 0) if by_age else result.choice[0] if ages else result.choice
     rows = [f"age {age + 1}" for age in range(choice.shape[2])] if by_age else list(problem.state_names)
-    middles = (problem.grid[:-1] + problem.grid[1:]) / 2
-    edges = np.concatenate([problem.grid[:1], middles, problem.grid[-1:]])
-    names = result.alternatives
-    # Index 0 is "none".
-    palette: list[Any] = [NOTHING, *colours(len(names))]
-    norm = BoundaryNorm(np.arange(-1.5, len(names)), len(palette))
     panels = figure.subplots(1, len(result.regimes), squeeze=False)[0]
     for regime, axes in enumerate(panels):
-        axes.pcolormesh(
-            edges,
-            np.arange(len(rows) + 1) - 0.5,
-            choice[regime].T,
-            cmap=ListedColormap(palette),
-            norm=norm,
-            rasterized=True,
-        )
+        handles = region_panel(axes, problem.grid, choice[regime], result.alternatives)
         shown = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 8)).round().astype(int))
         axes.set_yticks(shown, [rows[s] for s in shown])
         axes.set_xlabel(_unit(result))
         axes.set_title(f"Regime {result.regimes[regime]}" if result.regimes[regime] else "Best alternative")
-    handles = [Patch(color=of, label=name) for of, name in zip(palette[1:], names, strict=True)]
     if (choice < 0).any():
         handles.append(Patch(color=NOTHING, label="none"))
     figure.legend(handles=handles, loc="outside right center", fontsize="small")
     figure.suptitle(_title(result).split(", first")[0] if by_age else _title(result))
+
+
+def region_panel(axes: Axes, grid: Array, choice: NDArray[np.integer[Any]], names: Sequence[str]) -> list[Patch]:
+    """Colour where each alternative is taken.
+
+    Parameters
+    ----------
+    axes
+    grid : (N_k,) array
+        Along the horizontal axis.
+    choice : (N_k, rows) array of int
+        Number of the alternative that is taken; -1 for none. Rows are 1 apart, the first at 0.
+    names : sequence of str
+        The alternatives.
+
+    Returns
+    -------
+    list of Patch
+        One for each alternative, for a legend.
+    """
+    from matplotlib.colors import BoundaryNorm, ListedColormap
+    from matplotlib.patches import Patch
+
+    edges = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
+    # The first colour is that of "none".
+    palette: list[Any] = [NOTHING, *colours(len(names))]
+    axes.pcolormesh(
+        edges,
+        np.arange(choice.shape[1] + 1) - 0.5,
+        choice.T,
+        cmap=ListedColormap(palette),
+        norm=BoundaryNorm(np.arange(-1.5, len(names)), len(palette)),
+        rasterized=True,
+    )
+    return [Patch(color=palette[1 + number], label=name) for number, name in enumerate(names)]
 
 
 def _policy(result: GeneralResult, figure: Figure) -> None:

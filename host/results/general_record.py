@@ -93,12 +93,19 @@ _WHOLE = ("policy", "choice")
 def save(result: GeneralResult, path: str | os.PathLike[str]) -> Path:
     """Write a result; :meth:`beltline.host.results.general_result.GeneralResult.save` is this."""
     target = check_target("out", path, SUFFIXES)
+    facts, arrays = parts_of(result)
+    archive.write(target, KIND, facts, arrays)
+    return target
+
+
+def parts_of(result: GeneralResult) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return everything of a result and its problem that is no array, and all arrays by name."""
     problem = result.problem
     tables = {name: getattr(problem, name) for name in _TABLES}
     for number, one in enumerate(problem.alternatives):
         tables |= {f"alternative{number}_{name}": getattr(one, name) for name in _OF_ALTERNATIVE}
     arrays = {name: np.asarray(table, np.float64) for name, table in tables.items() if table is not None}
-    facts = {
+    facts: dict[str, Any] = {
         "result": {name: getattr(result, name) for name in RESULT},
         "problem": {name: getattr(problem, name) for name in _PROBLEM} | {"parameters": dict(problem.parameters)},
         "alternatives": [
@@ -109,10 +116,9 @@ def save(result: GeneralResult, path: str | os.PathLike[str]) -> Path:
     }
     answers = {name: getattr(result, name) for name in _ANSWERS}
     if result.prices is not None:
-        facts["tables"]["prices"] = result.prices.ndim  # type: ignore[index]
+        facts["tables"]["prices"] = result.prices.ndim
         answers["prices"] = result.prices
-    archive.write(target, KIND, facts, arrays | answers)
-    return target
+    return facts, arrays | answers
 
 
 def read(file: Archive) -> GeneralResult:
@@ -123,7 +129,18 @@ def read(file: Archive) -> GeneralResult:
     ProblemError
         It is not one that :func:`save` wrote.
     """
-    facts = checked("its description", file.facts, _FACTS)
+    return restored(file.facts, file)
+
+
+def restored(given: object, file: Archive) -> GeneralResult:
+    """Return the result of the facts and arrays that :func:`parts_of` returned, read from an archive.
+
+    Raises
+    ------
+    ProblemError
+        They are not such.
+    """
+    facts = checked("its description", given, _FACTS)
     known = checked("its result", facts["result"], RESULT)
     checked("its problem", facts["problem"], _PROBLEM)
     for one in facts["alternatives"]:

@@ -33,6 +33,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 SMALLER = {
     "grid=65536": "grid=256",
     "grid=4096": "grid=256",
+    "bl.arellano())": "bl.arellano(bonds=61, incomes=9))",
     "bl.krusell_smith())": "bl.krusell_smith(), agents=1000, periods=400)",
 }
 """What would take a minute is made to take none."""
@@ -131,6 +132,8 @@ def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
         words = shlex.split(re.sub(r"--grid \d+", "--grid 256", command))[1:]
         if words[:2] == ["solve", "krusell-smith"]:
             words += ["--agents", "100", "--periods", "120", "--discard", "20"]
+        elif words[:2] == ["solve", "arellano"]:
+            words += ["--bonds", "61", "--incomes", "9"]
         elif words[0] == "solve" and "--grid" not in words:
             words += ["--grid", "256"]
         if words[0] != "bench":

@@ -298,6 +298,20 @@ FAULTS = (
         ("tests/host/models/aiyagari/test_model.py::test_lorenz_and_gini",),
     ),
     Fault(
+        "lenders ask who defaulted from where, not who will",
+        "host/models/arellano/calibration.py",
+        'order="C") @ self.chain[1].T',
+        'order="C") @ self.chain[1]',
+        ("tests/host/models/arellano/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
+    ),
+    Fault(
+        "nobody waits for good standing",
+        "host/models/arellano/business_cycle.py",
+        "good = draws[t, 1] < reentry",
+        "good = True",
+        ("tests/host/models/arellano/test_model.py::test_moments_are_those_of_the_stationary_distribution",),
+    ),
+    Fault(
         "in the long run all exogenous states are as likely",
         "host/analysis/stationary.py",
         "both *= weights[s] / np.maximum(",

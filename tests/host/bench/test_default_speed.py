@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from beltline.host.bench.default_speed import Country, by_brackets, by_full_search, main
+from beltline.host.bench.default_speed import by_brackets, by_full_search, main
+from beltline.host.models.arellano.model import arellano
 
 
 def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> None:
@@ -14,11 +15,13 @@ def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> No
     out = capsys.readouterr().out
     assert re.search(r"31 x 5: full search [\d.]+ s, \d+ sweeps\n", out)
     assert re.search(r"31 x 5: brackets, the same sweeps [\d.]+ s: .* after the tenth; the same bits\n", out)
-    assert re.search(r"held choices between them [\d.]+ s, \d+ sweeps: .*, within the sum of the bounds\n", out)
+    assert re.search(
+        r"held choices between them [\d.]+ s, \d+ sweeps: .*, the same prices, .*, within the sum of the bounds\n", out
+    )
 
 
 def test_values_are_told_apart() -> None:
-    country = Country.of(21, 3)
+    country = arellano(21, 3)
     assert (by_brackets(country, 1e-3).value != by_full_search(country, 1e-1)[0]).any()
 
 

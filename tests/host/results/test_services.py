@@ -15,6 +15,7 @@ def test_every_service_is_there_and_its_solution_has_the_method() -> None:
     solutions = {
         "Result": bl.Result,
         "GeneralResult": bl.GeneralResult,
+        "DefaultEconomy": bl.DefaultEconomy,
         "Economy": bl.Economy,
         "Equilibrium": bl.Equilibrium,
     }

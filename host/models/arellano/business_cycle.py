@@ -1,0 +1,260 @@
+"""Moments of simulated quarters of an economy with default, each with a standard error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.compiled import njit
+from beltline.host.analysis.chain import chain_distribution
+from beltline.host.analysis.policy import PERIODS_LIMIT
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import whole
+
+PATHS = 100
+"""Independent paths, by default."""
+
+YEAR = 4
+"""Quarters in a year."""
+
+REPAID, DEFAULTED, OUT = range(3)
+"""What happens in a quarter: debt is repaid, a default, exclusion after one."""
+
+MOMENTS = {
+    "mean_spread": "mean spread, per cent a year",
+    "sd_spread": "sd of the spread, per cent a year",
+    "mean_debt": "mean debt, per cent of a quarter's output",
+    "default_rate": "defaults in a hundred years",
+    "relative_sd": "sd of consumption / sd of output",
+    "spread_output": "correlation of spread and output",
+    "trade_output": "correlation of trade balance and output",
+    "consumption_output": "correlation of consumption and output",
+    "spread_consumption": "correlation of spread and consumption",
+}
+"""Every moment, and what a report calls it."""
+
+SPREAD, TRADE, CONSUMPTION, OUTPUT, DEBT = range(5)
+"""The series."""
+
+NOISE = 1e-12
+"""Variance, as a share of the mean square, that is that of rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What an economy does in good standing, as tables ``(N_B, N_y)``, and what it needs to be simulated.
+
+    Parameters
+    ----------
+    policy : int32 array
+        Index of the next bond; -1 where it defaults.
+    zero : int
+        Index of the bond that is 0.
+    reentry : float
+    transition, income, bonds : array
+        ``(N_y, N_y)``, ``(N_y,)`` and ``(N_B,)``.
+    prices, spreads, consumption : array
+        The first two by the next bond; spreads as shares a year.
+    """
+
+    policy: NDArray[np.int32]
+    zero: int
+    reentry: float
+    transition: Array
+    income: Array
+    bonds: Array
+    prices: Array
+    spreads: Array
+    consumption: Array
+
+    def series(self) -> Array:
+        """The five series in each state in which debt is repaid, ``(5, N_B, N_y)``; nan in the default set."""
+        repaid = self.policy >= 0
+        income = np.broadcast_to(self.income, self.policy.shape)
+        found = np.full((5, *self.policy.shape), np.nan)
+        chosen = np.take_along_axis(self.spreads, np.maximum(self.policy, 0), axis=0)
+        debt = -self.bonds[:, None] / income
+        tables = (chosen, 1.0 - self.consumption / income, np.log(self.consumption), np.log(income), debt)
+        for number, table in enumerate(tables):
+            found[number][repaid] = table[repaid]
+        found[[SPREAD, TRADE, DEBT]] *= 100.0
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class BusinessCycle:
+    """Moments of simulated quarters, with standard errors.
+
+    The sample are the quarters in good standing in which debt is repaid. In them
+
+    - the *spread* is ``q**-4 - (1 + r)**4``, ``q`` being the price of the bonds that are sold in the quarter, in per
+      cent a year; where the government lends or sells safe bonds it is 0;
+    - *output* is ``ln y``, *consumption* ``ln c``, neither filtered;
+    - the *trade balance* is ``(y - c) / y``;
+    - *debt* is ``-B / y``: what is owed at the beginning of the quarter, less than 0 where the country is owed, in per
+      cent of the quarter's output.
+
+    Parameters
+    ----------
+    values, errors : dict of str to float
+        Each moment and its standard error; nan for what does not move or has no sample.
+        ``mean_spread``, ``sd_spread``, ``mean_debt``: means and standard deviation, in per cent. ``default_rate``:
+        defaults in a hundred years, of all quarters, those of exclusion too. ``relative_sd``: standard deviation of
+        consumption, divided by that of output. ``spread_output``, ``trade_output``, ``consumption_output``,
+        ``spread_consumption``: correlations.
+    quarters, defaults : int
+        Quarters of the sample, and defaults in all quarters.
+    how : str
+        The simulation in a sentence.
+    """
+
+    values: dict[str, float]
+    errors: dict[str, float]
+    quarters: int
+    defaults: int
+    how: str
+
+    def __str__(self) -> str:
+        width = max(map(len, MOMENTS.values()))
+        lines = [f"  {'':<{width}}{'moment':>12}{'standard error':>18}"]
+        for name, text in MOMENTS.items():
+            value, error = (f"{v:.4g}" if np.isfinite(v) else "-" for v in (self.values[name], self.errors[name]))
+            lines.append(f"  {text:<{width}}{value:>12}{error:>18}")
+        return "\n".join(["Moments, Arellano's economy", *lines, f"  {self.how}"])
+
+    __repr__ = __str__
+
+
+@njit(cache=True)
+def _walk(
+    policy: NDArray[np.int32], cumulative: Array, reentry: float, zero: int, s: int, draws: Array,
+    what: NDArray[np.int8], points: NDArray[np.int32], states: NDArray[np.int32],
+) -> None:  # fmt: skip
+    last = cumulative.shape[0] - 1
+    x, good = zero, True
+    for t in range(what.size):
+        points[t], states[t] = x, s
+        if good and policy[x, s] >= 0:
+            what[t] = REPAID
+            x = policy[x, s]
+        else:
+            what[t] = DEFAULTED if good else OUT
+            x = zero
+            good = draws[t, 1] < reentry
+        s = min(np.searchsorted(cumulative[s], draws[t, 0], side="right"), last)
+
+
+@dataclass(frozen=True, eq=False)
+class _Sums:
+    """Of samples, one in each row: how many quarters, sums of the series and of their products, and of defaults."""
+
+    count: Array
+    first: Array
+    second: Array
+    defaults: Array
+    quarters: Array
+
+    def less_each(self) -> _Sums:
+        """All samples together but one, for each."""
+        return _Sums(*(table.sum(axis=0) - table for table in self._tables()))
+
+    def together(self) -> _Sums:
+        """All samples as one."""
+        return _Sums(*(table.sum(axis=0, keepdims=True) for table in self._tables()))
+
+    def _tables(self) -> tuple[Array, ...]:
+        return self.count, self.first, self.second, self.defaults, self.quarters
+
+    def moments(self) -> Array:
+        """In the order of :data:`MOMENTS`, ``(samples, moments)``."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean = self.first / self.count[:, None]
+            square = self.second / self.count[:, None, None]
+            covariance = square - mean[:, :, None] * mean[:, None, :]
+            variance, whole_square = (np.diagonal(table, axis1=1, axis2=2) for table in (covariance, square))
+            sd = np.sqrt(np.where(variance <= NOISE * whole_square, 0.0, variance))
+            moved = np.where(sd > 0.0, sd, np.nan)
+            correlation = covariance / (moved[:, :, None] * moved[:, None, :])
+            return np.stack(
+                [
+                    mean[:, SPREAD],
+                    sd[:, SPREAD],
+                    mean[:, DEBT],
+                    100.0 * YEAR * self.defaults / self.quarters,
+                    sd[:, CONSUMPTION] / moved[:, OUTPUT],
+                    correlation[:, SPREAD, OUTPUT],
+                    correlation[:, TRADE, OUTPUT],
+                    correlation[:, CONSUMPTION, OUTPUT],
+                    correlation[:, SPREAD, CONSUMPTION],
+                ],
+                axis=1,
+            )
+
+
+def business_cycle(
+    choices: Choices, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None
+) -> BusinessCycle:
+    """Simulate and return the moments; :meth:`beltline.host.models.arellano.result.DefaultEconomy.moments` is this."""
+    limit = f"a whole number from {{}} to {PERIODS_LIMIT}"
+    paths = whole("paths", paths, limit.format(2), lambda v: 2 <= v <= PERIODS_LIMIT)
+    periods = whole("periods", periods, limit.format(2), lambda v: 2 <= v <= PERIODS_LIMIT)
+    burn_in = whole("burn_in", burn_in, limit.format(0), lambda v: 0 <= v <= PERIODS_LIMIT)
+    seed = whole("seed", seed, "a whole number that is not negative", lambda v: v >= 0)
+    if before_default is not None:
+        wanted = f"a whole number from 1 to periods - 1 = {periods - 1}, or None"
+        before_default = whole("before_default", before_default, wanted, lambda v: 1 <= v < periods)
+    # Spreads are infinite where bonds are sold that are worth nothing.
+    with np.errstate(invalid="ignore"):
+        sums = _simulated(choices, paths, periods, burn_in, seed, before_default)
+        found = sums.together().moments()[0]
+        others = sums.less_each().moments()
+        errors = np.sqrt((paths - 1) / paths * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
+    part = "" if before_default is None else f", of them the {before_default} quarters before a default"
+    return BusinessCycle(
+        values=dict(zip(MOMENTS, found.tolist(), strict=True)),
+        errors=dict(zip(MOMENTS, errors.tolist(), strict=True)),
+        quarters=int(sums.count.sum()),
+        defaults=int(sums.defaults.sum()),
+        how=f"{paths:,} paths of {periods:,} quarters after {burn_in:,} that were dropped, seed {seed}{part}.",
+    )
+
+
+def _simulated(
+    choices: Choices, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None
+) -> _Sums:
+    cumulative = np.cumsum(choices.transition, axis=1)
+    begin = np.cumsum(chain_distribution(choices.transition))
+    series = choices.series()
+    total = burn_in + periods
+    what, points, states = np.empty(total, np.int8), np.empty(total, np.int32), np.empty(total, np.int32)
+    sums = _Sums(
+        np.zeros(paths), np.zeros((paths, 5)), np.zeros((paths, 5, 5)), np.zeros(paths), np.full(paths, float(periods))
+    )
+    for path, source in enumerate(np.random.SeedSequence(seed).spawn(paths)):
+        random = np.random.default_rng(source)
+        s = min(int(np.searchsorted(begin, random.random(), side="right")), begin.size - 1)
+        draws = random.random((total, 2))
+        _walk(choices.policy, cumulative, choices.reentry, choices.zero, s, draws, what, points, states)
+        kept = _sample(what[burn_in:], before_default)
+        values = series[:, points[burn_in:][kept], states[burn_in:][kept]]
+        sums.count[path] = kept.sum()
+        sums.first[path] = values.sum(axis=1)
+        sums.second[path] = values @ values.T
+        sums.defaults[path] = (what[burn_in:] == DEFAULTED).sum()
+    return sums
+
+
+def _sample(what: NDArray[np.int8], before_default: int | None) -> NDArray[np.bool_]:
+    """The quarters that count: all in which debt is repaid, or those of them just before defaults."""
+    repaid = what == REPAID
+    if before_default is None:
+        return repaid
+    kept = np.zeros(what.size, bool)
+    # Every run of quarters that are repaid ends with a default, or with the path.
+    others = np.flatnonzero(~repaid)
+    for before, end in zip(np.append(-1, others), others, strict=False):
+        if what[end] == DEFAULTED and end - before - 1 >= before_default:
+            kept[end - before_default : end] = True
+    return kept

@@ -1,0 +1,135 @@
+"""Arellano's calibration: income, the price of debt, and the government's problem at given prices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref.general.solution import Iterate, Prices
+from beltline.host.analysis.chain import chain_distribution
+from beltline.host.problem.alternative import Alternative
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.grids import grid_uniform
+from beltline.host.problem.markov import tauchen
+from beltline.host.problem.problem import Problem
+
+GOOD, EXCLUDED = "good", "excluded"
+"""The regimes."""
+
+ALTERNATIVES = ("repay", "default", "excluded")
+"""What a government does; the first two in good standing."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Parameters of the economy of Arellano (2008), whose meaning :func:`beltline.arellano` says, and what follows.
+
+    Arrays are read-only, ``float64``, with ``N_B = bonds`` and ``N_y = incomes``.
+    """
+
+    bonds: int
+    incomes: int
+    beta: float
+    eta: float
+    interest: float
+    reentry: float
+    rho: float
+    sigma: float
+    share: float
+    width: float
+    limit: float
+
+    @property
+    def zero(self) -> int:
+        """Index of the bond that is 0."""
+        return self.bonds // 2
+
+    @cached_property
+    def grid(self) -> Array:
+        """Bonds ``B``, ``(N_B,)``, units of the good: negative ones are debt."""
+        bonds = grid_uniform(-self.limit, self.limit, self.bonds)
+        bonds[self.zero] = 0.0
+        return _fixed(bonds)
+
+    @cached_property
+    def chain(self) -> tuple[Array, Array]:
+        """Income by state, ``(N_y,)``, units of the good a quarter, and its transition matrix, ``(N_y, N_y)``."""
+        logs, transition = tauchen(self.incomes, self.rho, self.sigma, width=self.width)
+        return _fixed(np.exp(logs)), _fixed(transition)
+
+    @cached_property
+    def mean_income(self) -> float:
+        """Of the chain's long-run distribution."""
+        income, transition = self.chain
+        return float(chain_distribution(transition) @ income)
+
+    @cached_property
+    def default_income(self) -> Array:
+        """Income while in default, ``(N_y,)``: ``min(y, share E y)``."""
+        return _fixed(np.minimum(self.chain[0], self.share * self.mean_income))
+
+    def prices(self, defaults: NDArray[np.bool_]) -> Array:
+        """The price of a bond that pays 1 next quarter if the government repays, ``(N_B, N_y)``, by ``(B', y)``.
+
+        Parameters
+        ----------
+        defaults : (N_B, N_y) array of bool
+            Where it defaults next quarter, by bond and income of that quarter.
+        """
+        repaid = 1.0 - defaults.astype(np.float64, order="C") @ self.chain[1].T
+        # Probabilities sum to 1 within a rounding only.
+        found: Array = np.maximum(repaid, 0.0) / (1.0 + self.interest)
+        return found
+
+    def update(self, last: Iterate) -> Prices:
+        """Prices at which lenders break even, given the default set of the last sweep, as a solve calls it."""
+        found = self.prices(last.choice[0] == ALTERNATIVES.index("default"))
+        return Prices({"repay": {"cost": self.costs(found)}}, found)
+
+    def costs(self, prices: Array) -> Array:
+        """What ending the quarter with ``B'`` costs, ``(N_B, N_y)``, units of the good; debt brings money in."""
+        found: Array = prices * self.grid[:, None]
+        return found
+
+    def problem(self, prices: Array | None = None) -> Problem:
+        """Return the government's problem at ``prices`` of bonds, ``(N_B, N_y)``; by default that of a safe bond."""
+        income, transition = self.chain
+        bonds, shape = self.grid, (self.bonds, self.incomes)
+        flat = np.zeros(shape)
+        if prices is None:
+            prices = self.prices(np.zeros(shape, bool))
+        out: dict[str, Any] = {
+            "wealth": self.default_income + flat, "cost": flat, "choice": self.zero,
+            "leads_to": {GOOD: self.reentry, EXCLUDED: 1.0 - self.reentry},
+        }  # fmt: skip
+        return Problem(
+            grid=bonds,
+            wealth=income + bonds[:, None],
+            cost=self.costs(prices),
+            transition=transition,
+            start=flat,
+            beta=self.beta,
+            eta=self.eta,
+            alternatives=[
+                Alternative(name="repay", regime=GOOD),
+                Alternative(name="default", regime=GOOD, **out),
+                Alternative(name="excluded", regime=EXCLUDED, **out),
+            ],
+            name="sovereign default",
+            asset="bonds B",
+            shock="income y",
+            shock_values=income,
+            parameters={
+                "interest": self.interest, "reentry": self.reentry, "rho": self.rho, "sigma": self.sigma,
+                "share": self.share, "width": self.width,
+            },
+        )  # fmt: skip
+
+
+def _fixed(table: Array) -> Array:
+    table.flags.writeable = False
+    return table

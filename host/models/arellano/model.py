@@ -1,0 +1,146 @@
+"""Arellano's economy: a government that may default, and lenders who price that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from beltline.host.models.arellano.calibration import Calibration
+from beltline.host.models.arellano.plot import KINDS
+from beltline.host.models.arellano.result import SUFFIXES, DefaultEconomy
+from beltline.host.models.base import Model
+from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.grids import GRID_SIZE_LIMIT
+from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.results.general_result import GeneralResult
+from beltline.host.solver.solve import solve
+
+DEVICE = "cpu"
+"""Where problems of the general form are solved."""
+
+
+@dataclass(frozen=True)
+class Arellano(Calibration, Model):
+    """The economy of Arellano (2008); made by :func:`arellano`, which checks the parameters and says what they are."""
+
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+    kinds: ClassVar[tuple[str, ...]] = KINDS
+
+    def solve(
+        self, tol: float = 1e-8, max_sweeps: int = 10_000, device: str = DEVICE, progress: Any = None, **more: Any
+    ) -> DefaultEconomy:
+        """Find values and prices together: every sweep is exact, given the prices of the last default set.
+
+        That is no contraction and need not converge.
+
+        Parameters
+        ----------
+        tol
+            The solve ends when the largest change of the values (utility) and that of the prices (units of the good)
+            in a sweep are both below it.
+        max_sweeps
+        device
+            ``"cpu"``.
+        progress, **more
+            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
+
+        Raises
+        ------
+        ProblemError, KeyboardInterrupt
+            As :func:`beltline.host.solver.solve.solve`. Values or prices that do not converge are no error:
+            ``success`` is false and ``message`` says why.
+        """
+        if device != DEVICE:
+            raise ProblemError(f"an economy with default is solved on device {DEVICE!r}, not on {shown(device)}")
+        if "update" in more:
+            raise ProblemError("update must not be given: prices of bonds are those at which lenders break even")
+        found: GeneralResult = solve(
+            self.problem(),
+            tol=tol, max_sweeps=max_sweeps, device=device, progress=progress, update=self.update, **more,
+        )  # type: ignore[assignment]  # fmt: skip
+        return DefaultEconomy(self, replace(found, problem=self.problem(found.prices)))
+
+
+def arellano(
+    bonds: int = 251,
+    incomes: int = 51,
+    beta: float = 0.953,
+    eta: float = 2.0,
+    interest: float = 0.017,
+    reentry: float = 0.282,
+    rho: float = 0.945,
+    sigma: float = 0.025,
+    share: float = 0.969,
+    width: float = 3.0,
+    limit: float = 0.45,
+) -> Arellano:
+    """Return the economy of Arellano (2008): a government that borrows abroad and may default, by the quarter.
+
+    In good standing, with bonds ``B`` and income ``y``, the government repays, ``c = y + B - q(B', y) B'``, or
+    defaults: then it consumes ``min(y, share E y)`` and is excluded, and every quarter from the next on is back in good
+    standing with probability ``reentry`` and no debt. ``ln y' = rho ln y + e``, ``e ~ N(0, sigma**2)``, as a
+    :func:`~beltline.host.problem.markov.tauchen` chain. Lenders break even: ``q(B', y) = (1 - P(default | B', y)) /
+    (1 + interest)``.
+
+    ``bl.solve(bl.arellano(...))`` returns a :class:`~beltline.DefaultEconomy`. Defaults are the paper's calibration to
+    Argentina, by the quarter; the grids are ours.
+
+    Parameters
+    ----------
+    bonds
+        Number of grid points of ``B``, odd, so that 0 is one of them, and from 3; debt is below 0.
+    incomes
+        Number of income states, 1 to ``CHAIN_LIMIT``.
+    beta
+        Discount factor of a quarter, above 0 and below 1.
+    eta
+        Relative risk aversion, above 0 and at most 16; 1 is log utility.
+    interest
+        That lenders earn on a safe bond in a quarter, above -1.
+    reentry
+        Probability of a return to good standing in a quarter, from 0 to 1.
+    rho
+        Persistence of log income, above -1 and below 1.
+    sigma
+        Standard deviation of its shock, above 0.
+    share
+        Of mean income, more than which is lost in default; above 0.
+    width
+        Half-width of the grid of log income in unconditional standard deviations, above 0.
+    limit
+        Bonds go from ``-limit`` to ``limit`` in even steps, units of the good; above 0.
+
+    Raises
+    ------
+    ProblemError
+        An argument out of range, in one sentence.
+
+    Examples
+    --------
+    >>> economy = bl.solve(bl.arellano(bonds=101, incomes=11))  # doctest: +SKIP
+    >>> economy.defaults.mean(), economy.moments()  # doctest: +SKIP
+
+    Sources
+    -------
+    Arellano (2008), "Default risk and income fluctuations in emerging economies", American Economic Review 98(3),
+    690-712.
+    """
+    model = Arellano(
+        bonds=whole(
+            "bonds", bonds, f"an odd number from 3 to {GRID_SIZE_LIMIT - 1}, so that 0 is one of them",
+            lambda v: 3 <= v < GRID_SIZE_LIMIT and v % 2 == 1,
+        ),
+        incomes=chain_size("incomes", incomes),
+        beta=parameter("beta", beta),
+        eta=parameter("eta", eta),
+        interest=real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf),
+        reentry=real("reentry", reentry, "a number from 0 to 1", lambda v: 0 <= v <= 1),
+        rho=parameter("rho", rho),
+        sigma=parameter("sigma", sigma),
+        share=real("share", share, "a number above 0", lambda v: 0 < v < math.inf),
+        width=parameter("width", width),
+        limit=real("limit", limit, "a number above 0", lambda v: 0 < v < math.inf),
+    )  # fmt: skip
+    model.problem()
+    return model

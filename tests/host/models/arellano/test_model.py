@@ -1,0 +1,357 @@
+"""Arellano's economy: against value iteration in plain NumPy, and against its stationary distribution."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+import beltline as bl
+from beltline.host.cli.main import main
+from beltline.host.models.arellano.business_cycle import DEFAULTED, MOMENTS, OUT, REPAID, _sample
+from beltline.host.models.arellano.model import Arellano
+
+Array = NDArray[np.float64]
+
+BONDS, INCOMES = 41, 7
+SMALL: dict[str, Any] = {"bonds": BONDS, "incomes": INCOMES}
+
+
+@pytest.fixture(scope="module")
+def economy() -> bl.DefaultEconomy:
+    found: bl.DefaultEconomy = bl.solve(bl.arellano(**SMALL), tol=1e-10, progress=False)
+    return found
+
+
+def by_hand() -> tuple[Array, Array, Array, NDArray[np.bool_], Array]:
+    """Income, chain, value of good standing, default set and prices, by value iteration that shares no code."""
+    half = 3 * 0.025 / math.sqrt(1 - 0.945**2)
+    logs = np.linspace(-half, half, INCOMES)
+    edges = np.concatenate([[-np.inf], (logs[:-1] + logs[1:]) / 2, [np.inf]])
+    chain = np.diff(norm.cdf((edges - 0.945 * logs[:, None]) / 0.025), axis=1)
+    income = np.exp(logs)
+    long_run = np.linalg.matrix_power(chain, 5000)[0]
+    out = np.minimum(income, 0.969 * (long_run @ income))
+    bonds = np.linspace(-0.45, 0.45, BONDS)
+    zero = BONDS // 2
+    good, excluded = np.zeros((BONDS, INCOMES)), np.zeros(INCOMES)
+    defaults, prices = np.zeros((BONDS, INCOMES), bool), np.full((BONDS, INCOMES), 1 / 1.017)
+    for _ in range(700):
+        ahead = 0.953 * good @ chain.T
+        spent = income + bonds[:, None, None] - (prices * bonds[:, None])[None]
+        with np.errstate(divide="ignore"):
+            repay = np.where(spent > 0, -1 / spent + ahead, -np.inf).max(axis=1)
+        default = -1 / out + 0.953 * chain @ (0.282 * good[zero] + 0.718 * excluded)
+        defaults = default > repay
+        good, excluded = np.maximum(repay, default), default
+        prices = (1 - defaults @ chain.T) / 1.017
+    return income, chain, good, defaults, prices
+
+
+def test_it_is_value_iteration_in_plain_numpy(economy: bl.DefaultEconomy) -> None:
+    income, chain, value, defaults, prices = by_hand()
+    assert economy.success
+    assert economy.income == pytest.approx(income, rel=1e-14)
+    assert economy.model.chain[1] == pytest.approx(chain, abs=1e-14)
+    gap = np.abs(economy.value - value).max()
+    assert gap < 1e-8
+    assert gap <= economy.solution.error_bound
+    assert (economy.defaults == defaults).all()
+    assert 0.1 < defaults.mean() < 0.5
+    assert economy.prices == pytest.approx(prices, abs=1e-14)
+
+
+def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
+    bonds, income, defaults = economy.bonds, economy.income, economy.defaults
+    assert bonds[economy.model.zero] == 0.0
+    assert (economy.value == np.maximum(economy.repay_value, economy.default_value)).all()
+    assert (defaults == (economy.repay_value < economy.default_value)).all()
+    # Less debt is never worse; nobody defaults on what is owed to them, and their bonds are safe.
+    assert (np.diff(defaults.astype(int), axis=0) <= 0).all()
+    assert not defaults[bonds >= 0].any()
+    assert economy.default_probability[bonds >= 0] == pytest.approx(0.0, abs=1e-15)
+    assert economy.spreads[bonds >= 0] == pytest.approx(0.0, abs=1e-14)
+    assert (np.diff(economy.prices, axis=0) >= 0).all()
+    x, s = 15, 5
+    assert economy.policy[x, s] >= 0
+    chosen = economy.policy_values[x, s]
+    assert chosen == bonds[economy.policy[x, s]]
+    price = economy.prices[economy.policy[x, s], s]
+    assert economy.consumption[x, s] == pytest.approx(income[s] + bonds[x] - price * chosen, rel=1e-15)
+    assert economy.spreads[economy.policy[x, s], s] == pytest.approx(price**-4 - 1.017**4, rel=1e-13)
+    assert (economy.policy[defaults] == -1).all()
+    assert np.isnan(economy.policy_values[defaults]).all()
+    assert (
+        economy.consumption[defaults] == np.broadcast_to(economy.model.default_income, defaults.shape)[defaults]
+    ).all()
+
+
+def test_it_solves_the_problem_at_its_own_prices(economy: bl.DefaultEconomy) -> None:
+    problem = replace(economy.solution.problem, start=economy.solution.value)
+    again = bl.solve(problem, tol=1e-9, max_sweeps=1, progress=False)
+    assert again.success
+    assert again.residual < 2e-10
+    assert (again.taken("default") == economy.defaults).all()
+
+
+def long_run(economy: bl.DefaultEconomy) -> dict[str, float]:
+    """The moments under the stationary distribution of standing, bonds and income."""
+    shape, size = economy.value.shape, economy.value.size
+    chain, zero, back = economy.model.chain[1], economy.model.zero, economy.model.reentry
+    number = np.arange(size).reshape(shape)
+    step = np.zeros((size + shape[1], size + shape[1]))
+    for (x, s), chosen in np.ndenumerate(economy.policy):
+        if chosen >= 0:
+            step[number[x, s], number[chosen]] = chain[s]
+        else:
+            step[number[x, s], number[zero]], step[number[x, s], size:] = back * chain[s], (1 - back) * chain[s]
+    for s in range(shape[1]):
+        step[size + s, number[zero]], step[size + s, size:] = back * chain[s], (1 - back) * chain[s]
+    mass = np.linalg.matrix_power(step, 2**14)[number[zero, 0], :size].reshape(shape)
+    repaid = ~economy.defaults
+    weights = mass[repaid] / mass[repaid].sum()
+    income = np.broadcast_to(economy.income, shape)
+    spread = 100 * np.take_along_axis(economy.spreads, np.maximum(economy.policy, 0), axis=0)
+    tables = {
+        "spread": spread,
+        "trade": (income - economy.consumption) / income,
+        "consumption": np.log(economy.consumption),
+        "output": np.log(income),
+        "debt": -100 * economy.bonds[:, None] / income,
+    }
+    of = {name: table[repaid] for name, table in tables.items()}
+
+    def covariance(one: str, other: str) -> float:
+        return float(weights @ (of[one] * of[other]) - (weights @ of[one]) * (weights @ of[other]))
+
+    def correlation(one: str, other: str) -> float:
+        return covariance(one, other) / math.sqrt(covariance(one, one) * covariance(other, other))
+
+    return {
+        "mean_spread": float(weights @ of["spread"]),
+        "sd_spread": math.sqrt(covariance("spread", "spread")),
+        "mean_debt": float(weights @ of["debt"]),
+        "default_rate": 400 * float(mass[economy.defaults].sum()),
+        "relative_sd": math.sqrt(covariance("consumption", "consumption") / covariance("output", "output")),
+        "spread_output": correlation("spread", "output"),
+        "trade_output": correlation("trade", "output"),
+        "consumption_output": correlation("consumption", "output"),
+        "spread_consumption": correlation("spread", "consumption"),
+    }
+
+
+def test_moments_are_those_of_the_stationary_distribution(economy: bl.DefaultEconomy) -> None:
+    exact = long_run(economy)
+    assert exact["default_rate"] > 0.5
+    one, other = (economy.moments(paths=60, periods=4000, burn_in=500, seed=seed) for seed in (0, 1))
+    assert set(one.values) == set(MOMENTS) == set(exact)
+    for name, value in exact.items():
+        error = one.errors[name]
+        assert 0 < error < 0.2 * abs(value) + 0.02, name
+        assert abs(one.values[name] - value) < 4 * error, name
+        assert abs(one.values[name] - other.values[name]) < 4 * math.hypot(error, other.errors[name]), name
+    assert one.values != other.values
+    assert one.values == economy.moments(paths=60, periods=4000, burn_in=500, seed=0).values
+    assert str(one).startswith("Moments, Arellano's economy\n")
+    assert str(one).endswith("60 paths of 4,000 quarters after 500 that were dropped, seed 0.")
+
+
+def test_standard_errors_are_those_of_many_seeds(economy: bl.DefaultEconomy) -> None:
+    found = [economy.moments(paths=20, periods=400, seed=seed) for seed in range(60)]
+    for name in ("mean_spread", "default_rate", "trade_output"):
+        spread = np.std([moments.values[name] for moments in found], ddof=1)
+        told = np.mean([moments.errors[name] for moments in found])
+        # A standard deviation of 60 is off by 9% (one standard error).
+        assert told == pytest.approx(spread, rel=0.35), name
+
+
+def test_quarters_before_a_default(economy: bl.DefaultEconomy) -> None:
+    what = np.array(
+        [REPAID, REPAID, DEFAULTED, OUT, REPAID, REPAID, REPAID, DEFAULTED, REPAID, DEFAULTED, REPAID], np.int8
+    )
+    assert np.flatnonzero(_sample(what, None)).tolist() == [0, 1, 4, 5, 6, 8, 10]
+    assert np.flatnonzero(_sample(what, 2)).tolist() == [0, 1, 5, 6]
+    assert np.flatnonzero(_sample(what, 3)).tolist() == [4, 5, 6]
+    whole, part = (economy.moments(paths=10, periods=2000, before_default=quarters) for quarters in (None, 8))
+    assert part.quarters % 8 == 0
+    assert 0 < part.quarters <= 8 * part.defaults < whole.quarters
+    assert part.values["mean_spread"] > whole.values["mean_spread"]
+    assert part.how.endswith("seed 0, of them the 8 quarters before a default.")
+
+
+def test_without_risk_nothing_moves() -> None:
+    certain = bl.solve(bl.arellano(bonds=41, incomes=1), tol=1e-8, progress=False)
+    assert certain.success
+    moments = certain.moments(paths=2, periods=50, burn_in=100)
+    assert moments.values["default_rate"] == 0.0
+    assert np.isnan([moments.values[name] for name in ("spread_output", "trade_output", "relative_sd")]).all()
+    assert re.search(r"correlation of spread and output +- +-\n", str(moments))
+
+
+def test_bonds_that_are_worth_nothing_have_no_finite_spread() -> None:
+    # Income is never lost in default, so that everybody does, and sells what nobody pays for.
+    free = bl.solve(bl.arellano(**SMALL, share=2.0), tol=1e-4, progress=False)
+    with pytest.warns(UserWarning, match="^moments of a result that is not solved: grid ends too early$"):
+        moments = free.moments(paths=3, periods=200)
+    assert not math.isfinite(moments.values["mean_spread"])
+    assert math.isfinite(moments.values["default_rate"])
+    assert re.search(r"mean spread, per cent a year +- +-\n", str(moments))
+
+
+def test_a_grid_that_ends_too_early_is_no_success() -> None:
+    found = bl.solve(bl.arellano(bonds=21, incomes=5, limit=0.05), progress=False)
+    assert found.solution.success
+    assert (found.success, found.status) == (False, "grid ends too early")
+    assert found.message.endswith(
+        "comes to an end of the grid of bonds, 0.05 to either side, and might go on: raise limit."
+    )
+
+
+def test_prices_that_did_not_converge_are_no_success() -> None:
+    found = bl.solve(bl.arellano(**SMALL), max_sweeps=4, progress=False)
+    assert (found.success, found.status) == (False, "sweep limit reached")
+    assert re.search(
+        r"Prices changed by [\d.]+\. Values and prices that move together need not converge\.$", found.message
+    )
+    with pytest.warns(UserWarning, match="^moments of a result that is not solved: sweep limit reached$"):
+        found.moments(paths=2, periods=20)
+    patient = bl.solve(bl.arellano(**SMALL, beta=0.999), max_sweeps=300, progress=False)
+    assert patient.status == "sweep limit reached"
+    assert patient.message.endswith("Raise max_sweeps: with prices that rest, values converge.")
+
+
+def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -> None:
+    text = str(economy)
+    assert text.startswith(
+        "Arellano's economy, 41 bonds x 7 incomes, on device cpu\n  status        converged: The last of "
+    )
+    assert "the error bound is that given these prices." in " ".join(text.split())
+    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ given the prices of the last sweep", text)
+    again = bl.load(economy.save(tmp_path / "a.npz"))
+    assert str(again) == text
+    assert again.model == economy.model
+    assert (again.prices == economy.prices).all()
+    assert (again.defaults == economy.defaults).all()
+    assert again.moments(paths=2, periods=100).values == economy.moments(paths=2, periods=100).values
+    for kind in Arellano.kinds:
+        economy.plot(tmp_path / f"{kind}.png", kind)
+        assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(bl.ProblemError, match="^kind must be one of 'default', 'prices', 'policy', not 'irf'"):
+        economy.plot(tmp_path / "b.png", "irf")
+    with pytest.raises(bl.ProblemError, match=r"^out must end in \.npz, not "):
+        economy.save(tmp_path / "a.nc")
+
+
+def test_figures_show_the_tables(economy: bl.DefaultEconomy) -> None:
+    (axes,) = economy.plot(kind="default").axes
+    assert (axes.collections[0].get_array().reshape(INCOMES, BONDS) == economy.defaults.T).all()
+    (axes,) = economy.plot(kind="prices").axes
+    low, high = axes.lines[:2]
+    assert low.get_color() != high.get_color()
+    assert low.get_linestyle() != high.get_linestyle()
+    assert (low.get_ydata() < high.get_ydata()).any()
+    assert not (low.get_ydata() > high.get_ydata()).any()
+    (axes,) = economy.plot(kind="policy").axes
+    assert np.isnan(axes.lines[0].get_ydata()).any()
+
+
+def test_files_that_no_solve_wrote(economy: bl.DefaultEconomy, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
+    solution = economy.solution
+    for other, sentence in (
+        (
+            replace(economy, model=replace(economy.model, bonds=21)),
+            "its solution is not one of its model, 21 bonds x 7 ",
+        ),
+        (
+            replace(economy, model=replace(economy.model, bonds=20)),
+            "bonds must be an odd number from 3 to 1048575, so that ",
+        ),
+        (
+            replace(economy, solution=replace(solution, prices=economy.prices[1:])),
+            "array 'prices' has shape (40, 7), not ",
+        ),
+        (replace(economy, solution=replace(solution, status="stopped")), "success of its result must be false with "),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(other.save(path))
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    words = ["solve", "arellano", "--bonds", "41", "--incomes", "7", "--tol", "1e-6"]
+    assert main([*words, "--out", str(out), "--plot", str(plot), "--kind", "prices"]) == 0
+    assert capsys.readouterr().out.startswith("Arellano's economy, 41 bonds x 7 incomes, on device cpu\n")
+    assert main(["plot", str(out), "--kind", "default"]) == 0
+    assert (tmp_path / "a-default.png").exists()
+    capsys.readouterr()
+    assert main([*words, "--limit", "0.05"]) == 1
+    assert "not solved: A government that begins without debt comes to an end" in capsys.readouterr().err
+    for more, sentence in (
+        (["--bonds", "30"], "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 30"),
+        (["--device", "model"], "an economy with default is solved on device 'cpu', not on 'model'"),
+        (["--out", str(tmp_path / "a.nc")], "out must end in .npz, not "),
+        (["--checkpoint", str(tmp_path / "c.npz")], "checkpoint is for machines, and device 'cpu' is none"),
+        (["--option", "slot=1"], "a problem of the general form has no option 'slot'"),
+    ):
+        assert main([*words, *more]) == 2
+        assert capsys.readouterr().err.startswith(f"beltline solve: {sentence}")
+
+
+def test_progress_is_told() -> None:
+    told: list[str] = []
+    bl.solve(bl.arellano(bonds=21, incomes=3), tol=1e-2, progress=told.append)
+    assert any(re.fullmatch(r"sweep \d+, largest change of V [\d.e+-]+", line) for line in told)
+
+
+def test_prices_are_not_to_be_given() -> None:
+    with pytest.raises(bl.ProblemError, match="^update must not be given: prices of bonds are those at which lenders "):
+        bl.solve(bl.arellano(**SMALL), update=lambda last: last, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"bonds": 250}, "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 250"),
+        ({"bonds": 1}, "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 1"),
+        ({"incomes": 0}, "incomes must be a whole number from 1 to 1024, not 0"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"eta": 0}, "eta must be a number above 0 and at most 16, not 0"),
+        ({"interest": -1}, "interest must be a number above -1, not -1"),
+        ({"reentry": 1.5}, "reentry must be a number from 0 to 1, not 1.5"),
+        ({"rho": 1.0}, "rho must be a number above -1 and below 1, not 1.0"),
+        ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
+        ({"share": 0.0}, "share must be a number above 0, not 0.0"),
+        ({"width": -1}, "width must be a number above 0, not -1"),
+        ({"limit": math.inf}, "limit must be a number above 0, not inf"),
+    ],
+)
+def test_refusals(arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.arellano(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"paths": 1}, "paths must be a whole number from 2 to 100000000, not 1"),
+        ({"periods": 1.5}, "periods must be a whole number from 2 to 100000000, not 1.5"),
+        ({"burn_in": -1}, "burn_in must be a whole number from 0 to 100000000, not -1"),
+        ({"seed": -1}, "seed must be a whole number that is not negative, not -1"),
+        (
+            {"periods": 10, "before_default": 10},
+            "before_default must be a whole number from 1 to periods - 1 = 9, or None, not 10",
+        ),
+    ],
+)
+def test_refusals_of_moments(economy: bl.DefaultEconomy, arguments: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        economy.moments(**arguments)
