@@ -19,6 +19,10 @@ from beltline.gpu_ref.tables import Array
 MOVING_STEPS = 5
 """Most policy evaluation steps while prices move: the tables of the next sweep are others."""
 
+PATIENCE = 200
+"""Sweeps in which prices may move before no choices are held any more: prices that follow such values may go in
+circles."""
+
 Update = Callable[[Iterate], Prices]
 Progress = Callable[[int, float], None]
 
@@ -48,7 +52,7 @@ def solve(
     steps
         Policy evaluation steps after each maximising sweep, which hold every ``x'``. They save sweeps and decide
         nothing: choices and bound come from the sweeps. With ``update``, prices are held in them too, and while prices
-        move there are at most :data:`MOVING_STEPS`.
+        move there are at most :data:`MOVING_STEPS`, and none after :data:`PATIENCE` sweeps in which they did.
     update
         Called after every sweep; returns the tables of the next sweep, and the prices that they come from. The
         iteration then ends where value and prices change by less than ``tol``. It need not converge. A ``ValueError``
@@ -88,6 +92,7 @@ def _iterate(
     V, wanted = states_first(start), _nowhere(form)
     prices: Array | None = None
     evaluations = []
+    moves = 0
     status, message = "", ""
     while not status:
         last = operator.sweep(V, wanted, doubts=False)
@@ -116,6 +121,9 @@ def _iterate(
                 message += f" Prices changed by {price_change:.3g}."
         if not status:
             wanted = last.found.policy
+            moves += price_change >= tol
+            if moves > PATIENCE:
+                steps = 0
             held = steps if price_change < tol else min(steps, MOVING_STEPS)
             V = operator.evaluate(last.found, held) if held else last.found.value
     if last.finite:

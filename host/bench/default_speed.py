@@ -110,7 +110,7 @@ def compare(country: Arellano, tol: float, repeats: int) -> bool:
     fast, held = timed(lambda: by_brackets(country, tol, STEPS), repeats)
     gap = float(np.abs(held.value - same.value).max())
     # The bounds are those given the prices.
-    agree = held.success and bool((held.prices == same.prices).all()) and gap <= held.error_bound + same.error_bound
+    agree = held.success and bool(np.all(held.prices == same.prices)) and gap <= held.error_bound + same.error_bound
     print(
         f"{size}: brackets, with held choices between them {fast:.3f} s, {held.sweeps} sweeps: "
         f"{slow / fast:.1f} times as fast; the same prices, values differ by {gap:.2g}, within the sum "
