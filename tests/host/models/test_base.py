@@ -85,9 +85,11 @@ def test_variables_of_ages_have_their_shape() -> None:
 def test_every_named_model_is_made_with_its_defaults() -> None:
     assert next(iter(MODELS)) == "rbc"
     for name, entry in MODELS.items():
-        model = made(name, {"grid": 50})
+        size = next(iter(entry.parameters))
+        assert size in ("grid", "bonds")
+        model = made(name, {size: 51})
         problem = model.problem() if isinstance(model, bl.Model) else model
-        assert problem.points == 50
+        assert problem.points == 51
         for parameter in entry.parameters:
             assert isinstance(entry.default(parameter), int | float)
             assert parameter in parameters()
