@@ -334,18 +334,27 @@ def _held_state(
 ) -> None:  # fmt: skip
     """Exogenous state ``s`` of :func:`_held`."""
     count, _, grid = policy.shape
-    ev, choice = np.empty(grid), np.empty(grid, np.int32)
+    ev = np.empty(grid)
+    value[:, s] = -np.inf
     for d in range(count):
         own, utilities, chosen = values[d, s], utility[d, s], policy[d, s]
+        best = value[packed.regime[d], s]
         if packed.kind[d] == TABLE:
             own[:] = utilities
-            continue
-        _expected(packed, V, mixed, d, s, reach[d, 0], reach[d, 1], ev)
+        else:
+            begin, end = reach[d]
+            _expected(packed, V, mixed, d, s, begin, end, ev)
+            if begin == end:
+                only = ev[begin]
+                for x in range(grid):
+                    own[x] = utilities[x] + only
+            else:
+                for x in range(grid):
+                    own[x] = utilities[x] + ev[max(chosen[x], 0)]
         for x in range(grid):
-            own[x] = utilities[x] + ev[max(chosen[x], 0)]
-    for r in range(V.shape[0]):
-        _best_of(packed, values, r, s, value[r, s], choice)
-        if sigma > 0.0:
+            best[x] = max(best[x], own[x])
+    if sigma > 0.0:
+        for r in range(V.shape[0]):
             _log_sum(packed, values, r, s, sigma, value[r, s], probabilities)
 
 

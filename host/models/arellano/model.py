@@ -6,18 +6,31 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+import numpy as np
+
 from beltline.host.models.arellano.calibration import Calibration
 from beltline.host.models.arellano.plot import KINDS
 from beltline.host.models.arellano.result import SUFFIXES, DefaultEconomy
 from beltline.host.models.base import Model
+from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.solver.solve import solve
 
 DEVICE = "cpu"
 """Where problems of the general form are solved."""
+
+STARTS = ("coarse", "given")
+"""What a solve may begin from."""
+
+COARSEST = 51
+"""Fewest bonds of a grid that a finer one begins from."""
+
+COARSE_TOL = 1e-4
+"""Of solves on coarser grids: what they are for is where default begins, and prices."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +41,13 @@ class Arellano(Calibration, Model):
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(
-        self, tol: float = 1e-8, max_sweeps: int = 10_000, device: str = DEVICE, progress: Any = None, **more: Any
+        self,
+        tol: float = 1e-8,
+        max_sweeps: int = 10_000,
+        device: str = DEVICE,
+        progress: Any = None,
+        start: str = "coarse",
+        **more: Any,
     ) -> DefaultEconomy:
         """Find values and prices together: every sweep is exact, given the prices of the last default set.
 
@@ -42,6 +61,10 @@ class Arellano(Calibration, Model):
         max_sweeps
         device
             ``"cpu"``.
+        start
+            ``"coarse"``: values and prices of the same economy with a quarter of the bonds, between which they are
+            linear, and so on down to :data:`COARSEST`. ``"given"``: zeros, and the price of a safe bond; also where
+            the former does not converge.
         progress, **more
             As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
 
@@ -55,11 +78,35 @@ class Arellano(Calibration, Model):
             raise ProblemError(f"an economy with default is solved on device {DEVICE!r}, not on {shown(device)}")
         if "update" in more:
             raise ProblemError("update must not be given: prices of bonds are those at which lenders break even")
-        found: GeneralResult = solve(
-            self.problem(),
-            tol=tol, max_sweeps=max_sweeps, device=device, progress=progress, update=self.update, **more,
-        )  # type: ignore[assignment]  # fmt: skip
+        if start not in STARTS:
+            raise ProblemError(f"start must be {' or '.join(map(repr, STARTS))}, not {shown(start)}")
+        options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, "update": self.update, **more}
+        coarser = self._coarser() if start == "coarse" else None
+        found: Any = None
+        if coarser is not None:
+            before = coarser.solve(max(tol, COARSE_TOL), max_sweeps, device, progress, **more).solution
+            if before.success:
+                found = solve(self._begun(coarser, before), tol=tol, **options)
+                spent = sum(before.timing.values())
+                found = replace(found, timing={"coarser grids": spent, **found.timing})
+        if found is None or not found.success:
+            plain: Any = solve(self.problem(), tol=tol, **options)
+            found = plain if found is None or plain.success else found
         return DefaultEconomy(self, replace(found, problem=self.problem(found.prices)))
+
+    def _coarser(self) -> Arellano | None:
+        """The same economy with a quarter of the bonds; ``None`` where they would be few."""
+        bonds = self.bonds // 4 | 1
+        return replace(self, bonds=bonds) if bonds >= COARSEST else None
+
+    def _begun(self, coarser: Arellano, before: GeneralResult) -> Problem:
+        """The problem at the prices of a coarser economy, beginning from its values; linear between its bonds."""
+
+        def between(table: Array) -> Array:
+            return np.stack([np.interp(self.grid, coarser.grid, column) for column in table.T], axis=1)
+
+        assert before.prices is not None
+        return replace(self.problem(between(before.prices)), start=np.stack([between(v) for v in before.value]))
 
 
 def arellano(
