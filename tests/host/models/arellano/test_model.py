@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 import beltline as bl
 from beltline.host.cli.main import main
+from beltline.host.models.arellano import model
 from beltline.host.models.arellano.business_cycle import DEFAULTED, MOMENTS, OUT, REPAID, _sample
 from beltline.host.models.arellano.model import Arellano
 
@@ -306,10 +307,41 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert capsys.readouterr().err.startswith(f"beltline solve: {sentence}")
 
 
+def test_a_coarse_start_ends_where_the_given_one_does() -> None:
+    country = bl.arellano(bonds=251, incomes=7)
+    coarse, given = bl.solve(country, tol=1e-7), bl.solve(country, tol=1e-7, start="given", steps=0)
+    np.testing.assert_array_equal(coarse.prices, given.prices)
+    np.testing.assert_array_equal(coarse.defaults, given.defaults)
+    gap = np.abs(coarse.solution.value - given.solution.value).max()
+    assert gap <= coarse.solution.error_bound + given.solution.error_bound
+    assert 3 * coarse.solution.sweeps < given.solution.sweeps
+    assert "coarser grids" in coarse.solution.timing
+    assert "coarser grids" not in given.solution.timing
+
+
+def test_where_a_coarse_start_does_not_converge_the_given_one_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[bool] = []
+
+    def solved(problem: bl.Problem, **options: Any) -> bl.GeneralResult:
+        taken.append(bool(problem.start.any()))
+        return bl.solve(problem, **options | ({"max_sweeps": 1} if taken[-1] else {}))  # type: ignore[return-value]
+
+    monkeypatch.setattr(model, "solve", solved)
+    economy = bl.arellano(bonds=205, incomes=7).solve(tol=1e-5)
+    assert taken == [False, True, False]
+    assert economy.solution.success
+    assert "coarser grids" not in economy.solution.timing
+
+
 def test_progress_is_told() -> None:
     told: list[str] = []
     bl.solve(bl.arellano(bonds=21, incomes=3), tol=1e-2, progress=told.append)
     assert any(re.fullmatch(r"sweep \d+, largest change of V [\d.e+-]+", line) for line in told)
+
+
+def test_an_unknown_start_is_refused() -> None:
+    with pytest.raises(bl.ProblemError, match="^start must be 'coarse' or 'given', not 'stay'$"):
+        bl.solve(bl.arellano(bonds=5, incomes=3), start="stay")
 
 
 def test_prices_are_not_to_be_given() -> None:
