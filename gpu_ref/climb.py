@@ -1,4 +1,8 @@
-"""Sweeps that find the best choice by climbing from a good guess, exact because single peaks are proven for each.
+"""Sweeps that find the best choice by climbing from a good guess, exact because each is proven.
+
+Where every objective has a single peak (:mod:`beltline.gpu_ref.peaks`), the end of a climb is the maximum. Where that
+is in doubt, brackets prove it (:mod:`beltline.gpu_ref.brackets`), and where they do not within few passes, divide and
+conquer does (:mod:`beltline.gpu_ref.exact`).
 
 The search is :mod:`beltline.gpu_ref.local_search`, the sweeps are :mod:`beltline.gpu_ref.local_sweeps`. Bits are those
 of every sweep of :mod:`beltline.gpu_ref`: the same operations on each candidate, ties to the lower index.
@@ -10,6 +14,7 @@ import math
 
 import numpy as np
 
+from beltline.gpu_ref.brackets import proven
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.local_search import Indexes
 from beltline.gpu_ref.local_sweeps import (
@@ -21,16 +26,18 @@ from beltline.gpu_ref.local_sweeps import (
     MONOTONE,
     NONE,
     RULES,
+    UNPROVEN,
     WARM,
     Tables,
     keep,
     measure,
     parallel_sweeps,
+    proven_sweeps,
     serial_sweeps,
 )
 from beltline.gpu_ref.methods import shifts
 from beltline.gpu_ref.peaks import curvature_room
-from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.utility import crra
 
 _FEWEST, _MOST = 256, 4096
@@ -69,6 +76,7 @@ class Climber:
         self._both = np.zeros((2, states, grid + 2))
         self._policy = np.zeros((states, grid), np.int32)
         self._kept = np.full((3, states, grid), -np.inf)
+        self._before = np.empty((states, grid))
         self._inverse = np.empty(max(grid - 1, 0))
         self._room = np.empty((states, max(grid - 2, 0)))
         self._least = np.empty(((grid - 1) // self._chunk + 1, states))
@@ -77,7 +85,7 @@ class Climber:
     @staticmethod
     def bytes(grid: int, states: int) -> int:
         """What the arrays of a problem of these sizes take, with those of an exact sweep."""
-        return grid * states * (8 * 8 + 4 + 5 * 8) + grid * 8
+        return grid * states * (9 * 8 + 4 + 5 * 8) + grid * 8
 
     def load(self, V: Array) -> None:
         """Start from ``V``, ``(N_k, N_z)``."""
@@ -87,6 +95,7 @@ class Climber:
         self._now = 0
         self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0
         self.h = math.inf
+        self._ordered = self._stale = False
         self._largest = 0.0
         # A first guess of the largest |EV|: what staying where one is for ever is worth at either end.
         ends = self._W[:, [0, -1]] - self.X[[0, -1]]
@@ -102,6 +111,12 @@ class Climber:
             piece = self._room[:, c * self._chunk : (c + 1) * self._chunk]
             self._least[c] = piece.min(axis=1, initial=np.inf)
 
+    def _tables(self) -> Tables:
+        return Tables(
+            self.X, self._W, self.Q, self.beta, self.eta, self._value, self._both, self._policy, self._kept,
+            self._inverse, self._room, self._least, self._largest, self._chunk,
+        )  # fmt: skip
+
     def _batch(
         self,
         kind: int,
@@ -111,15 +126,13 @@ class Climber:
         ages: tuple[Array, Indexes] = _NO_AGES,
     ) -> tuple[int, int]:
         """At most ``limit`` sweeps: how many were done, and why they ended."""
-        tables = Tables(
-            self.X, self._W, self.Q, self.beta, self.eta, self._value, self._both, self._policy, self._kept,
-            self._inverse, self._room, self._least, self._largest, self._chunk,
-        )  # fmt: skip
         sweeps = parallel_sweeps if self._parallel else serial_sweeps
-        done, code, h = sweeps(kind, RULES[rule], epsilon, limit, tables, self._now, self.low, self.high, *ages)
+        done, code, h = sweeps(kind, RULES[rule], epsilon, limit, self._tables(), self._now, self.low, self.high, *ages)
         self._now = (self._now + done) % 2
         if kind < FIXED:
-            self.h = h
+            self.h, self._ordered = h, False
+            # Only these sweeps keep utilities of their choices.
+            self._stale = kind != WARM
         return done, code
 
     def _go_on(self, code: int) -> None:
@@ -147,13 +160,13 @@ class Climber:
     def sweep(self, rule: str, epsilon: float, limit: int, monotone: bool = False) -> bool:
         """At most ``limit`` maximising sweeps; whether the rule was met, after which no other sweep was done.
 
-        Without a proof of single peaks a sweep takes the exact search.
+        Without a proof of single peaks a sweep is proven by brackets, or by divide and conquer.
         """
         batch = max(1, int(BATCH_STATES / self._W.size))
         end = self.sweeps + limit
         while self.sweeps < end:
             if self._doubt:
-                if self._exact(rule) < epsilon:
+                if self._proven(rule, epsilon, min(batch, end - self.sweeps)):
                     return True
                 continue
             done, code = self._batch(MONOTONE if monotone else WARM, min(batch, end - self.sweeps), rule, epsilon)
@@ -193,7 +206,28 @@ class Climber:
             left -= done
             self._go_on(code)
 
+    def _proven(self, rule: str, epsilon: float, limit: int) -> bool:
+        """Sweeps where peaks are in doubt, one at least; whether the rule was met."""
+        if self._stale:
+            keep(self.X, self._W, self.eta, self._policy, self._kept)
+            self._stale = False
+        done, code, h = proven_sweeps(
+            RULES[rule], epsilon, limit, self._tables(), self._before, self._now, self.low, self.high
+        )
+        self._now = (self._now + done) % 2
+        self.sweeps += done
+        self.maximising_sweeps += done
+        self.exact_sweeps += done
+        if done:
+            self.h, self._ordered = h, True
+        if code == UNPROVEN:
+            return self._exact(rule) < epsilon
+        self._go_on(code)
+        return code == DONE
+
     def _exact(self, rule: str) -> float:
+        self._before[:] = self._value
+        self._ordered = True
         before = np.ascontiguousarray(self._value.T)
         value, policy = exact_sweep(self.X, self._source, self.Q, before, self.beta, self.eta)
         with np.errstate(invalid="ignore"):
@@ -208,6 +242,13 @@ class Climber:
         self.exact_sweeps += 1
         self._look_ahead()
         return self.h
+
+    def slack(self) -> float:
+        """By how much roundings may have let the last sweep miss a maximum; 0 where a single peak was proven."""
+        if not self._ordered:
+            return 0.0
+        ev = expectation(self.Q, np.ascontiguousarray(self._before.T), self.beta)
+        return proven(self.X, self._source, ev, self.eta, np.ascontiguousarray(self._policy.T)).slack
 
     def read(self, rule: str) -> tuple[Array, Indexes]:
         """Value, shifted as the rule asks, and policy, both ``(N_k, N_z)``."""

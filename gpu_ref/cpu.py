@@ -187,11 +187,12 @@ def _solution(
     h: float,
     proven: bool = True,
     largest: float = 0.0,
+    slack: float = 0.0,
     **more: Any,
 ) -> Solution:
-    """``proven`` is whether the last sweep found every maximum, ``largest`` as of :func:`error_bound`."""
+    """``proven`` is whether the last sweep found every maximum, ``largest`` and ``slack`` as of :func:`error_bound`."""
     proven = proven and METHODS[given.method].rule != "own"
-    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest) if proven else float("inf")
+    bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack) if proven else float("inf")
     return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
 
 
@@ -217,9 +218,11 @@ def _climbing(given: Arguments) -> Solution:
                 break
             with _timed(seconds, "load"):
                 climber.load(value)
+        with _timed(seconds, "solve"):
+            slack = climber.slack()
     return _solution(
-        given, seconds, value, policy, sweeps, maximising, climber.h, largest=largest, exact_sweeps=exact
-    )  # fmt: skip
+        given, seconds, value, policy, sweeps, maximising, climber.h, largest=largest, slack=slack, exact_sweeps=exact
+    )
 
 
 def _climb(climber: Climber, given: Arguments, limit: int) -> None:

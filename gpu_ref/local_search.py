@@ -20,6 +20,9 @@ from beltline.gpu_ref.utility import crra
 
 Indexes = NDArray[np.int32]
 
+ROUNDS = 8
+"""Passes of :func:`proven_row`; after them divide and conquer takes over."""
+
 
 @njit(cache=True, inline="always")
 def utility(wealth: float, choice: float, eta: float) -> float:
@@ -109,6 +112,109 @@ def warm_row(
         most = change if change > most else most
         value[i] = best
     return least, most
+
+
+@njit(cache=True)
+def _choose(X: Array, wealth: float, eta: float, p: int, i: int, below: Array, here: Array, above: Array) -> None:
+    """Keep the utilities of choice ``p`` of row ``i``, and of its neighbours."""
+    here[i] = utility(wealth, X[p], eta)
+    below[i] = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
+    above[i] = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
+
+
+@njit(cache=True)
+def _rises(
+    X: Array, W: Array, eta: float, policy: Indexes, below: Array, here: Array, above: Array
+) -> bool:  # fmt: skip
+    """Make a policy one that does not fall; false where a row above one with a choice has none."""
+    before = -1
+    for i in range(policy.size):
+        if policy[i] < before:
+            if policy[i] < 0:
+                return False
+            policy[i] = before
+            _choose(X, W[i], eta, before, i, below, here, above)
+        before = policy[i]
+    return True
+
+
+@njit(cache=True)
+def _between(
+    X: Array, wealth: float, eta: float, ev: Array, p: int, low: int, high: int, below: float, here: float, above: float
+) -> int:
+    """The lowest best choice from ``low`` to ``high``; utilities of ``p`` and its neighbours are known."""
+    best, at = -np.inf, p
+    for q in range(low, high + 1):
+        if not X[q] < wealth:
+            break
+        if q == p:
+            objective = here + ev[q + 1]
+        elif q == p - 1:
+            objective = below + ev[q + 1]
+        elif q == p + 1:
+            objective = above + ev[q + 1]
+        else:
+            objective = crra(wealth - X[q], eta) + ev[q + 1]
+        if objective > best:
+            best, at = objective, q
+    return at
+
+
+@njit(cache=True)
+def proven_row(
+    X: Array, W: Array, eta: float, ev: Array, before: Array, value: Array, policy: Indexes,
+    below: Array, here: Array, above: Array,
+) -> tuple[bool, float, float]:  # fmt: skip
+    """Sweep one state's whole row in place, proven by brackets (:mod:`beltline.gpu_ref.brackets`), from any policy.
+
+    First as :func:`warm_row`. Then every choice must be the best between those of its neighbours, and is made so, until
+    none moves. Where each is within a point of the next, that is what was compared already.
+
+    Returns whether it is proven within :data:`ROUNDS` passes, and the least and the largest change from ``before``.
+    """
+    worth = 0.0
+    for i in range(1, ev.size - 1):
+        worth += ev[i] * 0.0
+    if worth != 0.0:
+        # A choice that nobody can be at bounds no bracket.
+        return False, 0.0, 0.0
+    warm_row(X, W, eta, ev, value, policy, below, here, above)
+    if not _rises(X, W, eta, policy, below, here, above):
+        return False, 0.0, 0.0
+    last = value.size - 1
+    for _ in range(ROUNDS):
+        moved = 0
+        for i in range(value.size):
+            p = policy[i]
+            if p < 0:
+                continue
+            low = max(policy[i - 1], 0) if i > 0 else 0
+            high = policy[i + 1] if i < last else X.size - 1
+            q = p
+            if low >= p - 1 and high <= p + 1:
+                best = here[i] + ev[p + 1]
+                if high > p and above[i] + ev[p + 2] > best:
+                    q, best = p + 1, above[i] + ev[p + 2]
+                if low < p and below[i] + ev[p] >= best:
+                    q = p - 1
+            else:
+                q = _between(X, W[i], eta, ev, p, low, high, below[i], here[i], above[i])
+            if q != p:
+                policy[i] = q
+                _choose(X, W[i], eta, q, i, below, here, above)
+                moved += 1
+            value[i] = here[i] + ev[q + 1]
+            if value[i] == -np.inf:
+                return False, 0.0, 0.0
+        if moved == 0:
+            least, most = np.inf, -np.inf
+            for i in range(value.size):
+                # Two infinities that are equal differ by no number, and are counted by nobody.
+                change = value[i] - before[i]
+                least = change if change < least else least
+                most = change if change > most else most
+            return True, least, most
+    return False, 0.0, 0.0
 
 
 @njit(cache=True)

@@ -12,15 +12,16 @@ from typing import NamedTuple
 import numpy as np
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref.local_search import Indexes, alone_row, fixed_row, monotone_row, utility, warm_row
+from beltline.gpu_ref.local_search import Indexes, alone_row, fixed_row, monotone_row, proven_row, utility, warm_row
 from beltline.gpu_ref.peaks import falls
 from beltline.gpu_ref.tables import Array
 
 RULES = {"change": 0, "span": 1, "spans": 2}
 """Stopping rules by number, for compiled code."""
 
-LIMIT, DONE, DOUBT, LARGER = 0, 1, 2, 3
-"""Why a batch of sweeps ended: its size; converged; a peak in doubt; ``|EV|`` beyond what ``room`` was computed for."""
+LIMIT, DONE, DOUBT, LARGER, UNPROVEN = 0, 1, 2, 3, 4
+"""Why a batch of sweeps ended: its size; converged; a peak in doubt; ``|EV|`` beyond what ``room`` was computed for; a
+sweep that could not be proven by brackets, and was not done."""
 
 WARM, MONOTONE, FIXED, NONE, ALONE = 0, 1, 2, 3, 4
 """What a sweep does before it computes ``EV``."""
@@ -240,6 +241,50 @@ def serial_sweeps(
             if code != LIMIT:
                 return done + 1, code, h
     return limit, LIMIT, h
+
+
+@njit(cache=True)
+def _proven_state(t: Tables, ev: Array, before: Array, s: int, changes: Array) -> bool:
+    """Sweep exogenous state ``s``; ``changes`` receives its least and its largest change."""
+    before[:] = t.value[s]
+    kept = t.kept
+    proof, changes[0], changes[1] = proven_row(
+        t.X, t.W[s], t.eta, ev, before, t.value[s], t.policy[s], kept[0, s], kept[1, s], kept[2, s]
+    )
+    return proof
+
+
+@njit(parallel=True, cache=True)
+def proven_sweeps(
+    rule: int, epsilon: float, limit: int, t: Tables, before: Array, now: int, low: Array, high: Array
+) -> tuple[int, int, float]:
+    """As :func:`parallel_sweeps`, where peaks are in doubt: sweeps that brackets prove, as long as they are.
+
+    Exogenous states in parallel, for a proof goes along the whole row. ``before``, ``(N_z, N_k)``, receives the value
+    from which the last sweep went on; after :data:`UNPROVEN` that is the value, and kept utilities are stale.
+    """
+    states, grid = t.value.shape
+    chunks = t.least.shape[0]
+    changes, proofs = np.zeros((states, 2)), np.zeros(states, np.bool_)
+    codes = np.zeros(chunks, np.int64)
+    h = np.inf
+    for done in range(limit):
+        ev, ahead = t.both[(now + done) % 2], t.both[(now + done + 1) % 2]
+        for s in prange(states):
+            proofs[s] = _proven_state(t, ev[s], before[s], s, changes[s])
+        if not proofs.all():
+            t.value[:] = before
+            return done, UNPROVEN, h
+        for c in prange(chunks):
+            codes[c] = _expect(t, ahead, t.least[c], c * t.chunk, min((c + 1) * t.chunk, grid))
+        h = measure(rule, low, high, changes[:, 0].copy().reshape(1, -1), changes[:, 1].copy().reshape(1, -1))
+        if h < epsilon:
+            return done + 1, DONE, h
+        if (codes == LARGER).any():
+            return done + 1, LARGER, h
+        if not ((codes == DOUBT).any() or not _seams(t, ahead)):
+            return done + 1, LIMIT, h
+    return limit, DOUBT, h
 
 
 @njit(parallel=True, cache=True)

@@ -76,7 +76,7 @@ METHODS: dict[str, Method] = {
         {"choices": 1000},
     ),
     "monotone": Method(
-        "climb from the choice of the neighbouring state; exact search where peaks are in doubt", "change"
+        "climb from the choice of the neighbouring state; proven by brackets where peaks are in doubt", "change"
     ),
     "warm": Method(
         "as `monotone`, but states whose choice stays are settled by utilities kept from the last sweep", "change"
@@ -133,7 +133,7 @@ class Solution:
     choices
         ``(n,)``: the values of ``x'`` that ``policy`` indexes, where they are not the grid.
     exact_sweeps
-        How many maximising sweeps took the search that needs no single peak, because that was in doubt.
+        How many maximising sweeps were proven by brackets or divide and conquer, because a single peak was in doubt.
     """
 
     value: Array
@@ -274,11 +274,14 @@ def reach(value: Array, change: float, Q: Array, beta: float) -> float:
     return largest_value(value) + change / (1.0 - contraction) if contraction < 1.0 else float("inf")
 
 
-def error_bound(h: float, value: Array, Q: Array, beta: float, eta: float, largest: float = 0.0) -> float:
+def error_bound(
+    h: float, value: Array, Q: Array, beta: float, eta: float, largest: float = 0.0, slack: float = 0.0
+) -> float:
     """Bound on ``max |R - V*|`` after a sweep whose stopping rule measured ``h``; ``value`` is ``R``.
 
     ``largest`` is the largest ``|V|`` on the way to ``R``, where a shift came after the sweep (:func:`reach`): what
-    rounds is that value. Holds for the rules `change`, `span` and `spans`; ``inf`` where ``T`` is no contraction.
+    rounds is that value. ``slack`` is by how much roundings may have let the sweep miss a maximum. Holds for the
+    rules `change`, `span` and `spans`; ``inf`` where ``T`` is no contraction.
     """
     contraction = modulus(Q, beta)
     if contraction >= 1.0 or not np.isfinite(h) or not np.isfinite(largest):
@@ -286,7 +289,7 @@ def error_bound(h: float, value: Array, Q: Array, beta: float, eta: float, large
     largest = max(largest_value(value) + h, largest)
     # The shift, too, is rounded: by a few units of the largest value, times the condition of the matrix it solves.
     rounding = sweep_rounding(largest, Q.shape[0], eta) + (8 + 4 * Q.shape[0]) * DOUBLE * largest
-    return (contraction * h + rounding) / (1.0 - contraction)
+    return (contraction * h + rounding + slack) / (1.0 - contraction)
 
 
 def astray(given: Arguments, size: float, h: float, largest: float) -> bool:
