@@ -129,6 +129,20 @@ FAULTS = (
         (TESTS + "test_local_search.py::test_a_kept_choice_stays_where_it_is_the_lower_of_two_that_tie",),
     ),
     Fault(
+        "a bracket is taken to reach no farther than the next choice",
+        HERE + "local_search.py",
+        "if low >= p - 1 and high <= p + 1:",
+        "if low >= p - 1 or high <= p + 1:",
+        (TESTS + "test_local_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
+    ),
+    Fault(
+        "utilities that no sweep kept are taken to be those of the choices",
+        HERE + "climb.py",
+        "self._stale = kind != WARM",
+        "self._stale = False",
+        (TESTS + "test_cpu.py::test_every_proven_bound_holds",),
+    ),
+    Fault(
         "bisection goes right where two choices tie",
         HERE + "local_search.py",
         "+ ev[middle + 2] > utility(wealth, X[middle], eta) + ev[middle + 1]:",

@@ -1,0 +1,116 @@
+"""What several peaks cost on the processor: ``python -m beltline.host.bench.several_peaks``.
+
+The same savings problem, concave and with what gives objectives several peaks, is solved by each method side by side,
+verified apart from the times; then savings problems on random grids, of which every one must be solved and verified.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+import time
+
+import numpy as np
+
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.problem import Problem
+from beltline.host.solver.solve import solve
+
+METHODS = ("warm", "mpi", "macqueen", "shift")
+POINTS, STATES = 2_000, 5
+"""Of the problems that are timed."""
+
+
+def wealths() -> dict[str, Array]:
+    """Money on hand by the name of what shapes it, ``(N_k, N_z)`` each; the first is concave."""
+    grid = np.linspace(0.0, 50.0, POINTS)
+    plain = 1.03 * grid[:, None] + np.linspace(0.4, 1.6, STATES)
+    steps = np.random.default_rng(1).random((40, STATES)).cumsum(axis=0) * 0.3
+    return {
+        "concave": plain,
+        "a floor": np.maximum(plain, 3.0),
+        "increasing returns": plain + 0.004 * np.maximum(grid - 20.0, 0.0)[:, None] ** 1.3,
+        "jumps": plain + steps[np.searchsorted(np.linspace(0.0, 50.0, 41)[1:-1], grid)],
+    }
+
+
+def savings(wealth: Array) -> Problem:
+    """Savings with this money on hand, ``(POINTS, STATES)``."""
+    chain = np.full((STATES, STATES), 0.05) + 0.75 * np.eye(STATES)
+    grid = np.linspace(0.0, 50.0, POINTS)
+    return Problem(grid=grid, wealth=wealth, transition=chain, start=np.zeros(wealth.shape), beta=0.95, eta=2.0)
+
+
+def uneven(seed: int) -> Problem:
+    """Savings on a grid whose steps are drawn from an exponential distribution; all else is random, too."""
+    rng = np.random.default_rng(seed)
+    points, states = int(rng.integers(40, 400)), int(rng.integers(1, 6))
+    grid = np.append(0.0, rng.exponential(size=points - 1).cumsum())
+    grid *= rng.uniform(5.0, 50.0) / grid[-1]
+    wealth = rng.uniform(0.98, 1.04) * grid[:, None] + np.sort(rng.uniform(0.3, 2.0, states))
+    return Problem(
+        grid=grid,
+        wealth=wealth,
+        transition=rng.dirichlet(np.ones(states), size=states),
+        start=np.zeros(wealth.shape),
+        beta=rng.uniform(0.9, 0.97),
+        eta=rng.uniform(0.5, 6.0),
+    )
+
+
+def seconds(problem: Problem, method: str) -> float:
+    """Of one solve, without verification."""
+    begin = time.perf_counter()
+    solve(problem, device="cpu", method=method, tol=1e-6, verify=False)
+    return time.perf_counter() - begin
+
+
+def compare(repeats: int) -> bool:
+    """Print what each problem takes by each method beside the concave one; whether all are solved and verified."""
+    problems = {name: savings(wealth) for name, wealth in wealths().items()}
+    good = True
+    for method in METHODS:
+        spent: dict[str, list[float]] = {name: [] for name in problems}
+        for problem in problems.values():
+            good &= solve(problem, device="cpu", method=method, tol=1e-6).success
+            seconds(problem, method)
+        for _ in range(repeats):
+            for name, problem in problems.items():
+                spent[name].append(seconds(problem, method))
+        middle = {name: statistics.median(times) for name, times in spent.items()}
+        first, *others = middle
+        more = ", ".join(f"{name} {middle[name] / middle[first]:.1f} times that" for name in others)
+        print(f"{method:9} {POINTS:,} x {STATES}: {first} {middle[first] * 1e3:.0f} ms, {more}", flush=True)
+    print("all verified" if good else "NOT all verified", flush=True)
+    return good
+
+
+def count(problems: int) -> bool:
+    """Print how many of the problems on random grids are solved and verified; whether all are."""
+    failed = []
+    for seed in range(problems):
+        result = solve(uneven(seed), device="cpu", tol=1e-6)
+        if not result.success:
+            failed.append(f"problem {seed}: {result.message}")
+    print("\n".join([*failed, f"random grids: {problems - len(failed)} of {problems} problems solved and verified"]))
+    return not failed
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Time, count and print; 0 where every problem was solved and verified."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.several_peaks", description=__doc__)
+    parser.add_argument(
+        "--repeats", type=int, default=7, help="runs of each, whose median counts (default %(default)s)"
+    )
+    parser.add_argument("--problems", type=int, default=200, help="problems on random grids (default %(default)s)")
+    given = parser.parse_args(argv)
+    for name in ("repeats", "problems"):
+        if getattr(given, name) < 1:
+            parser.error(f"--{name} must be at least 1, not {getattr(given, name)}")
+    good = [compare(given.repeats), count(given.problems)]
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,29 @@
+"""What several peaks cost: the command, and that its problems have them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from beltline.host.bench import several_peaks
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(several_peaks, "POINTS", 200)
+    assert several_peaks.main(["--repeats", "1", "--problems", "5"]) == 0
+    out = capsys.readouterr().out
+    for method in several_peaks.METHODS:
+        assert f"{method:9} 200 x 5: concave " in out
+    assert out.endswith("all verified\nrandom grids: 5 of 5 problems solved and verified\n")
+
+
+def test_only_the_first_problem_is_concave() -> None:
+    bends = [np.diff(wealth, n=2, axis=0).max() for wealth in several_peaks.wealths().values()]
+    assert bends[0] < 1e-12
+    assert min(bends[1:]) > 1e-6
+
+
+def test_a_wrong_number_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        several_peaks.main(["--problems", "0"])
+    assert "--problems must be at least 1, not 0" in capsys.readouterr().err
