@@ -301,7 +301,7 @@ def swept(
         counts=np.zeros((count, states, 3), np.int64),
     )
     largest = float(np.abs(V).max()) if doubts else 0.0
-    with threads(threads_for(values.size)):
+    with threads(threads_for(states * grid)):
         _sweep(packed, V, _mixed(packed, V, packed.reach), eta, sigma, negative, largest, doubts, wanted, found)
     return found
 
@@ -374,7 +374,8 @@ def held(packed: Packed, V: Array, policy: Indexes, eta: float, sigma: float, st
     values = np.empty_like(utility)
     probabilities = np.empty_like(utility if sigma > 0.0 else utility[:, :0])
     other = V
-    with threads(threads_for(utility.size)):
+    # A step of a state is a few operations for each exogenous state, where a sweep takes some fifty.
+    with threads(threads_for(V[0].size * (V.shape[1] + 8) // 100)):
         for number in range(steps):
             into = np.empty_like(V) if number < 2 else other
             _held(packed, V, _mixed(packed, V, reach), reach, utility, policy, sigma, values, probabilities, into)

@@ -12,14 +12,14 @@ FAULTS = (
     Fault(
         "the bound of a solve counts no rounding in double precision",
         HERE + "methods.py",
-        "return (contraction * h + rounding) / (1.0 - contraction)",
+        "return (contraction * h + rounding + slack) / (1.0 - contraction)",
         "return contraction * h / (1.0 - contraction)",
         (TESTS + "test_methods.py::test_the_bound_counts_rounding",),
     ),
     Fault(
         "the bound of a solve is that of one sweep",
         HERE + "methods.py",
-        "return (contraction * h + rounding) / (1.0 - contraction)",
+        "return (contraction * h + rounding + slack) / (1.0 - contraction)",
         "return contraction * h + rounding",
         (TESTS + "test_methods.py::test_the_bound_adds_up_all_sweeps_to_come",),
     ),
