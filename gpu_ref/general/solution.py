@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from beltline.gpu_ref.general.form import Form, Indexes
 from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
+
+_Number = TypeVar("_Number", bound=np.generic)
 
 STATUS = {
     "converged": "the change of the value fell below tol",
@@ -38,6 +40,13 @@ class Prices(NamedTuple):
     prices: Array
 
 
+def _seen(table: NDArray[_Number]) -> NDArray[_Number]:
+    """A view of a table with ``x`` before exogenous states, which cannot be written to."""
+    view = table.swapaxes(1, 2)
+    view.flags.writeable = False
+    return view
+
+
 class Iterate:
     """A sweep's outcome, as ``update`` sees it; arrays as of :class:`Solution`, without ages, and not to be written to.
 
@@ -53,34 +62,32 @@ class Iterate:
         self.form = form
         self.found = found
         self._doubts = doubts
-        for array in found[:6]:
-            array.flags.writeable = False
 
     @property
     def value(self) -> Array:
         """``(N_r, N_k, N_z)``, ``float64``, units of utility."""
-        return self.found.value.swapaxes(1, 2)
+        return _seen(self.found.value)
 
     @property
     def values(self) -> Array:
         """``(N_d, N_k, N_z)``, ``float64``: of each alternative; ``-inf`` where it cannot be taken."""
-        return self.found.values.swapaxes(1, 2)
+        return _seen(self.found.values)
 
     @property
     def policy(self) -> Indexes:
         """``(N_d, N_k, N_z)``, ``int32``: index of ``x'``; -1 where there is none."""
-        return self.found.policy.swapaxes(1, 2)
+        return _seen(self.found.policy)
 
     @property
     def choice(self) -> Indexes:
         """``(N_r, N_k, N_z)``, ``int32``: number of the best alternative, the first of equals."""
-        return self.found.choice.swapaxes(1, 2)
+        return _seen(self.found.choice)
 
     @property
     def probabilities(self) -> Array:
         """``(N_d, N_k, N_z)``: of taking each alternative within its regime; 0 or 1 without taste shocks."""
         if self.form.sigma > 0.0:
-            return self.found.probabilities.swapaxes(1, 2)
+            return _seen(self.found.probabilities)
         taken = [self.choice[one.regime] == d for d, one in enumerate(self.form.alternatives)]
         return np.array(taken, np.float64)
 
