@@ -104,7 +104,7 @@ class Iterate:
     @property
     def finite(self) -> bool:
         """Whether ``value`` is."""
-        return bool(self.found.facts[:, 3].all())
+        return bool(self.found.facts[:, 2].all())
 
     @property
     def evaluations(self) -> int:

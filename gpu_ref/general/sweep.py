@@ -35,8 +35,8 @@ class Found(NamedTuple):
     probabilities
         ``(N_d, N_z, N_k)`` with taste shocks, else empty.
     facts
-        ``(N_z, 4)``: largest change of ``value``; how far it may be from the sweep in real numbers, if asked for; its
-        largest size; whether all of it is finite. Units of utility.
+        ``(N_z, 3)``: largest change of ``value``; how far it may be from the sweep in real numbers, if asked for;
+        whether all of it is finite. Units of utility.
     counts
         ``(N_d, N_z, 3)``: utilities computed; whether it divided; whether it searched in full.
     """
@@ -204,7 +204,7 @@ def _doubt(packed: Packed, found: Found, r: int, s: int, sigma: float) -> float:
 @njit(cache=True)
 def _aggregate(packed: Packed, V: Array, s: int, sigma: float, doubts: bool, found: Found) -> None:
     """One value of each regime from those of its alternatives."""
-    change = doubt = largest = 0.0
+    change = doubt = 0.0
     finite = True
     for r in range(V.shape[0]):
         value = found.value[r, s]
@@ -213,14 +213,12 @@ def _aggregate(packed: Packed, V: Array, s: int, sigma: float, doubts: bool, fou
             _log_sum(packed, found.values, r, s, sigma, value, found.probabilities)
         before = V[r, s]
         for x in range(value.size):
-            size = abs(value[x])
             change = max(change, abs(value[x] - before[x]))
-            largest = max(largest, size)
-            finite = finite and size < np.inf
+            finite = finite and abs(value[x]) < np.inf
         if doubts:
             doubt = max(doubt, _doubt(packed, found, r, s, sigma))
     facts = found.facts[s]
-    facts[0], facts[1], facts[2], facts[3] = change, doubt, largest, 1.0 if finite else 0.0
+    facts[0], facts[1], facts[2] = change, doubt, 1.0 if finite else 0.0
 
 
 @njit(cache=True)
@@ -297,7 +295,7 @@ def swept(
         policy=np.empty(values.shape, np.int32),
         slack=np.empty(values.shape),
         probabilities=np.zeros(values.shape if sigma > 0.0 else (0, states, grid)),
-        facts=np.empty((states, 4)),
+        facts=np.empty((states, 3)),
         counts=np.zeros((count, states, 3), np.int64),
     )
     largest = float(np.abs(V).max()) if doubts else 0.0

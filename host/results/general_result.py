@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.general import PLAIN
 from beltline.host.problem.problem import Problem
-from beltline.host.results.result import REPORT_WIDTH
+from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -155,13 +154,8 @@ class GeneralResult:
             ("numbers", "double precision"),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
-        margin = " " * 16
-        wrapped = [
-            textwrap.fill(f"  {name:<14}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
-            for name, text in rows
-        ]
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
-        return "\n".join([f"{problem.name}, {size}, on device {self.device}", *wrapped])
+        return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
     __repr__ = __str__
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
+from beltline.host.results.report import report
 from beltline.host.results.services import service
 from beltline.host.results.variables import variables
 from beltline.hw.interface.parameters import CLOCK_HZ
@@ -24,9 +24,6 @@ from beltline.hw.interface.parameters import CLOCK_HZ
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
-
-REPORT_WIDTH = 118
-"""Columns of a printed report."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +127,8 @@ class Result:
             *self._machine_rows(),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
-        margin = " " * 16
-        wrapped = [
-            textwrap.fill(f"  {name:<14}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
-            for name, text in rows
-        ]
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
-        return "\n".join([f"{problem.name}, {size}, on device {self.device}", *wrapped])
+        return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
     __repr__ = __str__
 

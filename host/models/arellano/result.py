@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 import warnings
 from dataclasses import asdict, dataclass
 from functools import cached_property
@@ -21,7 +20,7 @@ from beltline.host.results import archive, general_record
 from beltline.host.results.files import check_target
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.results.result import REPORT_WIDTH
+from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -233,13 +232,8 @@ class DefaultEconomy:
             ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in found.timing.items())),
         ]  # fmt: skip
-        margin = " " * 16
-        wrapped = [
-            textwrap.fill(f"  {name:<14}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
-            for name, text in rows
-        ]
         title = f"Arellano's economy, {model.bonds:,} bonds x {model.incomes:,} incomes, on device {found.device}"
-        return "\n".join([title, *wrapped])
+        return report(title, rows)
 
     __repr__ = __str__
 

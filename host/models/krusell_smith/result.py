@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import textwrap
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ from beltline.host.models.krusell_smith.law import forecast
 from beltline.host.problem.arrays import Array
 from beltline.host.results import archive
 from beltline.host.results.files import check_target
-from beltline.host.results.result import REPORT_WIDTH
+from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -179,11 +178,7 @@ class Equilibrium:
         size = (
             f"{self.wealth.size:,} agents, {self.aggregate.size:,} periods, grid {self.grid.size:,} x {economy.means}"
         )
-        wrapped = [
-            textwrap.fill(f"  {n:<16}{text}", REPORT_WIDTH, subsequent_indent=" " * 18, break_on_hyphens=False)
-            for n, text in rows
-        ]
-        return "\n".join([f"Krusell-Smith, {size}", *wrapped])
+        return report(f"Krusell-Smith, {size}", rows, names=16)
 
     __repr__ = __str__
 
