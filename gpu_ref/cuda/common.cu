@@ -1,5 +1,5 @@
 // What all kernels share; `gpu_ref/cuda/solver.py` puts it before each of the other files.
-// Macro: ETA 2, 1, 0 for any other, 3 for a batch that mixes them.
+// Macro: ETA 2, 1, 4 where utility is linear, 0 for any other, 3 for a batch that mixes them.
 
 struct Problem {
     const double *X, *W, *Q;
@@ -23,6 +23,8 @@ __device__ __forceinline__ double utility(double c, double eta) {
     return log(c);
 #elif ETA == 0
     return power_utility(c, eta);
+#elif ETA == 4
+    return c;
 #else
     if (eta == 2.0) return -__drcp_rn(c);
     if (eta == 1.0) return log(c);

@@ -67,9 +67,9 @@ def _source(name: str) -> str:
 _compiling = threading.Lock()
 
 
-def _module(name: str, cooperative: bool = False, **macros: int) -> Any:
+def _module(*names: str, cooperative: bool = False, **macros: int) -> Any:
     options = ("-std=c++17", "-fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
-    code = _source("common.cu") + _source(name)
+    code = "".join(map(_source, ("common.cu", *names)))
     return cupy_module().RawModule(code=code, options=options, enable_cooperative_groups=cooperative)
 
 
@@ -135,3 +135,24 @@ def ages_kernel(device: int, eta: int, states: int, threads: int) -> Any:
         kernel = module.get_function("ages")
     kernel.max_dynamic_shared_size_bytes = room()
     return kernel
+
+
+@functools.cache
+def general_kernel(device: int, eta: int, threads: int, team: bool) -> tuple[Any, int]:
+    """The iteration of a general problem (``general.cu``), and how many of its blocks a multiprocessor takes; ``team``:
+    several of them share an exogenous state.
+    """
+    with _compiling:
+        module = _module(
+            "general_block.cu",
+            "general_column.cu",
+            "general.cu",
+            cooperative=True,
+            ETA=eta,
+            THREADS=threads,
+            TEAM=int(team),
+        )
+        kernel = module.get_function("general")
+    kernel.max_dynamic_shared_size_bytes = room() - kernel.shared_size_bytes
+    most = cupy_module().cuda.Device(device).attributes["MaxThreadsPerMultiProcessor"]
+    return kernel, max(1, min(most // threads, 65_536 // (threads * max(1, kernel.num_regs))))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.general.form import Branch, Form, Indexes
 from beltline.gpu_ref.general.full_search import full_sweep, future, objectives
 from beltline.gpu_ref.general.operator import sweep
@@ -120,19 +121,22 @@ def _sweeps(drawn: RandomForm) -> Iterator[tuple[str, Array, Indexes, int]]:
         V, policy = last.value, last.policy
 
 
-def compare_form(found: Compared, name: str, drawn: RandomForm) -> None:
+Sweep = Callable[[Form, Array, Indexes, int], Iterate]
+
+
+def compare_form(found: Compared, name: str, drawn: RandomForm, by: Sweep = sweep) -> None:
     """Compare sweeps of a problem, from full search's values, so that differences do not add up."""
     for where, V, policy, age in _sweeps(drawn):
-        swept = sweep(drawn.form, V, policy, age)
+        swept = by(drawn.form, V, policy, age)
         compare_sweep(found, f"{name} ({drawn.kind}), {where}", drawn.form, V, swept, age)
 
 
-def run(problems: int, seed: int, grid: int, tell: Callable[[str], None]) -> Compared:
+def run(problems: int, seed: int, grid: int, tell: Callable[[str], None], by: Sweep = sweep) -> Compared:
     """Compare ``problems`` random problems, the first of them drawn with ``seed``."""
     found = Compared()
     begin = told = time.monotonic()
     for number in range(problems):
-        compare_form(found, f"problem {seed + number}", random_form(seed + number, grid))
+        compare_form(found, f"problem {seed + number}", random_form(seed + number, grid), by)
         if time.monotonic() - told > 5.0:
             told = time.monotonic()
             tell(f"{number + 1} of {problems} problems, {len(found.differences)} differences, {told - begin:.0f} s")
@@ -145,11 +149,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--problems", type=int, default=100, help="how many to draw (default 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first; the others follow (default 0)")
     parser.add_argument("--grid", type=int, default=100, help="most grid points (default 100)")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="whose sweeps (default cpu)")
     asked = parser.parse_args(arguments)
     for name, least in (("problems", 1), ("seed", 0), ("grid", 1)):
         if getattr(asked, name) < least:
             parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
-    found = run(asked.problems, asked.seed, asked.grid, lambda line: print(line, file=sys.stderr, flush=True))
+    by = sweep
+    if asked.device == "gpu":
+        from beltline.gpu_ref.cuda import general
+
+        if why := available():
+            parser.error(f"--device gpu cannot be used: {why}")
+        by = general.sweep
+    found = run(asked.problems, asked.seed, asked.grid, lambda line: print(line, file=sys.stderr, flush=True), by)
     for line in found.differences:
         print(line)
     print(

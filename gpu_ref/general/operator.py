@@ -47,6 +47,12 @@ class Operator:
         return held(self._packed, found.value, found.policy, self._form.eta, self._form.sigma, steps)
 
 
+def nowhere(form: Form) -> Indexes:
+    """Choices to begin from where there are none, ``(N_d, N_z, N_k)``."""
+    _, grid, states = form.shape
+    return np.full((len(form.alternatives), states, grid), -1, np.int32)
+
+
 def states_first(table: Array) -> Array:
     """``(..., N_k, N_z)`` as a contiguous ``(..., N_z, N_k)``, or the other way round."""
     return np.ascontiguousarray(np.swapaxes(table, -1, -2))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
@@ -23,6 +23,10 @@ STATUS = {
     "prices refused": "update returned tables that are no problem",
 }
 """Every status, and what it says."""
+
+
+Progress = Callable[[int, float], None]
+"""Told how many sweeps or ages are done, and the change of the value or the bound."""
 
 
 class Prices(NamedTuple):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.general import checks
-from beltline.gpu_ref.general.form import Form, Indexes
-from beltline.gpu_ref.general.operator import Operator, states_first
-from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
-from beltline.gpu_ref.methods import DOUBLE
+from beltline.gpu_ref.general.ages import solve_ages
+from beltline.gpu_ref.general.form import Form
+from beltline.gpu_ref.general.operator import Operator, nowhere, states_first
+from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished
+from beltline.gpu_ref.general.solution import Iterate, Prices, Progress, Solution
 from beltline.gpu_ref.tables import Array
 
 MOVING_STEPS = 5
@@ -24,7 +24,6 @@ PATIENCE = 200
 circles."""
 
 Update = Callable[[Iterate], Prices]
-Progress = Callable[[int, float], None]
 
 
 def solve(
@@ -69,14 +68,28 @@ def solve(
     -------
     See :mod:`beltline.gpu_ref.general`.
     """
+    V, tol, max_sweeps, steps = checked(form, start, tol, max_sweeps, steps, update)
+    if form.horizon is None:
+        return _iterate(form, V, tol, max_sweeps, steps, update, progress)
+    return solve_ages(form, V, form.horizon, progress, Operator(form, form.horizon - 1))
+
+
+def checked(
+    form: Form, start: ArrayLike | None, tol: float, max_sweeps: int, steps: int, update: Update | None
+) -> tuple[Array, float, int, int]:
+    """Check arguments of :func:`solve`: start, ``tol``, ``max_sweeps`` and ``steps``.
+
+    Raises
+    ------
+    ValueError
+        One is out of range, or does not go with a horizon.
+    """
     tol = checks.number("tol", tol)
     max_sweeps, steps = checks.whole("max_sweeps", max_sweeps, 1), checks.whole("steps", steps, 0)
     V = form.start(start)
-    if form.horizon is None:
-        return _iterate(form, V, tol, max_sweeps, steps, update, progress)
-    if update is not None or steps:
+    if form.horizon is not None and (update is not None or steps):
         raise ValueError(f"{'update' if update else 'steps'} needs an infinite horizon, not horizon = {form.horizon}")
-    return _ages(form, V, form.horizon, progress)
+    return V, tol, max_sweeps, steps
 
 
 def _iterate(
@@ -89,7 +102,7 @@ def _iterate(
     progress: Progress | None,
 ) -> Solution:
     operator = Operator(form)
-    V, wanted = states_first(start), _nowhere(form)
+    V, wanted = states_first(start), nowhere(form)
     prices: Array | None = None
     evaluations = []
     moves = 0
@@ -99,7 +112,7 @@ def _iterate(
         evaluations.append(last.evaluations)
         price_change = 0.0
         if not last.finite:
-            status, message = _not_finite(form, last.value)
+            status, message = not_finite(form, last.value)
             break
         if update is not None:
             try:
@@ -107,58 +120,29 @@ def _iterate(
             except ValueError as fault:
                 status, message = "prices refused", f"After sweep {len(evaluations)}: {fault}"
                 break
-            operator.replace(form)
             price_change = _change(new, prices)
             prices = new
         if progress is not None:
             progress(len(evaluations), last.change)
         if last.change < tol and (update is None or price_change < tol):
-            status, message = "converged", _converged(last.change, price_change, len(evaluations), update is not None)
+            status, message = "converged", converged(last.change, price_change, len(evaluations), update is not None)
         elif len(evaluations) >= max_sweeps:
             status = "sweep limit"
-            message = f"After {max_sweeps} sweeps the value still changed by {last.change:.3g}, and tol is {tol:g}."
-            if update is not None:
-                message += f" Prices changed by {price_change:.3g}."
+            message = unfinished(last.change, price_change, max_sweeps, tol, update is not None)
         if not status:
             wanted = last.found.policy
             moves += price_change >= tol
             if moves > PATIENCE:
                 steps = 0
             held = steps if price_change < tol else min(steps, MOVING_STEPS)
+            # At the tables that the choices were made for.
             V = operator.evaluate(last.found, held) if held else last.found.value
+            operator.replace(form)
     if last.finite:
         # The same sweep again, from what it found and so with the same bits: how far it may be off.
         operator.replace(last.form)
         last = operator.sweep(V, last.found.policy)
-    return _solution(last, price_change, prices, evaluations, status, message)
-
-
-def _nowhere(form: Form) -> Indexes:
-    """Choices to begin from where there are none, ``(N_d, N_z, N_k)``."""
-    _, grid, states = form.shape
-    return np.full((len(form.alternatives), states, grid), -1, np.int32)
-
-
-def _converged(residual: float, price_change: float, sweeps: int, moving: bool) -> str:
-    prices = f", and of the prices {price_change:.3g}" if moving else ""
-    return f"The last of {sweeps} sweeps changed the value by {residual:.3g}{prices}."
-
-
-def _not_finite(form: Form, value: Array) -> tuple[str, str]:
-    """Status and message where a value is not finite: prices may have left a state without a choice."""
-    try:
-        checks.everyone_can_choose(form)
-    except ValueError as fault:
-        return "prices refused", str(fault)
-    return "not finite", _overflow(value)
-
-
-def _overflow(value: Array) -> str:
-    r, x, s = (int(i) for i in np.argwhere(~np.isfinite(value))[0])
-    return (
-        f"The value of regime {r} in state [{x}, {s}] is {value[r, x, s]}: consumption there is so small that its "
-        "utility overflows, or a table holds numbers too large."
-    )
+    return solution_of(last, price_change, prices, evaluations, status, message)
 
 
 def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
@@ -173,84 +157,3 @@ def _change(new: Array, old: Array | None) -> float:
     if old is None or old.shape != new.shape:
         return math.inf
     return float(np.abs(new - old).max(initial=0.0))
-
-
-def _bound(last: Iterate) -> float:
-    """Bound on the distance of the last value from the fixed point of the last sweep's tables."""
-    factor = last.form.modulus()
-    if factor >= 1.0 or not last.finite:
-        return math.inf
-    # The change is a difference of two values, and rounded.
-    rounding = last.slack + DOUBLE * last.change
-    return (factor * last.change + rounding) / (1.0 - factor) * (1.0 + 8.0 * DOUBLE)
-
-
-def _solution(
-    last: Iterate,
-    price_change: float,
-    prices: Array | None,
-    evaluations: list[int],
-    status: str,
-    message: str,
-) -> Solution:
-    return Solution(
-        form=last.form,
-        value=np.ascontiguousarray(last.value),
-        values=np.ascontiguousarray(last.values),
-        policy=np.ascontiguousarray(last.policy),
-        choice=np.ascontiguousarray(last.choice),
-        probabilities=np.ascontiguousarray(last.probabilities),
-        residual=last.change if last.finite else math.inf,
-        error_bound=_bound(last),
-        price_change=price_change,
-        prices=prices,
-        sweeps=len(evaluations),
-        evaluations=np.array(evaluations, np.int64),
-        searched=last.searched,
-        status=status,
-        message=message,
-    )
-
-
-def _ages(form: Form, V: Array, horizon: int, progress: Progress | None) -> Solution:
-    """Backward induction: the error of an age is its sweep's, and the discounted one of the age after it."""
-    done: list[Iterate] = []
-    operator = Operator(form, horizon - 1)
-    V, wanted = states_first(V), _nowhere(form)
-    bound = 0.0
-    status, message = "ages done", f"All {horizon} ages were solved."
-    for age in range(horizon - 1, -1, -1):
-        if done:
-            operator.replace(form, age)
-        last = operator.sweep(V, wanted)
-        done.insert(0, last)
-        bound = (last.slack + form.modulus(age) * bound) * (1.0 + 8.0 * DOUBLE)
-        if progress is not None:
-            progress(len(done), bound)
-        if not last.finite:
-            status, message, bound = "not finite", f"At age {age}: {_overflow(last.value)}", math.inf
-            break
-        V, wanted = last.found.value, last.found.policy
-
-    def stacked(name: str, missing: float) -> Any:
-        arrays = [getattr(one, name) for one in done]
-        lacking = [np.full_like(arrays[0], missing)] * (horizon - len(done))
-        return np.stack([*lacking, *arrays])
-
-    return Solution(
-        form=form,
-        value=stacked("value", np.nan),
-        values=stacked("values", np.nan),
-        policy=stacked("policy", -1),
-        choice=stacked("choice", -1),
-        probabilities=stacked("probabilities", np.nan),
-        residual=0.0,
-        error_bound=bound,
-        price_change=0.0,
-        prices=None,
-        sweeps=len(done),
-        evaluations=np.array([one.evaluations for one in done], np.int64),
-        searched=max(one.searched for one in done),
-        status=status,
-        message=message,
-    )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.general.solution import Iterate, Prices
+from beltline.gpu_ref.general.prices import BondPrices, break_even
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
@@ -80,20 +80,16 @@ class Calibration:
         defaults : (N_B, N_y) array of bool
             Where it defaults next quarter, by bond and income of that quarter.
         """
-        repaid = 1.0 - defaults.astype(np.float64, order="C") @ self.chain[1].T
-        # Probabilities sum to 1 within a rounding only.
-        found: Array = np.maximum(repaid, 0.0) / (1.0 + self.interest)
-        return found
+        return break_even(defaults, self.chain[1], self.interest)
 
-    def update(self, last: Iterate) -> Prices:
+    @cached_property
+    def update(self) -> BondPrices:
         """Prices at which lenders break even, given the default set of the last sweep, as a solve calls it."""
-        found = self.prices(last.choice[0] == ALTERNATIVES.index("default"))
-        return Prices({"repay": {"cost": self.costs(found)}}, found)
+        return BondPrices("repay", "default", self.grid, self.interest)
 
     def costs(self, prices: Array) -> Array:
         """What ending the quarter with ``B'`` costs, ``(N_B, N_y)``, units of the good; debt brings money in."""
-        found: Array = prices * self.grid[:, None]
-        return found
+        return self.update.costs(prices)
 
     def problem(self, prices: Array | None = None) -> Problem:
         """Return the government's problem at ``prices`` of bonds, ``(N_B, N_y)``; by default that of a safe bond."""

@@ -1,0 +1,430 @@
+// One alternative in one exogenous state: its candidates in order, brackets, divide and conquer, full search.
+// `gpu_ref/general/column.py` proves it; candidates keep the numbers of `x'` here, and those that are dominated are passed
+// over. Compiled after `general_block.cu`. Macros: THREADS, and TEAM, whether several blocks share an exogenous state: each
+// then has some of its rows, and all candidates.
+
+#define NARROW 16  // candidates that a thread looks at alone,
+#define PIECE 128  // and those that a warp does
+#define ROUNDS 8   // half-rounds before divide and conquer
+
+struct Column {
+    const double *wealth, *cost, *ev;
+    const int *low, *high;
+    double* floor;  // least cost of this candidate and those above it, where cost falls somewhere
+    int *policy, *least, *most, *moved, *info;
+    int *row, *from, *found, *head, *count;  // pieces of wide brackets, and the first of rows with several
+    double *value, *best;
+    double eta;
+    int points, base;
+    int begin, end;  // rows of this block
+    bool free, falls, flat;
+    Meeting* team;
+};
+
+enum { FULL, FALLS, BASE, DIRTY };  // of `info`
+
+// Wait for whoever shares the column: whether anyone votes.
+__device__ __forceinline__ bool join(Block& b, const Column& c, bool vote) {
+#if TEAM
+    return meet(b, *c.team, vote).marks != 0;
+#else
+    return __syncthreads_or(vote);
+#endif
+}
+
+// What may be another block's.
+__device__ __forceinline__ int shared_index(const int* p) {
+#if TEAM
+    return __ldcg(p);
+#else
+    return *p;
+#endif
+}
+
+__device__ __forceinline__ double objective(const Column& c, double wealth, int i) {
+    return utility(wealth - c.cost[i], c.eta) + c.ev[i];
+}
+
+__device__ __forceinline__ bool dominated(const Column& c, int i) { return c.falls && c.cost[i] != c.floor[i]; }
+
+// The best from `low` to `high` in steps, the lowest of equals; -1 where no objective is finite.
+__device__ __forceinline__ int best_of(const Column& c, int x, int low, int high, int step, double& best, unsigned& work) {
+    const double wealth = c.wealth[x];
+    int index = -1;
+    best = -INFINITE;
+    for (int i = low; i <= high; i += step) {
+        if (dominated(c, i)) continue;
+        const double found = objective(c, wealth, i);
+        work++;
+        if (found > best) {
+            best = found;
+            index = i;
+        }
+    }
+    return index;
+}
+
+__device__ __forceinline__ void better(double& best, int& index, double theirs, int place) {
+    if (theirs > best || (theirs == best && place >= 0 && (index < 0 || place < index))) {
+        best = theirs;
+        index = place;
+    }
+}
+
+__device__ __forceinline__ void best_of_warp(double& best, int& index) {
+    for (int other = 16; other; other /= 2) {
+        const double theirs = __shfl_xor_sync(0xffffffffu, best, other);
+        const int place = __shfl_xor_sync(0xffffffffu, index, other);
+        better(best, index, theirs, place);
+    }
+}
+
+__device__ __forceinline__ void settle(Block& b, Column& c, int x, int index, double best, int stamp) {
+    if (index < 0) {
+        b.fault = stamp;
+        return;
+    }
+    if (index != c.policy[x]) {
+        c.policy[x] = index;
+        c.moved[x] = stamp;
+        b.changed[stamp & 1] = stamp;
+    }
+    c.value[x] = best;
+}
+
+__device__ __forceinline__ void bracket(const Column& c, int x, int distance, int& low, int& high) {
+    const int least = c.least[x], most = c.most[x];
+    low = x - distance >= c.base ? max(least, shared_index(c.policy + x - distance)) : least;
+    high = x + distance < c.points ? min(most, shared_index(c.policy + x + distance)) : most;
+    if (low > high) {  // Two near ties on either side.
+        low = least;
+        high = most;
+    }
+}
+
+// Maximise every `stride`-th row from `first` between the choices `distance` away; if `check`, those whose neighbours moved
+// in the call before. Whether a choice moved.
+__device__ __forceinline__ bool maximise(Block& b, Column& c, int first, int stride, int distance, bool check, int stamp, unsigned& work) {
+    const int slot = stamp & 1, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int low, high;
+    double best;
+    if (threadIdx.x == 0) b.pieces[slot ^ 1] = b.several[slot ^ 1] = 0;
+    const long long skipped = first < c.begin ? (c.begin - first + stride - 1) / stride : 0;
+    for (long long row = first + (skipped + threadIdx.x) * stride; row < c.end; row += (long long)THREADS * stride) {
+        const int x = (int)row;
+        if (check && !((x > c.base && shared_index(c.moved + x - 1) == stamp - 1) ||
+                       (x + 1 < c.points && shared_index(c.moved + x + 1) == stamp - 1)))
+            continue;
+        bracket(c, x, distance, low, high);
+        if (high - low < NARROW) {
+            const int index = best_of(c, x, low, high, 1, best, work);
+            settle(b, c, x, index, best, stamp);
+            continue;
+        }
+        const int many = (high - low) / PIECE + 1, at = atomicAdd(&b.pieces[slot], many);
+        if (at + many > c.points) {  // Never, but where near ties cross.
+            b.fault = stamp;
+            continue;
+        }
+        for (int k = 0; k < many; k++) {
+            c.row[at + k] = x;
+            c.from[at + k] = low + k * PIECE;
+        }
+        if (many > 1) {
+            const int place = atomicAdd(&b.several[slot], 1);
+            c.head[place] = at;
+            c.count[place] = many;
+        }
+    }
+    __syncthreads();
+    const int pieces = min(b.pieces[slot], c.points);
+    if (pieces) {
+        for (int k = warp; k < pieces; k += WARPS) {
+            const int x = c.row[k], from = c.from[k];
+            bracket(c, x, distance, low, high);
+            int index = best_of(c, x, from + lane, min(high, from + PIECE - 1), 32, best, work);
+            best_of_warp(best, index);
+            if (lane == 0) {
+                if (high - low < PIECE) {
+                    settle(b, c, x, index, best, stamp);
+                } else {
+                    c.best[k] = best;
+                    c.found[k] = index;
+                }
+            }
+        }
+        __syncthreads();
+        const int several = b.several[slot];
+        if (several) {
+            for (int m = threadIdx.x; m < several; m += THREADS) {
+                const int head = c.head[m], many = c.count[m];
+                best = -INFINITE;
+                int index = -1;
+                for (int k = head; k < head + many; k++) better(best, index, c.best[k], c.found[k]);
+                settle(b, c, c.row[head], index, best, stamp);
+            }
+            __syncthreads();
+        }
+    }
+#if TEAM
+    return join(b, c, b.changed[slot] == stamp);
+#else
+    return b.changed[slot] == stamp;
+#endif
+}
+
+// How many of `order`, which does not fall, from `low` on are below `wealth`, the last of them; `guess` is tried first.
+__device__ __forceinline__ int affordable(const double* order, double wealth, int low, int high, int guess) {
+    if (guess >= low && guess <= high && order[guess] < wealth && (guess == high || !(order[guess + 1] < wealth)))
+        return guess;
+    int end = high + 1;
+    while (low < end) {
+        const int middle = (low + end) / 2;
+        if (order[middle] < wealth)
+            low = middle + 1;
+        else
+            end = middle;
+    }
+    return low - 1;
+}
+
+// What new tables change: the order of candidates, what each row may take, and where rows with a choice begin.
+__device__ __forceinline__ void arrange(Block& b, Column& c) {
+    const int begin = c.low[0], end = c.high[c.points - 1];
+    bool falls = false;
+    for (int i = begin + threadIdx.x; i < end; i += THREADS) falls |= c.cost[i + 1] < c.cost[i];
+    c.falls = __syncthreads_or(falls && !c.free);
+    if (threadIdx.x == 0) b.first = c.points;
+    int least = begin;
+    if (c.falls && c.flat) {
+        double carry = INFINITE;
+        for (int top = end; top >= begin; top -= THREADS) {
+            const int i = top - (int)threadIdx.x;
+            double v = i >= begin ? c.cost[i] : INFINITE;
+            v = fmin(scan(v, [](double p, double q) { return fmin(p, q); }, b.numbers), carry);
+            if (i >= begin) c.floor[i] = v;
+            __syncthreads();
+            carry = c.floor[max(begin, top - THREADS + 1)];
+        }
+        // The cheapest of all is where candidates begin.
+        for (int i = begin + threadIdx.x; i <= end; i += THREADS)
+            if (c.cost[i] == c.floor[i]) atomicMin(&b.first, i);
+        __syncthreads();
+        least = b.first;
+        __syncthreads();
+        if (threadIdx.x == 0) b.first = c.points;
+    }
+    __syncthreads();
+    const double* const order = c.falls && c.flat ? c.floor : c.cost;
+    for (int x = c.begin + threadIdx.x; x < c.end; x += THREADS) {
+        const int low = c.falls ? least : c.low[x], high = c.high[x];
+        const int most = c.free ? high : affordable(order, c.wealth[x], low, high, c.most[x]);
+        c.least[x] = low;
+        c.most[x] = most;
+        if (low <= most) atomicMin(&b.first, x);
+    }
+    __syncthreads();
+    c.base = b.first;
+#if TEAM
+    c.base = c.points - (int)meet(b, *c.team, 0, true, c.points - c.base).number;
+#endif
+    bool gap = false;
+    for (int x = max(c.base, c.begin) + threadIdx.x; x < c.end; x += THREADS) gap |= c.least[x] > c.most[x];
+    gap = join(b, c, gap);
+    if (threadIdx.x == 0) {
+        c.info[FULL] = (c.falls && !c.flat) || gap;
+        c.info[FALLS] = c.falls;
+        c.info[BASE] = c.base;
+    }
+    __syncthreads();
+}
+
+// The policy as one that does not fall and is allowed.
+__device__ __forceinline__ void begin(Block& b, Column& c) {
+    for (int x = c.begin + threadIdx.x; x < c.end; x += THREADS) {
+        int i = c.policy[x];
+        if (i < 0 || i >= c.points || (c.falls && (i < c.low[0] || i > c.high[0] || dominated(c, i)))) i = -1;
+        c.policy[x] = x < c.base ? -1 : min(max(i, c.least[x]), c.most[x]);
+        if (x < c.base) c.value[x] = -INFINITE;
+    }
+    join(b, c, false);
+    bool falls = false;
+    for (int x = max(c.base + 1, c.begin) + threadIdx.x; x < c.end; x += THREADS)
+        falls |= c.policy[x] < shared_index(c.policy + x - 1);
+    if (!join(b, c, falls)) return;
+    int carry = -1;
+#if TEAM
+    // What is before the rows of this block, as it was.
+    for (int x = c.base + threadIdx.x; x < c.begin; x += THREADS) carry = max(carry, shared_index(c.policy + x));
+    carry = (int)largest_of_block(carry, b.numbers);
+    join(b, c, false);
+#endif
+    for (int from = max(c.base, c.begin); from < c.end; from += THREADS) {
+        const int x = from + (int)threadIdx.x;
+        int v = x < c.end ? c.policy[x] : -1;
+        v = max(scan(v, [](int p, int q) { return max(p, q); }, b.indexes), carry);
+        if (x < c.end) c.policy[x] = v;
+        __syncthreads();
+        carry = c.policy[min(from + THREADS, c.end) - 1];
+    }
+    join(b, c, false);
+}
+
+// Every candidate of every row, a warp a row.
+__device__ __forceinline__ void search_all(Column& c, unsigned& work) {
+    const int lane = threadIdx.x % 32;
+    for (int x = c.begin + threadIdx.x / 32; x < c.end; x += WARPS) {
+        const double wealth = c.wealth[x];
+        double best = -INFINITE;
+        int index = -1;
+        for (int i = c.low[x] + lane; i <= c.high[x]; i += 32) {
+            if (!c.free && !(c.cost[i] < wealth)) continue;
+            const double found = objective(c, wealth, i);
+            work++;
+            if (found > best) {
+                best = found;
+                index = i;
+            }
+        }
+        best_of_warp(best, index);
+        if (lane == 0) {
+            c.value[x] = best;
+            c.policy[x] = index;
+        }
+    }
+    __syncthreads();
+}
+
+__device__ __forceinline__ void divide(Block& b, Column& c, int& stamp, unsigned& work) {
+    int step = 1;
+    while (2 * step <= c.points - c.base) step *= 2;
+    for (; step; step /= 2) maximise(b, c, c.base + step - 1, 2 * step, step, false, ++stamp, work);
+    begin(b, c);
+}
+
+// Whether every candidate that is passed over is dominated: where expectations do not fall, by the last that costs no more.
+__device__ __forceinline__ bool removable(const Column& c) {
+    const int begin = c.low[0], end = c.high[0];
+    bool falls = false;
+    for (int i = begin + threadIdx.x; i < end; i += THREADS) falls |= c.ev[i + 1] < c.ev[i];
+    if (!__syncthreads_or(falls)) return true;
+    bool stays = false;
+    for (int i = begin + threadIdx.x; i < end; i += THREADS) {
+        if (!dominated(c, i)) continue;
+        int low = i, last = end + 1;  // floor[low] <= cost[i]
+        while (low + 1 < last) {
+            const int middle = (low + last) / 2;
+            if (c.floor[middle] <= c.cost[i])
+                low = middle;
+            else
+                last = middle;
+        }
+        stays |= c.ev[low] < c.ev[i];
+    }
+    return !__syncthreads_or(stays);
+}
+
+// Maximise every row and prove it; `fresh`: the tables are new; `cold`: there is no policy to begin from. Whether it searched
+// in full.
+__device__ __forceinline__ bool search(Block& b, Column& c, bool fresh, bool cold, int& stamp, unsigned& work) {
+    if (fresh) arrange(b, c);
+    c.falls = c.info[FALLS];
+    c.base = c.info[BASE];
+    bool full = c.info[FULL];
+    const int begun = stamp;
+    const bool dirty = c.info[DIRTY];
+    if (!full && c.falls) full = !removable(c);
+    if (!full) {
+        if (fresh || dirty) begin(b, c);
+        if (cold) divide(b, c, stamp, work);
+        bool divided = cold;
+        for (int number = 1;; number++) {
+            const bool moved = maximise(b, c, c.base + number % 2, 2, 1, number > 2, ++stamp, work);
+            if (number >= 2 && !moved) break;
+            if (number == ROUNDS && !divided) {
+                divide(b, c, stamp, work);
+                divided = true;
+                number = 0;
+            }
+        }
+        full = b.fault > begun;
+#if TEAM
+        full = join(b, c, full);
+#endif
+    }
+    if (full) search_all(c, work);
+    if (full != dirty) {
+        if (threadIdx.x == 0) c.info[DIRTY] = full;
+        __syncthreads();
+    }
+    return full;
+}
+
+// How far each value may be from the maximum in real numbers, found by one block: `_slack` of `gpu_ref/general/column.py`: a row makes of the
+// excess before it the larger of two numbers, one of which is a sum with it; a thread's rows together do the same.
+__device__ __forceinline__ void doubt(Block& b, const Column& c, bool full, double noise, double* slack) {
+    double least = INFINITE, most = -INFINITE;
+    const int low_end = c.low[0], high_end = c.high[c.points - 1];
+    for (int i = low_end + threadIdx.x; i <= high_end; i += THREADS) {
+        least = fmin(least, c.ev[i]);
+        most = fmax(most, c.ev[i]);
+    }
+    most = largest_of_block(most, b.numbers);
+    least = -largest_of_block(-least, b.numbers);
+    __syncthreads();
+    const double power = 1.1102230246251565e-16 * (fabs(1.0 - c.eta) + 8.0);
+    auto error_of = [&](int x) { return noise + power * fmax(fabs(c.value[x] - least), fabs(c.value[x] - most)); };
+    if (full) {
+        for (int x = threadIdx.x; x < c.points; x += THREADS) slack[x] = c.policy[x] >= 0 ? error_of(x) : 0.0;
+        __syncthreads();
+        return;
+    }
+    for (int x = threadIdx.x; x < c.base; x += THREADS) slack[x] = 0.0;
+    const int count = c.points - c.base, span = (count + THREADS - 1) / THREADS;
+    const int from = min(count, (int)threadIdx.x * span), to = min(count, from + span);
+    for (int side = 0; side < 2; side++) {
+        auto margin = [&](int x, int& before) {
+            before = side ? x + 1 : x - 1;
+            if (before < c.base || before >= c.points) return INFINITE;
+            const int end = side ? min(c.most[x], c.policy[before]) : max(c.least[x], c.policy[before]);
+            if (end == (side ? c.most[x] : c.least[x])) return INFINITE;
+            return c.value[x] - objective(c, c.wealth[x], end);
+        };
+        double ahead = -INFINITE, step = 0.0;
+        int before;
+        for (int k = from; k < to; k++) {
+            const int x = side ? c.points - 1 - k : c.base + k;
+            const double gap = margin(x, before);
+            if (k == 0 || gap == INFINITE || c.policy[x] != c.policy[before]) {
+                const double twice = 2.0 * error_of(x), by = twice - gap;
+                ahead = fmax(twice, ahead + by);
+                step += by;
+            }
+        }
+        b.ahead[threadIdx.x] = ahead;
+        b.step[threadIdx.x] = step;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            double excess = -INFINITE;
+            for (int t = 0; t < THREADS; t++) {
+                const double next = fmax(b.ahead[t], excess + b.step[t]);
+                b.ahead[t] = excess;
+                excess = next;
+            }
+        }
+        __syncthreads();
+        double excess = b.ahead[threadIdx.x];
+        for (int k = from; k < to; k++) {
+            const int x = side ? c.points - 1 - k : c.base + k;
+            const double gap = margin(x, before), error = error_of(x), beyond = excess - gap;
+            const double found = error + fmax(0.0, beyond);
+            slack[x] = side ? fmax(slack[x], found) : found;
+            if (k == 0 || gap == INFINITE || c.policy[x] != c.policy[before])
+                excess = fmax(2.0 * error, beyond + 2.0 * error);
+        }
+        __syncthreads();
+    }
+    for (int x = c.base + threadIdx.x; x < c.points; x += THREADS)
+        slack[x] = 1.001 * slack[x] + (c.falls ? 2.0 * noise : 0.0);
+    __syncthreads();
+}

@@ -1,0 +1,81 @@
+"""What the sweeps of a solve add up to: its status, in a sentence, and its solution."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from beltline.gpu_ref.general import checks
+from beltline.gpu_ref.general.form import Form
+from beltline.gpu_ref.general.solution import Iterate, Solution
+from beltline.gpu_ref.methods import DOUBLE
+from beltline.gpu_ref.tables import Array
+
+
+def converged(residual: float, price_change: float, sweeps: int, moving: bool) -> str:
+    """The message of an iteration that converged; ``moving``: whether prices may move."""
+    prices = f", and of the prices {price_change:.3g}" if moving else ""
+    return f"The last of {sweeps} sweeps changed the value by {residual:.3g}{prices}."
+
+
+def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float, moving: bool) -> str:
+    """The message of an iteration that reached ``max_sweeps``."""
+    message = f"After {max_sweeps} sweeps the value still changed by {residual:.3g}, and tol is {tol:g}."
+    return f"{message} Prices changed by {price_change:.3g}." if moving else message
+
+
+def not_finite(form: Form, value: Array) -> tuple[str, str]:
+    """Status and message where a value is not finite: prices may have left a state without a choice."""
+    try:
+        checks.everyone_can_choose(form)
+    except ValueError as fault:
+        return "prices refused", str(fault)
+    return "not finite", overflow(value)
+
+
+def overflow(value: Array) -> str:
+    """Where a value, ``(N_r, N_k, N_z)``, is not finite, and why that may be."""
+    r, x, s = (int(i) for i in np.argwhere(~np.isfinite(value))[0])
+    return (
+        f"The value of regime {r} in state [{x}, {s}] is {value[r, x, s]}: consumption there is so small that its "
+        "utility overflows, or a table holds numbers too large."
+    )
+
+
+def _bound(last: Iterate) -> float:
+    """Bound on the distance of the last value from the fixed point of the last sweep's tables."""
+    factor = last.form.modulus()
+    if factor >= 1.0 or not last.finite:
+        return math.inf
+    # The change is a difference of two values, and rounded.
+    rounding = last.slack + DOUBLE * last.change
+    return (factor * last.change + rounding) / (1.0 - factor) * (1.0 + 8.0 * DOUBLE)
+
+
+def solution_of(
+    last: Iterate,
+    price_change: float,
+    prices: Array | None,
+    evaluations: list[int],
+    status: str,
+    message: str,
+) -> Solution:
+    """The solution that the last sweep is; arguments as of :class:`~beltline.gpu_ref.general.solution.Solution`."""
+    return Solution(
+        form=last.form,
+        value=np.ascontiguousarray(last.value),
+        values=np.ascontiguousarray(last.values),
+        policy=np.ascontiguousarray(last.policy),
+        choice=np.ascontiguousarray(last.choice),
+        probabilities=np.ascontiguousarray(last.probabilities),
+        residual=last.change if last.finite else math.inf,
+        error_bound=_bound(last),
+        price_change=price_change,
+        prices=prices,
+        sweeps=len(evaluations),
+        evaluations=np.array(evaluations, np.int64),
+        searched=last.searched,
+        status=status,
+        message=message,
+    )

@@ -1,0 +1,115 @@
+"""Prices that move with the default set: lenders break even."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from beltline.compiled import njit
+from beltline.gpu_ref.general.solution import Iterate, Prices
+from beltline.gpu_ref.tables import Array
+
+
+@njit(cache=True)
+def _break_even(lost: NDArray[np.bool_], transition: Array, interest: float, prices: Array) -> None:
+    """Fill ``prices``, ``(N_z, N_k)``; ``lost``, ``(N_z, N_k)``, is where nothing is paid.
+
+    Added up in the order of states, so that every processor finds the same bits.
+    """
+    for s in range(transition.shape[0]):
+        own = prices[s]
+        own[:] = 0.0
+        for t in range(transition.shape[1]):
+            chance, gone = transition[s, t], lost[t]
+            for i in range(own.size):
+                own[i] += chance if gone[i] else 0.0
+        for i in range(own.size):
+            # Probabilities sum to 1 within a rounding only.
+            own[i] = max(1.0 - own[i], 0.0) / (1.0 + interest)
+
+
+def break_even(lost: ArrayLike, transition: ArrayLike, interest: float) -> Array:
+    """The price at which a lender breaks even: ``q(x', s) = (1 - sum_t Q(s, t) lost(x', t)) / (1 + interest)``.
+
+    Parameters
+    ----------
+    lost
+        ``(N_k, N_z)``, ``bool``: where nothing is paid next period, by ``x'`` and the exogenous state then.
+    transition
+        ``Q``, ``(N_z, N_z)``.
+    interest
+        On a safe bond, above -1.
+
+    Returns
+    -------
+    numpy.ndarray
+        ``(N_k, N_z)``, ``float64``, a view whose exogenous states come first in memory.
+
+    Example
+    -------
+    >>> break_even([[True, False], [False, False]], [[0.5, 0.5], [0.0, 1.0]], 0.25)
+    array([[0.4, 0.8],
+           [0.8, 0.8]])
+    """
+    by_state = np.ascontiguousarray(np.asarray(lost, np.bool_).T)
+    chain = np.ascontiguousarray(transition, np.float64)
+    prices = np.empty(by_state.shape)
+    _break_even(by_state, chain, float(interest), prices)
+    return prices.T
+
+
+@dataclass(frozen=True, eq=False)
+class BondPrices:
+    """``update`` of a solve with sovereign default: a bond costs what lets lenders break even.
+
+    What ending a period with ``x'`` costs is ``G(x', s) = q(x', s) face(x')``, with :func:`break_even` of the default
+    set of the last sweep. Devices know this rule by its type and follow it by themselves.
+
+    Parameters
+    ----------
+    repay
+        Name of the alternative whose cost it is, and whose chain lenders look at.
+    default
+        Name of the alternative in which nothing is paid.
+    face
+        What a bond pays, ``(N_k,)``, units of money.
+    interest
+        Of a safe bond, above -1.
+
+    Example
+    -------
+    See :mod:`beltline.host.models.arellano.calibration`.
+    """
+
+    repay: str
+    default: str
+    face: Array
+    interest: float
+
+    def __call__(self, last: Iterate) -> Prices:
+        """Tables of the next sweep, and prices, ``(N_k, N_z)``."""
+        repay, default = self.numbers([one.name for one in last.form.alternatives])
+        regime = last.form.alternatives[default].regime
+        transition = last.form.alternatives[repay].at().transition  # type: ignore[union-attr]
+        prices = break_even(last.choice[regime] == default, transition, self.interest)
+        return Prices({self.repay: {"cost": self.costs(prices)}}, prices)
+
+    def numbers(self, names: list[str]) -> tuple[int, int]:
+        """Numbers of the two alternatives among ``names``.
+
+        Raises
+        ------
+        ValueError
+            There is none of that name.
+        """
+        for name in (self.repay, self.default):
+            if name not in names:
+                raise ValueError(f"there is no alternative {name!r}: there are {', '.join(map(repr, sorted(names)))}")
+        return names.index(self.repay), names.index(self.default)
+
+    def costs(self, prices: Array) -> Array:
+        """``G``, ``(N_k, N_z)``, at ``prices`` of that shape."""
+        found: Array = prices * self.face[:, None]
+        return found
