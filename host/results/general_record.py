@@ -51,6 +51,7 @@ RESULT: dict[str, Rule] = {
     "sweeps": COUNT,
     "residual": ANY_NUMBER,
     "error_bound": ANY_NUMBER,
+    "verified": FLAG,
     "tol": POSITIVE,
     "evaluations": COUNT,
     "searched": COUNT,
@@ -245,5 +246,11 @@ def to_xarray(result: GeneralResult) -> Dataset:
         data[name] = (dimensions, table.copy(), {"long_name": long_name, "units": units})
     attributes = {name: getattr(result, name) for name in ("status", "message", "sweeps", "residual", "error_bound")}
     attributes |= {"title": f"{problem.name}: values and choices", "source": "Beltline", "name": problem.name}
-    attributes |= {"success": int(result.success), "tol": result.tol, "eta": problem.eta, "method": result.method}
+    attributes |= {
+        "success": int(result.success),
+        "verified": int(result.verified),
+        "tol": result.tol,
+        "eta": problem.eta,
+        "method": result.method,
+    }
     return xarray.Dataset(data, coordinates, attributes)

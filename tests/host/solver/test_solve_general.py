@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,13 +136,74 @@ def test_default_with_prices_that_move(tmp_path: Path) -> None:
     assert (np.diff(result.taken("default").astype(int), axis=0) <= 0).all()
     assert (np.diff(result.prices, axis=0) >= 0).all()
     text = str(result)
-    assert "the bound is that given the last prices" in text
+    assert "the bound is that given the prices of the last sweep" in " ".join(text.split())
     assert re.search(r"repay in [\d.]+%, default in [\d.]+%, stay out in 100.0% of the states", text)
     saved = bl.load(result.save(tmp_path / "default.npz"))
     for name in ("value", "values", "policy", "choice", "probabilities", "prices"):
         np.testing.assert_array_equal(getattr(saved, name), getattr(result, name))
     assert saved.problem.regimes == ("good", "excluded")
     assert str(saved) == text
+
+
+@pytest.fixture
+def spoilt(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Have the solver return an answer with one wrong entry: ``spoilt(name, index, change)``."""
+    module = sys.modules["beltline.gpu_ref.general.solve"]
+    solve = module.solve  # type: ignore[attr-defined]
+
+    def spoil(name: str, at: tuple[int, ...], change: float) -> None:
+        def wrong(*arguments: Any, **more: Any) -> Any:
+            found = solve(*arguments, **more)
+            getattr(found, name)[at] += change
+            return found
+
+        monkeypatch.setattr(module, "solve", wrong)
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "change", "what"),
+    [
+        ("values", (2, 0, 5, 0), -0.25, "the value of alternative 'work' wrong by 0.25"),
+        ("policy", (2, 0, 5, 0), 2, "a choice of alternative 'work' better by "),
+        ("policy", (2, 0, 5, 0), 24, "a choice of alternative 'work' better without bound"),
+        ("value", (0, 1, 5, 0), 0.5, "the value, which is that of alternative 'rest', wrong by 0.5"),
+        ("choice", (2, 0, 5, 0), 1, "alternative 'work' better than the one that is taken by "),
+        ("probabilities", (2, 2, 5, 0), -0.5, "the probability of alternative 'rest' wrong by 0.5"),
+    ],
+)
+def test_what_the_search_missed_is_named(
+    spoilt: Any, name: str, at: tuple[int, ...], change: float, what: str, tmp_path: Path
+) -> None:
+    right = bl.solve(retirement())
+    assert right.verified
+    assert right.timing["verify"] > 0
+    assert "recomputed by a second, exact search" in str(right)
+    spoilt(name, at, change)
+    result = bl.solve(retirement())
+    assert (result.success, result.status, result.verified) == (False, "not verified", True)
+    place = rf" at grid point 5, state 0, age {at[0] + 1}(, the largest of \d faults)?\.$"
+    assert re.search(r"^All 6 ages were solved\. A second, exact search finds " + re.escape(what), result.message)
+    assert re.search(place, result.message)
+    assert result.residual == (0.5 if name == "value" else pytest.approx(right.residual))
+    assert bl.load(result.save(tmp_path / "a.npz")).message == result.message
+    blind = bl.solve(retirement(), verify=False)
+    assert (blind.success, blind.verified) == (True, False)
+    assert "verify" not in blind.timing
+    assert "not verified by a second pass" in str(blind)
+
+
+def test_a_value_that_is_wrong_for_ever_is_found(spoilt: Any) -> None:
+    problem, prices = arellano()
+    spoilt("value", (0, 3, 2), -1e-3)
+    result = bl.solve(problem, tol=1e-8, update=prices)
+    assert (result.success, result.status) == (False, "not verified")
+    assert re.search(
+        r"A second, exact search finds the value.* wrong by 0\.00\d+ at grid point 3, state 2", result.message
+    )
+    assert result.residual >= 0.9e-3
+    assert result.error_bound >= 0.9e-3 / 0.047
 
 
 def test_what_is_held_between_sweeps_changes_no_result() -> None:
