@@ -172,7 +172,7 @@ class GeneralResult:
 
     def to_xarray(self) -> Dataset:
         """Return everything as an ``xarray.Dataset`` with dimensions ``age`` (with a horizon), ``regime``,
-        ``alternative``, the asset and ``state``.
+        ``alternative``, the asset and ``state``; a file of it is one that :func:`beltline.load` reads.
 
         Raises
         ------
@@ -183,12 +183,16 @@ class GeneralResult:
         return dataset
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result and its problem to ``path`` (``.npz``), whole or not at all, and return the path.
+        """Write the result and its problem to ``path``, whole or not at all, and return the path.
+
+        ``.npz``: arrays under their names here, the problem's tables, those of the alternatives as
+        ``alternative0_wealth`` and so on, and ``about``, JSON with everything else. ``.nc``: netCDF-4 of
+        :meth:`to_xarray`.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            ``path`` is no place for such a file, or what writes netCDF is not installed.
         OSError
             The disk refused; nothing is left behind.
         """

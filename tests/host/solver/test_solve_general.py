@@ -266,6 +266,80 @@ def test_labelled_arrays() -> None:
     np.testing.assert_array_equal(work, result.policy_values[0, 0])
 
 
+def everything() -> bl.GeneralResult:
+    """A result whose problem has every table, with shapes of every kind."""
+    points, ages, states = 12, 3, 2
+    grid = np.linspace(0, 4, points)
+    aged = np.stack([0.5 + 1.02 * grid[:, None] + np.array([0.1, 0.6]) + 0.1 * t for t in range(ages)])
+    chain = np.array([[0.9, 0.1], [0.4, 0.6]])
+    problem = bl.Problem(
+        grid=grid,
+        wealth=aged,
+        transition=np.stack([chain, np.eye(states), chain]),
+        start=np.stack([np.zeros((points, states)), np.ones((points, states))]),
+        beta=np.full((ages, states), 0.9),
+        eta=1.5,
+        horizon=ages,
+        taste=0.1,
+        cost=grid,
+        low=0,
+        high=np.minimum(np.arange(points) + 3, points - 1),
+        alternatives=[
+            bl.Alternative(name="stay put", regime="in", cost=1.1 * grid, beta=0.8, kappa=[0.1, 0.2]),
+            bl.Alternative(
+                name="move", regime="in", leads_to={"in": 0.5, "out": 0.5}, transition=chain, high=points - 1
+            ),
+            bl.Alternative(name="leave", regime="in", value=np.full((points, states), -3.0)),
+            bl.Alternative(name="rest", regime="out", choice=np.zeros((points, states))),
+        ],
+        name="everything",
+        asset="assets a",
+        labels=("low", "high"),
+        shock_values=[0.9, 1.1],
+        parameters={"gain": 3},
+    )
+    return bl.solve(problem)  # type: ignore[return-value]
+
+
+def same(one: bl.GeneralResult, other: bl.GeneralResult) -> None:
+    for name in ("value", "values", "policy", "choice", "probabilities", "prices"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert str(one) == str(other)
+    assert (one.regimes, one.alternatives) == (other.regimes, other.alternatives)
+    again, first = bl.solve(one.problem, tol=one.tol), bl.solve(other.problem, tol=one.tol)
+    np.testing.assert_array_equal(again.value, first.value)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".nc"])
+def test_files_hold_everything(suffix: str, tmp_path: Path) -> None:
+    problem, prices = arellano()
+    for k, result in enumerate((everything(), bl.solve(retirement()), bl.solve(problem, tol=1e-8, update=prices))):
+        same(bl.load(result.save(tmp_path / f"{k}{suffix}")), result)
+
+
+def test_a_labelled_file_is_read_by_others_and_what_they_change_is_found(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    result = everything()
+    with xarray.open_dataset(result.save(tmp_path / "a.nc"), engine="h5netcdf") as dataset:
+        xarray.testing.assert_identical(dataset.load(), result.to_xarray())
+    assert dataset["alternative0_cost"].dims == ("assets",)
+    assert dataset["alternative1_transition"].dims == ("state", "next_state")
+    assert dataset["transition"].dims == ("age", "state", "next_state")
+    assert dataset["start"].dims == ("regime", "assets", "state")
+    assert dataset["beta"].dims == ("age", "state")
+    assert dataset["alternative0_beta"].dims == dataset["low"].dims == ()
+    assert dataset["alternative"].to_numpy().tolist() == ["stay put", "move", "leave", "rest"]
+    assert dataset["regime"].to_numpy().tolist() == ["in", "out"]
+    np.testing.assert_array_equal(dataset["probabilities"].sel(alternative="leave", age=2), result.probabilities[1, 2])
+    assert dataset["wealth"].attrs == {"long_name": "money on hand", "units": "units of the good"}
+    dataset.to_netcdf(tmp_path / "b.nc", engine="h5netcdf")
+    same(bl.load(tmp_path / "b.nc"), result)
+    dataset["choice"][0, 0, 3, 1] += 1
+    dataset.to_netcdf(tmp_path / "c.nc", engine="h5netcdf")
+    with pytest.raises(bl.ProblemError, match=r"c\.nc' is damaged or was changed: its content does not match"):
+        bl.load(tmp_path / "c.nc")
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
