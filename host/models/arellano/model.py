@@ -105,7 +105,7 @@ class Arellano(Calibration, Model):
     def _at_last_prices(self, found: GeneralResult) -> GeneralResult:
         """The result with the problem at the prices that it has, for which it is measured."""
         result = replace(found, problem=self.problem(found.prices))
-        if not result.verified:
+        if not result.verified or found.price_change == 0.0:
             return result
         timing = dict(found.timing)
         with timed(timing, "verify"):

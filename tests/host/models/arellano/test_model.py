@@ -109,6 +109,16 @@ def test_it_solves_the_problem_at_its_own_prices(economy: bl.DefaultEconomy) -> 
     assert (again.taken("default") == economy.defaults).all()
 
 
+def test_values_are_measured_at_the_prices_that_are_returned() -> None:
+    found = bl.solve(bl.arellano(**SMALL), max_sweeps=12, start="given", progress=False).solution
+    assert found.price_change > 0.01
+    assert found.verified
+    form = form_of(found.problem)
+    residual = np.abs(full_sweep(form, found.value).value - found.value).max()
+    assert found.residual == pytest.approx(residual, rel=1e-12)
+    assert found.error_bound == pytest.approx(residual / (1 - form.modulus()), rel=1e-9)
+
+
 def long_run(economy: bl.DefaultEconomy) -> dict[str, float]:
     """The moments under the stationary distribution of standing, bonds and income."""
     shape, size = economy.value.shape, economy.value.size
