@@ -8,12 +8,13 @@ exceeds what :class:`Allowed` allows.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref.brackets import Indexes, proven
+from beltline.gpu_ref.brackets import Indexes, Swept, proven
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, expectation
 from beltline.gpu_ref.utility import crra
@@ -153,10 +154,12 @@ def compare(
     value: Array,
     policy: Indexes,
     allowed: Allowed,
+    search: Callable[[Array, Array, Array, float, Indexes], Swept] = proven,
 ) -> Compared:
     """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``, everyone with a choice.
 
-    About four evaluations a state where the policy is right. Other arguments as in :mod:`beltline.gpu_ref`.
+    About four evaluations a state where the policy is right. ``search`` does the sweep; other arguments as in
+    :mod:`beltline.gpu_ref`.
 
     Raises
     ------
@@ -167,7 +170,7 @@ def compare(
     states = W.shape[1]
     ev = expectation(Q, V, beta)
     own = np.ascontiguousarray(policy, np.int32)
-    swept = proven(X, W, ev, eta, own)
+    swept = search(X, W, ev, eta, own)
     noise = DOUBLE * ((eta == 1.0) + (states + 4) * float(_largest(V, swept.value)))
     chunks = (W.shape[0] - 1) // _CHUNK + 1
     sums, firsts = np.zeros((chunks, 3)), np.zeros((chunks, 2))

@@ -11,6 +11,7 @@ With ``N_k`` grid points, ``N_z`` exogenous states and ``N_r`` regimes, regime `
 horizon, ``W, G, Q, beta`` and ``kappa`` may have a first axis of ages.
 
 :func:`solve` iterates on sweeps that are exact and prove themselves (:mod:`beltline.gpu_ref.general.sweep`);
+:func:`certify` proves what it returned by code that shares no search with it, and
 :mod:`beltline.gpu_ref.general.full_search` is the oracle, which looks at every candidate.
 
 >>> import numpy as np
@@ -24,6 +25,7 @@ horizon, ``W, G, Q, beta`` and ``kappa`` may have a first axis of ages.
 
 from __future__ import annotations
 
+from beltline.gpu_ref.general.certificate import Certificate, certify
 from beltline.gpu_ref.general.form import Alternative, Branch, Form, Outside
 from beltline.gpu_ref.general.solution import Iterate, Prices, Solution
 from beltline.gpu_ref.general.solve import solve
@@ -32,12 +34,14 @@ from beltline.gpu_ref.general.sweep import Swept, proven_branch
 __all__ = [
     "Alternative",
     "Branch",
+    "Certificate",
     "Form",
     "Iterate",
     "Outside",
     "Prices",
     "Solution",
     "Swept",
+    "certify",
     "proven_branch",
     "solve",
 ]

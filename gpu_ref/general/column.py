@@ -63,7 +63,7 @@ def _best_known(
 
 
 @njit(cache=True)
-def _divide(
+def divide(
     cost: Array, ev: Array, wealth: Array, eta: float, least: Indexes, most: Indexes, policy: Indexes, value: Array
 ) -> int:
     """Divide and conquer, level by level as in :mod:`beltline.gpu_ref.exact`; returns evaluations."""
@@ -201,14 +201,14 @@ def _in_order(
     )
     divided = not proof
     if divided:
-        evaluations += _divide(price, promise, money, eta, least, most, chosen, best)
+        evaluations += divide(price, promise, money, eta, least, most, chosen, best)
         # Rows whose every utility overflows have no choice either.
         some = chosen >= 0
         rows, least, most, money, best = rows[some], least[some], most[some], money[some], best[some]
         value[:] = -np.inf
         policy[:] = -1
         slack[:] = 0.0
-        # What `_divide` found does not fall but for roundings next to such rows.
+        # What `divide` found does not fall but for roundings next to such rows.
         chosen = _begin(np.arange(kept.size).astype(np.int32), chosen[some], np.arange(rows.size), least, most)
         margins = np.empty((2, rows.size))
         # It ends: a move raises an objective, or lowers the number of an equal one.

@@ -31,6 +31,7 @@ HORIZON_LIMIT = 65_536
 RESERVED = frozenset(
     {"age", "state", "next_state", "value", "policy", "policy_values", "wealth", "transition", "start"}
     | {"marginal_wealth", "output", "consumption", "investment", "regime", "alternative", "choice", "probability"}
+    | {"values", "probabilities", "prices", "cost", "low", "high", "beta"}
 )
 """Names that tables and files have for other things."""
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
 from beltline.host.results.archive import checksum, describe
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.record import KIND, arrays_of, facts_of, tables
 from beltline.host.results.result import Result
 
@@ -54,25 +58,14 @@ def to_xarray(result: Result) -> Dataset:
     import xarray
 
     problem = result.problem
-    asset, shock = problem.asset_name, problem.shock_name
-    # A problem that does not name its asset says nothing of units either.
-    good = "1" if problem.asset == "x" else "units of the good"
-    state = np.array(problem.labels) if problem.labels else np.arange(problem.states)
-    coordinates: dict[str, Any] = {
-        asset: (asset, problem.grid, {"long_name": problem.asset, "units": good}),
-        "state": ("state", state, {"long_name": f"exogenous state ({problem.shock})"}),
-        "next_state": ("next_state", state, {"long_name": f"exogenous state ({problem.shock}) of the next period"}),
-    }
-    if problem.shock_values is not None:
-        coordinates[shock] = ("state", problem.shock_values, {"long_name": problem.shock, "units": "1"})
+    asset, good = problem.asset_name, unit(problem)
+    coordinates = axes(problem)
     here = (asset, "state")
     solved: tuple[str, ...] = here
     if problem.horizon is not None:
         solved = ("age", *here)
         # A run that was stopped has the last ages only.
-        first = problem.horizon - result.value.shape[0] + 1
-        ages = np.arange(first, problem.horizon + 1)
-        coordinates["age"] = ("age", ages, {"long_name": "age, the last being the horizon", "units": "periods"})
+        coordinates["age"] = ages(problem.horizon - result.value.shape[0] + 1, problem.horizon)
     about_tables = {
         "wealth": (here, f"money on hand W({asset}, state)", good),
         "transition": (("state", "next_state"), "probability of the next state", "1"),
@@ -97,32 +90,69 @@ def to_xarray(result: Result) -> Dataset:
         if name in about_tables:
             dimensions, long_name, units = about_tables[name]
             data[name] = (dimensions, array, {"long_name": long_name, "units": units})
-    return xarray.Dataset(data, coordinates, _attributes(result))
+    known = {name: getattr(result, name) for name in ("change", "clocks", "clocks_source", "money_bits", "value_bits")}
+    known = {name: value for name, value in known.items() if value or name == "change"} | {"beta": problem.beta}
+    if result.build_hash:
+        known["build_hash"] = f"{result.build_hash:#018x}"
+    return xarray.Dataset(data, coordinates, attributes(result, known, KIND, facts_of(result), arrays_of(result)))
 
 
-def _attributes(result: Result) -> dict[str, Any]:
-    """All that is known about the run, as numbers and text: netCDF has no booleans, nor a word for nothing."""
+def unit(problem: Problem) -> str:
+    """Return the unit of the asset and of money; who does not name an asset says nothing of units either."""
+    return "1" if problem.asset == "x" else "units of the good"
+
+
+def axes(problem: Problem) -> dict[str, Any]:
+    """Return the coordinates of all tables of a problem, as xarray takes them."""
+    asset = problem.asset_name
+    state = np.array(problem.labels) if problem.labels else np.arange(problem.states)
+    coordinates: dict[str, Any] = {
+        asset: (asset, problem.grid, {"long_name": problem.asset, "units": unit(problem)}),
+        "state": ("state", state, {"long_name": f"exogenous state ({problem.shock})"}),
+        "next_state": ("next_state", state, {"long_name": f"exogenous state ({problem.shock}) of the next period"}),
+    }
+    if problem.shock_values is not None:
+        about = {"long_name": problem.shock, "units": "1"}
+        coordinates[problem.shock_name] = ("state", problem.shock_values, about)
+    return coordinates
+
+
+def ages(first: int, last: int) -> tuple[str, NDArray[np.int64], dict[str, str]]:
+    """Return the coordinate of ages."""
+    return "age", np.arange(first, last + 1), {"long_name": "age, the last being the horizon", "units": "periods"}
+
+
+def attributes(
+    result: Result | GeneralResult, more: Mapping[str, Any], kind: str, facts: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+) -> dict[str, Any]:  # fmt: skip
+    """Return all that is known about a run, as numbers and text: netCDF has no booleans, nor a word for nothing.
+
+    Parameters
+    ----------
+    result
+    more
+        What only results of its form have.
+    kind, facts, arrays
+        What a file of it holds.
+    """
     problem = result.problem
-    attributes: dict[str, Any] = {
+    found: dict[str, Any] = {
         "title": f"{problem.name}: value and policy",
         "source": "Beltline",
         "name": problem.name,
+        "eta": problem.eta,
     }
-    attributes |= {"beta": problem.beta, "eta": problem.eta}
-    attributes |= {name: value for name, value in problem.parameters.items() if name.isidentifier()}
+    found |= {name: value for name, value in problem.parameters.items() if name.isidentifier()}
     if problem.horizon is not None:
-        attributes["horizon"] = problem.horizon
-    attributes["success"] = int(result.success)
-    attributes["verified"] = int(result.verified)
-    for name in ("status", "message", "sweeps", "change", "residual", "error_bound", "tol", "device", "method"):
-        attributes[name] = getattr(result, name)
-    for name in ("clocks", "clocks_source", "money_bits", "value_bits"):
-        if getattr(result, name):
-            attributes[name] = getattr(result, name)
-    if result.build_hash:
-        attributes["build_hash"] = f"{result.build_hash:#018x}"
-    attributes |= {f"seconds_{name}": seconds for name, seconds in result.timing.items()}
-    about = describe(KIND, facts_of(result))
-    attributes["about"] = about
-    attributes["checksum"] = checksum(arrays_of(result) | {"about": np.array(about)})
-    return attributes
+        found["horizon"] = problem.horizon
+    found["success"] = int(result.success)
+    found["verified"] = int(result.verified)
+    for name in ("status", "message", "sweeps", "residual", "error_bound", "tol", "device", "method"):
+        found[name] = getattr(result, name)
+    found |= more
+    found |= {f"seconds_{name}": seconds for name, seconds in result.timing.items()}
+    about = describe(kind, facts)
+    found["about"] = about
+    found["checksum"] = checksum({**arrays, "about": np.array(about)})
+    return found

@@ -1,77 +1,34 @@
-"""Results of the general form to files and back, and as labelled arrays."""
+"""A result of the general form as a description and arrays, which is what every file of one holds."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.alternative import Alternative
-from beltline.host.problem.checks import ProblemError, first, place, shown
+from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.results import archive
 from beltline.host.results.archive import Archive, Table
-from beltline.host.results.dataset import check_xarray
-from beltline.host.results.facts import (
-    ANY_NUMBER,
-    COUNT,
-    FLAG,
-    LIST,
-    MEASURE,
-    PARTS,
-    POSITIVE,
-    SECONDS,
-    TEXT,
-    TEXTS,
-    Rule,
-    checked,
-    one_of,
-)
-from beltline.host.results.files import check_target
+from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, PARTS, TEXT, Rule, checked
 from beltline.host.results.general_result import GeneralResult
-from beltline.host.results.outcome import Outcome
-from beltline.host.results.record import SOLVED
-
-if TYPE_CHECKING:
-    from xarray import Dataset
+from beltline.host.results.record import (
+    PROBLEM,
+    SOLUTION,
+    check_choices,
+    check_finite,
+    check_success,
+    named,
+)
 
 KIND = "general_result"
 """Of an archive."""
 
-SUFFIXES = (".npz",)
+RESULT: dict[str, Rule] = SOLUTION | {"evaluations": COUNT, "searched": COUNT, "price_change": ANY_NUMBER}
 
-RESULT: dict[str, Rule] = {
-    "success": FLAG,
-    "status": one_of(tuple(outcome.value for outcome in Outcome)),
-    "message": TEXT,
-    "sweeps": COUNT,
-    "residual": ANY_NUMBER,
-    "error_bound": ANY_NUMBER,
-    "tol": POSITIVE,
-    "evaluations": COUNT,
-    "searched": COUNT,
-    "timing": SECONDS,
-    "device": TEXT,
-    "method": TEXT,
-    "price_change": ANY_NUMBER,
-}
-
-# What these say, Problem checks.
-_PROBLEM = {
-    "eta": ANY_NUMBER,
-    "taste": ANY_NUMBER,
-    "negative": FLAG,
-    "horizon": Rule("a whole number or nothing", lambda v: v is None or COUNT.holds(v)),
-    "name": TEXT,
-    "asset": TEXT,
-    "labels": TEXTS,
-    "shock": TEXT,
-    "parameters": PARTS,
-}
+_PROBLEM = PROBLEM | {"taste": ANY_NUMBER, "negative": FLAG}
 _ALTERNATIVE = {"name": TEXT, "regime": TEXT, "leads_to": Rule("text, probabilities or nothing", lambda _: True)}
 _FACTS = {
     "result": PARTS,
@@ -90,14 +47,6 @@ _ANSWERS |= {"probabilities": "alternatives"}
 _WHOLE = ("policy", "choice")
 
 
-def save(result: GeneralResult, path: str | os.PathLike[str]) -> Path:
-    """Write a result; :meth:`beltline.host.results.general_result.GeneralResult.save` is this."""
-    target = check_target("out", path, SUFFIXES)
-    facts, arrays = parts_of(result)
-    archive.write(target, KIND, facts, arrays)
-    return target
-
-
 def parts_of(result: GeneralResult) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Return everything of a result and its problem that is no array, and all arrays by name."""
     problem = result.problem
@@ -105,9 +54,7 @@ def parts_of(result: GeneralResult) -> tuple[dict[str, Any], dict[str, NDArray[A
     for number, one in enumerate(problem.alternatives):
         tables |= {f"alternative{number}_{name}": getattr(one, name) for name in _OF_ALTERNATIVE}
     arrays = {name: np.asarray(table, np.float64) for name, table in tables.items() if table is not None}
-    facts: dict[str, Any] = {
-        "result": {name: getattr(result, name) for name in RESULT},
-        "problem": {name: getattr(problem, name) for name in _PROBLEM} | {"parameters": dict(problem.parameters)},
+    facts = named(result, RESULT, _PROBLEM) | {
         "alternatives": [
             {"name": one.name, "regime": one.regime, "leads_to": one.chances() if one.value is None else None}
             for one in problem.alternatives
@@ -127,7 +74,7 @@ def read(file: Archive) -> GeneralResult:
     Raises
     ------
     ProblemError
-        It is not one that :func:`save` wrote.
+        It is not one that :meth:`~beltline.host.results.general_result.GeneralResult.save` wrote.
     """
     return restored(file.facts, file)
 
@@ -145,8 +92,7 @@ def restored(given: object, file: Archive) -> GeneralResult:
     checked("its problem", facts["problem"], _PROBLEM)
     for one in facts["alternatives"]:
         checked("an alternative", one, _ALTERNATIVE)
-    if known["success"] and not (known["status"] in SOLVED and MEASURE.holds(known["error_bound"])):
-        raise ProblemError(f"success of its result must be false with status {known['status']!r}, not true")
+    check_success(known, ("residual", "error_bound"))
     arrays = file.arrays(_schema(facts))
     problem = _problem(facts, arrays)
     answers = {name: arrays[name] for name in _ANSWERS}
@@ -201,49 +147,6 @@ def _check_answers(problem: Problem, answers: Mapping[str, NDArray[Any]], succes
         if answers[name].shape != shape:
             raise ProblemError(f"array {name!r} has shape {answers[name].shape}, not {shape}")
         if name in most:
-            bad = (answers[name] < -1) | (answers[name] >= most[name])
-            if bad.any():
-                where = first(bad)
-                raise ProblemError(
-                    f"entries of {name} are from -1 to {most[name] - 1}, but {place(name, where)} is "
-                    f"{answers[name][where]}"
-                )
-    if success and not np.isfinite(answers["value"]).all():
-        where = first(~np.isfinite(answers["value"]))
-        raise ProblemError(f"value must be finite, but {place('value', where)} is {answers['value'][where]}")
-
-
-def to_xarray(result: GeneralResult) -> Dataset:
-    """As :meth:`beltline.host.results.general_result.GeneralResult.to_xarray`."""
-    check_xarray()
-    import xarray
-
-    problem = result.problem
-    asset = problem.asset_name
-    good = "1" if problem.asset == "x" else "units of the good"
-    state = np.array(problem.labels) if problem.labels else np.arange(problem.states)
-    coordinates: dict[str, Any] = {
-        asset: (asset, problem.grid, {"long_name": problem.asset, "units": good}),
-        "state": ("state", state, {"long_name": f"exogenous state ({problem.shock})"}),
-        "regime": ("regime", np.array(result.regimes), {"long_name": "regime"}),
-        "alternative": ("alternative", np.array(result.alternatives), {"long_name": "alternative"}),
-    }
-    ages: tuple[str, ...] = ()
-    if problem.horizon is not None:
-        ages = ("age",)
-        coordinates["age"] = ("age", np.arange(1, problem.horizon + 1), {"long_name": "age", "units": "periods"})
-    by_regime, by_alternative = (*ages, "regime", asset, "state"), (*ages, "alternative", asset, "state")
-    data: dict[str, Any] = {}
-    for name, dimensions, table, long_name, units in (
-        ("value", by_regime, result.value, "value of each regime", "utility"),
-        ("choice", by_regime, result.choice, "number of the best alternative, from 0", "1"),
-        ("values", by_alternative, result.values, "value of each alternative", "utility"),
-        ("policy", by_alternative, result.policy, f"index of the best {problem.asset} of the next period", "1"),
-        ("policy_values", by_alternative, result.policy_values, f"best {problem.asset} of the next period", good),
-        ("probability", by_alternative, result.probabilities, "probability of the alternative in its regime", "1"),
-    ):
-        data[name] = (dimensions, table.copy(), {"long_name": long_name, "units": units})
-    attributes = {name: getattr(result, name) for name in ("status", "message", "sweeps", "residual", "error_bound")}
-    attributes |= {"title": f"{problem.name}: values and choices", "source": "Beltline", "name": problem.name}
-    attributes |= {"success": int(result.success), "tol": result.tol, "eta": problem.eta, "method": result.method}
-    return xarray.Dataset(data, coordinates, attributes)
+            check_choices(name, answers[name], -1, most[name])
+    if success:
+        check_finite(answers["value"])

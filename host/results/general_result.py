@@ -42,7 +42,7 @@ class GeneralResult:
     probabilities : (N_d, N_k, N_z) float64 array
         Of taking each alternative in its regime; 0 or 1 without taste shocks.
     success : bool
-        Converged or finished, every choice being proven best.
+        Converged or finished, every choice being proven best and, unless that was turned off, verified.
     status : str
         One of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
@@ -50,10 +50,13 @@ class GeneralResult:
     sweeps : int
         That maximise; ages with a horizon.
     residual : float
-        Largest ``|TV - V|`` of the last sweep, which is exact; 0 with a horizon.
+        Largest ``|TV - V|`` of ``value``, or with a horizon ``|TV_next - V|`` of any age, recomputed by a second, exact
+        search; with ``verify=False`` the largest change of ``value`` in the solver's last sweep, 0 with a horizon.
     error_bound : float
         Bound on the largest ``|V - V*|`` with roundings, ``V*`` being the exact solution on the grid; with prices that
-        move, given the last prices.
+        move, given the prices of the last sweep.
+    verified : bool
+        Whether residual and bound were recomputed, and every choice proven by a search that is not the solver's.
     tol : float
     evaluations : int
         Objectives that were computed in all sweeps.
@@ -61,7 +64,7 @@ class GeneralResult:
         Exogenous states of alternatives whose candidates have no order that fits their bounds, so that they are
         searched in full.
     timing : dict of str to float
-        Seconds of this computer for ``open`` and ``solve``.
+        Seconds of this computer for ``open``, ``solve`` and ``verify``.
     device, method : str
     problem : Problem
     prices : array or None
@@ -81,6 +84,7 @@ class GeneralResult:
     sweeps: int
     residual: float
     error_bound: float
+    verified: bool
     tol: float
     evaluations: int
     searched: int
@@ -92,9 +96,11 @@ class GeneralResult:
     price_change: float = 0.0
 
     @property
-    def verified(self) -> bool:
-        """Whether residual and bound are those of an exact sweep, as they always are here."""
-        return True
+    def measured_by(self) -> str:
+        """Where residual and bound are from, in a few words."""
+        if self.verified:
+            return "recomputed by a second, exact search"
+        return "of the solver's last sweep, which is exact; not verified by a second pass"
 
     @property
     def regimes(self) -> tuple[str, ...]:
@@ -137,10 +143,11 @@ class GeneralResult:
         ages = "" if problem.horizon is None else f", {problem.horizon} ages"
         states = problem.points * problem.states * len(self.alternatives) * max(1, self.sweeps)
         rows = [("status", f"{self.status}: {self.message}"), ("sweeps", f"{self.sweeps:,}")]
-        if problem.horizon is None:
-            rows.append(("residual", f"max |TV - V| = {self.residual:.3g} (exact sweep, tolerance {self.tol:g})"))
+        rows.append(("residual", f"max |TV - V| = {self.residual:.3g} ({self.measured_by})"))
         if self.prices is not None:
-            rows.append(("prices", f"last change {self.price_change:.3g}; the bound is that given the last prices"))
+            rows.append(
+                ("prices", f"last change {self.price_change:.3g}; the bound is that given the prices of the last sweep")
+            )
         bound = f"max |V - V*| <= {self.error_bound:.3g} (roundings counted)"
         if not math.isfinite(self.error_bound):
             bound = "none: max |V - V*| is not known"
@@ -165,7 +172,7 @@ class GeneralResult:
 
     def to_xarray(self) -> Dataset:
         """Return everything as an ``xarray.Dataset`` with dimensions ``age`` (with a horizon), ``regime``,
-        ``alternative``, the asset and ``state``.
+        ``alternative``, the asset and ``state``; a file of it is one that :func:`beltline.load` reads.
 
         Raises
         ------
@@ -176,12 +183,16 @@ class GeneralResult:
         return dataset
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result and its problem to ``path`` (``.npz``), whole or not at all, and return the path.
+        """Write the result and its problem to ``path``, whole or not at all, and return the path.
+
+        ``.npz``: arrays under their names here, the problem's tables, those of the alternatives as
+        ``alternative0_wealth`` and so on, and ``about``, JSON with everything else. ``.nc``: netCDF-4 of
+        :meth:`to_xarray`.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            ``path`` is no place for such a file, or what writes netCDF is not installed.
         OSError
             The disk refused; nothing is left behind.
         """

@@ -17,7 +17,7 @@ import io
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,10 @@ from beltline.host.results.archive import (
     opened,
     refusing,
 )
-from beltline.host.results.dataset import to_xarray
 from beltline.host.results.files import replacing
-from beltline.host.results.result import Result
+
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 _LAST = re.compile(rb"\nBeltline sha256 ([0-9a-f]{64})\n")
 _LAST_SIZE = 82
@@ -46,8 +47,8 @@ _END = {0: 40, 1: 44, 2: 28, 3: 28}
 """Where the header of an HDF5 file says how long it is, by the header's version."""
 
 
-def write(result: Result, target: Path) -> None:
-    """Write ``result`` to ``target`` as netCDF-4, compressed, whole or not at all.
+def write(dataset: Dataset, target: Path) -> None:
+    """Write the dataset of a result to ``target`` as netCDF-4, compressed, whole or not at all.
 
     Raises
     ------
@@ -59,8 +60,8 @@ def write(result: Result, target: Path) -> None:
     import h5netcdf
     from xarray.backends import H5NetCDFStore
 
-    dataset = to_xarray(result)
-    packed = {str(name): {"zlib": True, "complevel": 4} for name in dataset.data_vars}
+    # HDF5 does not compress single numbers.
+    packed = {str(name): {"zlib": True, "complevel": 4} for name, table in dataset.data_vars.items() if table.ndim}
     memory = io.BytesIO()
     with h5netcdf.File(memory, "w") as file:
         dataset.dump_to_store(H5NetCDFStore(file), encoding=packed)
@@ -112,7 +113,7 @@ def _check_line(content: bytes) -> None:
 
 
 class _NetCDF:
-    """An open netCDF-4 file of :meth:`beltline.Result.to_xarray`."""
+    """An open netCDF-4 file of what ``to_xarray`` of a result returned."""
 
     def __init__(self, name: str, data: Any, size: int) -> None:
         self.name = name

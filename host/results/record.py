@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -35,30 +35,32 @@ KIND = "result"
 SOLVED = (Outcome.CONVERGED, Outcome.FINISHED, Outcome.SOLVED)
 """How solves end that succeed."""
 
-RESULT: dict[str, Rule] = {
+SOLUTION: dict[str, Rule] = {
     "success": FLAG,
     "status": one_of(tuple(outcome.value for outcome in Outcome)),
     "message": TEXT,
     "sweeps": COUNT,
-    "change": ANY_NUMBER,
     "residual": ANY_NUMBER,
     "error_bound": ANY_NUMBER,
     "verified": FLAG,
     "tol": POSITIVE,
-    "clocks": COUNT,
-    "clocks_source": TEXT,
     "timing": SECONDS,
     "device": TEXT,
+    "method": TEXT,
+}
+"""What a result of either form has besides its arrays and its problem."""
+
+RESULT: dict[str, Rule] = SOLUTION | {
+    "change": ANY_NUMBER,
+    "clocks": COUNT,
+    "clocks_source": TEXT,
     "money_bits": BITS,
     "value_bits": BITS,
     "build_hash": COUNT,
-    "method": TEXT,
 }
-"""What a result has besides its arrays and its problem."""
+"""What one of the simple form has."""
 
-# What these say, Problem checks.
-_PROBLEM = {
-    "beta": ANY_NUMBER,
+PROBLEM: dict[str, Rule] = {
     "eta": ANY_NUMBER,
     "horizon": Rule("a whole number or nothing", lambda v: v is None or COUNT.holds(v)),
     "name": TEXT,
@@ -67,8 +69,20 @@ _PROBLEM = {
     "shock": TEXT,
     "parameters": PARTS,
 }
+"""What a problem of either form has besides its arrays; whether that fits together, Problem checks."""
+
+_PROBLEM = PROBLEM | {"beta": ANY_NUMBER}
 _TABLES = ("grid", "wealth", "transition", "start")
 _OPTIONAL_TABLES = ("marginal_wealth", "output", "shock_values")
+
+
+def named(result: Any, of_result: Iterable[str], of_problem: Iterable[str]) -> dict[str, Any]:
+    """Return facts of a result of either form and of its problem, by name."""
+    problem = result.problem
+    return {
+        "result": {name: getattr(result, name) for name in of_result},
+        "problem": {name: getattr(problem, name) for name in of_problem} | {"parameters": dict(problem.parameters)},
+    }
 
 
 def facts_of(result: Result) -> dict[str, Any]:
@@ -79,11 +93,7 @@ def facts_of(result: Result) -> dict[str, Any]:
     ProblemError
         The result holds what no solve returns, so that its file would not be loaded.
     """
-    problem = result.problem
-    facts = {
-        "result": {name: getattr(result, name) for name in RESULT},
-        "problem": {name: getattr(problem, name) for name in _PROBLEM} | {"parameters": dict(problem.parameters)},
-    }
+    facts = named(result, RESULT, _PROBLEM)
     check_facts(facts)
     check_answer(result.value, result.policy, facts)
     return facts
@@ -99,12 +109,24 @@ def check_facts(facts: Mapping[str, Any]) -> None:
     """
     known = checked("its result", facts.get("result"), RESULT)
     checked("its problem", facts.get("problem"), _PROBLEM)
-    if known["success"]:
-        for name in ("change", "residual", "error_bound"):
-            if not MEASURE.holds(known[name]):
-                raise ProblemError(f"{name} of its result must be {MEASURE.wanted}, not {shown(known[name])}")
-        if known["status"] not in SOLVED:
-            raise ProblemError(f"success of its result must be false with status {known['status']!r}, not true")
+    check_success(known, ("change", "residual", "error_bound"))
+
+
+def check_success(known: Mapping[str, Any], measures: Iterable[str]) -> None:
+    """Check that a result of either form which is a success ended as one, and that its ``measures`` say something.
+
+    Raises
+    ------
+    ProblemError
+        It is no success.
+    """
+    if not known["success"]:
+        return
+    for name in measures:
+        if not MEASURE.holds(known[name]):
+            raise ProblemError(f"{name} of its result must be {MEASURE.wanted}, not {shown(known[name])}")
+    if known["status"] not in SOLVED:
+        raise ProblemError(f"success of its result must be false with status {known['status']!r}, not true")
 
 
 def check_answer(value: NDArray[Any], policy: NDArray[Any], facts: Mapping[str, Any]) -> None:
@@ -120,13 +142,35 @@ def check_answer(value: NDArray[Any], policy: NDArray[Any], facts: Mapping[str, 
     success, horizon = facts["result"]["success"], facts["problem"]["horizon"]
     if horizon is not None and value.shape[0] > horizon:
         raise ProblemError(f"value has {value.shape[0]} ages, where the horizon is {horizon}")
-    least, points = 0 if success else -1, policy.shape[-2]
-    bad = (policy < least) | (policy >= points)
+    check_choices("policy", policy, 0 if success else -1, policy.shape[-2])
+    if success:
+        check_finite(value)
+
+
+def check_choices(name: str, choices: NDArray[Any], least: int, count: int) -> None:
+    """Check that choices are from ``least`` to ``count - 1``.
+
+    Raises
+    ------
+    ProblemError
+        One is not.
+    """
+    bad = (choices < least) | (choices >= count)
     if bad.any():
         where = first(bad)
-        raise ProblemError(f"choices are from {least} to {points - 1}, but {place('policy', where)} is {policy[where]}")
+        raise ProblemError(f"choices are from {least} to {count - 1}, but {place(name, where)} is {choices[where]}")
+
+
+def check_finite(value: NDArray[Any]) -> None:
+    """Check the value of a success.
+
+    Raises
+    ------
+    ProblemError
+        It is not finite everywhere.
+    """
     bad = ~np.isfinite(value)
-    if success and bad.any():
+    if bad.any():
         where = first(bad)
         raise ProblemError(f"value must be finite, but {place('value', where)} is {value[where]}")
 

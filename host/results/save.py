@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from beltline.host.results import archive, netcdf, record
+from beltline.host.results import archive, general_record, netcdf, record
 from beltline.host.results.dataset import check_netcdf
 from beltline.host.results.files import check_target
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 
 NETCDF = ".nc"
@@ -29,11 +30,13 @@ def check_out(path: str | os.PathLike[str]) -> Path:
     return target
 
 
-def save(result: Result, path: str | os.PathLike[str]) -> Path:
-    """Write ``result`` to ``path``, and return the path; :meth:`beltline.host.results.result.Result.save` is this."""
+def save(result: Result | GeneralResult, path: str | os.PathLike[str]) -> Path:
+    """Write ``result`` to ``path``, and return the path; ``save`` of results is this."""
     target = check_out(path)
     if target.suffix.lower() == NETCDF:
-        netcdf.write(result, target)
+        netcdf.write(result.to_xarray(), target)
+    elif isinstance(result, GeneralResult):
+        archive.write(target, general_record.KIND, *general_record.parts_of(result))
     else:
         archive.write(target, record.KIND, record.facts_of(result), record.arrays_of(result))
     return target

@@ -83,7 +83,8 @@ def solve(
         Called with a short line now and then. By default a line on standard error, if that is a terminal, after two
         seconds; ``False`` for silence.
     verify
-        Whether to recompute the residual, which takes about one sweep of double precision.
+        Whether to recompute the residual, which takes about one sweep of double precision. For a problem of the general
+        form also whether to prove every choice by a second search.
     value_bits, money_bits
         Fraction bits, 0 to 52 and 0 to 90; by default as many as cannot overflow. Not for ``"cpu"`` and ``"gpu"``.
     timeout

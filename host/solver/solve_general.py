@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from beltline.host.devices.base import Progress
 from beltline.host.problem.checks import ProblemError, meant, shown, whole
@@ -12,6 +15,8 @@ from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.run import timed
+from beltline.host.solver.verify import Verification
+from beltline.host.solver.verify_general import measured
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.solution import Solution
@@ -41,7 +46,8 @@ def solve_general(
     ----------
     problem
     options
-        Of them ``tol`` and ``max_sweeps`` have a meaning; with prices that move, ``tol`` is also that of the prices.
+        Of them ``tol``, ``max_sweeps`` and ``verify`` have a meaning; with prices that move, ``tol`` is also that of
+        the prices.
     device
     more
         ``steps`` and ``update``, as of :func:`beltline.gpu_ref.general.solve.solve`.
@@ -83,18 +89,29 @@ def solve_general(
             update=update,
             progress=told,
         )
+    quality = Verification(found.residual, found.error_bound, False)
+    if options.verify and np.isfinite(found.value).all():
+        if report:
+            report("verifying by a second search")
+        with timed(timing, "verify"):
+            quality = measured(problem, found.form, found, found.residual)
+    outcome, message = OUTCOMES[found.status], found.message
+    if quality.missed:
+        outcome, message = Outcome.NOT_VERIFIED, f"{message} {quality.missed}"
+    success = outcome in (Outcome.CONVERGED, Outcome.FINISHED) and math.isfinite(quality.error_bound)
     return GeneralResult(
         value=found.value,
         values=found.values,
         policy=found.policy,
         choice=found.choice,
         probabilities=found.probabilities,
-        success=found.success,
-        status=OUTCOMES[found.status].value,
-        message=found.message + _rounding(found, options.tol),
+        success=success,
+        status=outcome.value,
+        message=message + (_rounding(found, quality.error_bound, options.tol) if success else ""),
         sweeps=found.sweeps,
-        residual=found.residual,
-        error_bound=found.error_bound,
+        residual=quality.residual,
+        error_bound=quality.error_bound,
+        verified=quality.independent,
         tol=options.tol,
         evaluations=int(found.evaluations.sum()),
         searched=found.searched,
@@ -107,11 +124,9 @@ def solve_general(
     )
 
 
-def _rounding(found: Solution, tol: float) -> str:
+def _rounding(found: Solution, bound: float, tol: float) -> str:
     """A sentence where what double precision rounds is more than was asked for."""
-    if found.form.horizon is not None or not found.success:
-        return ""
-    if found.error_bound <= 2 * tol / (1 - found.form.modulus()):
+    if found.form.horizon is not None or bound <= 2 * tol / (1 - found.form.modulus()):
         return ""
     return " Double precision rounds values of this size by more than tol, which the error bound counts."
 

@@ -107,4 +107,32 @@ FAULTS = (
         "if (share > np.inf).any():",
         (TESTS + "test_exactness.py::test_a_difference_is_found",),
     ),
+    Fault(
+        "the second pass of a certificate does not look beyond what the first has seen",
+        HERE + "proof.py",
+        "if end > top[x]:",
+        "if end > ends[x]:",
+        (TESTS + "test_certificate.py::test_two_passes_find_what_full_search_does_from_any_policy",),
+    ),
+    Fault(
+        "a certificate leaves out a candidate for one that is not allowed wherever it is",
+        HERE + "proof.py",
+        "if other < 0 or first[i] != first[other]:",
+        "if other < 0:",
+        (TESTS + "test_certificate.py::test_two_passes_find_what_full_search_does_from_any_policy",),
+    ),
+    Fault(
+        "a certificate passes any choice whose value is right",
+        HERE + "certificate.py",
+        "if not (gap <= allowed and loss <= 2.0 * allowed):",
+        "if not gap <= allowed:",
+        (TESTS + "test_certificate.py::test_a_wrong_choice_is_found_where_it_costs_something",),
+    ),
+    Fault(
+        "a certificate takes the returned value of an alternative for the one that it measures",
+        HERE + "certificate.py",
+        "gap = abs(found - value[x, s])",
+        "gap = 0.0",
+        (TESTS + "test_certificate.py::test_a_wrong_value_of_a_regime_is_found",),
+    ),
 )

@@ -14,11 +14,14 @@ from beltline.host.models.arellano.result import SUFFIXES, DefaultEconomy
 from beltline.host.models.base import Model
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.general import form_of
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
+from beltline.host.solver.run import timed
 from beltline.host.solver.solve import solve
+from beltline.host.solver.verify_general import measured
 
 DEVICE = "cpu"
 """Where problems of the general form are solved."""
@@ -47,11 +50,12 @@ class Arellano(Calibration, Model):
         device: str = DEVICE,
         progress: Any = None,
         start: str = "coarse",
+        verify: bool = True,
         **more: Any,
     ) -> DefaultEconomy:
         """Find values and prices together: every sweep is exact, given the prices of the last default set.
 
-        That is no contraction and need not converge.
+        That is no contraction and need not converge. Residual and error bound are given the prices that are returned.
 
         Parameters
         ----------
@@ -65,6 +69,9 @@ class Arellano(Calibration, Model):
             ``"coarse"``: values and prices of the same economy with a quarter of the bonds, between which they are
             linear, and so on down to :data:`COARSEST`. ``"given"``: zeros, and the price of a safe bond; also where
             the former does not converge.
+        verify
+            Whether to prove the result by a second search, at the prices of the last sweep, and to measure it at those
+            that are returned.
         progress, **more
             As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
 
@@ -80,11 +87,12 @@ class Arellano(Calibration, Model):
             raise ProblemError("update must not be given: prices of bonds are those at which lenders break even")
         if start not in STARTS:
             raise ProblemError(f"start must be {' or '.join(map(repr, STARTS))}, not {shown(start)}")
-        options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, "update": self.update, **more}
+        options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, "update": self.update}
+        options |= {"verify": verify, **more}
         coarser = self._coarser() if start == "coarse" else None
         found: Any = None
         if coarser is not None:
-            before = coarser.solve(max(tol, COARSE_TOL), max_sweeps, device, progress, **more).solution
+            before = coarser.solve(max(tol, COARSE_TOL), max_sweeps, device, progress, verify=False, **more).solution
             if before.success:
                 found = solve(self._begun(coarser, before), tol=tol, **options)
                 spent = sum(before.timing.values())
@@ -92,7 +100,17 @@ class Arellano(Calibration, Model):
         if found is None or not found.success:
             plain: Any = solve(self.problem(), tol=tol, **options)
             found = plain if found is None or plain.success else found
-        return DefaultEconomy(self, replace(found, problem=self.problem(found.prices)))
+        return DefaultEconomy(self, self._at_last_prices(found))
+
+    def _at_last_prices(self, found: GeneralResult) -> GeneralResult:
+        """The result with the problem at the prices that it has, for which it is measured."""
+        result = replace(found, problem=self.problem(found.prices))
+        if not result.verified or found.price_change == 0.0:
+            return result
+        timing = dict(found.timing)
+        with timed(timing, "verify"):
+            quality = measured(result.problem, form_of(result.problem), result, found.residual)
+        return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
     def _coarser(self) -> Arellano | None:
         """The same economy with a quarter of the bonds; ``None`` where they would be few."""

@@ -169,9 +169,10 @@ class DefaultEconomy:
                 f"A government that begins without debt comes to an end of the grid of bonds, {self.model.limit:g} to "
                 "either side, and might go on: raise limit."
             )
+        moved = "left values that one more changes by" if found.verified else "changed values by"
         return (
-            f"The last of {found.sweeps:,} sweeps changed no value by more than {found.residual:.3g} and no price by "
-            f"more than {found.price_change:.3g}; the error bound is that given these prices."
+            f"The last of {found.sweeps:,} sweeps {moved} {found.residual:.3g} at most and prices by "
+            f"{found.price_change:.3g}; the error bound is that given these prices."
         )
 
     def moments(
@@ -218,12 +219,13 @@ class DefaultEconomy:
 
     def __str__(self) -> str:
         found, model = self.solution, self.model
-        bound = f"max |V - V*| <= {found.error_bound:.3g} given the prices of the last sweep (roundings counted)"
+        which = "these prices" if found.verified else "the prices of the last sweep"
+        bound = f"max |V - V*| <= {found.error_bound:.3g} given {which} (roundings counted)"
         if not math.isfinite(found.error_bound):
             bound = "none: max |V - V*| is not known"
         rows = [
             ("status", f"{self.status}: {self.message}"),
-            ("value", f"last change {found.residual:.3g} (exact sweep, tolerance {found.tol:g})"),
+            ("residual", f"max |TV - V| = {found.residual:.3g} ({found.measured_by})"),
             ("prices", f"last change {found.price_change:.3g} (tolerance {found.tol:g})"),
             ("error bound", bound),
             ("default set", f"{self.defaults.mean():.1%} of the states of good standing, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -135,13 +136,74 @@ def test_default_with_prices_that_move(tmp_path: Path) -> None:
     assert (np.diff(result.taken("default").astype(int), axis=0) <= 0).all()
     assert (np.diff(result.prices, axis=0) >= 0).all()
     text = str(result)
-    assert "the bound is that given the last prices" in text
+    assert "the bound is that given the prices of the last sweep" in " ".join(text.split())
     assert re.search(r"repay in [\d.]+%, default in [\d.]+%, stay out in 100.0% of the states", text)
     saved = bl.load(result.save(tmp_path / "default.npz"))
     for name in ("value", "values", "policy", "choice", "probabilities", "prices"):
         np.testing.assert_array_equal(getattr(saved, name), getattr(result, name))
     assert saved.problem.regimes == ("good", "excluded")
     assert str(saved) == text
+
+
+@pytest.fixture
+def spoilt(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Have the solver return an answer with one wrong entry: ``spoilt(name, index, change)``."""
+    module = sys.modules["beltline.gpu_ref.general.solve"]
+    solve = module.solve  # type: ignore[attr-defined]
+
+    def spoil(name: str, at: tuple[int, ...], change: float) -> None:
+        def wrong(*arguments: Any, **more: Any) -> Any:
+            found = solve(*arguments, **more)
+            getattr(found, name)[at] += change
+            return found
+
+        monkeypatch.setattr(module, "solve", wrong)
+
+    return spoil
+
+
+@pytest.mark.parametrize(
+    ("name", "at", "change", "what"),
+    [
+        ("values", (2, 0, 5, 0), -0.25, "the value of alternative 'work' wrong by 0.25"),
+        ("policy", (2, 0, 5, 0), 2, "a choice of alternative 'work' better by "),
+        ("policy", (2, 0, 5, 0), 24, "a choice of alternative 'work' better without bound"),
+        ("value", (0, 1, 5, 0), 0.5, "the value, which is that of alternative 'rest', wrong by 0.5"),
+        ("choice", (2, 0, 5, 0), 1, "alternative 'work' better than the one that is taken by "),
+        ("probabilities", (2, 2, 5, 0), -0.5, "the probability of alternative 'rest' wrong by 0.5"),
+    ],
+)
+def test_what_the_search_missed_is_named(
+    spoilt: Any, name: str, at: tuple[int, ...], change: float, what: str, tmp_path: Path
+) -> None:
+    right = bl.solve(retirement())
+    assert right.verified
+    assert right.timing["verify"] > 0
+    assert "recomputed by a second, exact search" in str(right)
+    spoilt(name, at, change)
+    result = bl.solve(retirement())
+    assert (result.success, result.status, result.verified) == (False, "not verified", True)
+    place = rf" at grid point 5, state 0, age {at[0] + 1}(, the largest of \d faults)?\.$"
+    assert re.search(r"^All 6 ages were solved\. A second, exact search finds " + re.escape(what), result.message)
+    assert re.search(place, result.message)
+    assert result.residual == (0.5 if name == "value" else pytest.approx(right.residual))
+    assert bl.load(result.save(tmp_path / "a.npz")).message == result.message
+    blind = bl.solve(retirement(), verify=False)
+    assert (blind.success, blind.verified) == (True, False)
+    assert "verify" not in blind.timing
+    assert "not verified by a second pass" in str(blind)
+
+
+def test_a_value_that_is_wrong_for_ever_is_found(spoilt: Any) -> None:
+    problem, prices = arellano()
+    spoilt("value", (0, 3, 2), -1e-3)
+    result = bl.solve(problem, tol=1e-8, update=prices)
+    assert (result.success, result.status) == (False, "not verified")
+    assert re.search(
+        r"A second, exact search finds the value.* wrong by 0\.00\d+ at grid point 3, state 2", result.message
+    )
+    assert result.residual >= 0.9e-3
+    assert result.error_bound >= 0.9e-3 / 0.047
 
 
 def test_what_is_held_between_sweeps_changes_no_result() -> None:
@@ -202,6 +264,80 @@ def test_labelled_arrays() -> None:
     assert data["value"].dims == ("age", "regime", "assets", "state")
     work = data["policy_values"].sel(alternative="work", age=1)
     np.testing.assert_array_equal(work, result.policy_values[0, 0])
+
+
+def everything() -> bl.GeneralResult:
+    """A result whose problem has every table, with shapes of every kind."""
+    points, ages, states = 12, 3, 2
+    grid = np.linspace(0, 4, points)
+    aged = np.stack([0.5 + 1.02 * grid[:, None] + np.array([0.1, 0.6]) + 0.1 * t for t in range(ages)])
+    chain = np.array([[0.9, 0.1], [0.4, 0.6]])
+    problem = bl.Problem(
+        grid=grid,
+        wealth=aged,
+        transition=np.stack([chain, np.eye(states), chain]),
+        start=np.stack([np.zeros((points, states)), np.ones((points, states))]),
+        beta=np.full((ages, states), 0.9),
+        eta=1.5,
+        horizon=ages,
+        taste=0.1,
+        cost=grid,
+        low=0,
+        high=np.minimum(np.arange(points) + 3, points - 1),
+        alternatives=[
+            bl.Alternative(name="stay put", regime="in", cost=1.1 * grid, beta=0.8, kappa=[0.1, 0.2]),
+            bl.Alternative(
+                name="move", regime="in", leads_to={"in": 0.5, "out": 0.5}, transition=chain, high=points - 1
+            ),
+            bl.Alternative(name="leave", regime="in", value=np.full((points, states), -3.0)),
+            bl.Alternative(name="rest", regime="out", choice=np.zeros((points, states))),
+        ],
+        name="everything",
+        asset="assets a",
+        labels=("low", "high"),
+        shock_values=[0.9, 1.1],
+        parameters={"gain": 3},
+    )
+    return bl.solve(problem)  # type: ignore[return-value]
+
+
+def same(one: bl.GeneralResult, other: bl.GeneralResult) -> None:
+    for name in ("value", "values", "policy", "choice", "probabilities", "prices"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert str(one) == str(other)
+    assert (one.regimes, one.alternatives) == (other.regimes, other.alternatives)
+    again, first = bl.solve(one.problem, tol=one.tol), bl.solve(other.problem, tol=one.tol)
+    np.testing.assert_array_equal(again.value, first.value)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".nc"])
+def test_files_hold_everything(suffix: str, tmp_path: Path) -> None:
+    problem, prices = arellano()
+    for k, result in enumerate((everything(), bl.solve(retirement()), bl.solve(problem, tol=1e-8, update=prices))):
+        same(bl.load(result.save(tmp_path / f"{k}{suffix}")), result)
+
+
+def test_a_labelled_file_is_read_by_others_and_what_they_change_is_found(tmp_path: Path) -> None:
+    xarray = pytest.importorskip("xarray")
+    result = everything()
+    with xarray.open_dataset(result.save(tmp_path / "a.nc"), engine="h5netcdf") as dataset:
+        xarray.testing.assert_identical(dataset.load(), result.to_xarray())
+    assert dataset["alternative0_cost"].dims == ("assets",)
+    assert dataset["alternative1_transition"].dims == ("state", "next_state")
+    assert dataset["transition"].dims == ("age", "state", "next_state")
+    assert dataset["start"].dims == ("regime", "assets", "state")
+    assert dataset["beta"].dims == ("age", "state")
+    assert dataset["alternative0_beta"].dims == dataset["low"].dims == ()
+    assert dataset["alternative"].to_numpy().tolist() == ["stay put", "move", "leave", "rest"]
+    assert dataset["regime"].to_numpy().tolist() == ["in", "out"]
+    np.testing.assert_array_equal(dataset["probabilities"].sel(alternative="leave", age=2), result.probabilities[1, 2])
+    assert dataset["wealth"].attrs == {"long_name": "money on hand", "units": "units of the good"}
+    dataset.to_netcdf(tmp_path / "b.nc", engine="h5netcdf")
+    same(bl.load(tmp_path / "b.nc"), result)
+    dataset["choice"][0, 0, 3, 1] += 1
+    dataset.to_netcdf(tmp_path / "c.nc", engine="h5netcdf")
+    with pytest.raises(bl.ProblemError, match=r"c\.nc' is damaged or was changed: its content does not match"):
+        bl.load(tmp_path / "c.nc")
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 import beltline as bl
+from beltline.gpu_ref.general.full_search import full_sweep
 from beltline.host.cli.main import main
 from beltline.host.models.arellano import model
 from beltline.host.models.arellano.business_cycle import DEFAULTED, MOMENTS, OUT, REPAID, _sample
 from beltline.host.models.arellano.model import Arellano
+from beltline.host.problem.general import form_of
 
 Array = NDArray[np.float64]
 
@@ -95,11 +97,26 @@ def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
 
 
 def test_it_solves_the_problem_at_its_own_prices(economy: bl.DefaultEconomy) -> None:
-    problem = replace(economy.solution.problem, start=economy.solution.value)
+    found = economy.solution
+    problem = replace(found.problem, start=found.value)
+    residual = np.abs(full_sweep(form_of(problem), found.value).value - found.value).max()
+    assert found.verified
+    assert abs(found.residual - residual) < 1e-12
+    assert found.error_bound >= residual / (1 - economy.model.beta)
     again = bl.solve(problem, tol=1e-9, max_sweeps=1, progress=False)
     assert again.success
     assert again.residual < 2e-10
     assert (again.taken("default") == economy.defaults).all()
+
+
+def test_values_are_measured_at_the_prices_that_are_returned() -> None:
+    found = bl.solve(bl.arellano(**SMALL), max_sweeps=12, start="given", progress=False).solution
+    assert found.price_change > 0.01
+    assert found.verified
+    form = form_of(found.problem)
+    residual = np.abs(full_sweep(form, found.value).value - found.value).max()
+    assert found.residual == pytest.approx(residual, rel=1e-12)
+    assert found.error_bound == pytest.approx(residual / (1 - form.modulus()), rel=1e-9)
 
 
 def long_run(economy: bl.DefaultEconomy) -> dict[str, float]:
@@ -234,7 +251,12 @@ def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -
         "Arellano's economy, 41 bonds x 7 incomes, on device cpu\n  status        converged: The last of "
     )
     assert "the error bound is that given these prices." in " ".join(text.split())
-    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ given the prices of the last sweep", text)
+    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ given these prices", text)
+    blind = bl.solve(bl.arellano(**SMALL), verify=False, progress=False)
+    assert not blind.solution.verified
+    assert "verify" not in blind.solution.timing
+    assert "not verified by a second pass" in str(blind)
+    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ given the prices of the last sweep", str(blind))
     again = bl.load(economy.save(tmp_path / "a.npz"))
     assert str(again) == text
     assert again.model == economy.model

@@ -1,0 +1,85 @@
+"""Results of the general form as labelled arrays (xarray)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from beltline.host.results.dataset import ages, attributes, axes, check_xarray, unit
+from beltline.host.results.general_record import KIND, parts_of
+from beltline.host.results.general_result import GeneralResult
+
+if TYPE_CHECKING:
+    from xarray import Dataset
+
+_MONEY = "money"
+_ABOUT = {
+    "wealth": ("money on hand", _MONEY),
+    "cost": ("what ending the period with each choice costs", _MONEY),
+    "low": ("lowest index of the choice", "1"),
+    "high": ("highest index of the choice", "1"),
+    "choice": ("the one index of the choice", "1"),
+    "transition": ("probability of the next state", "1"),
+    "start": ("first guess of the value, or the value after the last age", "utility"),
+    "beta": ("discount factor", "1"),
+    "kappa": ("utility of the alternative itself", "utility"),
+    "value": ("value in place of a choice", "utility"),
+    "marginal_wealth": ("what one more unit of the asset brings, dW/dx", "1"),
+    "output": ("output of the period", _MONEY),
+    "prices": ("prices as update last returned them", "1"),
+}
+"""What tables of a problem or of an alternative are, and their units."""
+
+
+def to_xarray(result: GeneralResult) -> Dataset:
+    """As :meth:`beltline.host.results.general_result.GeneralResult.to_xarray`."""
+    check_xarray()
+    import xarray
+
+    problem = result.problem
+    asset, good = problem.asset_name, unit(problem)
+    coordinates = axes(problem)
+    coordinates["regime"] = ("regime", np.array(result.regimes), {"long_name": "regime"})
+    coordinates["alternative"] = ("alternative", np.array(result.alternatives), {"long_name": "alternative"})
+    aged: tuple[str, ...] = ()
+    if problem.horizon is not None:
+        aged, coordinates["age"] = ("age",), ages(1, problem.horizon)
+    by_regime, by_alternative = (*aged, "regime", asset, "state"), (*aged, "alternative", asset, "state")
+    answers = {
+        "value": (by_regime, "value of each regime", "utility"),
+        "choice": (by_regime, "number of the best alternative, from 0", "1"),
+        "values": (by_alternative, "value of each alternative", "utility"),
+        "policy": (by_alternative, f"index of the best {problem.asset} of the next period, from 0", "1"),
+        "policy_values": (by_alternative, f"best {problem.asset} of the next period", good),
+        "probabilities": (by_alternative, "probability of the alternative in its regime", "1"),
+    }
+    facts, arrays = parts_of(result)
+    sizes = {axis: len(values) for axis, (of, values, *_) in coordinates.items() if axis == of}
+    data: dict[str, Any] = {}
+    for name, table in (arrays | {"policy_values": result.policy_values}).items():
+        if name in answers:
+            dimensions, what, units = answers[name]
+        elif name in ("grid", "shock_values"):
+            continue
+        else:
+            owner, _, plain = name.partition("_") if name.startswith("alternative") else ("", "", name)
+            what, units = _ABOUT[plain]
+            if owner:
+                what = f"{what} of alternative {result.alternatives[int(owner.removeprefix('alternative'))]}"
+            dimensions = _dimensions(name, plain, table.shape, asset, sizes)
+        data[name] = (dimensions, table.copy(), {"long_name": what, "units": good if units == _MONEY else units})
+    known: dict[str, Any] = {name: getattr(result, name) for name in ("evaluations", "searched", "price_change")}
+    known |= {"taste": problem.taste, "negative": int(problem.negative)}
+    return xarray.Dataset(data, coordinates, attributes(result, known, KIND, facts, arrays))
+
+
+def _dimensions(name: str, plain: str, shape: tuple[int, ...], asset: str, sizes: dict[str, int]) -> tuple[str, ...]:
+    """The axes of a table, by their number; axes of its own where these do not fit, as those of prices need not."""
+    last = {"transition": ("state", "next_state"), "beta": ("state",), "kappa": ("state",)}.get(plain, (asset, "state"))
+    found = ("regime" if plain == "start" else "age", *last)[-len(shape) :] if shape else ()
+    if len(shape) == 1 and len(last) == 2:
+        found = (asset,)
+    if shape == tuple(sizes.get(axis) for axis in found):
+        return found
+    return tuple(f"{name}_{k}" for k in range(len(shape)))

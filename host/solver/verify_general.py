@@ -1,0 +1,53 @@
+"""Results of the general form, measured and proven by a search that is not the solver's."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from beltline.host.problem.general import start_of
+from beltline.host.problem.problem import Problem
+from beltline.host.solver.verify import Verification
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.general.certificate import Answer, Miss
+    from beltline.gpu_ref.general.form import Form
+
+
+def measured(problem: Problem, form: Form, answer: Answer, change: float) -> Verification:
+    """Measure a result and prove its choices by :func:`beltline.gpu_ref.general.certificate.certify`.
+
+    Parameters
+    ----------
+    problem
+        Its horizon, and the value after the last age.
+    form
+        Its tables; with prices that move, those of the prices for which the result is measured.
+    answer
+        A result or a solution; its value is finite.
+    change
+        By how much the value changed in the sweep that found it, units of utility; without meaning with a horizon.
+    """
+    from beltline.gpu_ref.general.certificate import certify
+
+    found = certify(form, answer, change, start_of(problem))
+    missed = "" if found.miss is None else _sentence(problem, form, found.miss, found.missed)
+    return Verification(found.residual, found.error_bound, True, missed)
+
+
+def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
+    """What was missed, in a sentence."""
+    from beltline.gpu_ref.general.certificate import CHOICE, PROBABILITY, TAKEN, VALUE, WORTH
+
+    name = form.alternatives[miss.alternative].name
+    what = {
+        WORTH: f"the value of alternative {name!r} wrong",
+        CHOICE: f"a choice of alternative {name!r} better",
+        VALUE: f"the value, which is that of alternative {name!r}, wrong",
+        TAKEN: f"alternative {name!r} better than the one that is taken",
+        PROBABILITY: f"the probability of alternative {name!r} wrong",
+    }[miss.kind]
+    size = f"by {miss.amount:.3g}" if math.isfinite(miss.amount) else "without bound"
+    age = "" if problem.horizon is None else f", age {miss.age + 1}"
+    more = "" if count == 1 else f", the largest of {count:,} faults"
+    return f"A second, exact search finds {what} {size} at grid point {miss.x}, state {miss.s}{age}{more}."

@@ -1,0 +1,315 @@
+"""What a certificate of a general solution finds, and what it lets pass."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref.general import Branch, Form, Outside, Solution, certify, solve
+from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED
+from beltline.gpu_ref.general.certificate import CHOICE, PROBABILITY, TAKEN, VALUE, WORTH, Certificate
+from beltline.gpu_ref.general.form import Tables
+from beltline.gpu_ref.general.full_search import full_sweep, future, objectives
+from beltline.gpu_ref.general.proof import FEW, _numbers, proven_column
+from beltline.gpu_ref.general.random_forms import RandomForm, random_form
+from beltline.gpu_ref.tables import Array
+
+NAMES = ("value", "values", "policy", "choice", "probabilities")
+
+
+@cache
+def solved(seed: int, grid: int = 24) -> tuple[RandomForm, Solution]:
+    drawn = random_form(seed, grid)
+    size = float(np.abs(drawn.value).max())
+    more = {} if drawn.form.horizon else {"tol": 1e-9 * size, "steps": 20, "max_sweeps": 300}
+    return drawn, solve(drawn.form, drawn.value, **more)
+
+
+def changed(solution: Solution, **new: Any) -> Any:
+    """The solution with copies of some arrays, in which entries may be set."""
+    return SimpleNamespace(**{name: new.get(name, getattr(solution, name)) for name in NAMES})
+
+
+def certified(drawn: RandomForm, solution: Solution, answer: Any = None) -> Certificate:
+    return certify(drawn.form, answer or solution, solution.residual, drawn.value)
+
+
+def column(tables: Tables, V: Array, form: Form, s: int, given: Array) -> tuple[Array, Array, Array, int, bool]:
+    """One exogenous state of an alternative by :func:`proven_column`, from a value and a policy."""
+    grid = tables.low.shape[0]
+    value, policy, slack = np.empty(grid), np.empty(grid, np.int32), np.empty(grid)
+    at = [np.ascontiguousarray(t[:, s]) for t in (tables.cost, future(tables, V), tables.wealth)]
+    bounds = [np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high)]
+    begin = np.ascontiguousarray(given[:, s], np.int32)
+    found = proven_column(*at, form.eta, form.negative, 0.0, *bounds, begin, value, policy, slack)
+    return value, policy, slack, *found
+
+
+def test_two_passes_find_what_full_search_does_from_any_policy() -> None:
+    orders: Counter[int] = Counter()
+    full = 0
+    for seed in range(100):
+        drawn = random_form(seed, 60)
+        form, V = drawn.form, drawn.value
+        last = full_sweep(form, V)
+        for d, one in enumerate(form.alternatives):
+            if not isinstance(one, Branch):
+                continue
+            tables = one.at()
+            for s, given in ((s, g) for s in range(form.shape[2]) for g in (drawn.policy[d], last.policy[d])):
+                value, policy, slack, evaluations, searched = column(tables, V, form, s, given)
+                every = objectives(tables, V, form.eta, s, negative=form.negative)
+                size = np.abs(future(tables, V)).max() + np.abs(np.where(np.isfinite(value), value, 0.0))
+                np.testing.assert_array_equal(np.isfinite(value), np.isfinite(every.max(axis=1)))
+                there = np.isfinite(value)
+                assert (np.abs(value[there] - every.max(axis=1)[there]) <= 1e-13 * size[there]).all()
+                assert (value[there] == every[np.arange(size.size), policy][there]).all()
+                assert (policy[~there] == -1).all()
+                assert (slack[there] >= 0.0).all()
+                allowed = tables.high[:, s] - tables.low[:, s] + 1
+                cost, ev = np.ascontiguousarray(tables.cost[:, s]), np.ascontiguousarray(future(tables, V)[:, s])
+                low, high = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high))
+                order = _numbers(cost, ev, low, high, form.negative)[3]
+                assert searched == (order == UNORDERED and allowed.sum() > FEW * allowed.size)
+                orders[order] += 1
+                full += searched
+                if given is last.policy[d] and not searched and allowed.sum() > FEW * allowed.size:
+                    assert evaluations <= 3 * allowed.size + 2 * allowed.size + 2
+    assert min(orders[AS_GIVEN], orders[BY_COST], orders[UNORDERED], full) > 50
+
+
+def test_right_solutions_are_certified_and_their_residual_is_that_of_full_search() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(150):
+        drawn, solution = solved(seed)
+        found = certified(drawn, solution)
+        assert (found.missed, found.miss) == (0, None), (seed, found)
+        following = solution.value if drawn.form.horizon is None else drawn.value
+        residual = 0.0
+        for age in range((drawn.form.horizon or 1) - 1, -1, -1):
+            now = solution.value if drawn.form.horizon is None else solution.value[age]
+            residual = max(residual, np.abs(full_sweep(drawn.form, following, age).value - now).max())
+            following = now
+        size = float(max(np.abs(solution.value).max(), np.abs(drawn.value).max()))
+        assert abs(found.residual - residual) <= found.rounding + 1e-13 * size
+        if drawn.form.horizon is None:
+            assert found.error_bound <= 1.01 * solution.error_bound
+        else:
+            assert found.error_bound <= 4.0 * solution.error_bound
+            assert found.residual <= found.rounding
+        kinds["ages"] += drawn.form.horizon is not None
+        kinds["shocks"] += drawn.form.sigma > 0.0
+        kinds["linear"] += drawn.form.eta == 0.0
+        kinds["outside"] += any(isinstance(one, Outside) for one in drawn.form.alternatives)
+        kinds["searched"] += found.searched > 0
+    assert min(kinds.values()) > 10, kinds
+
+
+def where(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(int(rng.integers(n)) for n in shape)
+
+
+def kind_of(drawn: RandomForm, at: tuple[int, ...], V: Array) -> str:
+    """What is special about an entry of ``values``: how its candidates are ordered, or that it has none."""
+    age = at[0] if drawn.form.horizon is not None else 0
+    d, _, s = at[-3:]
+    one = drawn.form.alternatives[d]
+    if not isinstance(one, Branch):
+        return "outside"
+    tables = one.at(age)
+    if (tables.low == tables.high).all():
+        return "forced"
+    low, high = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high))
+    cost, ev = np.ascontiguousarray(tables.cost[:, s]), np.ascontiguousarray(future(tables, V)[:, s])
+    order = _numbers(cost, ev, low, high, drawn.form.negative)[3]
+    return {AS_GIVEN: "in order", BY_COST: "by cost", UNORDERED: "without order"}[int(order)]
+
+
+def after(drawn: RandomForm, solution: Solution, at: tuple[int, ...]) -> Array:
+    """The value that an entry was found from."""
+    if drawn.form.horizon is None:
+        return solution.value
+    return drawn.value if at[0] == drawn.form.horizon - 1 else solution.value[at[0] + 1]
+
+
+def test_a_wrong_value_of_an_alternative_is_found() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(150):
+        drawn, solution = solved(seed)
+        rng = np.random.default_rng(seed)
+        size = float(np.abs(drawn.value).max())
+        values = solution.values.copy()
+        at = where(rng, values.shape)
+        if not np.isfinite(values[at]):
+            values[at] = size
+        else:
+            values[at] += 1e-3 * size * rng.choice([-1.0, 1.0])
+        found = certified(drawn, solution, changed(solution, values=values))
+        assert found.missed == 1
+        assert found.miss is not None
+        assert (found.miss.kind, found.miss.alternative, found.miss.x, found.miss.s) == (WORTH, *at[-3:])
+        assert found.miss.age == (at[0] if drawn.form.horizon else 0)
+        if np.isfinite(solution.values[at]):
+            np.testing.assert_allclose(found.miss.amount, 1e-3 * size, rtol=1e-4)
+        assert found.residual == certified(drawn, solution).residual
+        kinds[kind_of(drawn, at, after(drawn, solution, at))] += 1
+    assert min(kinds[k] for k in ("outside", "forced", "in order", "by cost", "without order")) >= 5, kinds
+
+
+@pytest.mark.parametrize("far", [False, True])
+def test_a_wrong_choice_is_found_where_it_costs_something(far: bool) -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(150):
+        drawn, solution = solved(seed)
+        rng = np.random.default_rng(seed)
+        policy = solution.policy.copy()
+        at = where(rng, policy.shape)
+        age, (d, x, s) = (at[0] if drawn.form.horizon else 0), at[-3:]
+        one = drawn.form.alternatives[d]
+        points = policy.shape[-2]
+        old = int(policy[at])
+        policy[at] = rng.integers(points) if far or not 0 < old < points - 1 else old + rng.choice([-1, 1])
+        if policy[at] == old:
+            continue
+        V = after(drawn, solution, at)
+        loss, best = np.inf, 0.0
+        if isinstance(one, Branch):
+            own = objectives(one.at(age), V, drawn.form.eta, s, negative=drawn.form.negative)[x]
+            if np.isfinite(own.max()):
+                loss, best = own.max() - own[policy[at]], own.max()
+        found = certified(drawn, solution, changed(solution, policy=policy))
+        size = float(max(np.abs(V).max(), np.abs(drawn.value).max(), np.abs(best)))
+        if loss > 1e-7 * size:
+            assert found.missed == 1, (seed, loss)
+            assert found.miss is not None
+            assert (found.miss.kind, found.miss.alternative, found.miss.x, found.miss.s, found.miss.age) == (
+                CHOICE if isinstance(one, Branch) else WORTH, d, x, s, age,
+            )  # fmt: skip
+            assert found.miss.amount == loss or abs(found.miss.amount - loss) <= 1e-10 * size
+            kinds[kind_of(drawn, at, V)] += 1
+        elif loss < 1e-12 * size:
+            assert found.missed == 0, (seed, loss)
+            kinds["tie"] += 1
+    assert min(kinds[k] for k in ("outside", "forced", "in order", "by cost", "without order")) >= 5, kinds
+
+
+def test_a_wrong_value_of_a_regime_is_found() -> None:
+    for seed in range(60):
+        drawn, solution = solved(seed)
+        rng = np.random.default_rng(seed)
+        size = float(np.abs(drawn.value).max())
+        value = solution.value.copy()
+        at = where(rng, value.shape)
+        value[at] -= 1e-3 * size
+        found = certified(drawn, solution, changed(solution, value=value))
+        assert found.miss is not None
+        if drawn.form.horizon is None:
+            # What is measured is the value that is returned, of which it is also the future.
+            np.testing.assert_allclose(found.residual, np.abs(full_sweep(drawn.form, value).value - value).max())
+        elif at[0] == 0:
+            assert (found.missed, found.miss.kind, found.miss.x, found.miss.s) == (1, VALUE, *at[-2:])
+            np.testing.assert_allclose(found.residual, 1e-3 * size, rtol=1e-6)
+        assert found.error_bound >= 0.99 * found.residual
+
+
+def test_wrong_alternatives_and_probabilities_are_found() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(150):
+        drawn, solution = solved(seed)
+        form = drawn.form
+        rng = np.random.default_rng(seed)
+        choice, probabilities = solution.choice.copy(), solution.probabilities.copy()
+        at = where(rng, choice.shape)
+        ages, (r, x, s) = at[:-3], at[-3:]
+        old, other = int(choice[at]), int(rng.integers(-1, len(form.alternatives) + 1))
+        choice[at] = other
+        loss = np.inf
+        if other in form.of_regime(r):
+            loss = solution.values[(*ages, old, x, s)] - solution.values[(*ages, other, x, s)]
+        if form.sigma == 0.0 and other in form.of_regime(r):
+            probabilities[(*ages, old, x, s)], probabilities[(*ages, other, x, s)] = 0.0, 1.0
+        found = certified(drawn, solution, changed(solution, choice=choice, probabilities=probabilities))
+        if other != old and loss > 1e-7 * np.abs(solution.value).max():
+            assert found.miss is not None, seed
+            assert (found.miss.kind, found.miss.x, found.miss.s) == (TAKEN, x, s)
+            kinds["taken"] += 1
+        elif other == old:
+            assert found.missed == 0
+        at = where(rng, probabilities.shape)
+        probabilities = solution.probabilities.copy()
+        probabilities[at] += 1e-6
+        found = certified(drawn, solution, changed(solution, probabilities=probabilities))
+        assert found.miss is not None, seed
+        assert (found.missed, found.miss.kind, found.miss.alternative, found.miss.x, found.miss.s) == (
+            1, PROBABILITY, *at[-3:],
+        )  # fmt: skip
+        kinds["shocks"] += form.sigma > 0.0
+    assert min(kinds.values()) > 40
+
+
+def test_swapped_alternatives_are_found() -> None:
+    swapped = 0
+    for seed in range(80):
+        drawn, solution = solved(seed)
+        if len(drawn.form.alternatives) < 2:
+            continue
+        for name in ("values", "policy"):
+            array = getattr(solution, name).copy()
+            array[..., [0, 1], :, :] = array[..., [1, 0], :, :]
+            if not (array == getattr(solution, name)).all():
+                found = certified(drawn, solution, changed(solution, **{name: array}))
+                differ = np.abs(np.diff(solution.values[..., :2, :, :], axis=-3))
+                swapped += 1
+                assert found.missed or not (differ > 1e-6).any() or name == "policy", seed
+                kinds = {WORTH, CHOICE}
+                assert found.miss is None or found.miss.kind in kinds
+    assert swapped > 60
+
+
+def test_a_policy_that_falls_costs_evaluations_and_no_more() -> None:
+    grid = np.linspace(0.0, 10.0, 500)[:, None]
+    save = Branch("save", 0, wealth=0.5 + 1.02 * grid, cost=grid, transition=np.eye(1), beta=0.95)
+    form = Form((save,), 2.0)
+    solution = solve(form, tol=1e-9, steps=20)
+    right = certify(form, solution, solution.residual)
+    assert right.evaluations <= 3 * 500 + 2
+    for x, chosen in ((100, 499), (400, 0)):
+        policy = solution.policy.copy()
+        policy[0, x, 0] = chosen
+        found = certify(form, changed(solution, policy=policy), solution.residual)
+        assert found.miss is not None
+        assert (found.missed, found.miss.kind, found.miss.x) == (1, CHOICE, x)
+        # 499 is more than can be afforded.
+        assert np.isinf(found.miss.amount) == (x == 100)
+        assert found.searched == 0
+        assert found.evaluations <= right.evaluations + 2 * 500
+    # From nothing, where the policy before lies far off.
+    policy = np.zeros_like(solution.policy)
+    found = certify(form, changed(solution, policy=policy), solution.residual)
+    assert found.residual == right.residual
+    assert found.missed == int((solution.policy > 0).sum())
+    assert found.evaluations <= 50 * 500
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("value", np.zeros((1, 4, 1)), "value must have shape (1, 5, 1), not (1, 4, 1)"),
+        ("policy", np.zeros((2, 5, 1)), "policy must have shape (1, 5, 1), not (2, 5, 1)"),
+        ("value", np.full((1, 5, 1), np.nan), "value[0, 0, 0] is nan, not finite"),
+    ],
+)
+def test_bad_answers(name: str, value: Array, sentence: str) -> None:
+    grid = np.linspace(0.0, 1.0, 5)[:, None]
+    form = Form((Branch("save", 0, wealth=0.1 + grid, cost=grid, transition=np.eye(1), beta=0.9),), eta=2.0)
+    solution = solve(form)
+    with pytest.raises(ValueError, match="^" + re.escape(sentence) + "$"):
+        certify(form, changed(solution, **{name: value}))
+    with pytest.raises(ValueError, match=r"^change must be 0 or more and finite, not -1\.0$"):
+        certify(form, solution, -1.0)

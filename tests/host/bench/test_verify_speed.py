@@ -1,0 +1,34 @@
+"""Verification beside divide and conquer: both say the same."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from beltline.host.bench import verify_speed
+from beltline.host.bench.verify_speed import divided, main
+
+
+def test_both_ways_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--grid", "256", "--repeats", "2"]) == 0
+    out = capsys.readouterr().out
+    for way in ("begun from the policy", "divide and conquer"):
+        assert re.search(rf"256 x 4, {way}: median [\d.]+ ms, [\d.]+ to [\d.]+; residual [\d.e-]+, 0 missed", out)
+    assert re.search(r"Median of the ratios of 2 turns: [\d.]+\n$", out)
+
+
+def test_a_search_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*arguments: object) -> object:
+        found = divided(*arguments)  # type: ignore[arg-type]
+        found.value[:] += 1e-3
+        return found
+
+    monkeypatch.setattr(verify_speed, "divided", wrong)
+    assert main(["--grid", "64", "--repeats", "1"]) == 1
+
+
+def test_bad_numbers_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--repeats", "0"])
+    assert "--repeats must be at least 1, not 0" in capsys.readouterr().err
