@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
     from beltline.host.models.rbc import rbc as rbc
+    from beltline.host.models.retirement.model import retirement as retirement
+    from beltline.host.models.retirement.result import RetirementResult as RetirementResult
     from beltline.host.problem.alternative import Alternative as Alternative
     from beltline.host.problem.checks import ProblemError as ProblemError
     from beltline.host.problem.concavity import concave_majorant as concave_majorant
@@ -74,6 +76,7 @@ _HOMES = {
     "Problem": "beltline.host.problem.problem",
     "ProblemError": "beltline.host.problem.checks",
     "Result": "beltline.host.results.result",
+    "RetirementResult": "beltline.host.models.retirement.result",
     "Session": "beltline.host.solver.session",
     "Store": "beltline.host.batch.store",
     "Workers": "beltline.host.batch.pool",
@@ -97,6 +100,7 @@ _HOMES = {
     "open": "beltline.host.solver.session:open_session",
     "panel_errors": "beltline.host.models.krusell_smith.panel",
     "rbc": "beltline.host.models.rbc",
+    "retirement": "beltline.host.models.retirement.model",
     "rouwenhorst": "beltline.host.problem.markov",
     "simulate": "beltline.host.analysis.simulation",
     "solve": "beltline.host.solver.solve",
@@ -122,6 +126,7 @@ __all__ = [
     "Problem",
     "ProblemError",
     "Result",
+    "RetirementResult",
     "Session",
     "Store",
     "Workers",
@@ -146,6 +151,7 @@ __all__ = [
     "open",
     "panel_errors",
     "rbc",
+    "retirement",
     "rouwenhorst",
     "simulate",
     "solve",

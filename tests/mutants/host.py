@@ -312,6 +312,20 @@ FAULTS = (
         ("tests/host/models/arellano/test_model.py::test_moments_are_those_of_the_stationary_distribution",),
     ),
     Fault(
+        "a worker may keep less than his wage",
+        "host/models/retirement/calibration.py",
+        "low=self.paid",
+        "low=0",
+        ("tests/host/models/retirement/test_model.py::test_it_is_backward_induction_in_plain_numpy",),
+    ),
+    Fault(
+        "in closed form a worker consumes part of his wage before it is paid",
+        "host/models/retirement/closed_form.py",
+        "ahead = np.maximum(begins, wage)",
+        "ahead = begins",
+        ("tests/host/models/retirement/test_closed_form.py::test_it_solves_the_bellman_equation",),
+    ),
+    Fault(
         "in the long run all exogenous states are as likely",
         "host/analysis/stationary.py",
         "both *= weights[s] / np.maximum(",
