@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from beltline.host.models.krusell_smith.panel import panel_errors as panel_errors
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
+    from beltline.host.models.lumpy_investment.model import lumpy_investment as lumpy_investment
+    from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult as LumpyInvestmentResult
     from beltline.host.models.rbc import rbc as rbc
     from beltline.host.models.retirement.model import retirement as retirement
     from beltline.host.models.retirement.result import RetirementResult as RetirementResult
@@ -72,6 +74,7 @@ _HOMES = {
     "Equilibrium": "beltline.host.models.krusell_smith.result",
     "GeneralResult": "beltline.host.results.general_result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
+    "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.result",
     "Model": "beltline.host.models.base",
     "Problem": "beltline.host.problem.problem",
     "ProblemError": "beltline.host.problem.checks",
@@ -96,6 +99,7 @@ _HOMES = {
     "load": "beltline.host.results.load",
     "load_equilibrium": "beltline.host.models.krusell_smith.load",
     "lorenz": "beltline.host.analysis.inequality",
+    "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",
     "open": "beltline.host.solver.session:open_session",
     "panel_errors": "beltline.host.models.krusell_smith.panel",
@@ -122,6 +126,7 @@ __all__ = [
     "Equilibrium",
     "GeneralResult",
     "KrusellSmith",
+    "LumpyInvestmentResult",
     "Model",
     "Problem",
     "ProblemError",
@@ -147,6 +152,7 @@ __all__ = [
     "load",
     "load_equilibrium",
     "lorenz",
+    "lumpy_investment",
     "moments",
     "open",
     "panel_errors",

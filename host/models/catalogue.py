@@ -11,6 +11,7 @@ from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.arellano.model import arellano
 from beltline.host.models.base import Model
 from beltline.host.models.life_cycle import life_cycle
+from beltline.host.models.lumpy_investment.model import lumpy_investment
 from beltline.host.models.rbc import rbc
 from beltline.host.models.retirement.model import retirement
 from beltline.host.problem.checks import ProblemError
@@ -114,6 +115,22 @@ MODELS: dict[str, Entry] = {
             "taste": "scale of taste shocks over working and retiring",
             "low": "lowest wealth, above 0",
             "high": "highest wealth",
+        },
+    ),
+    "lumpy-investment": Entry(
+        lumpy_investment,
+        "a firm with a fixed cost of adjusting its capital; on device cpu",
+        {
+            "steps": "grid points that a year's depreciation is",
+            "states": "productivity states",
+            "beta": "discount factor a year",
+            "alpha": "curvature of profits, between 0 and 1",
+            "delta": "depreciation a year, between 0 and 1",
+            "rho": "persistence of log productivity",
+            "sigma": "standard deviation of its shock",
+            "fixed": "cost of adjusting",
+            "low": "lowest capital, above 0",
+            "high": "highest capital",
         },
     ),
 }

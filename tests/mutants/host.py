@@ -326,6 +326,20 @@ FAULTS = (
         ("tests/host/models/retirement/test_closed_form.py::test_it_solves_the_bellman_equation",),
     ),
     Fault(
+        "capital that is kept does not depreciate",
+        "host/models/lumpy_investment/calibration.py",
+        "np.maximum(np.arange(self.points) - self.steps, 0)",
+        "np.arange(self.points)",
+        ("tests/host/models/lumpy_investment/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
+    ),
+    Fault(
+        "the hazard counts every firm as one that adjusts",
+        "host/models/lumpy_investment/result.py",
+        "(mass * self.adjusts).ravel()",
+        "mass.ravel()",
+        ("tests/host/models/lumpy_investment/test_model.py::test_the_hazard_by_gap",),
+    ),
+    Fault(
         "in the long run all exogenous states are as likely",
         "host/analysis/stationary.py",
         "both *= weights[s] / np.maximum(",
