@@ -41,7 +41,11 @@ if TYPE_CHECKING:
     from beltline.host.models.krusell_smith.panel import panel_errors as panel_errors
     from beltline.host.models.krusell_smith.result import Equilibrium as Equilibrium
     from beltline.host.models.life_cycle import life_cycle as life_cycle
+    from beltline.host.models.lumpy_investment.model import lumpy_investment as lumpy_investment
+    from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult as LumpyInvestmentResult
     from beltline.host.models.rbc import rbc as rbc
+    from beltline.host.models.retirement.model import retirement as retirement
+    from beltline.host.models.retirement.result import RetirementResult as RetirementResult
     from beltline.host.problem.alternative import Alternative as Alternative
     from beltline.host.problem.checks import ProblemError as ProblemError
     from beltline.host.problem.concavity import concave_majorant as concave_majorant
@@ -70,10 +74,12 @@ _HOMES = {
     "Equilibrium": "beltline.host.models.krusell_smith.result",
     "GeneralResult": "beltline.host.results.general_result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
+    "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.result",
     "Model": "beltline.host.models.base",
     "Problem": "beltline.host.problem.problem",
     "ProblemError": "beltline.host.problem.checks",
     "Result": "beltline.host.results.result",
+    "RetirementResult": "beltline.host.models.retirement.result",
     "Session": "beltline.host.solver.session",
     "Store": "beltline.host.batch.store",
     "Workers": "beltline.host.batch.pool",
@@ -93,10 +99,12 @@ _HOMES = {
     "load": "beltline.host.results.load",
     "load_equilibrium": "beltline.host.models.krusell_smith.load",
     "lorenz": "beltline.host.analysis.inequality",
+    "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",
     "open": "beltline.host.solver.session:open_session",
     "panel_errors": "beltline.host.models.krusell_smith.panel",
     "rbc": "beltline.host.models.rbc",
+    "retirement": "beltline.host.models.retirement.model",
     "rouwenhorst": "beltline.host.problem.markov",
     "simulate": "beltline.host.analysis.simulation",
     "solve": "beltline.host.solver.solve",
@@ -118,10 +126,12 @@ __all__ = [
     "Equilibrium",
     "GeneralResult",
     "KrusellSmith",
+    "LumpyInvestmentResult",
     "Model",
     "Problem",
     "ProblemError",
     "Result",
+    "RetirementResult",
     "Session",
     "Store",
     "Workers",
@@ -142,10 +152,12 @@ __all__ = [
     "load",
     "load_equilibrium",
     "lorenz",
+    "lumpy_investment",
     "moments",
     "open",
     "panel_errors",
     "rbc",
+    "retirement",
     "rouwenhorst",
     "simulate",
     "solve",

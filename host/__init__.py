@@ -19,9 +19,13 @@ provide(
         "DefaultEconomy.plot": "beltline.host.models.arellano.plot:plot",
         "Economy.plot": "beltline.host.models.aiyagari.plot:plot",
         "Equilibrium.plot": "beltline.host.models.krusell_smith.plot:plot",
+        "LumpyInvestmentResult.plot": "beltline.host.models.lumpy_investment.plot:plot",
+        "RetirementResult.plot": "beltline.host.models.retirement.plot:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.load:read",
         "load.arellano": "beltline.host.models.arellano.load:read",
         "load.general_result": "beltline.host.results.general_record:read",
         "load.krusell_smith": "beltline.host.models.krusell_smith.load:read",
+        "load.lumpy_investment": "beltline.host.models.lumpy_investment.load:read",
+        "load.retirement": "beltline.host.models.retirement.load:read",
     }
 )

@@ -11,7 +11,9 @@ from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.arellano.model import arellano
 from beltline.host.models.base import Model
 from beltline.host.models.life_cycle import life_cycle
+from beltline.host.models.lumpy_investment.model import lumpy_investment
 from beltline.host.models.rbc import rbc
+from beltline.host.models.retirement.model import retirement
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 
@@ -98,6 +100,37 @@ MODELS: dict[str, Entry] = {
             "sigma": "standard deviation of its shock",
             "share": "of mean income, more than which is lost in default",
             "limit": "bonds go from minus this to this",
+        },
+    ),
+    "retirement": Entry(
+        retirement,
+        "a worker who may retire for good; on device cpu",
+        {
+            "grid": "grid points of wealth",
+            "ages": "ages, from 1",
+            "wage": "of a period of work, at the age after it",
+            "disutility": "of a period of work",
+            "beta": "discount factor from age to age",
+            "interest": "from age to age, above -1",
+            "taste": "scale of taste shocks over working and retiring",
+            "low": "lowest wealth, above 0",
+            "high": "highest wealth",
+        },
+    ),
+    "lumpy-investment": Entry(
+        lumpy_investment,
+        "a firm with a fixed cost of adjusting its capital; on device cpu",
+        {
+            "steps": "grid points that a year's depreciation is",
+            "states": "productivity states",
+            "beta": "discount factor a year",
+            "alpha": "curvature of profits, between 0 and 1",
+            "delta": "depreciation a year, between 0 and 1",
+            "rho": "persistence of log productivity",
+            "sigma": "standard deviation of its shock",
+            "fixed": "cost of adjusting",
+            "low": "lowest capital, above 0",
+            "high": "highest capital",
         },
     ),
 }

@@ -132,6 +132,8 @@ def test_commands(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
         words = shlex.split(re.sub(r"--grid \d+", "--grid 256", command))[1:]
         if words[:2] == ["solve", "krusell-smith"]:
             words += ["--agents", "100", "--periods", "120", "--discard", "20"]
+        elif words[:2] == ["solve", "lumpy-investment"]:
+            words += ["--steps", "2", "--states", "5"]
         elif words[:2] == ["solve", "arellano"]:
             words += ["--bonds", "61", "--incomes", "9"]
         elif words[0] == "solve" and "--grid" not in words:

@@ -122,7 +122,11 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--one\ntwo\x1b[31m"], r"unrecognized arguments: --one\ntwo\x1b[31m"),
         ([f"--{'a' * 1000}"], f"unrecognized arguments: --{'a' * 371}..."),
         (["huggett"], "model must be one of 'rbc', "),
-        (["a" * 400], "model must be one of 'rbc', 'life-cycle', 'aiyagari', 'arellano', 'krusell-smith', not 'aaa"),
+        (
+            ["a" * 400],
+            "model must be one of 'rbc', 'life-cycle', 'aiyagari', 'arellano', 'retirement', 'lumpy-investment', "
+            "'krusell-smith', not 'aaa",
+        ),
     ],
 )
 def test_refused_before_any_work(
@@ -414,7 +418,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "model, rtl, pynq, f2, serial, cpu, gpu (default model; cpu for arellano)",
+        "model, rtl, pynq, f2, serial, cpu, gpu (default model; cpu for arellano, retirement and lumpy-investment)",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text

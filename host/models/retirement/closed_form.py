@@ -1,0 +1,254 @@
+"""Work or retire for good with log utility: the worker's solution in closed form, for any wealth.
+
+Without shocks a worker decides once how many more periods to work, ``n``; retirement is for good. Given ``n``, the rest
+is to consume wages and wealth without borrowing: a concave problem with one solution. Its value at age ``t`` and wealth
+``M`` is ``a ln(M + d) + v`` on each of a few intervals of wealth, and consumption is ``(M + d) / a`` there. Where the
+value one age later, with a wage more and ``n - 1``, is ``a ln(M' + d) + v``, the Euler equation
+``M' + d = beta R a c`` and the budget ``M' = R (M - c) + y`` give
+
+    1 + beta a,    (d + y) / R,    beta v + beta a ln(beta R a / (1 + beta a)) - ln(1 + beta a)
+
+for wealth from ``(max(M', y) - y) / R + (max(M', y) + d) / (beta R a)``, ``M'`` being where that interval begins. Below
+the lowest of these nothing is saved: consumption is ``M``, and the value ``ln M + beta V(y)``. One who retires has one
+interval, ``d = 0``. The worker's value is the highest over ``n``, and consumption jumps down where the best ``n`` does.
+All of it is exact to rounding; nothing here knows a grid.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
+
+from beltline.host.problem.arrays import Array
+
+RICHEST = 1e9
+"""Where the search for a wealth at which somebody is indifferent gives up, in wages."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piecewise:
+    """The value ``weight ln(M + shift) + level`` of one number of periods of work, by interval of wealth ``M``.
+
+    Parameters
+    ----------
+    begins : (intervals,) array
+        Lower ends of the intervals, the first 0, units of the good.
+    weight, shift, level : (intervals,) array
+    """
+
+    begins: Array
+    weight: Array
+    shift: Array
+    level: Array
+
+    def value(self, wealth: Array) -> Array:
+        """At each wealth above 0, in utility."""
+        k = self._intervals(wealth)
+        found: Array = self.weight[k] * np.log(wealth + self.shift[k]) + self.level[k]
+        return found
+
+    def consumption(self, wealth: Array) -> Array:
+        """At each wealth above 0, units of the good."""
+        k = self._intervals(wealth)
+        found: Array = (wealth + self.shift[k]) / self.weight[k]
+        return found
+
+    def _intervals(self, wealth: Array) -> NDArray[np.intp]:
+        return np.searchsorted(self.begins, wealth, side="right") - 1
+
+    def before(self, beta: float, gross: float, wage: float) -> Piecewise:
+        """One age earlier, with a wage more."""
+        reached = np.append(self.begins[1:], math.inf) > wage
+        begins, a, d, v = (table[reached] for table in (self.begins, self.weight, self.shift, self.level))
+        ahead = np.maximum(begins, wage)
+        weight = 1.0 + beta * a
+        level = beta * v + beta * a * np.log(beta * gross * a / weight) - np.log(weight)
+        least = float(self.value(np.array([wage]))[0])
+        return Piecewise(
+            begins=np.append(0.0, (ahead - wage) / gross + (ahead + d) / (beta * gross * a)),
+            weight=np.append(1.0, weight),
+            shift=np.append(0.0, (d + wage) / gross),
+            level=np.append(beta * least, level),
+        )
+
+    def retired_before(self, beta: float, gross: float) -> Piecewise:
+        """One age earlier, of one who is retired at both."""
+        a, v = self.weight, self.level
+        weight = 1.0 + beta * a
+        level = beta * v + beta * a * np.log(beta * gross * a / weight) - np.log(weight)
+        return Piecewise(self.begins, weight, self.shift, level)
+
+
+@dataclass(frozen=True)
+class ClosedForm:
+    """The solution of the retirement model without taste shocks, for any wealth above 0 and any age.
+
+    Ages are counted from 1. Arrays of wealth have any shape, and so have the answers.
+
+    Parameters
+    ----------
+    ages : int
+        The last age.
+    wage : float
+        Paid at the age after work, units of the good.
+    disutility : float
+        Of a period of work, in utility.
+    beta : float
+        Discount factor from age to age.
+    interest : float
+        From age to age.
+
+    Examples
+    --------
+    >>> life = ClosedForm(ages=20, wage=20.0, disutility=1.0, beta=0.98, interest=0.0)
+    >>> round(life.threshold(1), 4)
+    322.4923
+    >>> int(life.periods(1, 200.0))
+    10
+    """
+
+    ages: int
+    wage: float
+    disutility: float
+    beta: float
+    interest: float = 0.0
+
+    @cached_property
+    def _plans(self) -> list[list[Piecewise]]:
+        """By age, the last one first, and by periods of work."""
+        one = np.ones(1)
+        last = [Piecewise(0 * one, one, 0 * one, 0 * one)]
+        found = [last]
+        gross = 1.0 + self.interest
+        for _ in range(self.ages - 1):
+            after = found[-1]
+            found.append(
+                [after[0].retired_before(self.beta, gross)]
+                + [plan.before(self.beta, gross, self.wage) for plan in after]
+            )
+        return found
+
+    def _of(self, age: int) -> list[Piecewise]:
+        if not 1 <= age <= self.ages:
+            raise ValueError(f"age must be from 1 to {self.ages}, not {age}")
+        return self._plans[self.ages - age]
+
+    def _cost(self, periods: int) -> float:
+        """Disutility of that many periods of work from now on."""
+        return self.disutility * math.fsum(self.beta**i for i in range(periods))
+
+    def values(self, age: int, wealth: ArrayLike) -> Array:
+        """Of a worker who works for 0, 1, ... more periods, ``(ages - age + 1, ...)``, in utility.
+
+        Raises
+        ------
+        ValueError
+            There is no such age.
+        """
+        given = np.asarray(wealth, np.float64)
+        return np.stack([plan.value(given) - self._cost(n) for n, plan in enumerate(self._of(age))])
+
+    def value(self, age: int, wealth: ArrayLike) -> Array:
+        """Of a worker, in utility."""
+        found: Array = self.values(age, wealth).max(axis=0)
+        return found
+
+    def retired_value(self, age: int, wealth: ArrayLike) -> Array:
+        """Of one who is retired, in utility."""
+        return self._of(age)[0].value(np.asarray(wealth, np.float64))
+
+    def periods(self, age: int, wealth: ArrayLike) -> NDArray[np.intp]:
+        """How many more periods a worker works, this one counted; 0 where he retires. The fewest of equals."""
+        found: NDArray[np.intp] = self.values(age, wealth).argmax(axis=0)
+        return found
+
+    def consumption(self, age: int, wealth: ArrayLike) -> Array:
+        """Of a worker, units of the good."""
+        given = np.asarray(wealth, np.float64)
+        each = np.stack([plan.consumption(given) for plan in self._of(age)])
+        return np.take_along_axis(each, self.periods(age, given)[None], axis=0)[0]
+
+    def retired_consumption(self, age: int, wealth: ArrayLike) -> Array:
+        """Of one who is retired, units of the good."""
+        return self._of(age)[0].consumption(np.asarray(wealth, np.float64))
+
+    def kinks(self, age: int) -> Array:
+        """Where a worker's consumption bends without a jump, rising: more and more ages follow without borrowing."""
+        jumps = self.jumps(age)
+        ends = [*[wealth for wealth, _ in jumps], math.inf]
+        below, found = 0.0, []
+        for end in ends:
+            inside = 0.5 * (below + end) if math.isfinite(end) else below + self.wage
+            plan = self._of(age)[int(self.periods(age, inside))]
+            found += [begin for begin in plan.begins[1:].tolist() if below < begin < end]
+            below = end
+        return np.array(found)
+
+    def jumps(self, age: int) -> list[tuple[float, int]]:
+        """Where a worker's consumption jumps down, rising, and how many periods he works above; the last retires."""
+        plans = self._of(age)
+        found: list[tuple[float, int]] = []
+        above = 0
+        # From the richest down: who is poorer works longer.
+        while True:
+            nearest = [(self._indifferent(plans, above, n), n) for n in range(above + 1, len(plans))]
+            wealth, longer = max(nearest, default=(0.0, above))
+            if wealth <= 0.0:
+                return found[::-1]
+            found.append((wealth, above))
+            above = longer
+
+    def _indifferent(self, plans: list[Piecewise], fewer: int, more: int) -> float:
+        """The wealth at which both numbers of periods are worth the same; 0 where fewer are always better."""
+        cost = self._cost(more) - self._cost(fewer)
+
+        def gain(log_wealth: float) -> float:
+            wealth = np.exp(np.array([log_wealth]))
+            return float((plans[fewer].value(wealth) - plans[more].value(wealth))[0]) + cost
+
+        low, high = math.log(self.wage / RICHEST), math.log(self.wage * RICHEST)
+        if gain(low) >= 0.0:
+            return 0.0
+        if gain(high) < 0.0:
+            return math.inf
+        return math.exp(brentq(gain, low, high, xtol=1e-15, rtol=8.9e-16))
+
+    def threshold(self, age: int) -> float:
+        """The wealth from which a worker retires, units of the good; 0 where all do."""
+        jumps = self.jumps(age)
+        return jumps[-1][0] if jumps else 0.0
+
+
+def late_probability(wealth: ArrayLike, taste: float, wage: float, disutility: float, beta: float) -> Array:
+    """The probability that a worker retires at the last age but one, with taste shocks and no interest.
+
+    At the last age the shocks are worth a constant, so that consumption is as without them: with ``M > wage / beta``
+    it is ``(M + wage) / (1 + beta)`` of one who works, and ``M / (1 + beta)`` of one who retires.
+
+    Parameters
+    ----------
+    wealth
+        ``M``, units of the good, of any shape.
+    taste
+        Scale of the shocks, above 0, in utility.
+    wage, disutility, beta
+        As of :class:`ClosedForm`.
+
+    Examples
+    --------
+    >>> late_probability([20.0, 30.0, 40.0], 0.1, 20.0, 1.0, 0.98).round(3).tolist()
+    [0.024, 0.471, 0.878]
+    """
+    given = np.asarray(wealth, np.float64)
+    works = np.minimum(given, (given + wage) / (1.0 + beta))
+    rests = given / (1.0 + beta)
+    ahead = taste * math.log1p(math.exp(-disutility / taste))
+    gain = np.log(works) - disutility + beta * (np.log(given - works + wage) + ahead)
+    gain -= np.log(rests) + beta * np.log(given - rests)
+    found: Array = 1.0 / (1.0 + np.exp(gain / taste))
+    return found

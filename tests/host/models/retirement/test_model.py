@@ -1,0 +1,246 @@
+"""Retirement: against backward induction in plain NumPy, and against the closed form on finer and finer grids."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import beltline as bl
+from beltline.host.bench.retirement_tables import Errors
+from beltline.host.cli.main import main
+from beltline.host.models.retirement.closed_form import late_probability
+from beltline.host.models.retirement.model import Retirement
+
+Array = NDArray[np.float64]
+
+AGES = 6
+SMALL: dict[str, Any] = {"grid": 80, "ages": AGES, "high": 160.0}
+
+
+def solved(**parameters: Any) -> bl.RetirementResult:
+    found: bl.RetirementResult = bl.solve(bl.retirement(**parameters), progress=False)
+    return found
+
+
+@pytest.fixture(scope="module")
+def lives() -> bl.RetirementResult:
+    return solved(**SMALL)
+
+
+def by_hand(wealth: Array, taste: float, interest: float) -> dict[str, Array]:
+    """Values, consumption and probabilities by age, ``(T, N_M)``, by search over all that can be afforded."""
+    points, gross = wealth.size, 1 + interest
+    worker, retired = np.zeros(points), np.zeros(points)
+    found: dict[str, list[Array]] = {name: [] for name in ("worker", "retired", "work_c", "rest_c", "retires")}
+    for _ in range(AGES):
+        with np.errstate(divide="ignore", invalid="ignore"):
+            work_c = wealth[:, None] - (wealth - 20.0) / gross
+            rest_c = wealth[:, None] - np.where(np.arange(points) > 0, wealth, 0.0) / gross
+            work = np.where((work_c > 0) & (wealth >= 20), np.log(work_c) - 1.0 + 0.98 * worker, -np.inf)
+            rest = np.where(rest_c > 0, np.log(rest_c) + 0.98 * retired, -np.inf)
+        value = np.stack([work.max(axis=1), rest.max(axis=1)])
+        found["work_c"].append(work_c[np.arange(points), work.argmax(axis=1)])
+        found["rest_c"].append(rest_c[np.arange(points), rest.argmax(axis=1)])
+        retired = value[1]
+        worker = taste * np.logaddexp(*(value / taste)) if taste else value.max(axis=0)
+        found["retires"].append(np.exp((value[1] - worker) / taste) if taste else (value[1] > value[0]).astype(float))
+        found["worker"].append(worker)
+        found["retired"].append(retired)
+    return {name: np.array(tables[::-1]) for name, tables in found.items()}
+
+
+@pytest.mark.parametrize(("taste", "interest"), [(0.0, 0.0), (0.05, 0.0), (0.3, 0.04)])
+def test_it_is_backward_induction_in_plain_numpy(taste: float, interest: float) -> None:
+    found = solved(**SMALL, taste=taste, interest=interest)
+    assert found.success
+    wanted = by_hand(found.wealth, taste, interest)
+    for name, table in (
+        ("worker", found.value),
+        ("retired", found.retired_value),
+        ("work_c", found.work_consumption),
+        ("rest_c", found.retired_consumption),
+        ("retires", found.retirement_probability),
+    ):
+        assert table.shape == (AGES, 80)
+        np.testing.assert_allclose(table, wanted[name], rtol=0, atol=1e-11, err_msg=name)
+    chance = wanted["retires"]
+    mean = chance * wanted["rest_c"] + (1 - chance) * wanted["work_c"]
+    np.testing.assert_allclose(found.consumption, mean, rtol=0, atol=1e-11)
+    assert found.solution.error_bound < 1e-10
+
+
+def test_the_error_falls_with_the_grid() -> None:
+    found = [Errors.of(solved(grid=grid)) for grid in (500, 2_000, 8_000)]
+    for coarse, fine in itertools.pairwise(found):
+        # Values are off by the square of a step or so, consumption and thresholds by a step.
+        assert fine.worker < coarse.worker / 6
+        assert fine.retired < coarse.retired / 6
+        assert fine.consumption < coarse.consumption / 2
+        assert fine.threshold < coarse.threshold / 1.5
+    assert found[-1].worker < 2e-4
+    assert found[-1].retired < 2e-4
+
+
+def test_names_are_consistent(lives: bl.RetirementResult) -> None:
+    wealth, wage = lives.wealth, lives.model.wage
+    assert wealth[lives.model.paid] == wage
+    assert (wealth[0], wealth[-1]) == (0.1, 160.0)
+    np.testing.assert_allclose(np.diff(np.log(wealth)), np.log(1600) / 79, rtol=0.05)
+    assert (lives.value == np.maximum(lives.work_value, lives.retire_value)).all()
+    assert (lives.retires == (lives.retire_value > lives.work_value)).all()
+    assert (lives.retires == (lives.retirement_probability == 1)).all()
+    assert (lives.consumption == np.where(lives.retires, lives.retired_consumption, lives.work_consumption)).all()
+    # Nobody works at the last age, where all is consumed; the poor save nothing, to the last bit.
+    assert lives.retires[-1].all()
+    assert (lives.consumption[-1] == wealth).all()
+    assert (lives.consumption[:-1, wealth < wage] == wealth[wealth < wage]).all()
+    assert lives.threshold[-1] == 0.1
+    assert (np.diff(lives.threshold) < 0).all()
+    for age in range(AGES):
+        assert (lives.retires[age] == (wealth >= lives.threshold[age])).all()
+    assert lives.closed_form().threshold(1) == pytest.approx(lives.threshold[0], rel=0.1)
+
+
+def test_small_taste_shocks_change_little(lives: bl.RetirementResult) -> None:
+    shaken = solved(**SMALL, taste=1e-5)
+    assert np.abs(shaken.value - lives.value).max() < 1e-5 * np.log(2) * AGES
+    assert (shaken.retires == lives.retires).all()
+
+
+def test_choice_probabilities_at_the_last_age_but_one() -> None:
+    for taste in (0.05, 0.4):
+        found = solved(grid=4_000, ages=3, taste=taste)
+        rich = found.wealth >= 5.0
+        exact = late_probability(found.wealth[rich], taste, 20.0, 1.0, 0.98)
+        np.testing.assert_allclose(found.retirement_probability[1, rich], exact, rtol=0, atol=2e-5)
+        assert 0.3 < found.retirement_probability[1, rich].max()
+
+
+def test_there_is_no_closed_form_with_taste_shocks() -> None:
+    with pytest.raises(bl.ProblemError, match=r"^with taste shocks there is no closed form, and taste is 0\.1$"):
+        solved(**SMALL, taste=0.1).closed_form()
+
+
+def test_a_grid_that_ends_too_early_is_no_success() -> None:
+    found = solved(grid=80, ages=12, high=60.0, interest=0.1)
+    assert found.solution.success
+    assert (found.success, found.status) == (False, "grid ends too early")
+    assert found.message == "Somebody saves up to the highest wealth, 60, and might go on: raise high."
+    assert np.isnan(found.threshold[0])
+    assert "retires       at age 1 at no wealth up to 60, at age 11 from a wealth of " in str(found)
+    # Without interest nobody saves beyond what he has, so that the same grid is as good as a longer one.
+    short, long = solved(grid=800, ages=12, high=60.0), solved(grid=960, ages=12, high=400.0)
+    assert short.success
+    assert Errors.of(short).worker < 2 * Errors.of(long).worker < 0.02
+    # Steps of 13 at the upper end: the richest stay there, which is no sign that they would go on.
+    assert solved(grid=256, taste=0.1).success
+
+
+def test_one_age() -> None:
+    found = solved(grid=20, ages=1)
+    assert found.success
+    np.testing.assert_allclose(found.value[0], np.log(found.wealth), rtol=0, atol=1e-15)
+    assert "retires       at age 1 from a wealth of 0.1\n" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"grid": 2}, "grid must be a whole number from 3 to 1048576, not 2"),
+        ({"ages": 0}, "ages must be a whole number from 1 to 65536, not 0"),
+        ({"wage": 0.05}, "wage must be a number above low = 0.1, not 0.05"),
+        ({"disutility": -1}, "disutility must be a number from 0, not -1"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"interest": -1}, "interest must be a number above -1, not -1"),
+        ({"taste": "no"}, "taste must be a number from 0, not 'no'"),
+        ({"low": 0}, "low must be a number above 0, not 0"),
+        ({"high": 20.0}, "high must be a number above wage = 20, not 20.0"),
+    ],
+)
+def test_parameters_out_of_range(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.retirement(**wrong)
+
+
+def test_what_a_solve_refuses() -> None:
+    model = bl.retirement(**SMALL)
+    with pytest.raises(bl.ProblemError, match="^the retirement model is solved on device 'cpu', not on 'model'$"):
+        bl.solve(model, device="model")
+    with pytest.raises(bl.ProblemError, match="^steps needs an infinite horizon, and this problem has 6 ages$"):
+        bl.solve(model, steps=3)
+
+
+def test_progress_is_told_by_age() -> None:
+    lines: list[str] = []
+    bl.solve(bl.retirement(**SMALL), progress=lines.append)
+    assert lines[-1] == "age 6 of 6"
+    assert len([line for line in lines if line.startswith("age ")]) == AGES
+
+
+def test_report_saving_and_figures(lives: bl.RetirementResult, tmp_path: Path) -> None:
+    text = str(lives)
+    assert text.startswith("Retirement, 80 grid points x 6 ages, on device cpu\n  status        finished: All 6 ages ")
+    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+, V\* exact on the same grid", text)
+    assert "taste shocks of 0.1, on device cpu" in str(solved(**SMALL, taste=0.1))
+    again = bl.load(lives.save(tmp_path / "a.npz"))
+    assert str(again) == text
+    assert again.model == lives.model
+    for name in ("value", "retired_value", "consumption", "threshold", "retirement_probability"):
+        assert (getattr(again, name) == getattr(lives, name)).all()
+    for kind in Retirement.kinds:
+        lives.plot(tmp_path / f"{kind}.png", kind)
+        assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(bl.ProblemError, match="^kind must be one of 'consumption', 'threshold', 'probability', not "):
+        lives.plot(kind="irf")
+    with pytest.raises(bl.ProblemError, match=r"^out must end in \.npz, not "):
+        lives.save(tmp_path / "a.nc")
+
+
+def test_figures_show_the_tables(lives: bl.RetirementResult) -> None:
+    (axes,) = lives.plot(kind="consumption").axes
+    assert [line.get_label() for line in axes.lines] == ["age 4", "age 3", "age 1"]
+    assert (axes.lines[-1].get_ydata() == lives.consumption[0]).all()
+    (axes,) = lives.plot(kind="threshold").axes
+    grid, exact = axes.lines
+    assert (grid.get_ydata() == lives.threshold).all()
+    assert list(exact.get_ydata()) == [lives.closed_form().threshold(age) for age in range(1, AGES + 1)]
+    shaken = solved(**SMALL, taste=0.1)
+    (axes,) = shaken.plot(kind="probability").axes
+    assert (axes.lines[-1].get_ydata() == shaken.retirement_probability[0]).all()
+    assert len(shaken.plot(kind="threshold").axes[0].lines) == 1
+
+
+def test_files_that_no_solve_wrote(lives: bl.RetirementResult, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
+    for other, sentence in (
+        (
+            replace(lives, model=replace(lives.model, grid=81)),
+            "its solution is not one of its model, 81 grid points x ",
+        ),
+        (replace(lives, model=replace(lives.model, low=-1.0)), "low must be a number above 0, not -1.0"),
+        (replace(lives, solution=replace(lives.solution, status="stopped")), "success of its result must be false "),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(other.save(path))
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    words = ["solve", "retirement", "--grid", "80", "--ages", "6"]
+    assert main([*words, "--taste", "0.1", "--out", str(out), "--plot", str(plot), "--kind", "probability"]) == 0
+    assert capsys.readouterr().out.startswith("Retirement, 80 grid points x 6 ages, taste shocks of 0.1, on device cpu")
+    assert main(["plot", str(out), "--kind", "consumption"]) == 0
+    assert (tmp_path / "a-consumption.png").exists()
+    capsys.readouterr()
+    assert main([*words, "--interest", "0.1", "--high", "60"]) == 1
+    assert "not solved: Somebody saves up to the highest wealth, 60" in capsys.readouterr().err
+    assert main([*words, "--disutility", "-2"]) == 2
+    assert "disutility must be a number from 0, not -2.0" in capsys.readouterr().err
