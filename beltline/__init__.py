@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from beltline.host import __version__
 
 if TYPE_CHECKING:
+    from beltline.gpu_ref.general.prices import BondPrices as BondPrices
     from beltline.host.analysis.euler import euler_errors as euler_errors
     from beltline.host.analysis.euler import euler_report as euler_report
     from beltline.host.analysis.impulse import impulse_response as impulse_response
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
+    "BondPrices": "beltline.gpu_ref.general.prices",
     "DefaultEconomy": "beltline.host.models.arellano.result",
     "DeviceError": "beltline.host.devices",
     "DeviceInUseError": "beltline.host.devices",
@@ -117,6 +119,7 @@ _HOMES = {
 __all__ = [
     "Alternative",
     "Attempt",
+    "BondPrices",
     "DefaultEconomy",
     "DeviceError",
     "DeviceInUseError",

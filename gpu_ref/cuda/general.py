@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.gpu_ref.cuda.device import Clock, processors, ready, refuse
+from beltline.gpu_ref.cuda.device import Clock, available, processors, ready, refuse
 from beltline.gpu_ref.cuda.kernels import general_kernel
-from beltline.gpu_ref.general.ages import solve_ages
+from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form, Indexes
 from beltline.gpu_ref.general.operator import nowhere, states_first
 from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished
@@ -28,6 +28,8 @@ from beltline.gpu_ref.tables import Array
 
 CHUNK = 500
 """Sweeps of one launch: between launches progress is told, and Ctrl-C is heard."""
+
+__all__ = ["CudaOperator", "available", "solve", "sweep"]
 
 ALTERNATIVES, REGIMES = 16, 8
 """Most of each, macros of ``general_block.cu``."""
@@ -264,7 +266,7 @@ def solve(
         operator = CudaOperator(cupy, form, (form.horizon or 1) - 1, update)
         if form.horizon is not None:
             found = solve_ages(form, V, form.horizon, progress, operator)
-            clock.lap("solve")
+            clock.lap("iterate")
         else:
             operator.begin(states_first(V), nowhere(form))
             clock.lap("load")
@@ -276,7 +278,7 @@ def solve(
                     progress(int(outcome["sweeps"]), outcome["change"])
                 if outcome["status"] != RUNNING:
                     break
-            clock.lap("solve")
+            clock.lap("iterate")
             found = _solution(operator, form, update, outcome, evaluations, tol, max_sweeps)
             clock.lap("read")
     if seconds is not None:

@@ -78,9 +78,10 @@ class BondPrices:
     interest
         Of a safe bond, above -1.
 
-    Example
-    -------
-    See :mod:`beltline.host.models.arellano.calibration`.
+    Examples
+    --------
+    >>> rule = bl.BondPrices("repay", "default", face=bonds, interest=0.017)  # doctest: +SKIP
+    >>> bl.solve(problem, update=rule, device="gpu")  # doctest: +SKIP
     """
 
     repay: str

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.general import checks
-from beltline.gpu_ref.general.ages import solve_ages
+from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.operator import Operator, nowhere, states_first
 from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished

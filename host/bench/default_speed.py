@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 
 from beltline.compiled import njit, prange
+from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.general.solution import Solution
 from beltline.gpu_ref.general.solve import solve
 from beltline.gpu_ref.tables import Array
@@ -28,6 +29,9 @@ from beltline.host.solver.solve_general import STEPS
 
 SIZES = ((251, 51), (1_001, 21))
 """Bonds and incomes."""
+
+LARGE = (10_001, 7)
+"""A size that full search takes minutes for."""
 
 
 @njit(cache=True)
@@ -128,6 +132,33 @@ def compare(country: Arellano, tol: float, repeats: int) -> bool:
     return equal
 
 
+def on_gpu(country: Arellano, tol: float, repeats: int) -> bool:
+    """Time one size on a CUDA device and print; whether the answer is that of the processor."""
+    from beltline.gpu_ref.cuda import general
+
+    size = f"{country.bonds:,} x {country.incomes}"
+    form, inside = form_of(country.problem()), []
+
+    def run() -> Solution:
+        seconds: dict[str, float] = {}
+        found = general.solve(form, tol=tol, update=country.update, steps=STEPS, seconds=seconds)
+        inside.append(seconds["iterate"])
+        return found
+
+    run()  # The first compiles.
+    inside.clear()
+    whole, found = timed(run, max(repeats, 5))
+    same = by_brackets(country, tol, STEPS)
+    equal = found.success and bool((found.value == same.value).all()) and found.sweeps == same.sweeps
+    print(
+        f"{size}: on the GPU, with held choices {1e3 * statistics.median(inside):.2f} ms in its memory, "
+        f"{1e3 * whole:.1f} ms from call to return, {found.sweeps} sweeps; "
+        f"{'the same bits as' if equal else 'NOT the bits of'} the processor",
+        flush=True,
+    )
+    return equal
+
+
 def main(argv: list[str] | None = None) -> int:
     """Time and print; 0 where the answers are the same."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.default_speed", description=__doc__)
@@ -135,7 +166,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--incomes", type=int, default=11, help="incomes, with --bonds (default: %(default)s)")
     parser.add_argument("--tol", type=float, default=1e-8, help="largest last change (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=3, help="runs by brackets (default: %(default)s)")
+    parser.add_argument("--gpu", action="store_true", help="also time a CUDA device")
     given = parser.parse_args(argv)
+    if given.gpu and (why := available()):
+        parser.error(f"--gpu cannot be used: {why}")
     if given.bonds is not None and (given.bonds < 3 or given.bonds % 2 == 0):
         parser.error(f"--bonds must be an odd number from 3, so that 0 is one of them, not {given.bonds}")
     for name, least in (("incomes", 3), ("repeats", 1)):
@@ -149,6 +183,9 @@ def main(argv: list[str] | None = None) -> int:
     by_full_search(small, 1e-2)
     by_brackets(small, 1e-2, STEPS)
     same = [compare(arellano(*size), given.tol, given.repeats) for size in sizes]
+    if given.gpu:
+        large = (LARGE,) if given.bonds is None else ()
+        same += [on_gpu(arellano(*size), given.tol, given.repeats) for size in (*sizes, *large)]
     return 0 if all(same) else 1
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PLAIN = "save"
 """The one alternative of a problem that names none."""
 
-WORKAROUND = "solve it with bl.solve(problem), on device 'cpu'"
+WORKAROUND = "solve it with bl.solve(problem), on device 'cpu' or 'gpu'"
 
 
 class Tables(Protocol):

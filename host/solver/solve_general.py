@@ -1,13 +1,15 @@
-"""Problems of the general form on the processor: exact sweeps, each of them proven."""
+"""Problems of the general form on the processor or a graphics card: exact sweeps, each of them proven."""
 
 from __future__ import annotations
 
+import importlib
 import math
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from beltline.host.devices.base import Progress
+from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, meant, shown, whole
 from beltline.host.problem.general import form_of, start_of
 from beltline.host.problem.problem import Problem
@@ -20,6 +22,9 @@ from beltline.host.solver.verify_general import measured
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.solution import Solution
+
+DEVICES = ("cpu", "gpu")
+"""What such problems are solved on."""
 
 METHOD = "brackets"
 """The one method: sweeps by brackets, with choices that are held between them."""
@@ -56,20 +61,23 @@ def solve_general(
     Raises
     ------
     ProblemError
-        There is no such device, method or option for such problems.
+        There is no such device, method or option for such problems, or the problem does not fit the device.
+    DeviceError
+        There is no graphics card that can be used.
     """
-    if device != "cpu":
-        raise ProblemError(f"a problem of the general form is solved on device 'cpu', not on {device!r}")
+    if device not in DEVICES:
+        known = " or ".join(map(repr, DEVICES))
+        raise ProblemError(f"a problem of the general form is solved on device {known}, not on {device!r}")
     if options.method not in (None, METHOD):
         raise ProblemError(
             f"a problem of the general form is solved by method {METHOD!r}, not by {shown(options.method)}"
         )
-    update, steps = _checked(problem, more)
+    update, steps = _checked(problem, more, device)
     timing: dict[str, float] = {}
     with timed(timing, "open"):
         if report:
             report("loading compiled code")
-        from beltline.gpu_ref.general.solve import solve
+        solve = _solver(device, timing)
     form = form_of(problem)
 
     def told(sweeps: int, change: float) -> None:
@@ -80,15 +88,18 @@ def solve_general(
             )
 
     with timed(timing, "solve"):
-        found = solve(
-            form,
-            start_of(problem),
-            tol=options.tol,
-            max_sweeps=options.max_sweeps,
-            steps=steps,
-            update=update,
-            progress=told,
-        )
+        try:
+            found = solve(
+                form,
+                start_of(problem),
+                tol=options.tol,
+                max_sweeps=options.max_sweeps,
+                steps=steps,
+                update=update,
+                progress=told,
+            )
+        except MemoryError as error:
+            raise ProblemError(f"{error}") from error
     quality = Verification(found.residual, found.error_bound, False)
     if options.verify and np.isfinite(found.value).all():
         if report:
@@ -131,7 +142,17 @@ def _rounding(found: Solution, bound: float, tol: float) -> str:
     return " Double precision rounds values of this size by more than tol, which the error bound counts."
 
 
-def _checked(problem: Problem, more: dict[str, Any]) -> tuple[Any, int]:
+def _solver(device: str, timing: dict[str, float]) -> Any:
+    """``solve`` of the module for a device."""
+    if device == "cpu":
+        return importlib.import_module("beltline.gpu_ref.general.solve").solve
+    module = importlib.import_module("beltline.gpu_ref.cuda.general")
+    if why := module.available():
+        raise DeviceError(f"device 'gpu' cannot be used: {why}")
+    return partial(module.solve, seconds=timing)
+
+
+def _checked(problem: Problem, more: dict[str, Any], device: str) -> tuple[Any, int]:
     """``update`` and ``steps`` of the options."""
     takes = ("steps", "update")
     for name in more:
@@ -142,6 +163,11 @@ def _checked(problem: Problem, more: dict[str, Any]) -> tuple[Any, int]:
     update = more.get("update")
     if update is not None and not callable(update):
         raise ProblemError(f"update must be a function of a sweep, not {shown(update)}")
+    if device == "gpu" and update is not None:
+        from beltline.gpu_ref.general.prices import BondPrices
+
+        if not isinstance(update, BondPrices):
+            raise ProblemError(f"on device 'gpu' update must be BondPrices, not {shown(update)}")
     if problem.horizon is not None:
         for name in takes:
             if more.get(name):

@@ -23,11 +23,8 @@ from beltline.host.solver.run import timed
 from beltline.host.solver.solve import solve
 from beltline.host.solver.verify_general import measured
 
-DEVICE = "cpu"
-"""Where problems of the general form are solved."""
-
-STARTS = ("coarse", "given")
-"""What a solve may begin from."""
+STARTS = {"cpu": "coarse", "gpu": "given"}
+"""What a solve begins from, by device."""
 
 COARSEST = 51
 """Fewest bonds of a grid that a finer one begins from."""
@@ -47,9 +44,9 @@ class Arellano(Calibration, Model):
         self,
         tol: float = 1e-8,
         max_sweeps: int = 10_000,
-        device: str = DEVICE,
+        device: str = "cpu",
         progress: Any = None,
-        start: str = "coarse",
+        start: str | None = None,
         verify: bool = True,
         **more: Any,
     ) -> DefaultEconomy:
@@ -64,11 +61,11 @@ class Arellano(Calibration, Model):
             in a sweep are both below it.
         max_sweeps
         device
-            ``"cpu"``.
+            ``"cpu"`` or ``"gpu"``.
         start
             ``"coarse"``: values and prices of the same economy with a quarter of the bonds, between which they are
-            linear, and so on down to :data:`COARSEST`. ``"given"``: zeros, and the price of a safe bond; also where
-            the former does not converge.
+            linear, and so on down to :data:`COARSEST`; by default on ``"cpu"``. ``"given"``: zeros, and the price of a
+            safe bond; by default on ``"gpu"``, and also where the former does not converge.
         verify
             Whether to prove the result by a second search, at the prices of the last sweep, and to measure it at those
             that are returned.
@@ -81,12 +78,14 @@ class Arellano(Calibration, Model):
             As :func:`beltline.host.solver.solve.solve`. Values or prices that do not converge are no error:
             ``success`` is false and ``message`` says why.
         """
-        if device != DEVICE:
-            raise ProblemError(f"an economy with default is solved on device {DEVICE!r}, not on {shown(device)}")
+        if not isinstance(device, str) or device not in STARTS:
+            known = " or ".join(map(repr, STARTS))
+            raise ProblemError(f"an economy with default is solved on device {known}, not on {shown(device)}")
         if "update" in more:
             raise ProblemError("update must not be given: prices of bonds are those at which lenders break even")
-        if start not in STARTS:
-            raise ProblemError(f"start must be {' or '.join(map(repr, STARTS))}, not {shown(start)}")
+        start = STARTS[device] if start is None else start
+        if start not in STARTS.values():
+            raise ProblemError(f"start must be {' or '.join(map(repr, STARTS.values()))}, not {shown(start)}")
         options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, "update": self.update}
         options |= {"verify": verify, **more}
         coarser = self._coarser() if start == "coarse" else None

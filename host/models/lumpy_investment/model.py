@@ -14,9 +14,7 @@ from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.solver.solve import solve
-
-DEVICE = "cpu"
-"""Where problems of the general form are solved."""
+from beltline.host.solver.solve_general import DEVICES
 
 
 @dataclass(frozen=True)
@@ -27,7 +25,7 @@ class LumpyInvestment(Calibration, Model):
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(
-        self, tol: float = 1e-9, device: str = DEVICE, progress: Any = None, **more: Any
+        self, tol: float = 1e-9, device: str = DEVICES[0], progress: Any = None, **more: Any
     ) -> LumpyInvestmentResult:
         """Solve the firm's problem by exact sweeps.
 
@@ -36,7 +34,7 @@ class LumpyInvestment(Calibration, Model):
         tol
             Largest change of the value at which to stop, units of the good.
         device
-            ``"cpu"``.
+            ``"cpu"`` or ``"gpu"``.
         progress, **more
             As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
 
@@ -45,8 +43,9 @@ class LumpyInvestment(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.host.solver.solve.solve`.
         """
-        if device != DEVICE:
-            raise ProblemError(f"lumpy investment is solved on device {DEVICE!r}, not on {shown(device)}")
+        if device not in DEVICES:
+            known = " or ".join(map(repr, DEVICES))
+            raise ProblemError(f"lumpy investment is solved on device {known}, not on {shown(device)}")
         if "update" in more:
             raise ProblemError("update must not be given: no table of lumpy investment moves")
         solution: Any = solve(self.problem(), tol=tol, device=device, progress=progress, **more)

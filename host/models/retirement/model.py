@@ -15,9 +15,7 @@ from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import parameter
 from beltline.host.problem.problem import HORIZON_LIMIT
 from beltline.host.solver.solve import solve
-
-DEVICE = "cpu"
-"""Where problems of the general form are solved."""
+from beltline.host.solver.solve_general import DEVICES
 
 
 @dataclass(frozen=True)
@@ -27,13 +25,13 @@ class Retirement(Calibration, Model):
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
-    def solve(self, device: str = DEVICE, progress: Any = None, **more: Any) -> RetirementResult:
+    def solve(self, device: str = DEVICES[0], progress: Any = None, **more: Any) -> RetirementResult:
         """Solve all ages, the last first, by exact sweeps on the grid.
 
         Parameters
         ----------
         device
-            ``"cpu"``.
+            ``"cpu"`` or ``"gpu"``.
         progress, **more
             As of :func:`beltline.host.solver.solve.solve` for a problem of the general form with a horizon.
 
@@ -42,8 +40,9 @@ class Retirement(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.host.solver.solve.solve`.
         """
-        if device != DEVICE:
-            raise ProblemError(f"the retirement model is solved on device {DEVICE!r}, not on {shown(device)}")
+        if device not in DEVICES:
+            known = " or ".join(map(repr, DEVICES))
+            raise ProblemError(f"the retirement model is solved on device {known}, not on {shown(device)}")
         solution: Any = solve(self.problem(), device=device, progress=progress, **more)
         return RetirementResult(self, solution)
 

@@ -213,7 +213,7 @@ def test_parameters_out_of_range(wrong: dict[str, Any], sentence: str) -> None:
 
 def test_what_a_solve_refuses() -> None:
     model = bl.lumpy_investment(**SMALL)
-    with pytest.raises(bl.ProblemError, match="^lumpy investment is solved on device 'cpu', not on 'rtl'$"):
+    with pytest.raises(bl.ProblemError, match="^lumpy investment is solved on device 'cpu' or 'gpu', not on 'rtl'$"):
         bl.solve(model, device="rtl")
     with pytest.raises(bl.ProblemError, match="^update must not be given: no table of lumpy investment moves$"):
         bl.solve(model, update=print)
