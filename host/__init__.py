@@ -19,9 +19,11 @@ provide(
         "DefaultEconomy.plot": "beltline.host.models.arellano.plot:plot",
         "Economy.plot": "beltline.host.models.aiyagari.plot:plot",
         "Equilibrium.plot": "beltline.host.models.krusell_smith.plot:plot",
+        "FirmEconomy.plot": "beltline.host.models.hopenhayn_rogerson.plot:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.load:read",
         "load.arellano": "beltline.host.models.arellano.load:read",
         "load.general_result": "beltline.host.results.general_record:read",
+        "load.hopenhayn_rogerson": "beltline.host.models.hopenhayn_rogerson.load:read",
         "load.krusell_smith": "beltline.host.models.krusell_smith.load:read",
     }
 )

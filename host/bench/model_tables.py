@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from beltline.gpu_ref import brute_force
-from beltline.host.bench import arellano_tables, krusell_smith_tables
+from beltline.host.bench import arellano_tables, hopenhayn_rogerson_tables, krusell_smith_tables
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari.result import Economy
 from beltline.host.models.life_cycle import life_cycle
@@ -114,6 +114,7 @@ TABLES: dict[str, Callable[[str], None]] = {
     "life-cycle": life_cycle_tables,
     "aiyagari": aiyagari_tables,
     "arellano": arellano_tables.tables,
+    "hopenhayn-rogerson": hopenhayn_rogerson_tables.tables,
     "krusell-smith": krusell_smith_tables.tables,
 }
 """By name; one function a model; each is called with a device, and prints."""

@@ -71,7 +71,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--device",
         metavar="NAME",
-        help=f"{', '.join((*DEVICES, *REFERENCES))} (default model; cpu for arellano)",
+        help=f"{', '.join((*DEVICES, *REFERENCES))} (default model; cpu for arellano and hopenhayn-rogerson)",
     )
     run.add_argument(
         "--method",

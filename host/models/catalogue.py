@@ -10,6 +10,7 @@ from typing import Any
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.arellano.model import arellano
 from beltline.host.models.base import Model
+from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson
 from beltline.host.models.life_cycle import life_cycle
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.checks import ProblemError
@@ -98,6 +99,20 @@ MODELS: dict[str, Entry] = {
             "sigma": "standard deviation of its shock",
             "share": "of mean income, more than which is lost in default",
             "limit": "bonds go from minus this to this",
+        },
+    ),
+    "hopenhayn-rogerson": Entry(
+        hopenhayn_rogerson,
+        "firms that pay for dismissals, enter and exit, and a price that makes entry free; on device cpu",
+        {
+            "tau": "firing cost of a worker, units of a period's wage, from 0",
+            "grid": "grid points of workers",
+            "states": "productivity states",
+            "beta": "discount factor of five years",
+            "alpha": "exponent of labour, between 0 and 1",
+            "rho": "persistence of log productivity",
+            "variance": "of log productivity in the long run",
+            "high": "most workers of a firm",
         },
     ),
 }
