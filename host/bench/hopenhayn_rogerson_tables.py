@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson
@@ -16,7 +16,7 @@ from beltline.host.solver.solve import solve
 TAUS = (0.0, 0.1, 0.2)
 """Of table 3 of the paper."""
 
-ROWS = {
+ROWS: dict[str, tuple[int, Callable[[FirmEconomy], float]]] = {
     "price": (3, lambda e: e.price),
     "consumption (output)": (1, lambda e: 100.0 / e.price),
     "average productivity": (1, lambda e: 100.0 / e.price / (e.employment / e.model.employment)),
@@ -53,6 +53,19 @@ REPLICATION = {
 """The same table in the replication of vfitoolkit/vfitoolkit-matlab-replication on GitHub
 (``HopenhaynRogerson1993/HopenhaynRogerson1993.pdf``)."""
 
+BENCHMARK: dict[str, tuple[str, str, Callable[[FirmEconomy], float]]] = {
+    "average firm size": ("61.2", "25.18", lambda e: e.average_size),
+    "exit rate of firms": (".39", ".30", lambda e: e.exit_rate),
+    "average size of a new firm": ("7.5", "5.02", lambda e: e.entrant_size),
+    "fraction of hiring by new firms": (".15", ".06", lambda e: e.entrant_hiring),
+    "entrants that produce once and then exit": (".75", ".85", lambda e: e.entrant_hazard),
+}
+"""Rows of table 2: in the paper, in the replication, and what they are of an economy here.
+
+The replication divides by all firms at the beginning of a period, those too that exit without producing; the last row
+is what it calls the hazard of two periods.
+"""
+
 AS_REPLICATION: dict[str, Any] = {"grid": 601, "variance": 0.53 / 1.93, "width": 4.0, "exits": "after"}
 """Its settings: the variance of the shock is ``.53 (1 - rho)`` there, so that of ``ln z`` is ``.53 / (1 + rho)``."""
 
@@ -87,8 +100,12 @@ def effects(parameters: Mapping[str, Any] | None = None, like: Mapping[str, Any]
         cells = [f"{value:.{digits}f}" for value in PAPER[name]] + [f"{of(e):.{digits}f}" for e in ours]
         cells += [f"{value:.{digits}f}" for value in REPLICATION[name]] + [f"{of(e):.{digits}f}" for e in same]
         print(f"| {name} | {' | '.join(cells)} |")
-    print(f"\nExit rate without firing costs: {ours[0].exit_rate:.3f}; with the settings of the replication "
-          f"{same[0].exit_rate:.3f} of the firms that produce.{_told([*ours, *same])}\n", flush=True)  # fmt: skip
+    print(_told([*ours, *same]), flush=True)
+    print("| without firing costs | paper | here | replication | here, with its settings |\n|---|---:|---:|---:|---:|")
+    for name, (paper, replication, of) in BENCHMARK.items():
+        cells = [paper, f"{of(ours[0]):.2f}", replication, f"{of(same[0]):.2f}"]
+        print(f"| {name} | {' | '.join(cells)} |")
+    print(flush=True)
 
 
 def grids(sizes: Sequence[tuple[str, int]] = GRIDS) -> None:
@@ -97,21 +114,28 @@ def grids(sizes: Sequence[tuple[str, int]] = GRIDS) -> None:
           "turnover, 0 | turnover, .1 | turnover, .2 | workers kept at the highest z, .1 | s |")  # fmt: skip
     print(f"|---|{'---:|' * 12}", flush=True)
     for spacing, points in sizes:
-        free, low, high = economies = [_solved(tau, grid=points, spacing=spacing) for tau in TAUS]
-        cells = [spacing, f"{points:,}", f"{low.price:.5f}", f"{high.price:.5f}"]
-        cells += [f"{100 * e.employment / e.model.employment:.2f}" for e in (low, high)]
-        cells += [f"{100 * e.welfare:.2f}" for e in (low, high)]
-        cells += [f"{e.jobs_created:.4f}" for e in (free, low, high)]
-        cells += [" to ".join(f"{n:,.0f}" for n in low.bands[-1])]
-        cells += [f"{sum(step.seconds for e in economies for step in e.steps):.1f}"]
-        print(f"| {' | '.join(cells)} |{_told(economies)}", flush=True)
+        # One economy after the other: on fine grids each is hundreds of megabytes.
+        found, spent = [], 0.0
+        for tau in TAUS:
+            e = _solved(tau, grid=points, spacing=spacing)
+            told = {"price": f"{e.price:.5f}", "employment": f"{100 * e.employment / e.model.employment:.2f}"}
+            told |= {"welfare": f"{100 * e.welfare:.2f}", "turnover": f"{e.jobs_created:.4f}", "wrong": _told([e])}
+            found.append(told | {"band": " to ".join(f"{n:,.0f}" for n in e.bands[-1])})
+            spent += sum(step.seconds for step in e.steps)
+            del e
+        cells = [spacing, f"{points:,}"]
+        cells += [told[name] for name in ("price", "employment", "welfare") for told in found[1:]]
+        cells += [*(told["turnover"] for told in found), found[1]["band"], f"{spent:.1f}"]
+        print(f"| {' | '.join(cells)} |{''.join(told['wrong'] for told in found)}", flush=True)
     print(flush=True)
 
 
 def costs(cases: Sequence[tuple[float, float]] = COSTS, **parameters: Any) -> None:
     """Print what depends on the parameters that the paper does not report."""
-    heads = ("fixed cost", "entrants from the lowest", "price, .1", "price, .2", "employment, .1")
-    heads += ("turnover, 0", "turnover, .1", "average size, 0", "exit rate, 0")
+    heads = [
+        "fixed cost", "entrants from the lowest", "price, .1", "price, .2", "employment, .1", "turnover, 0",
+        "turnover, .1", "average size, 0", "exit rate, 0",
+    ]  # fmt: skip
     print(f"| {' | '.join(heads)} |\n|{'---:|' * len(heads)}", flush=True)
     for fixed_cost, share in cases:
         free, low, high = economies = [_solved(tau, fixed_cost=fixed_cost, share=share, **parameters) for tau in TAUS]

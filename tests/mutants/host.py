@@ -312,6 +312,20 @@ FAULTS = (
         ("tests/host/models/arellano/test_model.py::test_moments_are_those_of_the_stationary_distribution",),
     ),
     Fault(
+        "a firm that exits dismisses its workers for nothing",
+        "host/models/hopenhayn_rogerson/calibration.py",
+        "regime=CLOSED, value=flat - self.tau * n",
+        "regime=CLOSED, value=flat",
+        ("tests/host/models/hopenhayn_rogerson/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
+    ),
+    Fault(
+        "firms that exit stay in the distribution",
+        "host/models/hopenhayn_rogerson/result.py",
+        "stays, produces = (~self.exits, never)",
+        "stays, produces = (never, never)",
+        ("tests/host/models/hopenhayn_rogerson/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
+    ),
+    Fault(
         "in the long run all exogenous states are as likely",
         "host/analysis/stationary.py",
         "both *= weights[s] / np.maximum(",

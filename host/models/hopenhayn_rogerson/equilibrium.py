@@ -63,24 +63,32 @@ class Search:
             return ended.economy
 
     def _priced(self, entry_cost: float, disutility: float) -> FirmEconomy:
-        found: dict[float, FirmEconomy] = {}
+        gaps: dict[float, float] = {}
+        # On fine grids an economy is hundreds of megabytes, so only the last one is held.
+        last: FirmEconomy | None = None
+
+        def solved(price: float) -> FirmEconomy:
+            nonlocal last
+            if last is None or last.price != price:
+                last = None
+                last = self._at(self._model, price, entry_cost, disutility)
+            if not last.solution.success:
+                raise _Unsolved(last)
+            return last
 
         def gap(price: float) -> float:
             """What an entrant is worth more than entry costs, units of the good; it rises in the price."""
             # Ends of the interval are asked for twice.
-            if price not in found:
-                found[price] = self._at(self._model, price, entry_cost, disutility)
-            if not found[price].solution.success:
-                raise _Unsolved(found[price])
-            return found[price].entry_value / price - entry_cost
+            if price not in gaps:
+                gaps[price] = solved(price).entry_value / price - entry_cost
+            return gaps[price]
 
         low, width = 1.0, WIDTH
         while gap(low + width) < 0.0:
             low, width = low + width, 2.0 * width
         # A firing cost that is next to nothing may leave the value of entry as it is.
         price = low if gap(low) >= 0.0 else float(brentq(gap, low, low + width, xtol=PRICE_TOLERANCE, rtol=1e-15))
-        gap(price)
-        return replace(found[price], steps=self._steps)
+        return solved(price)
 
     def _at(self, model: Calibration, price: float, entry_cost: float, disutility: float) -> FirmEconomy:
         """Solve a firm's problem; its values are what the next solve begins from."""

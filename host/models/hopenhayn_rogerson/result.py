@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibration
-from beltline.host.models.hopenhayn_rogerson.distribution import ahead, stationary, survival
+from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, survival
 from beltline.host.problem.arrays import Array
 from beltline.host.results import archive, general_record
 from beltline.host.results.files import check_target
@@ -220,6 +220,16 @@ class FirmEconomy:
     def entrant_size(self) -> float:
         """Workers of an entrant, on average."""
         return float(self.model.entry @ self.policy_values[0])
+
+    @property
+    def entrant_hiring(self) -> float:
+        """Share of entrants in the workers that are hired in a period."""
+        return share(self.entrant_size, self.jobs_created * self.employment_each)
+
+    @property
+    def entrant_hazard(self) -> float:
+        """Share of entrants that produce once and not in the next period."""
+        return float(self.model.entry @ (1.0 - survival(*self._rules)[0]))
 
     @property
     def exit_rate(self) -> float:

@@ -32,6 +32,7 @@ def solutions(rbc: bl.Result) -> dict[str, Any]:
         "ages": bl.solve(bl.life_cycle(grid=60, states=3, ages=4), device="cpu", progress=False),
         "economy": bl.solve(bl.aiyagari(grid=60, states=3), tol=1e-3, device="cpu", progress=False),
         "default": bl.solve(bl.arellano(bonds=41, incomes=7), tol=1e-3, progress=False),
+        "firms": bl.solve(bl.hopenhayn_rogerson(grid=40, states=7), progress=False),
         "equilibrium": bl.solve(
             bl.krusell_smith(points=30), agents=100, periods=60, discard=10, max_iterations=1, progress=False
         ),
