@@ -105,8 +105,8 @@ MODELS: dict[str, Entry] = {
         hopenhayn_rogerson,
         "firms that pay for dismissals, enter and exit, and a price that makes entry free; on device cpu",
         {
-            "tau": "firing cost of a worker, units of a period's wage, from 0",
             "grid": "grid points of workers",
+            "tau": "firing cost of a worker, units of a period's wage, from 0",
             "states": "productivity states",
             "beta": "discount factor of five years",
             "alpha": "exponent of labour, between 0 and 1",
