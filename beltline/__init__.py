@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from beltline.host.models.arellano.model import arellano as arellano
     from beltline.host.models.arellano.result import DefaultEconomy as DefaultEconomy
     from beltline.host.models.base import Model as Model
+    from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson as hopenhayn_rogerson
+    from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
     from beltline.host.models.krusell_smith.load import load_equilibrium as load_equilibrium
     from beltline.host.models.krusell_smith.model import KrusellSmith as KrusellSmith
     from beltline.host.models.krusell_smith.model import krusell_smith as krusell_smith
@@ -74,6 +76,7 @@ _HOMES = {
     "DeviceTimeoutError": "beltline.host.devices",
     "Economy": "beltline.host.models.aiyagari.result",
     "Equilibrium": "beltline.host.models.krusell_smith.result",
+    "FirmEconomy": "beltline.host.models.hopenhayn_rogerson.result",
     "GeneralResult": "beltline.host.results.general_result",
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
     "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.result",
@@ -94,6 +97,7 @@ _HOMES = {
     "grid_log": "beltline.host.problem.grids",
     "grid_polynomial": "beltline.host.problem.grids",
     "grid_uniform": "beltline.host.problem.grids",
+    "hopenhayn_rogerson": "beltline.host.models.hopenhayn_rogerson.model",
     "impulse_response": "beltline.host.analysis.impulse",
     "krusell_smith": "beltline.host.models.krusell_smith.model",
     "life_cycle": "beltline.host.models.life_cycle",
@@ -127,6 +131,7 @@ __all__ = [
     "DeviceTimeoutError",
     "Economy",
     "Equilibrium",
+    "FirmEconomy",
     "GeneralResult",
     "KrusellSmith",
     "LumpyInvestmentResult",
@@ -148,6 +153,7 @@ __all__ = [
     "grid_log",
     "grid_polynomial",
     "grid_uniform",
+    "hopenhayn_rogerson",
     "impulse_response",
     "krusell_smith",
     "life_cycle",

@@ -71,7 +71,8 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--device",
         metavar="NAME",
-        help=f"{', '.join((*DEVICES, *REFERENCES))} (default model; cpu for arellano, retirement and lumpy-investment)",
+        help=f"{', '.join((*DEVICES, *REFERENCES))} (default model; cpu for arellano, hopenhayn-rogerson, "
+        "retirement and lumpy-investment)",
     )
     run.add_argument(
         "--method",

@@ -10,6 +10,7 @@ from typing import Any
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.arellano.model import arellano
 from beltline.host.models.base import Model
+from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson
 from beltline.host.models.life_cycle import life_cycle
 from beltline.host.models.lumpy_investment.model import lumpy_investment
 from beltline.host.models.rbc import rbc
@@ -88,7 +89,7 @@ MODELS: dict[str, Entry] = {
     ),
     "arellano": Entry(
         arellano,
-        "a government that may default, and prices at which lenders break even; on device cpu",
+        "a government that may default, and prices at which lenders break even; on device cpu or gpu",
         {
             "bonds": "grid points of bonds, an odd number",
             "incomes": "income states",
@@ -104,7 +105,7 @@ MODELS: dict[str, Entry] = {
     ),
     "retirement": Entry(
         retirement,
-        "a worker who may retire for good; on device cpu",
+        "a worker who may retire for good; on device cpu or gpu",
         {
             "grid": "grid points of wealth",
             "ages": "ages, from 1",
@@ -119,7 +120,7 @@ MODELS: dict[str, Entry] = {
     ),
     "lumpy-investment": Entry(
         lumpy_investment,
-        "a firm with a fixed cost of adjusting its capital; on device cpu",
+        "a firm with a fixed cost of adjusting its capital; on device cpu or gpu",
         {
             "steps": "grid points that a year's depreciation is",
             "states": "productivity states",
@@ -131,6 +132,20 @@ MODELS: dict[str, Entry] = {
             "fixed": "cost of adjusting",
             "low": "lowest capital, above 0",
             "high": "highest capital",
+        },
+    ),
+    "hopenhayn-rogerson": Entry(
+        hopenhayn_rogerson,
+        "firms that pay for dismissals, enter and exit, and a price that makes entry free; on device cpu or gpu",
+        {
+            "grid": "grid points of workers",
+            "tau": "firing cost of a worker, units of a period's wage, from 0",
+            "states": "productivity states",
+            "beta": "discount factor of five years",
+            "alpha": "exponent of labour, between 0 and 1",
+            "rho": "persistence of log productivity",
+            "variance": "of log productivity in the long run",
+            "high": "most workers of a firm",
         },
     ),
 }

@@ -65,9 +65,7 @@ def solve_general(
     DeviceError
         There is no graphics card that can be used.
     """
-    if device not in DEVICES:
-        known = " or ".join(map(repr, DEVICES))
-        raise ProblemError(f"a problem of the general form is solved on device {known}, not on {device!r}")
+    check_device("a problem of the general form", device)
     if options.method not in (None, METHOD):
         raise ProblemError(
             f"a problem of the general form is solved by method {METHOD!r}, not by {shown(options.method)}"
@@ -140,6 +138,18 @@ def _rounding(found: Solution, bound: float, tol: float) -> str:
     if found.form.horizon is not None or bound <= 2 * tol / (1 - found.form.modulus()):
         return ""
     return " Double precision rounds values of this size by more than tol, which the error bound counts."
+
+
+def check_device(what: str, device: Any) -> None:
+    """Check that ``device`` is one of :data:`DEVICES`; ``what`` is the problem, as a sentence begins with it.
+
+    Raises
+    ------
+    ProblemError
+        It is none.
+    """
+    if not isinstance(device, str) or device not in DEVICES:
+        raise ProblemError(f"{what} is solved on device {' or '.join(map(repr, DEVICES))}, not on {shown(device)}")
 
 
 def _solver(device: str, timing: dict[str, float]) -> Any:

@@ -340,6 +340,20 @@ FAULTS = (
         ("tests/host/models/lumpy_investment/test_model.py::test_the_hazard_by_gap",),
     ),
     Fault(
+        "a firm that exits dismisses its workers for nothing",
+        "host/models/hopenhayn_rogerson/calibration.py",
+        "regime=CLOSED, value=flat - self.tau * n",
+        "regime=CLOSED, value=flat",
+        ("tests/host/models/hopenhayn_rogerson/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
+    ),
+    Fault(
+        "firms that exit stay in the distribution",
+        "host/models/hopenhayn_rogerson/result.py",
+        "stays, produces = (~self.exits, never)",
+        "stays, produces = (never, never)",
+        ("tests/host/models/hopenhayn_rogerson/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
+    ),
+    Fault(
         "in the long run all exogenous states are as likely",
         "host/analysis/stationary.py",
         "both *= weights[s] / np.maximum(",

@@ -21,6 +21,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.solver.run import timed
 from beltline.host.solver.solve import solve
+from beltline.host.solver.solve_general import check_device
 from beltline.host.solver.verify_general import measured
 
 STARTS = {"cpu": "coarse", "gpu": "given"}
@@ -78,9 +79,7 @@ class Arellano(Calibration, Model):
             As :func:`beltline.host.solver.solve.solve`. Values or prices that do not converge are no error:
             ``success`` is false and ``message`` says why.
         """
-        if not isinstance(device, str) or device not in STARTS:
-            known = " or ".join(map(repr, STARTS))
-            raise ProblemError(f"an economy with default is solved on device {known}, not on {shown(device)}")
+        check_device("an economy with default", device)
         if "update" in more:
             raise ProblemError("update must not be given: prices of bonds are those at which lenders break even")
         start = STARTS[device] if start is None else start

@@ -10,11 +10,11 @@ from beltline.host.models.base import Model
 from beltline.host.models.lumpy_investment.calibration import Calibration, grid_points
 from beltline.host.models.lumpy_investment.plot import KINDS
 from beltline.host.models.lumpy_investment.result import SUFFIXES, LumpyInvestmentResult
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import DEVICES
+from beltline.host.solver.solve_general import DEVICES, check_device
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,7 @@ class LumpyInvestment(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.host.solver.solve.solve`.
         """
-        if device not in DEVICES:
-            known = " or ".join(map(repr, DEVICES))
-            raise ProblemError(f"lumpy investment is solved on device {known}, not on {shown(device)}")
+        check_device("lumpy investment", device)
         if "update" in more:
             raise ProblemError("update must not be given: no table of lumpy investment moves")
         solution: Any = solve(self.problem(), tol=tol, device=device, progress=progress, **more)

@@ -10,12 +10,12 @@ from beltline.host.models.base import Model
 from beltline.host.models.retirement.calibration import Calibration
 from beltline.host.models.retirement.plot import KINDS
 from beltline.host.models.retirement.result import SUFFIXES, RetirementResult
-from beltline.host.problem.checks import ProblemError, real, shown, whole
+from beltline.host.problem.checks import real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import parameter
 from beltline.host.problem.problem import HORIZON_LIMIT
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import DEVICES
+from beltline.host.solver.solve_general import DEVICES, check_device
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,7 @@ class Retirement(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.host.solver.solve.solve`.
         """
-        if device not in DEVICES:
-            known = " or ".join(map(repr, DEVICES))
-            raise ProblemError(f"the retirement model is solved on device {known}, not on {shown(device)}")
+        check_device("the retirement model", device)
         solution: Any = solve(self.problem(), device=device, progress=progress, **more)
         return RetirementResult(self, solution)
 

@@ -18,6 +18,7 @@ import pytest
 import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES, Backend, Device, DeviceError
+from beltline.host.models.catalogue import MODELS
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from support.fakes import BruteDevice, EndlessDevice, backend, interrupt_main_after
@@ -122,11 +123,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--one\ntwo\x1b[31m"], r"unrecognized arguments: --one\ntwo\x1b[31m"),
         ([f"--{'a' * 1000}"], f"unrecognized arguments: --{'a' * 371}..."),
         (["huggett"], "model must be one of 'rbc', "),
-        (
-            ["a" * 400],
-            "model must be one of 'rbc', 'life-cycle', 'aiyagari', 'arellano', 'retirement', 'lumpy-investment', "
-            "'krusell-smith', not 'aaa",
-        ),
+        (["a" * 400], f"model must be one of {', '.join(map(repr, (*MODELS, 'krusell-smith')))}, not 'aaa"),
     ],
 )
 def test_refused_before_any_work(
@@ -418,7 +415,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "model, rtl, pynq, f2, serial, cpu, gpu (default model; cpu for arellano, retirement and lumpy-investment)",
+        "model, rtl, pynq, f2, serial, cpu, gpu (default model; cpu for arellano, hopenhayn-rogerson, retirement and",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text

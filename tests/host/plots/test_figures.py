@@ -34,6 +34,7 @@ def solutions(rbc: bl.Result) -> dict[str, Any]:
         "default": bl.solve(bl.arellano(bonds=41, incomes=7), tol=1e-3, progress=False),
         "retirement": bl.solve(bl.retirement(grid=60, ages=4), progress=False),
         "investment": bl.solve(bl.lumpy_investment(steps=2, states=3), progress=False),
+        "firms": bl.solve(bl.hopenhayn_rogerson(grid=40, states=7), progress=False),
         "equilibrium": bl.solve(
             bl.krusell_smith(points=30), agents=100, periods=60, discard=10, max_iterations=1, progress=False
         ),

@@ -110,7 +110,7 @@ def test_it_solves_the_problem_at_its_own_prices(economy: bl.DefaultEconomy) -> 
 
 
 def test_values_are_measured_at_the_prices_that_are_returned() -> None:
-    found = bl.solve(bl.arellano(**SMALL), max_sweeps=12, start="given", progress=False).solution
+    found = bl.solve(bl.arellano(**SMALL), max_sweeps=4, start="given", progress=False).solution
     assert found.price_change > 0.01
     assert found.verified
     form = form_of(found.problem)

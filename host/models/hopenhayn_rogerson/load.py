@@ -1,0 +1,45 @@
+"""Hopenhayn and Rogerson's economy from its file."""
+
+from __future__ import annotations
+
+from beltline.host.models.hopenhayn_rogerson.calibration import EXIT
+from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson
+from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy, Step
+from beltline.host.problem.checks import ProblemError
+from beltline.host.results import general_record
+from beltline.host.results.archive import Archive
+from beltline.host.results.facts import ANY_NUMBER, COUNT, LIST, MEASURE, NUMBER, PARTS, POSITIVE, checked
+
+_ECONOMY = {
+    "model": PARTS,
+    "price": POSITIVE,
+    "entry_cost": ANY_NUMBER,
+    "disutility": ANY_NUMBER,
+    "steps": LIST,
+}
+_STEP = {"tau": MEASURE, "price": POSITIVE, "entry_value": NUMBER, "sweeps": COUNT, "seconds": MEASURE}
+
+
+def read(file: Archive) -> FirmEconomy:
+    """Return the economy that :meth:`~beltline.host.models.hopenhayn_rogerson.result.FirmEconomy.save` wrote.
+
+    The distribution, and whether everything clears, are worked out again.
+
+    Raises
+    ------
+    ProblemError
+        The archive holds something else.
+    """
+    facts = checked("its content", file.facts, {"economy": PARTS, "solution": PARTS})
+    known = checked("its economy", facts["economy"], _ECONOMY)
+    steps = [checked(f"step {number} of its search", step, _STEP) for number, step in enumerate(known["steps"])]
+    model = hopenhayn_rogerson(**known["model"])
+    solution = general_record.restored(facts["solution"], file)
+    problem, shape = solution.problem, (model.grid, model.states)
+    if solution.alternatives != (*model.producing, EXIT) or (problem.points, problem.states) != shape:
+        raise ProblemError(f"its solution is not one of its model, {shape[0]:,} grid points x {shape[1]:,} states")
+    if "tau" not in problem.parameters:
+        raise ProblemError("parameters of its problem have no 'tau'")
+    return FirmEconomy(
+        model, known["price"], known["entry_cost"], known["disutility"], solution, tuple(Step(**step) for step in steps)
+    )
