@@ -81,14 +81,14 @@ FAULTS = (
     ),
     Fault(
         "the bound of a general solve is that of one sweep",
-        HERE + "solve.py",
+        HERE + "outcome.py",
         "return (factor * last.change + rounding) / (1.0 - factor) * (1.0 + 8.0 * DOUBLE)",
         "return (factor * last.change + rounding) * (1.0 + 8.0 * DOUBLE)",
         (TESTS + "test_solve.py::test_the_bound_holds_and_evaluation_steps_save_sweeps",),
     ),
     Fault(
         "prices that still move are taken to have settled",
-        HERE + "solve.py",
+        HERE + "backward_induction.py",
         "if last.change < tol and (update is None or price_change < tol):",
         "if last.change < tol:",
         (TESTS + "test_solve.py::test_prices_that_never_settle_end_at_the_limit_and_tables_that_are_none_at_once",),

@@ -299,9 +299,9 @@ FAULTS = (
     ),
     Fault(
         "lenders ask who defaulted from where, not who will",
-        "host/models/arellano/calibration.py",
-        'order="C") @ self.chain[1].T',
-        'order="C") @ self.chain[1]',
+        "gpu_ref/general/prices.py",
+        "chance, gone = transition[s, t], lost[t]",
+        "chance, gone = transition[t, s], lost[t]",
         ("tests/host/models/arellano/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
     ),
     Fault(

@@ -18,6 +18,9 @@ def test_every_service_is_there_and_its_solution_has_the_method() -> None:
         "DefaultEconomy": bl.DefaultEconomy,
         "Economy": bl.Economy,
         "Equilibrium": bl.Equilibrium,
+        "FirmEconomy": bl.FirmEconomy,
+        "LumpyInvestmentResult": bl.LumpyInvestmentResult,
+        "RetirementResult": bl.RetirementResult,
     }
     names = services.services()
     assert {name.partition(".")[0] for name in names} == {*solutions, "load"}
