@@ -88,7 +88,7 @@ FAULTS = (
     ),
     Fault(
         "prices that still move are taken to have settled",
-        HERE + "backward_induction.py",
+        HERE + "solve.py",
         "if last.change < tol and (update is None or price_change < tol):",
         "if last.change < tol:",
         (TESTS + "test_solve.py::test_prices_that_never_settle_end_at_the_limit_and_tables_that_are_none_at_once",),
