@@ -1,8 +1,9 @@
 """A value and a policy beside an exact sweep: what a result is verified by.
 
-The sweep is that of :mod:`beltline.gpu_ref.brackets`, begun from the policy that is verified, and one pass over all
-states compares. What is compared was rounded, by its solver and by the sweep here, so a difference counts where it
-exceeds what :class:`Allowed` allows.
+Where one pass confirms the policy (:mod:`beltline.gpu_ref.confirmation`), nothing else is done. Elsewhere the sweep is
+that of :mod:`beltline.gpu_ref.brackets`, begun from the policy that is verified, and a pass over all states compares.
+What is compared was rounded, by its solver and by the sweep here, so a difference counts where it exceeds what
+:class:`Allowed` allows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
+from beltline.gpu_ref.confirmation import confirmed
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, expectation
 from beltline.gpu_ref.utility import crra
@@ -69,16 +71,19 @@ class Compared(NamedTuple):
 
 
 @njit(parallel=True, cache=True)
-def _largest(one: Array, other: Array) -> float:
-    chunks = (one.shape[0] - 1) // _CHUNK + 1
-    found = np.zeros(chunks)
-    for chunk in prange(chunks):
+def _largest_by_chunk(table: Array, found: Array) -> None:
+    for chunk in prange(found.size):
         most = 0.0
-        for x in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, one.shape[0])):
-            for s in range(one.shape[1]):
-                most = max(most, abs(one[x, s]), abs(other[x, s]))
+        for x in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, table.shape[0])):
+            for s in range(table.shape[1]):
+                most = max(most, abs(table[x, s]))
         found[chunk] = most
-    return found.max()
+
+
+def _largest(table: Array) -> float:
+    found = np.empty((table.shape[0] - 1) // _CHUNK + 1)
+    _largest_by_chunk(table, found)
+    return float(found.max())
 
 
 @njit(parallel=True, cache=True)
@@ -154,12 +159,12 @@ def compare(
     value: Array,
     policy: Indexes,
     allowed: Allowed,
-    search: Callable[[Array, Array, Array, float, Indexes], Swept] = proven,
+    search: Callable[[Array, Array, Array, float, Indexes], Swept] | None = None,
 ) -> Compared:
     """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``, everyone with a choice.
 
-    About four evaluations a state where the policy is right. ``search`` does the sweep; other arguments as in
-    :mod:`beltline.gpu_ref`.
+    About three evaluations a state where the policy is right. ``search`` does the sweep, whether or not that is needed;
+    other arguments as in :mod:`beltline.gpu_ref`.
 
     Raises
     ------
@@ -170,14 +175,21 @@ def compare(
     states = W.shape[1]
     ev = expectation(Q, V, beta)
     own = np.ascontiguousarray(policy, np.int32)
-    swept = search(X, W, ev, eta, own)
-    noise = DOUBLE * ((eta == 1.0) + (states + 4) * float(_largest(V, swept.value)))
+    value = np.ascontiguousarray(value)
+    largest = _largest(V)
+    if search is None:
+        size = largest if value is V else _largest(value)
+        found = confirmed(X, W, ev, eta, value, own, largest, size, *allowed)
+        if found is not None:
+            return Compared(found.residual, found.rounding, 0, -1, 0.0)
+    swept = (search or proven)(X, W, ev, eta, own)
+    noise = DOUBLE * ((eta == 1.0) + (states + 4) * max(largest, _largest(swept.value)))
     chunks = (W.shape[0] - 1) // _CHUNK + 1
     sums, firsts = np.zeros((chunks, 3)), np.zeros((chunks, 2))
     _compare(
-        X, W, ev, eta, swept.value, swept.policy, np.ascontiguousarray(value), own,
+        X, W, ev, eta, swept.value, swept.policy, value, own,
         allowed.change, allowed.value, allowed.share, allowed.money, allowed.times, noise, swept.slack, sums, firsts,
     )  # fmt: skip
-    found = np.flatnonzero(sums[:, 2])
-    state, amount = firsts[found[0]] if found.size else (-1, 0.0)
+    wrong = np.flatnonzero(sums[:, 2])
+    state, amount = firsts[wrong[0]] if wrong.size else (-1, 0.0)
     return Compared(float(sums[:, 0].max()), float(sums[:, 1].max()), int(sums[:, 2].sum()), int(state), float(amount))

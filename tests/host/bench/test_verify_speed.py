@@ -13,9 +13,9 @@ from beltline.host.bench.verify_speed import divided, main
 def test_both_ways_agree(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--grid", "256", "--repeats", "2"]) == 0
     out = capsys.readouterr().out
-    for way in ("begun from the policy", "divide and conquer"):
+    for way in ("as verified", "a sweep from the policy", "divide and conquer"):
         assert re.search(rf"256 x 4, {way}: median [\d.]+ ms, [\d.]+ to [\d.]+; residual [\d.e-]+, 0 missed", out)
-    assert re.search(r"Median of the ratios of 2 turns: [\d.]+\n$", out)
+    assert re.search(r"As verified beside divide and conquer: [\d.]+ times as fast, median of 2 turns\n$", out)
 
 
 def test_a_search_that_differs_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,130 @@
+"""Policies that are confirmed in one pass: whatever it says, the proven sweep says, too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref.brackets import proven, proven_sweep
+from beltline.gpu_ref.compare import Allowed, compare
+from beltline.gpu_ref.confirmation import MENDED, Confirmed, confirmed
+from beltline.gpu_ref.random_problems import random_problem
+from beltline.gpu_ref.tables import expectation
+
+NOTHING = Allowed(0.0, times=4.0)
+
+
+def drawn(seed: int, points: int, states: int = 3) -> tuple[Any, ...]:
+    return random_problem(np.random.default_rng(seed), points, states).arguments
+
+
+def confirm(tables: tuple[Any, ...], value: Any, policy: Any, allowed: Allowed = NOTHING) -> Confirmed | None:
+    X, W, Q, V, beta, eta = tables
+    ev = expectation(Q, V, beta)
+    sizes = float(np.abs(V).max()), float(np.abs(value).max())
+    return confirmed(X, W, ev, eta, value, np.ascontiguousarray(policy, np.int32), *sizes, *allowed)
+
+
+@pytest.mark.parametrize("points", [2, 30, 511, 512, 513, 1300])
+def test_an_exact_sweep_is_confirmed(points: int) -> None:
+    for seed in range(8):
+        tables = drawn(seed, points)
+        sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+        found = confirm(tables, sweep.value, sweep.policy)
+        assert found is not None
+        assert found.residual == 0.0
+        assert found.rounding <= 4.0 * sweep.slack + 1e-12 * np.abs(sweep.value).max()
+        if (tables[0][-1] < tables[1]).all():
+            # What cannot be afforded is no excess here, which the sweep counts.
+            assert found.rounding >= sweep.slack
+
+
+@pytest.mark.parametrize("kind", ["general", "ties"])
+def test_the_rounding_is_that_of_full_search_in_extended_precision(kind: str) -> None:
+    for seed in range(40):
+        problem = random_problem(np.random.default_rng(seed), kind=kind)
+        X, W, Q, V, beta, eta = tables = problem.arguments
+        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        if (sweep.policy < 0).any():
+            continue
+        found = confirm(tables, sweep.value, sweep.policy)
+        assert found is not None
+        exact = V.astype(np.longdouble) @ Q.T.astype(np.longdouble) * np.longdouble(beta)
+        for s in range(W.shape[1]):
+            c = W[:, s, None].astype(np.longdouble) - X.astype(np.longdouble)
+            power = np.longdouble(1.0) - np.longdouble(eta)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                u = np.log(c) if eta == 1.0 else c**power / power
+            best = np.where(c > 0.0, u + exact[:, s], -np.inf).max(axis=1)
+            assert np.abs(best - sweep.value[:, s]).max() <= found.rounding
+
+
+def test_small_margins_add_up_over_pieces_as_row_by_row() -> None:
+    """All candidates are nearly as good: an excess grows from row to row, across pieces."""
+    points = 1300
+    X = np.linspace(1.0, 1.0 + 1e-12, points)
+    W = np.linspace(3.0, 3.0 + 1e-12, points)[:, None]
+    tables = X, W, np.eye(1), np.linspace(0.0, 2e-13, points)[:, None], 0.9, 2.0
+    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    found = confirm(tables, sweep.value, sweep.policy)
+    if found is None:
+        pytest.fail("the sweep's own policy is not confirmed")
+    assert found.rounding >= sweep.slack
+    assert found.rounding > 5.0 * 2.0**-53
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_faults_are_seen_as_by_the_sweep(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tables = drawn(seed, 600)
+    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    allowed = Allowed(1e-9)
+    for _ in range(6):
+        value, policy = sweep.value.copy(), sweep.policy.copy()
+        for _ in range(rng.integers(1, 4)):
+            x, s = rng.integers(600), rng.integers(3)
+            if rng.random() < 0.5:
+                value[x, s] += rng.choice([1e-12, -1e-10, 1e-8, -1e-3, np.nan])
+            else:
+                policy[x, s] = max(0, policy[x, s] + rng.integers(-3, 2))
+        one = compare(*tables, value, policy, allowed)
+        other = compare(*tables, value, policy, allowed, proven)
+        assert (one.missed, one.state) == (other.missed, other.state)
+        assert one.residual == other.residual
+        assert one.amount == pytest.approx(other.amount, rel=1e-9)
+
+
+def test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not() -> None:
+    tables = drawn(3, 1300)
+    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    generous = Allowed(1.0)
+    rows = np.flatnonzero(np.diff(sweep.policy[:, 0]) > 0)
+    policy = sweep.policy.copy()
+    # A row takes the choice of the next: within bounds, so its neighbours' brackets change, also across pieces.
+    few = [*rows[:: rows.size // 4][:3], 511]
+    policy[few, 0] = policy[np.array(few) + 1, 0]
+    found = confirm(tables, sweep.value, policy, generous)
+    assert found is not None
+    assert found.residual == 0.0
+    policy = sweep.policy.copy()
+    many = rows[::2][: 2 * MENDED]
+    assert many.size == 2 * MENDED
+    for row in many:
+        policy[row, 0] = policy[row + 1, 0]
+    assert confirm(tables, sweep.value, policy, generous) is None
+    again = compare(*tables, sweep.value, policy, generous)
+    assert again.missed == 0
+
+
+def test_what_proves_nothing() -> None:
+    tables = drawn(5, 40)
+    sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
+    for change in ({"falls": -1}, {"unaffordable": 39}):
+        policy = sweep.policy.copy()
+        policy[20, 1] = next(iter(change.values()))
+        assert confirm(tables, sweep.value, policy, Allowed(1e9)) is None
+    spoilt = tables[3].copy()
+    spoilt[7, 2] = -np.inf
+    assert confirm((*tables[:3], spoilt, *tables[4:]), sweep.value, sweep.policy) is None
