@@ -71,19 +71,25 @@ class Compared(NamedTuple):
 
 
 @njit(parallel=True, cache=True)
-def _largest_by_chunk(table: Array, found: Array) -> None:
-    for chunk in prange(found.size):
-        most = 0.0
+def _ends_by_chunk(table: Array, found: Array) -> None:
+    for chunk in prange(found.shape[1]):
+        least, most = np.inf, -np.inf
         for x in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, table.shape[0])):
             for s in range(table.shape[1]):
-                most = max(most, abs(table[x, s]))
-        found[chunk] = most
+                least, most = min(least, table[x, s]), max(most, table[x, s])
+        found[0, chunk], found[1, chunk] = least, most
+
+
+def _ends(table: Array) -> tuple[float, float]:
+    """The least and the most."""
+    found = np.empty((2, (table.shape[0] - 1) // _CHUNK + 1))
+    _ends_by_chunk(table, found)
+    return float(found[0].min()), float(found[1].max())
 
 
 def _largest(table: Array) -> float:
-    found = np.empty((table.shape[0] - 1) // _CHUNK + 1)
-    _largest_by_chunk(table, found)
-    return float(found.max())
+    least, most = _ends(table)
+    return max(-least, most)
 
 
 @njit(parallel=True, cache=True)
@@ -178,8 +184,7 @@ def compare(
     value = np.ascontiguousarray(value)
     largest = _largest(V)
     if search is None:
-        size = largest if value is V else _largest(value)
-        found = confirmed(X, W, ev, eta, value, own, largest, size, *allowed)
+        found = confirmed(X, W, ev, eta, value, own, largest, _ends(value), *allowed)
         if found is not None:
             return Compared(found.residual, found.rounding, 0, -1, 0.0)
     swept = (search or proven)(X, W, ev, eta, own)

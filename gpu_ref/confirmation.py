@@ -9,7 +9,7 @@ Rounding is that of the same module: what is below (above) a row's choice may tr
 from the row before (behind). A row makes ``max(2 e, E + 2 e - margin)`` of an excess ``E``, or leaves it where both
 choose the same, and its maximum is off by ``e + max(0, E - margin)`` at most. Rows together do the same with other
 numbers, so each piece of the rows finds its four, for either direction, and pieces are put together in the end. All
-rows of an exogenous state take the same ``e``, of values up to twice as large as the one that is confirmed.
+rows of an exogenous state take the same ``e``, of values between the least and the largest that are confirmed.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ from beltline.gpu_ref.utility import crra
 Indexes = NDArray[np.int32]
 
 _CHUNK = 512
+
+FAR = 2.0**-10
+"""How far the exact sweep may be from the value at most, as a share of its largest size."""
 
 MENDED = 32
 """Most choices that are mended."""
@@ -194,7 +197,7 @@ def _slack(pieces: Array, errors: Array) -> float:
 
 
 def confirmed(
-    X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes, largest: float, size: float,
+    X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes, largest: float, ends: tuple[float, float],
     change: float, constant: float, share: float, money: float, times: float,
 ) -> Confirmed | None:  # fmt: skip
     """Confirm a value and a policy, or say nothing.
@@ -209,8 +212,8 @@ def confirmed(
         ``(N_k, N_z)``, ``float64`` and ``int32``.
     largest
         The largest size of the value of which ``ev`` is the expectation, units of utility.
-    size
-        The largest size of ``value``, units of utility.
+    ends
+        The least and the largest of ``value``, units of utility.
     change, constant, share, money, times
         As of :class:`beltline.gpu_ref.compare.Allowed`.
 
@@ -221,11 +224,13 @@ def confirmed(
     """
     grid, states = W.shape
     one = 1.0 if eta == 1.0 else 0.0
-    future = np.maximum(ev.max(axis=1), -ev.min(axis=1))
-    if not np.isfinite(future).all():
+    least, most = ev.min(axis=1), ev.max(axis=1)
+    if not (np.isfinite(least).all() and np.isfinite(most).all() and math.isfinite(ends[0]) and math.isfinite(ends[1])):
         return None
+    far = FAR * max(-ends[0], ends[1])
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
-    errors = power * (2.0 * size + future) + DOUBLE * (one + (states + 4) * future)
+    errors = power * (np.maximum(ends[1] - least, most - ends[0]) + far)
+    errors += DOUBLE * (one + (states + 4) * np.maximum(most, -least))
     chunks = (grid - 1) // _CHUNK + 1
     facts, pieces = np.empty((chunks, 4)), np.empty((chunks, states, 2, 4))
     allowed = np.array([change, constant, share, money, times])
@@ -246,9 +251,9 @@ def confirmed(
                 return None
             again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}
         todo = np.array(sorted(again), np.int64)
-    top = float(facts[:, LARGEST].max())
-    if top > 2.0 * size:
+    gap = float(facts[:, GAP].max())
+    if gap > far:
         return None
-    noise = DOUBLE * (one + (states + 4) * max(largest, top))
+    noise = DOUBLE * (one + (states + 4) * max(largest, float(facts[:, LARGEST].max())))
     slack = _slack(pieces, errors)
-    return Confirmed(float(facts[:, GAP].max()), max(power * float(facts[:, SIZE].max()) + noise, slack))
+    return Confirmed(gap, max(power * float(facts[:, SIZE].max()) + noise, slack))

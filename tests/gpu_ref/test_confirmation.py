@@ -23,8 +23,10 @@ def drawn(seed: int, points: int, states: int = 3) -> tuple[Any, ...]:
 def confirm(tables: tuple[Any, ...], value: Any, policy: Any, allowed: Allowed = NOTHING) -> Confirmed | None:
     X, W, Q, V, beta, eta = tables
     ev = expectation(Q, V, beta)
-    sizes = float(np.abs(V).max()), float(np.abs(value).max())
-    return confirmed(X, W, ev, eta, value, np.ascontiguousarray(policy, np.int32), *sizes, *allowed)
+    ends = float(value.min()), float(value.max())
+    return confirmed(
+        X, W, ev, eta, value, np.ascontiguousarray(policy, np.int32), float(np.abs(V).max()), ends, *allowed
+    )
 
 
 @pytest.mark.parametrize("points", [2, 30, 511, 512, 513, 1300])
@@ -38,7 +40,7 @@ def test_an_exact_sweep_is_confirmed(points: int) -> None:
         assert found.rounding <= 4.0 * sweep.slack + 1e-12 * np.abs(sweep.value).max()
         if (tables[0][-1] < tables[1]).all():
             # What cannot be afforded is no excess here, which the sweep counts.
-            assert found.rounding >= sweep.slack
+            assert found.rounding >= 0.999 * sweep.slack
 
 
 @pytest.mark.parametrize("kind", ["general", "ties"])
