@@ -14,7 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from beltline.gpu_ref import brute_force
-from beltline.host.bench import arellano_tables, krusell_smith_tables, lumpy_investment_tables, retirement_tables
+from beltline.host.bench import (
+    arellano_tables,
+    krusell_smith_tables,
+    lumpy_investment_tables,
+    refine_tables,
+    retirement_tables,
+)
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari.result import Economy
 from beltline.host.models.life_cycle import life_cycle
@@ -116,6 +122,7 @@ TABLES: dict[str, Callable[[str], None]] = {
     "arellano": arellano_tables.tables,
     "retirement": retirement_tables.tables,
     "lumpy-investment": lumpy_investment_tables.tables,
+    "refine": refine_tables.tables,
     "krusell-smith": krusell_smith_tables.tables,
 }
 """By name; one function a model; each is called with a device, and prints."""
