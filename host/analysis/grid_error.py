@@ -2,16 +2,17 @@
 
 The problem without a grid, of value ``V^c``, has the same chain, ``beta``, ``eta`` and ends of the grid, a choice
 anywhere between them, and cash on hand ``W`` that agrees with the table at grid points. Two sets of bounds are computed
-at grid points. Both rest on an operator that is monotone and discounts: if a sweep from ``v`` gains at least ``m(s)`` in
-every ``x``, then ``V^c >= v + (1 - beta Q)^-1 m``, and if it gains at most ``M(s)``, ``V^c <= v + (1 - beta Q)^-1 M``.
+at grid points. Both rest on an operator that is monotone and discounts: if a sweep from ``v`` gains at least ``m(s)``
+at every ``x``, then ``V^c >= v + (1 - beta Q)^-1 m``, and if it gains at most ``M(s)``, then
+``V^c <= v + (1 - beta Q)^-1 M``.
 
 ``"concave"``, where ``W`` is concave on the grid: for every ``W`` that is concave and does not fall between the points
 either. Let ``v`` be concave and linear between points, and ``T`` the operator without a grid. ``F(w, s)``, the largest
 ``U(w - y) + E v(y, s)``, is concave in ``w``, as the objective is concave in both; so ``T v = F(W(x, s), s)`` is
 concave in ``x``. It lies above the lines from point to point, as ``v`` lies on its own: the least gain is at a grid
-point. And it lies below its tangents, whose slope is ``U'(c)`` times that of ``W``. At a point ``W`` rises no faster
-than the chord before it, and no slower than the chord behind it. So the gain in a cell is at most that where the two
-tangents meet. At the ends, which have one chord, ``marginal_wealth`` stands for the other where the problem has it. Both
+point. And it lies below its tangents, whose slope is ``U'(c)`` times that of ``W``: its ``marginal_wealth``, where the
+problem has it; in any case ``W`` rises beyond a point no faster than the chord that ends there, and falls short before
+it no slower than the chord that begins there. So the gain in a cell is at most that where the two tangents meet. Both
 bounds are off by what lines between points are off: the order of the step squared.
 
 ``"monotone"``, for every ``W`` that does not fall. Choices from the grid are among all, so the value on the grid, less
@@ -121,11 +122,12 @@ def _largest_gain(problem: Problem, value: Array, swept: Array, price: Array) ->
     """The largest gain of each state, ``(N_z,)``: at the points, and in each cell where the two tangents meet."""
     steps = np.diff(problem.grid)[:, None]
     chords = np.diff(problem.wealth, axis=0) / steps
-    given = problem.marginal_wealth
-    first = np.full((1, problem.states), np.inf) if given is None else given[:1]
-    last = np.zeros((1, problem.states)) if given is None else given[-1:]
-    rising = price[:-1] * np.concatenate([first, chords[:-1]])
-    falling = price[1:] * np.concatenate([chords[1:], last])
+    none = np.zeros((1, problem.states))
+    steepest, flattest = np.concatenate([none + np.inf, chords[:-1]]), np.concatenate([chords[1:], none])
+    if problem.marginal_wealth is not None:
+        steepest = np.minimum(steepest, problem.marginal_wealth[:-1])
+        flattest = np.maximum(flattest, problem.marginal_wealth[1:])
+    rising, falling = price[:-1] * steepest, price[1:] * flattest
     below = swept[1:] - falling * steps
     with np.errstate(invalid="ignore", divide="ignore"):
         meet = np.where(np.isfinite(rising), (below - swept[:-1]) / (rising - falling), 0.0)

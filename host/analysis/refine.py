@@ -24,9 +24,10 @@ from beltline.host.analysis.between import Choices, Pieces, hold, maximise, mono
 from beltline.host.analysis.grid_error import bounds
 from beltline.host.analysis.policy import followed
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import real, whole
+from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.dataset import check_xarray, unit
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.report import report
 from beltline.host.results.result import Result
@@ -233,6 +234,8 @@ def refine(result: Result, tol: float | None = None, max_steps: int = 100) -> Re
     >>> bool(refined.success and refined.consumption.min() > 0)
     True
     """
+    if isinstance(result, GeneralResult):
+        raise ProblemError("a refinement needs a result of the simple form, and this one is of the general form")
     problem = followed(result, "a refinement")
     tol = result.tol if tol is None else real("tol", tol, "a number above 0", lambda v: 0 < v < float("inf"))
     wanted = f"a whole number from 1 to {STEPS_LIMIT}"

@@ -28,6 +28,9 @@ from beltline.host.solver.solve import solve
 GRIDS = (65, 257, 1025)
 """Each has every fourth point of the next, and all are points of the finest."""
 
+COST_GRIDS = (*GRIDS, 16_385)
+"""Of the table of bounds, which needs no other method."""
+
 FINE = 32_769
 TOL = 1e-10
 SETTLED = 1e-12
@@ -106,39 +109,33 @@ def choices(result: Result) -> dict[str, Array]:
 
 
 def errors(name: str, grids: Sequence[int] = GRIDS, fine: int = FINE) -> None:
-    """Print how far consumption of each method is from the exact one, and Euler errors, by size of the grid."""
+    """Print how far consumption of each method is from the exact one, and Euler errors, by size of the grid.
+
+    Errors of consumption are shares of it.
+    """
     make = MODELS[name]
     reference = exact(make, fine)
     if make is not closed:
         half = np.abs(exact(make, fine // 2 + 1) / reference[::2] - 1).max()
         print(f"Reference: `egm` on {fine:,} points, which differs from half of them by {half:.1g} at most.\n")
-    rows: dict[str, list[tuple[int, list[str]]]] = {"largest": [], "mean": [], "Euler": []}
+    print(f"| grid points | error of | {' | '.join(HEADS)} |\n|---:|---|{'---:|' * len(HEADS)}")
     for points in grids:
         result = solve(make(points), tol=TOL, device="cpu", method="shift", progress=False)
         problem, true = result.problem, reference[:: (fine - 1) // (points - 1)]
-        cells: dict[str, list[str]] = {kind: [] for kind in rows}
         assert problem.marginal_wealth is not None
+        cells: dict[str, list[str]] = {"consumption, largest": [], "consumption, mean": [], "Euler, mean log10": []}
         for choice in choices(result).values():
             off = np.abs((problem.wealth - choice) / true - 1)
             euler = summary(errors_between(problem, problem.marginal_wealth, choice))
-            cells["largest"].append(f"{off.max():.1e}")
-            cells["mean"].append(f"{off.mean():.1e}")
-            cells["Euler"].append(f"{euler.mean:.2f}")
-        for kind, row in cells.items():
-            rows[kind].append((points, row))
-    titles = {
-        "largest": "Largest error of consumption, share of it",
-        "mean": "Mean error of consumption, share of it",
-        "Euler": "Mean log10 of Euler equation errors",
-    }
-    for kind, table in rows.items():
-        print(f"{titles[kind]}:\n\n| grid points | {' | '.join(HEADS)} |\n|---:|{'---:|' * len(HEADS)}")
-        for points, row in table:
-            print(f"| {points:,} | {' | '.join(row)} |")
-        print(flush=True)
+            texts = f"{off.max():.1e}", f"{off.mean():.1e}", f"{euler.mean:.2f}"
+            for row, text in zip(cells.values(), texts, strict=True):
+                row.append(text)
+        for name_of_error, row in cells.items():
+            print(f"| {points:,} | {name_of_error} | {' | '.join(row)} |", flush=True)
+    print()
 
 
-def cost_of_the_grid(name: str, grids: Sequence[int] = GRIDS) -> None:
+def cost_of_the_grid(name: str, grids: Sequence[int] = COST_GRIDS) -> None:
     """Print the error bound on the grid, the bounds on what the grid costs, steps and time."""
     print("| grid points | on the grid | without it | of the refined value | proof | steps | s |")
     print("|---:|---:|---:|---:|---|---:|---:|")
