@@ -83,6 +83,8 @@ def concave_wealth(problem: Problem) -> bool:
 
 def _lifted(problem: Problem, value: Array, gain: Array, rounding: float) -> Array:
     """``value + (1 - beta Q)^-1 (gain + rounding)``; ``gain`` is of each state."""
+    if not np.isfinite(gain + rounding).all():
+        return np.full(value.shape, np.copysign(np.inf, rounding))
     ahead = np.eye(problem.states) - problem.beta * problem.transition
     # The system's own rounding is of the order of its condition, which 1 - beta bounds.
     lift = np.linalg.solve(ahead, gain + rounding)
@@ -128,6 +130,8 @@ def _largest_gain(problem: Problem, value: Array, swept: Array, price: Array) ->
         steepest = np.minimum(steepest, problem.marginal_wealth[:-1])
         flattest = np.maximum(flattest, problem.marginal_wealth[1:])
     rising, falling = price[:-1] * steepest, price[1:] * flattest
+    # A slope beyond double precision says no more than that the value does not fall.
+    falling[~np.isfinite(falling)] = 0.0
     below = swept[1:] - falling * steps
     with np.errstate(invalid="ignore", divide="ignore"):
         meet = np.where(np.isfinite(rising), (below - swept[:-1]) / (rising - falling), 0.0)

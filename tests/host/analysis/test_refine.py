@@ -183,6 +183,20 @@ def test_concave_bounds_of_any_table_hold() -> None:
         assert (true <= found.upper).all()
 
 
+def test_bounds_of_what_no_double_can_hold_are_infinite() -> None:
+    """Marginal utility of the poorest overflows: a bound may then say nothing, but is a number."""
+    grid = np.linspace(0.0, 1.0, 9)
+    problem = bl.Problem(
+        grid=grid, wealth=1.02 * grid[:, None] + 1e-170, transition=np.eye(1), start=np.zeros((9, 1)), beta=0.9, eta=2.0
+    )
+    result = bl.solve(problem, device="cpu", method="warm", progress=False)
+    found = bounds(problem, result.value, result.error_bound, result.value)
+    assert found.proof == "concave"
+    assert not np.isnan(found.lower).any()
+    assert not np.isnan(found.upper).any()
+    assert (found.lower <= found.upper).all()
+
+
 def test_binding_constraint() -> None:
     """Where it binds, the lowest point is chosen exactly, and nowhere else; saving then begins without a step."""
     result = solved(savings(257))
