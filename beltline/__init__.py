@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from beltline.host.analysis.inequality import lorenz as lorenz
     from beltline.host.analysis.lives import life_paths as life_paths
     from beltline.host.analysis.moments import moments as moments
+    from beltline.host.analysis.refine import Refined as Refined
+    from beltline.host.analysis.refine import refine as refine
     from beltline.host.analysis.simulation import simulate as simulate
     from beltline.host.analysis.stationary import stationary_distribution as stationary_distribution
     from beltline.host.batch.pool import Workers as Workers
@@ -83,6 +85,7 @@ _HOMES = {
     "Model": "beltline.host.models.base",
     "Problem": "beltline.host.problem.problem",
     "ProblemError": "beltline.host.problem.checks",
+    "Refined": "beltline.host.analysis.refine",
     "Result": "beltline.host.results.result",
     "RetirementResult": "beltline.host.models.retirement.result",
     "Session": "beltline.host.solver.session",
@@ -110,6 +113,7 @@ _HOMES = {
     "open": "beltline.host.solver.session:open_session",
     "panel_errors": "beltline.host.models.krusell_smith.panel",
     "rbc": "beltline.host.models.rbc",
+    "refine": "beltline.host.analysis.refine",
     "retirement": "beltline.host.models.retirement.model",
     "rouwenhorst": "beltline.host.problem.markov",
     "simulate": "beltline.host.analysis.simulation",
@@ -138,6 +142,7 @@ __all__ = [
     "Model",
     "Problem",
     "ProblemError",
+    "Refined",
     "Result",
     "RetirementResult",
     "Session",
@@ -166,6 +171,7 @@ __all__ = [
     "open",
     "panel_errors",
     "rbc",
+    "refine",
     "retirement",
     "rouwenhorst",
     "simulate",

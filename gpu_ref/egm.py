@@ -180,6 +180,11 @@ class Endogenous:
             self.sweeps += 1
         return change
 
+    @property
+    def consumption(self) -> Array:
+        """As far as it was solved, ``(N_k, N_z)``, units of money; the choice may lie between grid points."""
+        return np.ascontiguousarray(self._c.T)
+
     def evaluate(self, epsilon: float, limit: int) -> tuple[Array, NDArray[np.int32]]:
         """Value of the policy and the policy rounded to the grid, ``(N_k, N_z)``.
 

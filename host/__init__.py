@@ -20,6 +20,7 @@ provide(
         "Economy.plot": "beltline.host.models.aiyagari.plot:plot",
         "Equilibrium.plot": "beltline.host.models.krusell_smith.plot:plot",
         "LumpyInvestmentResult.plot": "beltline.host.models.lumpy_investment.plot:plot",
+        "Refined.plot": "beltline.host.plots.refined:plot",
         "RetirementResult.plot": "beltline.host.models.retirement.plot:plot",
         "FirmEconomy.plot": "beltline.host.models.hopenhayn_rogerson.plot:plot",
         "load.aiyagari": "beltline.host.models.aiyagari.load:read",

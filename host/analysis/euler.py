@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.analysis.policy import heading, usable
+from beltline.host.analysis.refine import Refined
 from beltline.host.analysis.simulation import simulate
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
@@ -32,7 +33,7 @@ SMALLEST = 2.0**-53
 """Errors below one rounding of double precision are taken for it, where logarithms are."""
 
 
-def euler_errors(result: Result) -> Array:
+def euler_errors(result: Result | Refined) -> Array:
     """Return the error ``e(x, s)`` in every state, as a share of consumption; definition in the module's text.
 
     It is nan where the lowest ``x'`` is chosen and less would be better: there the constraint binds and no such
@@ -41,7 +42,8 @@ def euler_errors(result: Result) -> Array:
     Parameters
     ----------
     result
-        Of a problem with ``marginal_wealth``. If it is not solved a warning says so.
+        Of a problem with ``marginal_wealth``. If it is not solved a warning says so. Of choices between grid points,
+        consumption and ``dW/dx`` there are taken from lines between those at the points.
 
     Returns
     -------
@@ -57,11 +59,13 @@ def euler_errors(result: Result) -> Array:
     -------
     Judd (1992), "Projection methods for solving aggregate growth models", Journal of Economic Theory 58(2), 410-452.
     """
-    if not isinstance(result, Result):
+    if not isinstance(result, Result | Refined):
         raise ProblemError(f"result must be a Result, not {shown(result)}")
     problem = result.problem
     if problem.marginal_wealth is None:
         raise ProblemError("an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have")
+    if isinstance(result, Refined):
+        return errors_between(problem, problem.marginal_wealth, result.choice)
     usable(result, "an Euler equation error")
     consumption = problem.wealth - result.policy_values
     if problem.horizon is None:
@@ -79,6 +83,20 @@ def _errors(problem: Problem, marginal_wealth: Array, now: Array, following: Arr
     wanted = np.take_along_axis(ahead, policy.astype(np.intp), axis=0) ** (-1 / problem.eta)
     errors = 1 - wanted / now
     errors[(policy == 0) & (errors < 0)] = np.nan
+    return np.asarray(errors)
+
+
+def errors_between(problem: Problem, marginal_wealth: Array, choice: Array) -> Array:
+    """As :func:`euler_errors`, of any policy ``choice``, ``(N_k, N_z)`` in units of the grid."""
+    grid, eta = problem.grid, problem.eta
+    now = problem.wealth - choice
+    ahead = np.zeros(choice.shape)
+    for s in range(problem.states):
+        for t in range(problem.states):
+            slope, consumption = (np.interp(choice[:, s], grid, table[:, t]) for table in (marginal_wealth, now))
+            ahead[:, s] += problem.transition[s, t] * slope * marginal_utility(consumption, eta)
+    errors = 1 - (problem.beta * ahead) ** (-1 / eta) / now
+    errors[(choice <= grid[0]) & (errors < 0)] = np.nan
     return np.asarray(errors)
 
 

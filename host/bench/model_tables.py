@@ -19,6 +19,7 @@ from beltline.host.bench import (
     hopenhayn_rogerson_tables,
     krusell_smith_tables,
     lumpy_investment_tables,
+    refine_tables,
     retirement_tables,
 )
 from beltline.host.models.aiyagari.model import aiyagari
@@ -123,6 +124,7 @@ TABLES: dict[str, Callable[[str], None]] = {
     "retirement": retirement_tables.tables,
     "lumpy-investment": lumpy_investment_tables.tables,
     "hopenhayn-rogerson": hopenhayn_rogerson_tables.tables,
+    "refine": refine_tables.tables,
     "krusell-smith": krusell_smith_tables.tables,
 }
 """By name; one function a model; each is called with a device, and prints."""

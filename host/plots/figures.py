@@ -149,7 +149,8 @@ def check_kind(kind: str, kinds: Sequence[str] = (), problem: Problem | None = N
         raise ProblemError("kind 'euler' needs two ages, and this problem has one")
 
 
-def _unit(problem: Problem) -> str:
+def units(problem: Problem) -> str:
+    """What follows the name of a quantity in units of the asset, on an axis."""
     return "" if problem.asset == "x" else ", units of the good"
 
 
@@ -166,7 +167,8 @@ def legend_labels(problem: Problem) -> list[str | None]:
     return [name if s in named else None for s, name in enumerate(problem.state_names)]
 
 
-def _finish(figure: Figure, axes: Sequence[Axes], legend: Axes, title: str) -> None:
+def finish(figure: Figure, axes: Sequence[Axes], legend: Axes, title: str) -> None:
+    """Give ``axes`` their margins and lines, and ``figure`` its title and the legend of ``legend``."""
     for each in axes:
         each.margins(x=0.01)
         each.grid(alpha=0.3)
@@ -198,10 +200,10 @@ def _policy(result: Result) -> Draw:
         left.set_title("Value")
         left.set_ylabel("V(x, s), units of utility")
         right.set_title("Policy, as saving")
-        right.set_ylabel(f"x' - x{_unit(problem)}")
+        right.set_ylabel(f"x' - x{units(problem)}")
         for axes in (left, right):
-            axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
-        _finish(figure, (left, right), right, _title(result))
+            axes.set_xlabel(f"{problem.asset}{units(problem)}")
+        finish(figure, (left, right), right, _title(result))
 
     return draw
 
@@ -223,9 +225,9 @@ def _euler(result: Result) -> Draw:
             axes.plot([], [], "o", color=colour, markersize=5, label=label)
         mean = float(np.nanmean(errors))
         axes.axhline(mean, color="0.2", linewidth=1.0, linestyle="--", label=f"mean {mean:.2f}")
-        axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        axes.set_xlabel(f"{problem.asset}{units(problem)}")
         axes.set_ylabel("log10 |Euler equation error|, share of consumption")
-        _finish(figure, (axes,), axes, f"Euler equation errors, {_title(result)}")
+        finish(figure, (axes,), axes, f"Euler equation errors, {_title(result)}")
 
     return draw
 
@@ -249,9 +251,9 @@ def _distribution(result: Result) -> Draw:
         mean = float(problem.grid @ mass.sum(axis=1))
         axes.axvline(mean, color="0.4", linewidth=0.8, linestyle="--", label=f"mean {mean:.4g}")
         axes.set_ylim(bottom=0.0)
-        axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
+        axes.set_xlabel(f"{problem.asset}{units(problem)}")
         axes.set_ylabel(f"density, per {'unit of x' if problem.asset == 'x' else 'unit of the good'}")
-        _finish(figure, (axes,), axes, f"Stationary distribution, {_title(result)}")
+        finish(figure, (axes,), axes, f"Stationary distribution, {_title(result)}")
 
     return draw
 
@@ -266,7 +268,7 @@ def _irf(result: Result) -> Draw:
         axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--")
         axes.set_xlabel("periods after the impulse")
         axes.set_ylabel("per cent of the baseline")
-        _finish(figure, (axes,), axes, response.title)
+        finish(figure, (axes,), axes, response.title)
 
     return draw
 
@@ -290,10 +292,10 @@ def _ages(result: Result) -> Draw:
         left.set_title(f"Value, {middle_name}")
         left.set_ylabel("V(x, s), units of utility")
         right.set_title(f"Policy, {middle_name}")
-        right.set_ylabel(f"x'{_unit(problem)}")
+        right.set_ylabel(f"x'{units(problem)}")
         for axes in (left, right):
-            axes.set_xlabel(f"{problem.asset}{_unit(problem)}")
-        _finish(figure, (left, right), right, _title(result).replace(", first of ", ", "))
+            axes.set_xlabel(f"{problem.asset}{units(problem)}")
+        finish(figure, (left, right), right, _title(result).replace(", first of ", ", "))
 
     return draw
 
@@ -314,8 +316,8 @@ def _life(result: Result) -> Draw:
             axes.plot(ages, table.mean(axis=0), color="C0", linewidth=1.8, label="mean")
             axes.set_title(name.capitalize())
             axes.set_xlabel("age")
-            axes.set_ylabel(f"{name}{_unit(result.problem)}")
-        _finish(figure, panels, panels[-1], f"{lives.title}, {lives.points.shape[0]:,} people")
+            axes.set_ylabel(f"{name}{units(result.problem)}")
+        finish(figure, panels, panels[-1], f"{lives.title}, {lives.points.shape[0]:,} people")
 
     return draw
 

@@ -395,4 +395,42 @@ FAULTS = (
         'f"{count / of:.0f}%" if of else',
         ("tests/constraints/test_area.py::test_the_page_has_the_figures_that_are_kept",),
     ),
+    Fault(
+        "a choice between grid points never looks at the second peak of a cell",
+        "host/analysis/between.py",
+        "return (other, second) if other > best else (best, first)",
+        "return best, first",
+        ("tests/host/analysis/test_refine.py::test_two_peaks_of_one_cell_are_both_looked_at",),
+    ),
+    Fault(
+        "cells whose upper grid point is the better one are left out",
+        "host/analysis/between.py",
+        "if u[j] + max(ev[j], ev[j + 1]) <= best:",
+        "if u[j] + ev[j] <= best:",
+        ("tests/host/analysis/test_refine.py::test_choices_are_the_best_of_a_dense_mesh",),
+    ),
+    Fault(
+        "choices between grid points are maximised once and taken for settled",
+        "host/analysis/refine.py",
+        "if change < tol or step == max_steps:",
+        "if change < 1e9 * tol or step == max_steps:",
+        ("tests/host/analysis/test_refine.py::test_closed_form",),
+    ),
+    Fault(
+        "the bound on the error of the grid looks at grid points alone",
+        "host/analysis/grid_error.py",
+        "np.maximum(inside.max(axis=0), ends.max(axis=0))",
+        "ends.max(axis=0)",
+        (
+            "tests/host/analysis/test_refine.py::test_closed_form",
+            "tests/host/analysis/test_refine.py::test_bounds_hold_of_finer_grids",
+        ),
+    ),
+    Fault(
+        "the coarse bound pays for the grid point that it gets",
+        "host/analysis/grid_error.py",
+        "np.concatenate([ev[:, 1:], ev[:, -1:]], axis=1)",
+        "ev",
+        ("tests/host/analysis/test_refine.py::test_bounds_hold_of_finer_grids",),
+    ),
 )

@@ -1,0 +1,44 @@
+"""Choices between grid points as a figure."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from beltline.host.plots.figures import colours, drawn, finish, legend_labels, units
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from beltline.host.analysis.refine import Refined
+
+
+def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure:
+    """Draw consumption and saving against ``x``, one colour a state: refined as lines, on the grid faint.
+
+    Raises
+    ------
+    ProblemError
+        As :func:`beltline.host.plots.figures.check_plot`.
+    """
+    problem, stairs = refined.problem, refined.result.policy_values
+    grid = problem.grid
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
+            left.plot(grid, (problem.wealth - stairs)[:, s], color=colour, alpha=0.35, linewidth=0.8)
+            left.plot(grid, refined.consumption[:, s], color=colour, label=label, linewidth=1.4)
+            right.plot(grid, stairs[:, s] - grid, color=colour, alpha=0.35, linewidth=0.8)
+            right.plot(grid, refined.choice[:, s] - grid, color=colour, label=label, linewidth=1.4)
+        left.plot([], [], color="0.5", alpha=0.5, linewidth=0.8, label="on the grid")
+        left.set_title("Consumption")
+        left.set_ylabel(f"c(x, s){units(problem)}")
+        right.set_title("Saving")
+        right.set_ylabel(f"x' - x{units(problem)}")
+        for axes in (left, right):
+            axes.set_xlabel(f"{problem.asset}{units(problem)}")
+        title = f"{problem.name}: choices between {problem.points:,} grid points, {problem.states} states"
+        finish(figure, (left, right), left, title if refined.success else f"{title} ({refined.status})")
+
+    return drawn(draw, path)
