@@ -20,6 +20,9 @@ from beltline.hw.line.clocks import line_of, pass_clocks
 
 COMMAND = "python -m beltline.constraints.board_pages"
 
+DEVICES = {Flow.ZYNQ: "pynq", Flow.MPSOC: "pynq", Flow.F2: "f2", Flow.ECP5: "serial", Flow.XDMA: "xdma"}
+"""What ``device=`` is for boards that are built in each way."""
+
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "boards"
 
 _PARTS = {
@@ -126,7 +129,6 @@ def boards_table() -> str:
     ]
     for board in BOARDS.values():
         clocks, share = sweep(board)
-        device = {Flow.ZYNQ: "pynq", Flow.MPSOC: "pynq", Flow.F2: "f2", Flow.ECP5: "serial", Flow.XDMA: ""}[board.flow]
         rows.append(
             (
                 f"[{board.title}]({board.name}.md)",
@@ -136,7 +138,7 @@ def boards_table() -> str:
                 f"{board.machine.clock_hz / 1e6:.7g} MHz",
                 f"{share:.2f}",
                 _time(clocks, board),
-                f"`{device}`" if device else "none yet",
+                f"`{DEVICES[board.flow]}`",
             )
         )
     return _rows(rows)

@@ -60,6 +60,10 @@ def _fabric_clock(reference: int) -> int:
     return round(reference * 90 / 2 / 6)
 
 
+_KV260_MODULE, _KV260_CARRIER = "1.4", "1.3"
+"""Versions of the board files of the K26 module and of the kit's carrier that belong together: with module 2.0, which a
+store may hold beside them, this carrier does not connect."""
+
 _STORE = "github.com/Xilinx/XilinxBoardStore, boards/"
 _HDK = "github.com/aws/aws-fpga, branch f2, hdk/"
 
@@ -107,10 +111,10 @@ BOARDS: dict[str, Board] = {
             "xck26-sfvc784-2LV-c",
             Flow.MPSOC,
             MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_000), fold=6),
-            board_part="xilinx.com:kv260_som:part0:*",
-            connections="som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:1.3",
+            board_part=f"xilinx.com:kv260_som:part0:{_KV260_MODULE}",
+            connections=f"som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:{_KV260_CARRIER}",
             sources=(
-                _STORE + "Xilinx/kv260_som/1.4/board.xml and preset_s4.xml",
+                _STORE + f"Xilinx/kv260_som/{_KV260_MODULE}/board.xml and preset_s4.xml",
                 "github.com/Xilinx/kria-base-hardware, k26_starter_kits/kv260/scripts/ and xdc/default.xdc",
             ),
         ),

@@ -9,9 +9,13 @@ cd [file dirname [file normalize [info script]]]
 source settings.tcl
 source design.tcl
 
-# What is no error to Vivado, and means that the chip would not do what the Verilog says, or lacks a pin: a latch; a net
-# with two drivers, in four forms; a property of a pin that is not there.
-set fatal {{Synth 8-327} {Synth 8-3352} {Synth 8-5559} {Synth 8-6858} {Synth 8-6859} {Common 17-55}}
+# What is no error to Vivado, and means that the chip would not do what the Verilog says, or lacks a pin: in our sources
+# a latch, or a net with two drivers, in four forms; in our constraints a property of a pin that is not there. Messages
+# name the file at their end. The vendor's IPs give the same messages about their own files, which are not judged here.
+set fatal {
+    sources/ {{Synth 8-327} {Synth 8-3352} {Synth 8-5559} {Synth 8-6858} {Synth 8-6859}}
+    pins.xdc {{Common 17-55}}
+}
 
 proc crossbar {name masters slaves} {
     set cell [create_bd_cell -type ip -vlnv xilinx.com:ip:smartconnect $name]
@@ -114,8 +118,10 @@ proc build {} {
     global name part board_part connections fatal
     file delete -force reports $name.bit $name.hwh beltline.bit beltline.hwh
     create_project -force -part $part beltline project
-    foreach message $fatal {
-        set_msg_config -id $message -new_severity ERROR
+    foreach {place messages} $fatal {
+        foreach message $messages {
+            set_msg_config -id $message -string [list "[pwd]/$place"] -new_severity ERROR
+        }
     }
     if {$board_part ne ""} {
         set board [get_board_parts -quiet -latest_file_version $board_part]

@@ -29,18 +29,44 @@ sweep                           needs                                     work
 
 All three evaluate a candidate with the same operations in the same order, so the objective of a given candidate has the
 same bits in each, and differences between them are differences of search only.
+
+Every name is imported when it is first used: modules that need none of the compiled code can do without Numba.
 """
 
 from __future__ import annotations
 
-from beltline.gpu_ref.binary_search import WrongStates, wrong_states
-from beltline.gpu_ref.brute_force import search_states
-from beltline.gpu_ref.exact import exact_sweep
-from beltline.gpu_ref.methods import METHODS, Solution
-from beltline.gpu_ref.random_problems import RandomProblem, random_problem
-from beltline.gpu_ref.tables import check_tables, expectation
-from beltline.gpu_ref.utility import crra_utility
-from beltline.gpu_ref.vfi import solve
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.binary_search import WrongStates as WrongStates
+    from beltline.gpu_ref.binary_search import wrong_states as wrong_states
+    from beltline.gpu_ref.brute_force import search_states as search_states
+    from beltline.gpu_ref.exact import exact_sweep as exact_sweep
+    from beltline.gpu_ref.methods import METHODS as METHODS
+    from beltline.gpu_ref.methods import Solution as Solution
+    from beltline.gpu_ref.random_problems import RandomProblem as RandomProblem
+    from beltline.gpu_ref.random_problems import random_problem as random_problem
+    from beltline.gpu_ref.tables import check_tables as check_tables
+    from beltline.gpu_ref.tables import expectation as expectation
+    from beltline.gpu_ref.utility import crra_utility as crra_utility
+    from beltline.gpu_ref.vfi import solve as solve
+
+_HOMES = {
+    "METHODS": "beltline.gpu_ref.methods",
+    "RandomProblem": "beltline.gpu_ref.random_problems",
+    "Solution": "beltline.gpu_ref.methods",
+    "WrongStates": "beltline.gpu_ref.binary_search",
+    "check_tables": "beltline.gpu_ref.tables",
+    "crra_utility": "beltline.gpu_ref.utility",
+    "exact_sweep": "beltline.gpu_ref.exact",
+    "expectation": "beltline.gpu_ref.tables",
+    "random_problem": "beltline.gpu_ref.random_problems",
+    "search_states": "beltline.gpu_ref.brute_force",
+    "solve": "beltline.gpu_ref.vfi",
+    "wrong_states": "beltline.gpu_ref.binary_search",
+}
+"""Where each name is defined."""
 
 __all__ = [
     "METHODS",
@@ -56,3 +82,9 @@ __all__ = [
     "solve",
     "wrong_states",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)

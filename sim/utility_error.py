@@ -13,7 +13,8 @@ import gmpy2
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.hw.arithmetic.utility import A_FRACTION, B_FRACTION, UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import A_FRACTION, B_FRACTION, UtilityConstants
 
 ETAS = (0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 FORMATS = ((52, 48), (52, 52), (40, 52), (30, 20))

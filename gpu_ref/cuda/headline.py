@@ -53,7 +53,7 @@ def machine() -> dict[str, str]:
     cupy = importlib.import_module("cupy")
     runtime = cupy.cuda.runtime
     return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "device": device_name(),
         "devices": str(runtime.getDeviceCount()),
         "driver (CUDA)": str(runtime.driverGetVersion()),

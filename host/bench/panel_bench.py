@@ -47,7 +47,7 @@ Tell = Callable[[str], None]
 def machine(where: str) -> dict[str, str]:
     """What times depend on."""
     known = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "processor": platform.processor() or platform.machine(),
         "cores": str(os.cpu_count()),
         "threads": str(numba.get_num_threads()),

@@ -92,7 +92,7 @@ def machine() -> dict[str, Any]:
     except OSError:
         pass
     about: dict[str, Any] = {
-        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         "processor": name,
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "free memory GiB": round(available() / 2**30, 1),

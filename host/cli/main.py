@@ -150,6 +150,20 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print the table only")
 
 
+def _selftest_arguments(parser: argparse.ArgumentParser) -> None:
+    from beltline.host.devices import DEVICES
+
+    parser.add_argument("--device", required=True, metavar="NAME", help=", ".join(DEVICES))
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help=f"of the device, any number of times ({_device_options()})",
+    )
+    parser.add_argument("--quiet", action="store_true", help="print the report only, and no progress")
+
+
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
     pass
 
@@ -236,6 +250,24 @@ def _devices(given: argparse.Namespace) -> int:
 
     print(table(inventory()), end="")
     return 0
+
+
+def _selftest(given: argparse.Namespace) -> int:
+    from beltline.host.bench.selftest import SIZES, selftest
+    from beltline.host.devices import check_options, open_device
+    from beltline.sim.progress import reporting
+
+    options = _options(given.option)
+    check_options(given.device, options)
+    begin_work()
+    with reporting(False if given.quiet else None) as progress:
+        device = open_device(given.device, SIZES, progress, **options)
+        try:
+            report = selftest(device, " ".join([f"{given.device!r},", *given.option]).rstrip(","), progress)
+        finally:
+            device.close()
+    print(report)
+    return 0 if report.success else 1
 
 
 def _bench(given: argparse.Namespace) -> int:
@@ -371,6 +403,15 @@ COMMANDS: dict[
         "Exit code 0: all agree; 1: not all; 2: refused; 130: interrupted.",
         _bench_arguments,
         _bench,
+    ),
+    "selftest": (
+        "check a device, and print a report to paste",
+        "Check a device: who answers, its registers and tables, small solves against the software model, clocks "
+        "against the formula and against this computer's timer, and the speed of transfers. Print a report to paste.",
+        "Exit code 0: all checks passed; 1: one failed or could not be run, or the device was lost; 2: refused, or not "
+        "opened; 130: interrupted.",
+        _selftest_arguments,
+        _selftest,
     ),
     "devices": (
         "list what there is to solve on here",

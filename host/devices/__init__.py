@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from beltline.host.devices import f2, pynq, rtl, serial
+from beltline.host.devices import f2, pynq, rtl, serial, xdma
 from beltline.host.devices import software_model as model
 from beltline.host.devices.base import (
     Backend,
@@ -47,6 +47,7 @@ DEVICES: dict[str, Backend] = {
     "pynq": pynq.BACKEND,
     "f2": f2.BACKEND,
     "serial": serial.BACKEND,
+    "xdma": xdma.BACKEND,
 }
 """The machines, by the names that users call them."""
 

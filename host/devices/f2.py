@@ -5,9 +5,9 @@ Written against the SDK's headers, release 2.0.2, and tested with a stand-in of 
 Registers are on OCL (AXI4-Lite, ``APP_PF_BAR0``), by ``fpga_pci_peek`` and ``fpga_pci_poke``. Tables are on PCIS
 (512-bit AXI4, ``APP_PF_BAR4``), mapped into memory and copied by NumPy, and not by ``fpga_pci_write_burst``, which
 stores four bytes at a time and has no counterpart for reading. The mapping is write-combining where the shell allows
-it: the processor then gathers stores to bursts of 64 bytes, one beat of the bus. It may hold them back, and OCL and
-PCIS are two ways into the chip; so after every block a word is read on PCIS, and a read on PCIe overtakes no write
-before it. Reading is slow on any such mapping: each load is a trip over PCIe.
+it: the processor then gathers stores to bursts of 64 bytes, one beat of the bus, and may hold them back, for which
+:class:`beltline.host.devices.mapped.PcieDevice` has the cure. Reading is slow on any such mapping: each load is a trip
+over PCIe.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from beltline.host.devices.base import Backend, DeviceError, Progress, check_identity
 from beltline.host.devices.known_builds import OPTION, check_build, recorded
 from beltline.host.devices.lock import BoardLock
-from beltline.host.devices.mapped import MappedDevice
+from beltline.host.devices.mapped import PcieDevice
 from beltline.host.problem.checks import ProblemError, shown, whole
 from beltline.hw.interface.builds import Build
 from beltline.hw.interface.parameters import MachineParameters
@@ -266,7 +266,7 @@ def _check_afi(afi: object) -> None:
         )
 
 
-class F2Device(MappedDevice):
+class F2Device(PcieDevice):
     """One slot of an instance as a :class:`~beltline.host.devices.base.Device`.
 
     Raises
@@ -325,11 +325,6 @@ class F2Device(MappedDevice):
 
     def _write_word(self, offset: int, word: int) -> None:
         self._check(self._fpga.fpga_pci_poke(self._registers, offset, word), f"writing register byte {offset}")
-
-    def _write_words(self, offset: int, words: NDArray[np.int64]) -> None:
-        super()._write_words(offset, words)
-        # W can be read on every build, which X cannot.
-        self._part(self.windows().offset(Table.W), 1).item()
 
     def _release(self) -> None:
         # Unmapped memory must not be within reach.

@@ -15,7 +15,7 @@ from beltline.hw.interface.builds import Build, read
 OPTION = "build.json of a build of your own, as `python -m beltline.hw.top.verilog` writes it"
 """What option ``builds`` means."""
 
-_FLOWS = {"pynq": (Flow.ZYNQ, Flow.MPSOC), "f2": (Flow.F2,), "serial": (Flow.ECP5,)}
+_FLOWS = {"pynq": (Flow.ZYNQ, Flow.MPSOC), "f2": (Flow.F2,), "serial": (Flow.ECP5,), "xdma": (Flow.XDMA,)}
 """How the bitstreams of the boards are made that a device reaches."""
 
 

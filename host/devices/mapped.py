@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.devices.base import BusDevice, DeviceLostError
+from beltline.hw.interface.registers import REGISTERS, Table
 
 LINE_WORDS = 8
 """Words of a line of 64 bytes: what write-combining gathers, and the widest access of a processor."""
@@ -54,6 +55,22 @@ class MappedDevice(BusDevice):
                 f"device {self.name!r} came short: {part.size} of {count} words at byte {offset} of its tables"
             )
         return part
+
+
+class PcieDevice(MappedDevice):
+    """A :class:`MappedDevice` behind PCIe, with registers mapped uncached and tables, where possible, write-combining.
+
+    A processor holds stores to write-combining memory back for as long as it likes, and a load from the same memory
+    does not make it send them; an access to uncached memory does. Registers and tables are also two ways into the chip,
+    on neither of which an access waits for the other. So after every block a register is read, which empties the
+    processor's buffers, and then a word of the tables, which on PCIe overtakes no write before it.
+    """
+
+    def _write_words(self, offset: int, words: NDArray[np.int64]) -> None:
+        super()._write_words(offset, words)
+        self._read_word(REGISTERS["IDENTITY"].offset)
+        # W can be read on every build, which X cannot.
+        self._part(self.windows().offset(Table.W), 1).item()
 
 
 def _lines(mapped: NDArray[np.int64]) -> tuple[int, int]:

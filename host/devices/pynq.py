@@ -18,6 +18,7 @@ import mmap
 import os
 import re
 import time
+import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
@@ -45,6 +46,9 @@ REGISTERS_BYTES = 4096
 INTERRUPT_PATIENCE = 0.1
 """Seconds of waiting for an interrupt after which the status is looked at all the same: one that never comes, because
 another event loop has it, costs time and nothing else."""
+
+CLOCK_TOLERANCE = 1e-3
+"""Largest difference, as a share, between the clock that PYNQ set and the build's: dividers are whole numbers."""
 
 FPGA_MANAGER = Path("/sys/class/fpga_manager/fpga0")
 """Through which PYNQ loads bitstreams."""
@@ -152,6 +156,36 @@ def _loop_runs() -> bool:
     return True
 
 
+def check_clock(pynq: Any, device: PynqDevice) -> None:
+    """Compare the clock that the board gives the fabric, as PYNQ reads it, with the one that the build was made for.
+
+    Warns
+    -----
+    RuntimeWarning
+        It is slower, so that times are longer than those of the documentation, or PYNQ cannot say.
+
+    Raises
+    ------
+    DeviceError
+        It is faster: the chip's timing was met at the build's clock and at no faster one.
+    """
+    built = device.read_register("CLOCK_HZ")
+    if not built:
+        return
+    try:
+        hertz = 1e6 * float(pynq.Clocks.fclk0_mhz)
+    except Exception as error:
+        # PYNQ raises errors of all kinds.
+        warnings.warn(f"device 'pynq': PYNQ cannot say which clock the fabric has: {error}", RuntimeWarning, 3)
+        return
+    if abs(hertz - built) <= CLOCK_TOLERANCE * built:
+        return
+    said = f"device 'pynq' has a clock of {hertz / 1e6:.6g} MHz, and its build was made for {built / 1e6:.6g} MHz"
+    if hertz > built:
+        raise DeviceError(f"{said}: load the bitstream with its .hwh file beside it, by which PYNQ sets the clock")
+    warnings.warn(f"{said}: runs take longer", RuntimeWarning, 3)
+
+
 async def _made(pynq: Any, pin: str) -> Any:
     return pynq.Interrupt(pin)
 
@@ -159,7 +193,8 @@ async def _made(pynq: Any, pin: str) -> Any:
 async def _within(interrupt: Any, seconds: float) -> None:
     try:
         await asyncio.wait_for(interrupt.wait(), seconds)
-    except TimeoutError:
+    # Until Python 3.11 another class than the built-in one.
+    except asyncio.TimeoutError:
         return
 
 
@@ -291,7 +326,9 @@ def open_pynq(
             overlay = pynq.Overlay(os.fspath(bitstream), download=download)
             at, _ = address(overlay, REGISTERS_INTERFACE)
             tables_at, size = address(overlay, TABLES_INTERFACE)
-        return PynqDevice(pynq, at, tables_at, size, interrupt, lock, known)
+        device = PynqDevice(pynq, at, tables_at, size, interrupt, lock, known)
+        check_clock(pynq, device)
+        return device
     except (DeviceError, ProblemError):
         lock.release()
         raise

@@ -197,7 +197,7 @@ class ModelDevice:
                 self._add("SUM", self._words(Table(table), first, count), first)
         if Command.RUN in command and not self._busy:
             # Here, because it compiles: a list of devices needs it not.
-            from beltline.hw.arithmetic.utility import UtilityConstants
+            from beltline.hw.arithmetic.utility_constants import UtilityConstants
 
             settings = self._settings
             self._fill()

@@ -9,7 +9,7 @@ GRID_END_SHARE = 1e-3
 economy ends as ``GRID``."""
 
 
-class Outcome(enum.StrEnum):
+class Outcome(str, enum.Enum):
     """How a solve ended, in a word or two; ``message`` of a solution says it in a sentence.
 
     ``success`` of a solution is true where this is ``CONVERGED``, ``FINISHED`` or ``SOLVED``, and nowhere else.
@@ -41,3 +41,10 @@ class Outcome(enum.StrEnum):
     more."""
     ITERATIONS = "iteration limit"
     """An economy whose law of motion still moved after the last iteration that was allowed."""
+
+    # As of enum.StrEnum, which Python 3.10 lacks.
+    def __str__(self) -> str:
+        return str(self.value)
+
+    def __format__(self, form: str) -> str:
+        return format(str(self.value), form)

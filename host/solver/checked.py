@@ -90,12 +90,12 @@ class CheckedTables:
         for load in loads:
             name = WRITTEN[load.table]
             if name not in self._sums:
-                self._sums[name] = _settled(device, name)
+                self._sums[name] = settled(device, name)
             wanted[load.table] = (self._sums[name] + (load.sum if load in written else 0)) % MODULUS
         for load in written:
             self.forget(load.table)
             write_table(device, load.table, load.words, load.blocks)
-        _settle(device)
+        settle(device)
         for load in loads:
             if self._arrived(load.table, wanted[load.table]):
                 self._held[load.table] = load
@@ -115,9 +115,9 @@ class CheckedTables:
     def _write(self, load: Load) -> None:
         """Write a table whose last transfer went wrong, or that the device does not hold any more."""
         name = WRITTEN[load.table]
-        before = self._sums[name] = _settled(self.device, name)
+        before = self._sums[name] = settled(self.device, name)
         write_table(self.device, load.table, load.words, load.blocks)
-        _settle(self.device)
+        settle(self.device)
         if not self._arrived(load.table, (before + load.sum) % MODULUS):
             found = (self._sums[name] - before) % MODULUS
             raise DeviceError(
@@ -135,12 +135,12 @@ class CheckedTables:
             The sum was another one again.
         """
         if "SUM" not in self._sums:
-            self._sums["SUM"] = _settled(self.device, "SUM")
+            self._sums["SUM"] = settled(self.device, "SUM")
         fetched, right = self._fetch(count, parts)
         return fetched if right else [self._fetch_again(count, table, blocks) for table, blocks in parts]
 
     def _fetch_again(self, count: int, table: Table, blocks: tuple[Words, ...]) -> NDArray[np.int64]:
-        before = self._sums["SUM"] = _settled(self.device, "SUM")
+        before = self._sums["SUM"] = settled(self.device, "SUM")
         self._asked.clear()
         (words,), right = self._fetch(count, [(table, blocks)])
         if right:
@@ -163,7 +163,7 @@ class CheckedTables:
                 self._ask({"SUM_TABLE": table, "SUM_FIRST": block.window, "SUM_COUNT": block.count})
                 found.append(read_table(self.device, table, block.count, (Words(block.window, 0, block.count),)))
                 # The next block waits for this one.
-                _settle(self.device)
+                settle(self.device)
             # One block, as the tables of the largest problem are, is not copied again.
             words = found[0] if len(found) == 1 else np.concatenate(found)
             wanted += _sum(words, blocks)
@@ -184,14 +184,20 @@ def _sum(words: NDArray[np.int64], blocks: Sequence[Words]) -> int:
     return sum(table_sum(words[part.table : part.table + part.count], part.window) for part in blocks) % MODULUS
 
 
-def _settled(device: Device, name: str) -> int:
-    """A sum, when it stands still."""
-    _settle(device)
+def settled(device: Device, name: str) -> int:
+    """Read a sum once it stands still; errors as of :func:`settle`."""
+    settle(device)
     return read_steady(device, name)
 
 
-def _settle(device: Device) -> None:
-    """Wait until all sums stand still."""
+def settle(device: Device) -> None:
+    """Wait until all sums stand still.
+
+    Raises
+    ------
+    DeviceTimeoutError
+        They do not.
+    """
     last, since = -1, time.monotonic()
     while left := device.read_register("SUMMING"):
         now = time.monotonic()

@@ -13,7 +13,7 @@ from beltline.host.problem.checks import ProblemError, first, real, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_fall, slope_noise, slope_rise, utility
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
-from beltline.hw.arithmetic.utility import MONEY_BITS_LIMIT, UtilityConstants
+from beltline.hw.arithmetic.utility_constants import MONEY_BITS_LIMIT, UtilityConstants
 
 FRACTION_LIMIT = 52
 """Most fraction bits of value, for which the error of ``ln c`` is bounded, and of amounts of money of 1/2 and more: the

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 from dataclasses import InitVar, dataclass
@@ -67,6 +68,11 @@ class SolveOptions:
     device: InitVar[object] = None
 
     def __post_init__(self, device: object) -> None:
+        if importlib.util.find_spec("numba") is None:
+            raise ProblemError(
+                "solving needs the Python package numba, which is not installed here: results are checked by compiled "
+                "code; `beltline selftest` makes most of its checks without it"
+            )
         if isinstance(device, str) and device in REFERENCES:
             for name in MACHINE_ONLY:
                 if getattr(self, name) is not None:

@@ -14,6 +14,7 @@ from beltline.compiled import njit
 from beltline.hw.arithmetic import utility
 from beltline.hw.arithmetic.numbers import MAXIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline, Term, Timed
+from beltline.hw.arithmetic.utility_constants import A_BITS, B_BITS, SHIFT_BITS
 from beltline.hw.interface.parameters import Multiplier
 
 OBJECTIVE_BITS = WIDTH + 1
@@ -75,7 +76,11 @@ def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev
 @functools.cache
 def _times(multiplier: Multiplier) -> tuple[int, int]:
     ports = utility.UtilityPorts(
-        Signal(utility.A_BITS), Signal(utility.B_BITS), Signal(), Signal(), Signal(utility.SHIFT_BITS)
+        Signal(A_BITS),
+        Signal(B_BITS),
+        Signal(),
+        Signal(),
+        Signal(SHIFT_BITS),
     )
     word = Timed(Const(0, signed(WIDTH)), 0)
     p = Pipeline(multiplier=multiplier)

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
-from beltline.hw.arithmetic.utility import A_FRACTION, B_FRACTION, UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import A_FRACTION, B_FRACTION, UtilityConstants
 
 
 @njit(cache=True, inline="always")

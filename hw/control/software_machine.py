@@ -10,7 +10,7 @@ from numba import get_num_threads, set_num_threads
 from numpy.typing import NDArray
 
 from beltline.hw.arithmetic.expectation import ExpectationParameters
-from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status
 

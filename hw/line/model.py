@@ -28,7 +28,8 @@ from beltline.hw.arithmetic.objective import (
     raised_status,
 )
 from beltline.hw.arithmetic.single_peak import curvature_room, single_peaked
-from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.control.sequencer import check_clocks
 from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.parameters import MachineParameters

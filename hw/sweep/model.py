@@ -164,7 +164,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         tables = (self.x, self._wealth, self._ev, self._constants)
         walked = np.ones(last.shape, np.bool_)
         raised = Status(0)
-        guesses = last
+        guesses: NDArray[np.int64] = last
         cold = self.sweeps == 0
         if cold:
             # No choices are kept: a point stands for that of each of its states.

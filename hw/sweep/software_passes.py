@@ -23,7 +23,7 @@ from beltline.hw.arithmetic.objective import (
     objective_word,
     raised_status,
 )
-from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.registers import Status
 from beltline.hw.sweep.clocks import Dealt
 from beltline.hw.sweep.walk.parameters import DECAY

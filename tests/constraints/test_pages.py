@@ -41,12 +41,14 @@ def test_page_has_its_parts_and_the_command(board: Board) -> None:
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 def test_commands_of_a_page_have_options_that_there_are(board: Board) -> None:
     text = (board_pages.PAGES / f"{board.name}.md").read_text()
-    commands = re.findall(r"^beltline solve .+$", text, re.M)
-    assert len(commands) == (0 if board.flow is Flow.XDMA else 1)
-    for line in commands:
-        words = shlex.split(line)[1:]
+    commands = re.findall(r"^(?:sudo \.venv/bin/)?beltline (solve|selftest)( .+)$", text, re.M)
+    assert [command for command, _ in commands] == ["selftest", "solve"]
+    for command, rest in commands:
+        words = [command, *shlex.split(rest)]
         given = cli._parser(words).parse_args(words)
-        assert given.grid == board.machine.grid
+        assert given.device == board_pages.DEVICES[board.flow]
+        if command == "solve":
+            assert given.grid == board.machine.grid
         assert {option.partition("=")[0] for option in given.option} <= set(DEVICES[given.device].options)
 
 

@@ -94,7 +94,8 @@ def test_one_command_leaves_bitstream_handoff_and_reports(
     assert model.part == board.part
     assert set(model.sources) == {f"sources/{file}" for file in ("beltline.v", "beltline_board.v", "beltline_build.v")}
     assert model.cells["beltline"] == WRAPPER
-    assert model.fatal == set(MESSAGES)
+    assert set(model.fatal) == set(MESSAGES)
+    assert set(model.fatal.values()) == {f"{directory}/sources/", f"{directory}/pins.xdc"}
     # Nothing is written before the timing is known.
     assert model.done.index("get_timing_paths") < model.done.index("write_bitstream")
 
@@ -251,6 +252,34 @@ def test_critical_warnings_are_reported(built: Callable[..., tuple[Vivado, Ran, 
     assert ran.code == 0
     # Of synthesis and of implementation.
     assert (directory / "reports" / "critical_warnings.txt").read_text() == "CRITICAL WARNING: [PSU-1] two\n" * 2
+
+
+@needs_tcl
+@pytest.mark.parametrize("message", MESSAGES)
+@pytest.mark.parametrize("whose", ["own", "others"])
+def test_messages_are_errors_about_own_files_alone(
+    message: str, whose: str, built: Callable[..., tuple[Vivado, Ran, Path]]
+) -> None:
+    files = ("pins.xdc", "project/clocks.xdc") if message == "Common 17-55" else ("sources/a.v", "project/ip/b.v")
+    file = files[whose == "others"]
+    _, ran, directory = built(
+        BOARDS["zcu104"], said=f"CRITICAL WARNING: [{message}] {MESSAGES[message]} [@HERE@/{file}:12]\n"
+    )
+    if whose == "others":
+        assert ran.code == 0
+        return
+    sentence = "build: synth_1 ended with 'synth_design ERROR': see project/beltline.runs/synth_1/runme.log\n"
+    assert ran == Ran(1, sentence)
+    assert not list(directory.glob("*.bit"))
+
+
+@needs_tcl
+def test_module_and_carrier_of_kv260_belong_together(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+    model, ran, _ = built(BOARDS["kv260"])
+    assert ran.code == 0
+    # Not the latest that there is, 2.0.
+    assert model.board == "xilinx.com:kv260_som:part0:1.4"
+    assert model.properties["project"]["board_connections"].endswith(":1.3")
 
 
 @needs_tcl

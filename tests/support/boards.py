@@ -19,7 +19,7 @@ import pytest
 from numpy.typing import NDArray
 
 from beltline.constraints.board_builds import kept
-from beltline.host.devices import DeviceError, f2
+from beltline.host.devices import DeviceError, f2, xdma
 from beltline.host.devices.mapped import MappedDevice
 from beltline.host.devices.software_model import open_model
 from beltline.hw.interface.parameters import MachineParameters
@@ -527,3 +527,28 @@ def install_f2(patch: pytest.MonkeyPatch, *fabrics: Fabric | None) -> FakeFpga:
     fpga = FakeFpga(list(fabrics))
     patch.setattr(f2.ctypes, "CDLL", lambda name: fpga)
     return fpga
+
+
+CARD = "0000:65:00.0"
+
+
+def install_xdma(patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric) -> Path:
+    """A computer with one card, and ``fabric`` in it; return the directory of all cards.
+
+    The card's files are plain ones. What is mapped of the tables is the fabric's memory, and its registers are reached
+    by calls, because a file answers no reads.
+    """
+    cards = directory / "cards"
+    for name, identity in ((CARD, "0x10ee"), ("0000:00:1f.0", "0x8086")):
+        (cards / name).mkdir(parents=True, exist_ok=True)
+        (cards / name / "vendor").write_text(f"{identity}\n")
+        (cards / name / "device").write_text("0x903f\n")
+        (cards / name / "enable").write_text("0\n")
+    (cards / CARD / "resource0").write_bytes(bytes(1 << 20))
+    (cards / CARD / "resource2_wc").write_bytes(bytes(fabric.memory.nbytes))
+    mapped = xdma._mapped
+    patch.setattr(xdma, "CARDS", cards)
+    patch.setattr(xdma, "_mapped", lambda file, size: fabric._pages if "2" in file.name else mapped(file, size))
+    patch.setattr(xdma.XdmaDevice, "_read_word", lambda self, offset: fabric.read(offset))
+    patch.setattr(xdma.XdmaDevice, "_write_word", lambda self, offset, word: fabric.write(offset, word))
+    return cards

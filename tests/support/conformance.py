@@ -42,7 +42,7 @@ from beltline.hw.interface.registers import (
 )
 from beltline.hw.interface.sums import WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
-from support.boards import GUARD, REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh
+from support.boards import GUARD, REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh, install_xdma
 from support.fakes import problem
 from support.serial_end import SerialEnd
 
@@ -88,6 +88,8 @@ class Bench:
             self._patch.setitem(sys.modules, "pynq", fake_pynq(self.fabric))
         elif self.name == "serial":
             self._put_on_line(SerialEnd(self.fabric))
+        elif self.name == "xdma":
+            install_xdma(self._patch, self._directory, self.fabric)
         else:
             self.fpga = FakeFpga([self.fabric])
             self._patch.setattr(beltline.host.devices.f2.ctypes, "CDLL", lambda name: self.fpga)

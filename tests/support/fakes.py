@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 import beltline as bl
 from beltline.host.devices import Backend, Device
 from beltline.host.devices.software_model import ModelDevice
-from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import IDENTITY, REGISTERS, VERSION, Access, Command, Engine, Mode, Status, Table
 from beltline.hw.interface.sums import table_sum

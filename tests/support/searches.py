@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
-from beltline.hw.arithmetic.utility import CONSTANTS, UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import CONSTANTS, UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 
 Columns = dict[str, list[int]]
 

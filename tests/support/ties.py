@@ -13,7 +13,8 @@ from beltline.gpu_ref.random_problems import random_problem
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.expectation import ExpectationParameters
-from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 
 
 class Search(NamedTuple):

@@ -56,7 +56,7 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "report_timing_summary": ("-quiet", "-delay_type -max_paths -file", 0, 0),
     "report_utilization": ("-hierarchical -quiet", "-cells -file", 0, 0),
     "save_bd_design": ("-quiet", "", 0, 0),
-    "set_msg_config": ("-quiet", "-id -new_severity", 0, 0),
+    "set_msg_config": ("-quiet", "-id -string -new_severity", 0, 0),
     "set_property": ("-quiet", "-dict", 1, 999),
     "update_compile_order": ("-quiet", "-fileset", 0, 0),
     "validate_bd_design": ("-quiet", "", 0, 0),
@@ -79,6 +79,8 @@ BOARD_PARTS = {
     # Vendor, name and version of the board.xml just named.
     "xilinx.com:zcu104:part0:1.1": "xczu7ev-ffvc1156-2-e",
     "xilinx.com:kv260_som:part0:1.4": "xck26-sfvc784-2LV-c",
+    # Beside it in the store; its carrier is another.
+    "xilinx.com:kv260_som:part0:2.0": "xck26-sfvc784-2LV-c",
 }
 
 CONNECTIONS = {
@@ -367,9 +369,9 @@ class Vivado:
     written: list[str] = field(default_factory=list)
     opened: bool = False
     said: str = ""
-    """What goes into the log of each run."""
-    fatal: set[str] = field(default_factory=set)
-    """Messages that are errors here."""
+    """What goes into the log of each run, the directory being ``@HERE@``."""
+    fatal: dict[str, str] = field(default_factory=dict)
+    """Messages that are errors here, and the text that one has to contain."""
 
     def call(self, command: str, *arguments: str) -> str:
         flags, options, least, most = COMMANDS[command]
@@ -689,7 +691,11 @@ class Vivado:
         self.written.append(f"launch_runs {name}")
         log = self.place / f"{self.project}.runs" / name / "runme.log"
         log.parent.mkdir(parents=True, exist_ok=True)
-        log.write_text(self.said)
+        said = self.said.replace("@HERE@", str(self.directory))
+        log.write_text(said)
+        for line in said.splitlines():
+            if any(f"[{message}]" in line and text in line for message, text in self.fatal.items()):
+                self.results[name] = {"PROGRESS": "50%", "STATUS": "synth_design ERROR"}
 
     def _wait_on_run(self, given: dict[str, str], name: str) -> None:
         self._get_runs({}, name)
@@ -725,7 +731,10 @@ class Vivado:
             raise Refused("there is no project, and so nothing that would keep the rule")
         self._known(given["-id"], set(MESSAGES), "message")
         self._known(given["-new_severity"], {"ERROR"}, "severity")
-        self.fatal.add(given["-id"])
+        texts = given.get("-string", "")
+        if not re.fullmatch(r"\S+|\{.+\}", texts):
+            raise Refused(f"{texts!r} is no list of one text")
+        self.fatal[given["-id"]] = texts.strip("{}")
 
     def _open_checkpoint(self, given: dict[str, str], name: str) -> None:
         if not (self.directory / name).is_file():

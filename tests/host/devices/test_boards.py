@@ -16,7 +16,10 @@ import subprocess
 import sys
 import textwrap
 import time
+import types
+import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -571,6 +574,37 @@ def test_pynq_interrupt_that_never_comes(monkeypatch: pytest.MonkeyPatch, tmp_pa
     device.close()
 
 
+CLOCKED = replace(SIZES, clock_hz=100_000_000)
+
+
+@pytest.mark.parametrize("megahertz", [100.0, 99.999999])
+def test_pynq_with_the_clock_of_the_build(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, megahertz: float) -> None:
+    module = install_pynq(monkeypatch, tmp_path, Fabric(CLOCKED))
+    module.Clocks = types.SimpleNamespace(fclk0_mhz=megahertz)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        open_device("pynq").close()
+
+
+def test_pynq_with_another_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    module = install_pynq(monkeypatch, tmp_path, Fabric(CLOCKED))
+    module.Clocks = types.SimpleNamespace(fclk0_mhz=125.0)
+    with pytest.raises(DeviceError) as raised:
+        open_device("pynq")
+    assert str(raised.value) == (
+        "device 'pynq' has a clock of 125 MHz, and its build was made for 100 MHz: load the bitstream with its .hwh "
+        "file beside it, by which PYNQ sets the clock"
+    )
+    assert released("pynq")
+    module.Clocks = types.SimpleNamespace(fclk0_mhz=50.0)
+    slower = "^device 'pynq' has a clock of 50 MHz, and its build was made for 100 MHz: runs take longer$"
+    with pytest.warns(RuntimeWarning, match=slower):
+        open_device("pynq").close()
+    del module.Clocks
+    with pytest.warns(RuntimeWarning, match="^device 'pynq': PYNQ cannot say which clock the fabric has: "):
+        open_device("pynq").close()
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
@@ -816,15 +850,17 @@ def test_f2_library_that_lacks_a_function(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_writes_reach_the_card_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After every block a word is read on the port of the tables."""
+    """After every block a register is read, and then a word on the port of the tables."""
     fabric = Fabric(SIZES)
     install_f2(monkeypatch, fabric)
     device = open_device("f2")
-    parts: list[tuple[int, int]] = []
-    part = device._part
-    monkeypatch.setattr(device, "_part", lambda offset, count: parts.append((offset, count)) or part(offset, count))
+    done: list[tuple[int, int] | str] = []
+    part, peek = device._part, device._read_word
+    monkeypatch.setattr(device, "_part", lambda offset, count: done.append((offset, count)) or part(offset, count))
+    monkeypatch.setattr(device, "_read_word", lambda offset: done.append("register") or peek(offset))
     device.write_block(Table.X, 0, np.arange(32))
-    assert parts == [(0, 32), (fabric.windows.offset(Table.W), 1)]
+    block = done.index((0, 32))
+    assert done[block : block + 3] == [(0, 32), "register", (fabric.windows.offset(Table.W), 1)]
     device.close()
 
 

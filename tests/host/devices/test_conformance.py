@@ -23,6 +23,7 @@ KINDS = [
     "pynq with interrupt",
     "f2",
     "serial",
+    "xdma",
     pytest.param("rtl", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
     pytest.param("rtl sweep", marks=[pytest.mark.gateware, NEEDS_YOSYS]),
     pytest.param("serial gateware", marks=[pytest.mark.gateware, NEEDS_YOSYS]),

@@ -62,6 +62,7 @@ def test_why_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "pynq": "package not installed",
         "f2": "libfpga_mgmt.so not found",
         "serial": "no serial port",
+        "xdma": "no AMD card on PCIe",
         "cpu": "",
         "gpu": "package cupy not installed",
     }

@@ -9,7 +9,8 @@ import pytest
 
 from beltline.hw.arithmetic.evaluator import Evaluator, EvaluatorParameters, consumption_word
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
-from beltline.hw.arithmetic.utility import CONSTANTS, UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import CONSTANTS, UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import Multiplier
 from support.streams import MULTIPLIERS, Segment, Stream
 

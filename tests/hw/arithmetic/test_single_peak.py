@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from beltline.hw.arithmetic.single_peak import curvature_room, single_peaked
-from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 
 MONEY = VALUE = 40
 POINTS = 50

@@ -14,14 +14,8 @@ from amaranth.lib import wiring
 from numpy.typing import NDArray
 
 from beltline.hw.arithmetic.numbers import MAXIMUM
-from beltline.hw.arithmetic.utility import (
-    A_FRACTION,
-    B_FRACTION,
-    CONSTANTS,
-    Utility,
-    UtilityConstants,
-    UtilityParameters,
-)
+from beltline.hw.arithmetic.utility import CONSTANTS, Utility, UtilityParameters
+from beltline.hw.arithmetic.utility_constants import A_FRACTION, B_FRACTION, UtilityConstants
 from beltline.hw.interface.parameters import Multiplier
 from beltline.sim.utility_error import ETAS, EXTREMES, FORMATS, operands, worst_error, worst_of
 from support import gates

@@ -7,7 +7,8 @@ import pytest
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM
-from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status
 from beltline.hw.line.model import LineSoftwareMachine, _climb

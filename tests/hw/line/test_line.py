@@ -12,7 +12,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
-from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
 from beltline.hw.line.line import Line, LineParameters

@@ -21,7 +21,7 @@ from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.objective import INFEASIBLE
-from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Engine, Status
 from beltline.hw.sweep.clocks import Dealt, SweepLog, lane_clocks

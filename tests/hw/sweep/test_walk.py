@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from beltline.hw.arithmetic.numbers import MINIMUM, WIDTH
-from beltline.hw.arithmetic.utility import UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from beltline.sim.cocotb_runner import run_bench

@@ -12,7 +12,7 @@ from beltline.host.devices.rtl import RtlDevice
 from beltline.host.models.rbc import rbc
 from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import fixed_point
-from beltline.hw.arithmetic.utility import UtilityConstants
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.control.sequencer import SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import REGISTERS, Command, Mode, Refused, Status, Table

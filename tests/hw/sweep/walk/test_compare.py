@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
-from beltline.hw.arithmetic.utility import CONSTANTS, UtilityConstants, UtilityParameters
+from beltline.hw.arithmetic.utility import CONSTANTS, UtilityParameters
+from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.walk.compare import Compare
