@@ -41,7 +41,7 @@ def test_page_has_its_parts_and_the_command(board: Board) -> None:
 @pytest.mark.parametrize("board", BOARDS.values(), ids=BOARDS)
 def test_commands_of_a_page_have_options_that_there_are(board: Board) -> None:
     text = (board_pages.PAGES / f"{board.name}.md").read_text()
-    commands = re.findall(r"^(?:sudo \.venv/bin/)?beltline (solve|selftest)( .+)$", text, re.M)
+    commands = re.findall(r"^(?:sudo (?:-E )?\.venv/bin/)?beltline (solve|selftest)( .+)$", text, re.M)
     assert [command for command, _ in commands] == ["selftest", "solve"]
     for command, rest in commands:
         words = [command, *shlex.split(rest)]
