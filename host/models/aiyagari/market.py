@@ -13,9 +13,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from beltline.host.analysis.chain import chain_distribution
+from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.devices import REFERENCES, Device
 from beltline.host.models.aiyagari.calibration import Calibration
-from beltline.host.models.aiyagari.distribution import MASS_MOVES, long_run
 from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.concavity import concave_majorant

@@ -10,8 +10,9 @@ import numpy as np
 
 from beltline.host.models.arellano.calibration import Calibration
 from beltline.host.models.arellano.plot import KINDS
-from beltline.host.models.arellano.result import SUFFIXES, DefaultEconomy
+from beltline.host.models.arellano.result import DefaultEconomy
 from beltline.host.models.base import Model
+from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.general import form_of

@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, Choices, business_cycle
 from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
+from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.results import archive, general_record
-from beltline.host.results.files import check_target
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.report import report
@@ -26,12 +24,6 @@ from beltline.host.results.services import service
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SUFFIXES = (".npz",)
-"""File types that economies are saved as."""
-
-KIND = "arellano"
-"""Of an archive."""
-
 QUARTERS = 4
 """Periods in a year."""
 
@@ -39,7 +31,7 @@ REPAY, DEFAULT, EXCLUDED = range(len(ALTERNATIVES))
 
 
 @dataclass(frozen=True, eq=False)
-class DefaultEconomy:
+class DefaultEconomy(ModelResult):
     """A government that may default, and the prices at which lenders break even.
 
     Tables are ``float64`` but for those of choices, with ``N_B`` bonds and ``N_y`` incomes; rows are today's bonds
@@ -52,6 +44,8 @@ class DefaultEconomy:
     solution : GeneralResult
         Its values and choices; the problem is that at the last prices.
     """
+
+    archive_kind: ClassVar[str] = "arellano"
 
     model: Calibration
     solution: GeneralResult
@@ -231,8 +225,7 @@ class DefaultEconomy:
             ("default set", f"{self.defaults.mean():.1%} of the states of good standing, "
                             f"{self.defaults[self.reached].mean():.1%} of those that are reached from no debt"),
             ("largest debt", self._largest()),
-            ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
-            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in found.timing.items())),
+            *self._spent(),
         ]  # fmt: skip
         title = f"Arellano's economy, {model.bonds:,} bonds x {model.incomes:,} incomes, on device {found.device}"
         return report(title, rows)
@@ -243,21 +236,6 @@ class DefaultEconomy:
         """What is owed at most, in the sense of the report."""
         owed = -float(self.bonds[self.reached.any(axis=1)].min())
         return f"{owed:.4g}, that is {owed / self.model.mean_income:.1%} of the mean of a quarter's income"
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the economy to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`; return the path.
-
-        Raises
-        ------
-        ProblemError
-            ``path`` is no place for such a file.
-        OSError
-            The disk refused; nothing is left behind.
-        """
-        target = check_target("out", path, SUFFIXES)
-        facts, arrays = general_record.parts_of(self.solution)
-        archive.write(target, KIND, {"model": asdict(self.model), "solution": facts}, arrays)
-        return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "default") -> Figure:
         """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.

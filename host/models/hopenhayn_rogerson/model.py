@@ -10,7 +10,8 @@ from beltline.host.models.base import Model
 from beltline.host.models.hopenhayn_rogerson.calibration import AFTER, BEFORE, SPACINGS, Calibration
 from beltline.host.models.hopenhayn_rogerson.equilibrium import Search
 from beltline.host.models.hopenhayn_rogerson.plot import KINDS
-from beltline.host.models.hopenhayn_rogerson.result import SUFFIXES, FirmEconomy
+from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy
+from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter

@@ -6,17 +6,15 @@ import math
 import os
 from dataclasses import asdict, dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibration
 from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, survival
+from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
-from beltline.host.results import archive, general_record
-from beltline.host.results.files import check_target
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.report import report
@@ -24,12 +22,6 @@ from beltline.host.results.services import service
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-SUFFIXES = (".npz",)
-"""File types that economies are saved as."""
-
-KIND = "hopenhayn_rogerson"
-"""Of an archive."""
 
 ENTRY_TOLERANCE = 1e-6
 """Largest difference of the value of entry and its cost, as a share of the cost, with what the values may be off."""
@@ -70,7 +62,7 @@ class Step:
 
 
 @dataclass(frozen=True, eq=False)
-class FirmEconomy:
+class FirmEconomy(ModelResult):
     """Firms that pay firing costs, enter and exit, and the price at which entry is worth its cost.
 
     Tables are ``(N_n, N_z)`` and of firms that produce in this period: rows are the workers ``n`` of the last period,
@@ -92,6 +84,8 @@ class FirmEconomy:
     steps : tuple of Step
         Of the search for the price.
     """
+
+    archive_kind: ClassVar[str] = "hopenhayn_rogerson"
 
     model: Calibration
     price: float
@@ -393,27 +387,16 @@ class FirmEconomy:
 
     __repr__ = __str__
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the economy to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`; return the path.
-
-        Raises
-        ------
-        ProblemError
-            ``path`` is no place for such a file.
-        OSError
-            The disk refused; nothing is left behind.
-        """
-        target = check_target("out", path, SUFFIXES)
-        facts, arrays = general_record.parts_of(self.solution)
-        economy = {
-            "model": asdict(self.model),
-            "price": self.price,
-            "entry_cost": self.entry_cost,
-            "disutility": self.disutility,
-            "steps": [asdict(step) for step in self.steps],
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "economy": {
+                "model": asdict(self.model),
+                "price": self.price,
+                "entry_cost": self.entry_cost,
+                "disutility": self.disutility,
+                "steps": [asdict(step) for step in self.steps],
+            }
         }
-        archive.write(target, KIND, {"economy": economy, "solution": facts}, arrays)
-        return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
         """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 from beltline.host.models.base import Model
 from beltline.host.models.lumpy_investment.calibration import Calibration, grid_points
 from beltline.host.models.lumpy_investment.plot import KINDS
-from beltline.host.models.lumpy_investment.result import SUFFIXES, LumpyInvestmentResult
+from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult
+from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.models.aiyagari.distribution import long_run
+from beltline.host.analysis.long_run import long_run
 from beltline.host.models.lumpy_investment.calibration import ALTERNATIVES, Calibration
+from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.results import archive, general_record
-from beltline.host.results.files import check_target
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.report import report
@@ -25,12 +23,6 @@ from beltline.host.results.services import service
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-SUFFIXES = (".npz",)
-"""File types that results are saved as."""
-
-KIND = "lumpy_investment"
-"""Of an archive."""
 
 KEEP, ADJUST = range(len(ALTERNATIVES))
 
@@ -72,7 +64,7 @@ class Hazard:
 
 
 @dataclass(frozen=True, eq=False)
-class LumpyInvestmentResult:
+class LumpyInvestmentResult(ModelResult):
     """What a firm does at every capital and productivity, and where firms are in the long run.
 
     Tables are ``float64`` unless said otherwise, ``(N_k, N_z)``: rows are capital at the beginning of a period, columns
@@ -85,6 +77,8 @@ class LumpyInvestmentResult:
     solution : GeneralResult
         Its values and choices.
     """
+
+    archive_kind: ClassVar[str] = "lumpy_investment"
 
     model: Calibration
     solution: GeneralResult
@@ -229,43 +223,24 @@ class LumpyInvestmentResult:
 
     def __str__(self) -> str:
         found, model = self.solution, self.model
-        bound = f"max |V - V*| <= {found.error_bound:.3g}, V* exact on the same grid (roundings counted)"
-        if not math.isfinite(found.error_bound):
-            bound = "none: max |V - V*| is not known"
         middle = model.states // 2
         band = f"{self.lower[middle]:.4g} to {self.upper[middle]:.4g}, adjusted to {self.target[middle]:.4g}"
         rows = [
             ("status", f"{self.status}: {self.message}"),
-            ("error bound", bound),
+            ("error bound", self._bound()),
             ("band", f"capital {band}, at a productivity of {self.productivity[middle]:.4g}"),
         ]
         if self._long_run[1]:
             of = self.moments()
             rows.append(("long run", ", ".join(f"{text} {of[name]:.1%}" for name, text in MOMENTS.items())))
         rows += [
-            ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
-            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in found.timing.items())),
+            *self._spent(),
         ]
         return report(
             f"Lumpy investment, {model.points:,} grid points x {model.states} states, on device {found.device}", rows
         )
 
     __repr__ = __str__
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`; return the path.
-
-        Raises
-        ------
-        ProblemError
-            ``path`` is no place for such a file.
-        OSError
-            The disk refused; nothing is left behind.
-        """
-        target = check_target("out", path, SUFFIXES)
-        facts, arrays = general_record.parts_of(self.solution)
-        archive.write(target, KIND, {"model": asdict(self.model), "solution": facts}, arrays)
-        return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "band") -> Figure:
         """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from beltline.host.models.base import Model
+from beltline.host.models.model_result import SUFFIXES
 from beltline.host.models.retirement.calibration import Calibration
 from beltline.host.models.retirement.plot import KINDS
-from beltline.host.models.retirement.result import SUFFIXES, RetirementResult
+from beltline.host.models.retirement.result import RetirementResult
 from beltline.host.problem.checks import real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import parameter

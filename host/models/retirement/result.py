@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import os
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from beltline.host.models.model_result import ModelResult
 from beltline.host.models.retirement.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.retirement.closed_form import ClosedForm
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
-from beltline.host.results import archive, general_record
-from beltline.host.results.files import check_target
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.report import report
@@ -25,12 +22,6 @@ from beltline.host.results.services import service
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SUFFIXES = (".npz",)
-"""File types that results are saved as."""
-
-KIND = "retirement"
-"""Of an archive."""
-
 WORK, RETIRE, REST = range(len(ALTERNATIVES))
 
 TAKEN = 1e-6
@@ -38,7 +29,7 @@ TAKEN = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
-class RetirementResult:
+class RetirementResult(ModelResult):
     """What workers and retired people do at every age and wealth, and what it is worth.
 
     Tables are ``float64`` unless said otherwise, ``(T, N_M)``: rows are ages, the first age first, columns are wealth.
@@ -50,6 +41,8 @@ class RetirementResult:
     solution : GeneralResult
         Its values and choices.
     """
+
+    archive_kind: ClassVar[str] = "retirement"
 
     model: Calibration
     solution: GeneralResult
@@ -160,15 +153,11 @@ class RetirementResult:
 
     def __str__(self) -> str:
         found, model = self.solution, self.model
-        bound = f"max |V - V*| <= {found.error_bound:.3g}, V* exact on the same grid (roundings counted)"
-        if not math.isfinite(found.error_bound):
-            bound = "none: max |V - V*| is not known"
         rows = [
             ("status", f"{self.status}: {self.message}"),
-            ("error bound", bound),
+            ("error bound", self._bound()),
             ("retires", self._from()),
-            ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
-            ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in found.timing.items())),
+            *self._spent(),
         ]
         shocks = f", taste shocks of {model.taste:g}" if model.taste > 0 else ""
         title = f"Retirement, {model.grid:,} grid points x {model.ages} ages{shocks}, on device {found.device}"
@@ -186,21 +175,6 @@ class RetirementResult:
             else f"at age {age} at no wealth up to {self.model.high:g}"
             for age in shown
         )
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`; return the path.
-
-        Raises
-        ------
-        ProblemError
-            ``path`` is no place for such a file.
-        OSError
-            The disk refused; nothing is left behind.
-        """
-        target = check_target("out", path, SUFFIXES)
-        facts, arrays = general_record.parts_of(self.solution)
-        archive.write(target, KIND, {"model": asdict(self.model), "solution": facts}, arrays)
-        return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "consumption") -> Figure:
         """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.

@@ -18,8 +18,8 @@ from scipy.sparse.linalg import spsolve
 
 import beltline as bl
 from beltline.host.analysis.chain import chain_distribution
+from beltline.host.analysis.long_run import _carry, long_run
 from beltline.host.cli.main import main
-from beltline.host.models.aiyagari.distribution import _carry, long_run
 from beltline.host.models.aiyagari.model import Aiyagari
 from beltline.host.models.aiyagari.result import Economy
 from beltline.hw.interface.registers import Command, Status, Table
@@ -146,8 +146,8 @@ def test_near_the_published_rate() -> None:
 
 
 def test_a_distribution_that_does_not_settle_is_said_not_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("beltline.host.models.aiyagari.distribution.PERIODS", 5)
-    monkeypatch.setattr("beltline.host.models.aiyagari.distribution.SOLVED_STATES", 0)
+    monkeypatch.setattr("beltline.host.analysis.long_run.PERIODS", 5)
+    monkeypatch.setattr("beltline.host.analysis.long_run.SOLVED_STATES", 0)
     found = bl.solve(bl.aiyagari(**SMALL), tol=1e-6, device="cpu", progress=False)
     assert not found.success
     settles = r"A distribution did not settle: a period still moved [\d.e-]+ of it\. On coarse grids .*: raise grid\."
