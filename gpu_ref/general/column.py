@@ -211,9 +211,11 @@ def _in_order(
         # What `divide` found does not fall but for roundings next to such rows.
         chosen = _begin(np.arange(kept.size).astype(np.int32), chosen[some], np.arange(rows.size), least, most)
         margins = np.empty((2, rows.size))
-        # It ends: a move raises an objective, or lowers the number of an equal one.
+        # It ends: a move raises an objective, or lowers the number of an equal one. Should that ever take longer than
+        # it may by roundings, nothing is proven.
+        limit = 4 * rows.size + 16
         proof, more = _repair(
-            price, promise, money, eta, least, most, 1 << 30, rows, kept, tags, known, chosen, best, margins
+            price, promise, money, eta, least, most, limit, rows, kept, tags, known, chosen, best, margins
         )
         evaluations += more
     for p in range(rows.size):

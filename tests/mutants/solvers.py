@@ -219,4 +219,32 @@ FAULTS = (
         "if residual <= epsilon or done >= max_sweeps:",
         (TESTS + "test_vfi.py::test_the_change_must_be_below_epsilon",),
     ),
+    Fault(
+        "a choice is confirmed though a lower one is better",
+        HERE + "confirmation.py",
+        "if below >= best:",
+        "if below >= np.inf:",
+        (TESTS + "test_confirmation.py::test_faults_are_seen_as_by_the_sweep",),
+    ),
+    Fault(
+        "a choice is confirmed though a higher one is better",
+        HERE + "confirmation.py",
+        "if above > best:",
+        "if above > np.inf:",
+        (TESTS + "test_confirmation.py::test_faults_are_seen_as_by_the_sweep",),
+    ),
+    Fault(
+        "rows that are confirmed leave nothing to the next",
+        HERE + "confirmation.py",
+        "piece[AHEAD], piece[STEP] = max(0.0, ahead) + twice, step + twice",
+        "piece[AHEAD], piece[STEP] = 0.0, -np.inf",
+        (TESTS + "test_confirmation.py::test_small_margins_add_up_over_pieces_as_row_by_row",),
+    ),
+    Fault(
+        "a choice that was mended is not looked at again",
+        HERE + "confirmation.py",
+        "again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}",
+        "again |= set()",
+        (TESTS + "test_confirmation.py::test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not",),
+    ),
 )

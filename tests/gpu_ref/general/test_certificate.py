@@ -54,7 +54,7 @@ def column(tables: Tables, V: Array, form: Form, s: int, given: Array) -> tuple[
 def test_two_passes_find_what_full_search_does_from_any_policy() -> None:
     orders: Counter[int] = Counter()
     full = 0
-    for seed in range(100):
+    for seed in range(50):
         drawn = random_form(seed, 60)
         form, V = drawn.form, drawn.value
         last = full_sweep(form, V)
@@ -81,12 +81,12 @@ def test_two_passes_find_what_full_search_does_from_any_policy() -> None:
                 full += searched
                 if given is last.policy[d] and not searched and allowed.sum() > FEW * allowed.size:
                     assert evaluations <= 3 * allowed.size + 2 * allowed.size + 2
-    assert min(orders[AS_GIVEN], orders[BY_COST], orders[UNORDERED], full) > 50
+    assert min(orders[AS_GIVEN], orders[BY_COST], orders[UNORDERED], full) > 25
 
 
 def test_right_solutions_are_certified_and_their_residual_is_that_of_full_search() -> None:
     kinds: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(50):
         drawn, solution = solved(seed)
         found = certified(drawn, solution)
         assert (found.missed, found.miss) == (0, None), (seed, found)
@@ -108,7 +108,7 @@ def test_right_solutions_are_certified_and_their_residual_is_that_of_full_search
         kinds["linear"] += drawn.form.eta == 0.0
         kinds["outside"] += any(isinstance(one, Outside) for one in drawn.form.alternatives)
         kinds["searched"] += found.searched > 0
-    assert min(kinds.values()) > 10, kinds
+    assert min(kinds.values()) > 3, kinds
 
 
 def where(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -454,7 +454,7 @@ def test_without_a_graphics_card_one_sentence_says_so() -> None:
         ({"method": "warm"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
         ({"device": "cpu", "warm": True}, "warm is for machines, and device 'cpu' is none"),
         ({"device": "cpu", "timeout": 3}, "timeout is for machines, and device 'cpu' is none"),
-        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 3"),
+        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3"),
         ({"slot": 1}, "device 'model' has no option 'slot': it takes fold, evaluators, lanes"),
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
     ],

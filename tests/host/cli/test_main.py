@@ -97,7 +97,7 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         (
             ["--device", "board"],
-            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 'board'",
+            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 'board'",
         ),
         (["--out", "a.txt"], "out must end in .npz or .nc, not 'a.txt'"),
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
@@ -415,7 +415,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "model, rtl, pynq, f2, serial, cpu, gpu (default model; cpu for arellano, hopenhayn-rogerson, retirement and",
+        "model, rtl, pynq, f2, serial, xdma, cpu, gpu (default model; cpu for arellano, hopenhayn-rogerson, retirement",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text

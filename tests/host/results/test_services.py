@@ -20,6 +20,7 @@ def test_every_service_is_there_and_its_solution_has_the_method() -> None:
         "Equilibrium": bl.Equilibrium,
         "FirmEconomy": bl.FirmEconomy,
         "LumpyInvestmentResult": bl.LumpyInvestmentResult,
+        "Refined": bl.Refined,
         "RetirementResult": bl.RetirementResult,
     }
     names = services.services()

@@ -290,9 +290,9 @@ def test_device_that_does_not_fit(device: BruteDevice, error: type[Exception], s
     [
         (
             {"device": "board"},
-            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 'board'",
+            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 'board'",
         ),
-        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'cpu', 'gpu', not 3"),
+        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3"),
         ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         ({"max_sweeps": 1e4}, "max_sweeps must be a whole number from 1 to 4294967295, not 10000.0"),
         ({"verify": "no"}, "verify must be True or False, not 'no'"),
