@@ -9,9 +9,10 @@ import pytest
 
 from beltline.gpu_ref.brackets import proven, proven_sweep
 from beltline.gpu_ref.compare import Allowed, compare
-from beltline.gpu_ref.confirmation import MENDED, Confirmed, confirmed
+from beltline.gpu_ref.confirmation import FAR, MENDED, Confirmed, confirmed
 from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.tables import expectation
+from beltline.gpu_ref.utility import crra_utility
 
 NOTHING = Allowed(0.0, times=4.0)
 
@@ -64,17 +65,57 @@ def test_the_rounding_is_that_of_full_search_in_extended_precision(kind: str) ->
 
 
 def test_small_margins_add_up_over_pieces_as_row_by_row() -> None:
-    """All candidates are nearly as good: an excess grows from row to row, across pieces."""
+    """All candidates are as good but for roundings, which decide: an excess grows from row to row, across pieces."""
     points = 1300
-    X = np.linspace(1.0, 1.0 + 1e-12, points)
-    W = np.linspace(3.0, 3.0 + 1e-12, points)[:, None]
-    tables = X, W, np.eye(1), np.linspace(0.0, 2e-13, points)[:, None], 0.9, 2.0
+    X, W = np.linspace(1.0, 1.0 + 1e-7, points), np.linspace(3.0, 3.0 + 1e-7, points)[:, None]
+    tables = X, W, np.eye(1), 1.0 / (3.0 - X)[:, None] / 0.9, 0.9, 2.0
     sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    ev = expectation(tables[2], tables[3], 0.9)[0]
+    least, most = ev.min(), ev.max()
+    worst = 0.0
+    for side in (1, -1):
+        rows = range(points)[::side]
+        excess = -np.inf
+        for x in rows:
+            value, own = sweep.value[x, 0], sweep.policy[x, 0]
+            before = sweep.policy[x - side, 0] if 0 <= x - side < points else -1
+            end = before if before >= 0 else (0 if side == 1 else points - 1)
+            margin = value - (-1.0 / (W[x, 0] - X[end]) + ev[end])
+            error = 2.0**-53 * (5.0 * max(abs(value - least), abs(value - most)) + 5.0 * max(abs(least), abs(most)))
+            worst = max(worst, error + max(0.0, excess - margin))
+            if own != before:
+                excess = max(2.0 * error, excess - margin + 2.0 * error)
     found = confirm(tables, sweep.value, sweep.policy)
-    if found is None:
-        pytest.fail("the sweep's own policy is not confirmed")
-    assert found.rounding >= sweep.slack
-    assert found.rounding > 5.0 * 2.0**-53
+    assert found is not None
+    assert worst > 8.0 * error
+    assert 0.999 * worst <= found.rounding <= 4.0 * worst
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_value_that_is_that_of_a_worse_choice_is_not_confirmed(side: int) -> None:
+    """The choice lies between those of its neighbours, so that only the objective tells."""
+    planted = 0
+    for seed in range(30):
+        X, W, Q, V, beta, eta = tables = drawn(seed, 60)
+        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        ev = expectation(Q, V, beta)
+        for x, s in ((x, s) for x in range(1, 59) for s in range(3)):
+            other = sweep.policy[x, s] + side
+            if not sweep.policy[x - 1, s] <= other <= sweep.policy[x + 1, s] or X[other] >= W[x, s]:
+                continue
+            value, policy = sweep.value.copy(), sweep.policy.copy()
+            policy[x, s] = other
+            value[x, s] = crra_utility(W[x, s] - X[other], eta) + ev[s, other]
+            loss = sweep.value[x, s] - value[x, s]
+            if not 0.0 < loss < 0.5 * FAR * max(-value.min(), value.max()):  # A tie; or what is never confirmed.
+                continue
+            planted += 1
+            assert confirm(tables, value, policy, Allowed(0.1 * loss, times=0.0)) is None
+            found = confirm(tables, value, policy, Allowed(2.0 * loss))
+            assert found is not None
+            assert found.residual == loss
+            break
+    assert planted > 10
 
 
 @pytest.mark.parametrize("seed", range(12))
