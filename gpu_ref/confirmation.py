@@ -21,13 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref.brackets import best_between
+from beltline.gpu_ref.brackets import Indexes, best_between
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, feasible
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
-
-Indexes = NDArray[np.int32]
 
 _CHUNK = 512
 
@@ -144,7 +142,7 @@ def _mend(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: 
     and says -1.
     """
     grid = X.size
-    waiting = np.empty(3 * MENDED + 3, np.int64)
+    waiting = np.empty(2 * MENDED + 1, np.int64)
     waiting[0] = x
     count, moves = 1, 0
     lowest, highest = x, x

@@ -266,7 +266,7 @@ def solve(
         operator = CudaOperator(cupy, form, (form.horizon or 1) - 1, update)
         if form.horizon is not None:
             found = solve_ages(form, V, form.horizon, progress, operator)
-            clock.lap("iterate")
+            clock.lap("solve")
         else:
             operator.begin(states_first(V), nowhere(form))
             clock.lap("load")
@@ -278,7 +278,7 @@ def solve(
                     progress(int(outcome["sweeps"]), outcome["change"])
                 if outcome["status"] != RUNNING:
                     break
-            clock.lap("iterate")
+            clock.lap("solve")
             found = _solution(operator, form, update, outcome, evaluations, tol, max_sweeps)
             clock.lap("read")
     if seconds is not None:

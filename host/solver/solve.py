@@ -95,16 +95,18 @@ def solve(
         Ctrl-C and at the sweep limit. If it is there, the solve begins where it left off, to the same bits;
         ``max_sweeps`` counts the sweeps of before. It is deleted when the solve has converged. Not for ``"cpu"`` and
         ``"gpu"``.
-        A problem of the general form is solved by ``"cpu"`` alone, by exact sweeps that are proven, and the result is
-        a :class:`~beltline.host.results.general.GeneralResult`. Its options are ``steps``, how often choices are held
-        between two sweeps (20; 0 with ``update``), and ``update``, a function for prices that move
-        (:func:`beltline.gpu_ref.general.solve.solve`).
     method, **options
         For ``"cpu"`` and ``"gpu"``: one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``, and its
         options. ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured. For a
         machine, options of the device that is opened, as ``beltline devices`` lists them; with a sweep engine also
         method ``"shift"``, whose option is ``start`` (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``), as of
         :meth:`beltline.host.solver.session.Session.solve`.
+
+        A problem of the general form is solved by ``"cpu"`` or ``"gpu"``, by exact sweeps that are proven, and the
+        result is a :class:`~beltline.host.results.general_result.GeneralResult`. Its options are ``steps``, how often
+        choices are held between two sweeps (20), and ``update``, a function for prices that move
+        (:func:`beltline.gpu_ref.general.solve.solve`); on ``"gpu"`` that is a
+        :class:`~beltline.gpu_ref.general.prices.BondPrices`.
 
     Raises
     ------

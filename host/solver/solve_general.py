@@ -75,7 +75,8 @@ def solve_general(
     with timed(timing, "open"):
         if report:
             report("loading compiled code")
-        solve = _solver(device, timing)
+        parts: dict[str, float] = {}
+        solve = _solver(device, parts)
     form = form_of(problem)
 
     def told(sweeps: int, change: float) -> None:
@@ -85,7 +86,8 @@ def solve_general(
                 f"sweep {sweeps:,}, largest change of V {change:.2e}" if ages is None else f"age {sweeps:,} of {ages:,}"
             )
 
-    with timed(timing, "solve"):
+    whole: dict[str, float] = {}
+    with timed(whole, "solve"):
         try:
             found = solve(
                 form,
@@ -96,8 +98,10 @@ def solve_general(
                 update=update,
                 progress=told,
             )
-        except MemoryError as error:
+        except (ValueError, MemoryError) as error:
             raise ProblemError(f"{error}") from error
+    # A graphics card tells the parts of it.
+    timing |= parts or whole
     quality = Verification(found.residual, found.error_bound, False)
     if options.verify and np.isfinite(found.value).all():
         if report:
@@ -152,14 +156,14 @@ def check_device(what: str, device: Any) -> None:
         raise ProblemError(f"{what} is solved on device {' or '.join(map(repr, DEVICES))}, not on {shown(device)}")
 
 
-def _solver(device: str, timing: dict[str, float]) -> Any:
-    """``solve`` of the module for a device."""
+def _solver(device: str, parts: dict[str, float]) -> Any:
+    """``solve`` of the module for a device; that of a graphics card puts seconds into ``parts``."""
     if device == "cpu":
         return importlib.import_module("beltline.gpu_ref.general.solve").solve
     module = importlib.import_module("beltline.gpu_ref.cuda.general")
     if why := module.available():
         raise DeviceError(f"device 'gpu' cannot be used: {why}")
-    return partial(module.solve, seconds=timing)
+    return partial(module.solve, seconds=parts)
 
 
 def _checked(problem: Problem, more: dict[str, Any], device: str) -> tuple[Any, int]:

@@ -12,7 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 import beltline as bl
+from beltline.gpu_ref.cuda import general
 from beltline.gpu_ref.general.solution import Iterate, Prices
+from beltline.gpu_ref.general.solve import solve
 
 Array = NDArray[np.float64]
 
@@ -364,3 +366,31 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
     path.write_bytes(data)
     with pytest.raises(bl.ProblemError, match=r"a\.npz"):
         bl.load(path)
+
+
+def test_a_graphics_card_tells_the_parts_of_its_time_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another solver in its place: only what the front does with it is looked at."""
+
+    def stand_in(*arguments: Any, seconds: dict[str, float], **more: Any) -> Any:
+        seconds |= {"load": 1.0, "solve": 2.0, "read": 3.0}
+        return solve(*arguments, **more)
+
+    monkeypatch.setattr(general, "available", lambda: "")
+    monkeypatch.setattr(general, "solve", stand_in)
+    found, same = bl.solve(retirement(), device="gpu"), bl.solve(retirement())
+    assert found.success
+    assert found.device == "gpu"
+    assert np.array_equal(found.value, same.value)
+    assert [found.timing[name] for name in ("load", "solve", "read")] == [1.0, 2.0, 3.0]
+
+
+def test_what_a_graphics_card_does_not_take_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(*arguments: Any, **more: Any) -> Any:
+        raise ValueError("a CUDA device takes at most 16 alternatives and 8 regimes, not 17 and 1")
+
+    monkeypatch.setattr(general, "available", lambda: "")
+    monkeypatch.setattr(general, "solve", refuses)
+    with pytest.raises(bl.ProblemError, match="^a CUDA device takes at most 16 alternatives"):
+        bl.solve(retirement(), device="gpu")
+    with pytest.raises(bl.ProblemError, match="^on device 'gpu' update must be BondPrices, not"):
+        bl.solve(retirement(), device="gpu", update=lambda last: None)
