@@ -20,6 +20,7 @@ import hashlib
 import importlib
 import os
 import re
+import types
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -27,7 +28,7 @@ import numba
 from numba import config, prange, vectorize
 from numba.core import caching
 
-__all__ = ["njit", "prange", "source_stamp", "vectorize"]
+__all__ = ["njit", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
 
 PACKAGE = Path(__file__).resolve().parent
 FORKED = (
@@ -157,6 +158,21 @@ def njit(*arguments: Any, **options: Any) -> Any:
         return dispatcher
 
     return decorated
+
+
+def serial_and_parallel(function: Any) -> tuple[Any, Any]:
+    """Compile a function that uses ``prange`` twice: for one thread, of which none is woken, and for all.
+
+    Returns
+    -------
+    serial, parallel
+        As of :func:`njit`.
+    """
+    name = f"{function.__name__}_on_one_thread"
+    one = types.FunctionType(function.__code__, function.__globals__, name, function.__defaults__)
+    # The cache tells functions apart by this name and their line.
+    one.__qualname__, one.__module__ = name, function.__module__
+    return njit(cache=True)(one), njit(parallel=True, cache=True)(function)
 
 
 def _disable(dispatcher: Any) -> None:

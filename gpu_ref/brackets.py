@@ -26,6 +26,7 @@ both rows choose the same, else by ``max(2 e, t + 2 e - margin(x))``. Above, the
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -169,37 +170,64 @@ def _half_round(
         counts[chunk, 2] += evaluations
 
 
-@njit(parallel=True, cache=True)
-def _slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, largest: Array) -> None:
-    """The largest ``D`` of each exogenous state.
+@njit(cache=True)
+def expectation_noise(ev: Array, states: int, eta: float) -> float:
+    """What an expectation of one state's candidates rounds at most, and the logarithm where that is the utility."""
+    largest = 0.0
+    for promise in ev:
+        if abs(promise) < np.inf:
+            largest = max(largest, abs(promise))
+    return DOUBLE * ((1.0 if eta == 1.0 else 0.0) + (states + 4) * largest)
+
+
+@njit(cache=True)
+def row_slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes, margins: Array, found: Array) -> None:
+    """Fill ``found``, ``(n,)``: how far the value of each row, all with a choice, may be from the true maximum.
+
+    With ``e`` the error of an objective, a candidate of the bracket truly exceeds the computed value by ``e`` at most,
+    and the choice by ``2 e``. One below the bracket exceeds the choice of the row before by no more than it does there,
+    say ``t``, and so the value by ``t + e`` less the margin of the value over that choice. It exceeds this row's choice
+    by ``t`` where both choices are the same, else by ``t + 2 e`` less the margin. Above, the same from the last row.
 
     What can be mistaken for the best has an objective of that size, and so a utility no farther from it than any
-    ``EV``.
+    ``EV``; so ``e`` follows from ``noise``, what an ``EV`` is off by. ``margins``, ``(2, n)``, is by how much each
+    value exceeds the objective of the choice of the row before, and of the row behind; infinite where nothing is
+    allowed beyond.
     """
-    grid, states = policy.shape
-    power = abs(1.0 - eta) + 4.0
-    for s in prange(states):
-        least, most = np.inf, -np.inf
-        for i in range(grid):
-            if abs(ev[s, i]) < np.inf:
-                least, most = min(least, ev[s, i]), max(most, ev[s, i])
-        base = (1.0 if eta == 1.0 else 0.0) + (states + 4) * max(abs(least), abs(most))
-        worst = 0.0
-        for side in range(2):
-            # As if the margin of the first row were infinite.
-            excess, before = -np.inf, -1
-            for k in range(grid):
-                x = k if side == 0 else grid - 1 - k
-                if policy[x, s] < 0:
-                    continue
-                size = max(abs(value[x, s] - least), abs(value[x, s] - most))
-                error = DOUBLE * (power * size + base)
-                beyond = excess - margins[side, x, s]
-                worst = max(worst, error + max(0.0, beyond))
-                if policy[x, s] != before:
-                    excess = max(2.0 * error, beyond + 2.0 * error)
-                before = policy[x, s]
-        largest[s] = worst
+    least, most = np.inf, -np.inf
+    for promise in ev:
+        if abs(promise) < np.inf:
+            least, most = min(least, promise), max(most, promise)
+    power = DOUBLE * (abs(1.0 - eta) + 4.0)
+    for side in range(2):
+        excess = -np.inf
+        for k in range(value.size):
+            p = k if side == 0 else value.size - 1 - k
+            before = p - 1 if side == 0 else p + 1
+            error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
+            beyond = excess - margins[side, p]
+            found[p] = max(error + max(0.0, beyond), 0.0 if side == 0 else found[p])
+            if k == 0 or margins[side, p] == np.inf or policy[p] != policy[before]:
+                excess = max(2.0 * error, beyond + 2.0 * error)
+
+
+@njit(parallel=True, cache=True)
+def _slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, largest: Array) -> None:
+    """The largest :func:`row_slack` of each exogenous state."""
+    for s in prange(largest.size):
+        largest[s] = _state_slack(ev[s], eta, value[:, s], policy[:, s], margins[:, :, s], largest.size)
+
+
+@njit(cache=True)
+def _state_slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, states: int) -> float:
+    first = 0
+    while first < policy.size and policy[first] < 0:
+        first += 1
+    if first == policy.size:
+        return 0.0
+    found = np.empty(policy.size - first)
+    row_slack(ev, eta, expectation_noise(ev, states, eta), value[first:], policy[first:], margins[:, first:], found)
+    return found.max()
 
 
 def proven_sweep(
@@ -229,6 +257,19 @@ def proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
     """As :func:`proven_sweep`, of checked tables and their expectation, ``(N_z, N_k)``."""
     with threads(threads_for(W.size)):
         return _proven(X, W, ev, eta, first)
+
+
+def missed_by_a_policy(X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes) -> float:
+    """By how much the maximum may truly exceed ``value``, the objectives of a policy that some search has found.
+
+    Arguments as of :func:`proven`. Units of utility; infinite where the search has missed more than roundings.
+    """
+    swept = proven(X, W, ev, eta, policy)
+    if ((policy < 0) != (swept.policy < 0)).any():
+        return math.inf
+    with np.errstate(invalid="ignore"):
+        gap = float(np.where(swept.value == value, 0.0, swept.value - value).max())
+    return swept.slack + max(gap, 0.0) if gap <= swept.slack else math.inf
 
 
 def _proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:

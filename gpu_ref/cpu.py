@@ -6,6 +6,7 @@ All cores, double precision, no reordering of sums. Problems too small to share 
 from __future__ import annotations
 
 import functools
+import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
 from beltline.gpu_ref import binary_search, brute_force
-from beltline.gpu_ref.climb import Climber
+from beltline.gpu_ref.brackets import missed_by_a_policy
 from beltline.gpu_ref.coarse import FEWEST, checked_start
 from beltline.gpu_ref.egm import Endogenous, marginal_wealth
 from beltline.gpu_ref.memory import check_memory
@@ -31,10 +32,10 @@ from beltline.gpu_ref.methods import (
     reach,
     stay_start,
 )
-from beltline.gpu_ref.peaks import single_peaks
 from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra_utility
+from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.vfi import sup_norm
 
 
@@ -123,23 +124,20 @@ def solve_ages(
         _SOLVERS[method][1](grid, states) + ages * grid * states * 12,
         f"method {method!r} on {ages:,} ages of {grid:,} x {states} states",
     )
-    climbing = method in ("monotone", "warm")
+    proving = method in ("monotone", "warm")
     count = threads_for(given.W.size)
-    if climbing:
-        _compile_ages(count > 1)
-    else:
-        _compile(method)
+    _compile(method)
     seconds: dict[str, float] = {}
     with _timed(seconds, "allocate"):
         value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
-    if climbing:
+    if proving:
         with threads(count):
             with _timed(seconds, "allocate"):
-                climber = Climber(given.X, given.W, given.Q, given.beta, given.eta, count)
+                iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
             with _timed(seconds, "load"):
-                climber.load(given.V0)
+                iteration.load(given.V0)
             with _timed(seconds, "solve"):
-                climber.ages(value, policy)
+                iteration.ages(value, policy)
         return value, policy, seconds
     following = given.V0
     with _timed(seconds, "solve"):
@@ -148,15 +146,6 @@ def solve_ages(
             value[age], policy[age] = found.value, found.policy
             following = found.value
     return value, policy, seconds
-
-
-@functools.cache
-def _compile_ages(parallel: bool) -> None:
-    X = np.arange(1.0, 9.0)
-    W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
-    climber = Climber(X, W, np.full((2, 2), 0.5), 0.9, 2.0, 2 if parallel else 1)
-    climber.load(np.zeros((8, 2)))
-    climber.ages(np.empty((2, 8, 2)), np.empty((2, 8, 2), np.int32))
 
 
 @functools.cache
@@ -196,49 +185,43 @@ def _solution(
     return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
 
 
-def _climbing(given: Arguments) -> Solution:
+def _proving(given: Arguments) -> Solution:
+    """Methods whose maximising sweeps are proven one by one."""
     seconds: dict[str, float] = {}
     count = threads_for(given.W.size)
     sweeps = maximising = exact = 0
     with threads(count):
         with _timed(seconds, "allocate"):
-            climber = Climber(given.X, given.W, given.Q, given.beta, given.eta, count)
+            iteration = ValueIteration(given.X, given.W, given.Q, given.beta, given.eta, count)
         with _timed(seconds, "load"):
-            climber.load(given.V0)
+            iteration.load(given.V0)
         while True:
             with _timed(seconds, "solve"):
-                _climb(climber, given, given.max_sweeps - sweeps)
-            sweeps += climber.sweeps
-            maximising += climber.maximising_sweeps
-            exact += climber.exact_sweeps
+                _iterate(iteration, given, given.max_sweeps - sweeps)
+            sweeps += iteration.sweeps
+            maximising += iteration.maximising_sweeps
+            exact += iteration.exact_sweeps
             with _timed(seconds, "read"):
-                value, policy = climber.read(given.rule)
-            largest = _largest(climber, given, value)
-            if not astray(given, float(np.abs(value).max()), climber.h, largest) or sweeps >= given.max_sweeps:
+                value, policy = iteration.read(given.rule)
+            largest = 0.0 if given.rule == "change" else reach(value, iteration.largest(), given.Q, given.beta)
+            if not astray(given, float(np.abs(value).max()), iteration.h, largest) or sweeps >= given.max_sweeps:
                 break
             with _timed(seconds, "load"):
-                climber.load(value)
+                iteration.load(value)
         with _timed(seconds, "solve"):
-            slack = climber.slack()
+            slack = iteration.slack()
     return _solution(
-        given, seconds, value, policy, sweeps, maximising, climber.h, largest=largest, slack=slack, exact_sweeps=exact
+        given, seconds, value, policy, sweeps, maximising, iteration.h, largest=largest, slack=slack, exact_sweeps=exact
     )
 
 
-def _climb(climber: Climber, given: Arguments, limit: int) -> None:
+def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
     if given.method != "mpi":
-        climber.sweep(given.rule, given.epsilon, limit, given.method == "monotone")
+        iteration.sweep(given.rule, given.epsilon, limit, given.method == "monotone")
         return
-    while not climber.sweep("spans", given.epsilon, 1) and climber.sweeps < limit:
+    while not iteration.sweep("spans", given.epsilon, 1) and iteration.sweeps < limit:
         # The last sweep of all maximises.
-        climber.fixed(min(given.options["inner"], limit - climber.sweeps - 1))
-
-
-def _largest(climber: Climber, given: Arguments, value: Array) -> float:
-    """Largest ``|V|`` on the way to ``value``; 0 where it was not shifted."""
-    if given.rule == "change":
-        return 0.0
-    return reach(value, max(float(np.abs(climber.low).max()), float(np.abs(climber.high).max())), given.Q, given.beta)
+        iteration.held(min(given.options["inner"], limit - iteration.sweeps - 1))
 
 
 @njit(parallel=True, cache=True)
@@ -297,12 +280,12 @@ def _searching(given: Arguments) -> Solution:
                     sweeps += 1
         with _timed(seconds, "read"):
             value = value.copy()
-    # The staged search is exact where peaks are single, and with the published rule for ties not even there.
-    proven = given.method != "binary" or (
-        given.options["tie"] == "corrected" and single_peaks(X, W, Q, ahead, beta, eta)
-    )
+        with _timed(seconds, "solve"):
+            # The staged search misses what is behind another peak, unless a proof says otherwise.
+            slack = missed_by_a_policy(X, W, ev, eta, value, policy) if given.method == "binary" else 0.0
+    proven = math.isfinite(slack)
     return _solution(
-        given, seconds, value, policy, sweeps, maximising, h, proven, previous=ahead, choices=choices
+        given, seconds, value, policy, sweeps, maximising, h, proven, slack=slack, previous=ahead, choices=choices
     )  # fmt: skip
 
 
@@ -332,11 +315,11 @@ _SOLVERS: dict[str, Solver] = {
     "binary": (_searching, _searching_bytes),
     "grid+howard": (_searching, _searching_bytes),
     "interp": (_searching, _searching_bytes),
-    "monotone": (_climbing, Climber.bytes),
-    "warm": (_climbing, Climber.bytes),
-    "mpi": (_climbing, Climber.bytes),
-    "macqueen": (_climbing, Climber.bytes),
-    "shift": (_climbing, Climber.bytes),
+    "monotone": (_proving, ValueIteration.bytes),
+    "warm": (_proving, ValueIteration.bytes),
+    "mpi": (_proving, ValueIteration.bytes),
+    "macqueen": (_proving, ValueIteration.bytes),
+    "shift": (_proving, ValueIteration.bytes),
     "egm": (_endogenous, Endogenous.bytes),
 }
 """What runs each method, and how many bytes it takes for ``N_k`` and ``N_z``."""

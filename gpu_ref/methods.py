@@ -75,9 +75,7 @@ METHODS: dict[str, Method] = {
         "own",
         {"choices": 1000},
     ),
-    "monotone": Method(
-        "climb from the choice of the neighbouring state; proven by brackets where peaks are in doubt", "change"
-    ),
+    "monotone": Method("search from the choice of the neighbouring state; every sweep is proven by brackets", "change"),
     "warm": Method(
         "as `monotone`, but states whose choice stays are settled by utilities kept from the last sweep", "change"
     ),
@@ -133,7 +131,8 @@ class Solution:
     choices
         ``(n,)``: the values of ``x'`` that ``policy`` indexes, where they are not the grid.
     exact_sweeps
-        How many maximising sweeps were proven by brackets or divide and conquer, because a single peak was in doubt.
+        How many maximising sweeps were done by divide and conquer, because brackets did not settle them, or on a
+        graphics card because a single peak was in doubt.
     """
 
     value: Array

@@ -15,7 +15,7 @@ utility that overflows to minus infinity does so for all that cost more: an uppe
 With ``eta = 0`` and negative consumption allowed, the difference of two objectives does not depend on ``x`` at all, so
 any order of candidates will do, and ``x'``, in which bounds are intervals, is one.
 
-Rounding: :func:`_slack`; where dominated candidates were removed, what two expectations round is added.
+Rounding: :func:`beltline.gpu_ref.brackets.row_slack`; where dominated candidates were removed, what two expectations round is added.
 Exogenous states run in parallel, rows of one of them do not: the order of the rounds, and so every bit, is the same on
 any number of threads.
 """
@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.compiled import njit
-from beltline.gpu_ref.brackets import ROUNDS, best_between
+from beltline.gpu_ref.brackets import ROUNDS, best_between, row_slack
 from beltline.gpu_ref.general.candidates import BY_COST, UNORDERED, Indexes, numbered, rows_in_order
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
@@ -135,31 +135,6 @@ def _repair(
 
 
 @njit(cache=True)
-def _slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes, margins: Array) -> Array:
-    """How far the value of each row may be from the true maximum; ``noise`` is what an expectation rounds.
-
-    With ``e`` the error of an objective, a candidate of the bracket truly exceeds the computed value by ``e`` at most,
-    and the choice by ``2 e``. One below the bracket exceeds the choice of the row before by no more than it does there,
-    say ``t``, and so the value by ``t + e`` less the margin of the value over that choice. It exceeds this row's choice
-    by ``t`` where both choices are the same, else by ``t + 2 e`` less the margin. Above, the same from the last row.
-    """
-    least, most = ev.min(), ev.max()
-    power = DOUBLE * (abs(1.0 - eta) + 4.0)
-    found = np.empty(value.size)
-    for side in range(2):
-        excess = -np.inf
-        for k in range(value.size):
-            p = k if side == 0 else value.size - 1 - k
-            before = p - 1 if side == 0 else p + 1
-            error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
-            beyond = excess - margins[side, p]
-            found[p] = max(error + max(0.0, beyond), 0.0 if side == 0 else found[p])
-            if k == 0 or margins[side, p] == np.inf or policy[p] != policy[before]:
-                excess = max(2.0 * error, beyond + 2.0 * error)
-    return found
-
-
-@njit(cache=True)
 def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Indexes, most: Indexes) -> Indexes:
     """``wanted`` as a policy that does not fall and is allowed."""
     policy = np.empty(rows.size, np.int32)
@@ -222,7 +197,9 @@ def _in_order(
         value[rows[p]] = best[p]
         policy[rows[p]] = kept[chosen[p]]
     if doubts:
-        slack[rows] = _slack(promise, eta, noise, best, chosen, margins)
+        found = np.empty(rows.size)
+        row_slack(promise, eta, noise, best, chosen, margins, found)
+        slack[rows] = found
     return evaluations, divided, proof
 
 

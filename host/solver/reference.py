@@ -144,7 +144,8 @@ def _solved(
             )  # fmt: skip
         else:
             value, policy, seconds = module.solve_ages(*tables[:-1], problem.horizon, method=method, **more)
-            bound = _ages_bound(problem, value, method)
+            # What is verified is bounded by what that measures.
+            bound = math.inf if options.verify else _ages_bound(problem, value, policy, method)
             found = _Found(value, policy, problem.horizon, 0.0, True, True, bound, timing | seconds)
     except (ValueError, MemoryError) as error:
         raise ProblemError(f"{error}") from error
@@ -192,7 +193,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
     begun = [_begun(one, method) for one in problems]
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
     try:
-        # A staged search that is not measured has a bound where single peaks are proven, before the last sweep.
+        # A staged search that is not measured has a bound where the sweep from the value before the last proves it.
         before = {"previous": True} if method == "binary" and not options.verify else {}
         solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **before, **more)
     except (ValueError, MemoryError) as error:
@@ -267,33 +268,45 @@ def reference_module(device: str) -> Any:
 
 
 def _bound(problem: Problem, found: Solution) -> float:
-    """The error bound of what a graphics card found: that of a staged search, only where single peaks are proven."""
-    from beltline.gpu_ref.peaks import single_peaks
-
+    """The error bound of what a graphics card found: that of a staged search, only where it is proven."""
     if found.method != "binary" or not math.isfinite(found.error_bound):
         return found.error_bound
-    tables = problem.grid, problem.wealth, problem.transition
-    if found.previous is None or not single_peaks(*tables, found.previous, problem.beta, problem.eta):
+    if found.previous is None:
         return math.inf
-    return found.error_bound
+    missed = _missed(problem, found.previous, found.value, found.policy)
+    return found.error_bound + missed / (1.0 - modulus(problem))
 
 
-def _ages_bound(problem: Problem, value: NDArray[np.float64], method: str) -> float:
+def _missed(
+    problem: Problem, following: NDArray[np.float64], value: NDArray[np.float64], policy: NDArray[np.int32]
+) -> float:
+    """By how much a sweep from ``following`` may have missed a maximum, units of utility; infinite where nobody knows.
+
+    All are ``(N_k, N_z)``.
+    """
+    from beltline.gpu_ref.brackets import missed_by_a_policy
+    from beltline.gpu_ref.tables import check_tables, expectation
+
+    X, W, Q, V = check_tables(
+        problem.grid, problem.wealth, problem.transition, following, problem.beta, problem.eta, ordered=True
+    )
+    own = np.ascontiguousarray(policy, np.int32)
+    return missed_by_a_policy(X, W, expectation(Q, V, problem.beta), problem.eta, value, own)
+
+
+def _ages_bound(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], method: str) -> float:
     """Bound on the distance of the values of all ages, ``(T, N_k, N_z)``, from the solution on the grid.
 
-    Each age adds its rounding to what the age after it lost; a staged search must be proven to have lost nothing else.
+    Each age adds its rounding, and what its search may have missed, to what the age after it lost.
     """
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
-    from beltline.gpu_ref.peaks import single_peaks
 
-    tables = problem.grid, problem.wealth, problem.transition
     error = bound = 0.0
     following = problem.start
     for age in range(value.shape[0] - 1, -1, -1):
-        if method == "binary" and not single_peaks(*tables, following, problem.beta, problem.eta):
-            return math.inf
+        missed = 0.0 if method == "grid" else _missed(problem, following, value[age], policy[age])
         largest = max(largest_value(following), largest_value(value[age]))
-        error = modulus(problem) * error + sweep_rounding(largest, problem.states, problem.eta)
+        error = modulus(problem) * error + sweep_rounding(largest, problem.states, problem.eta) + missed
         bound = max(bound, error)
         following = value[age]
     return bound

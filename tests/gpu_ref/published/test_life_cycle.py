@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from beltline.gpu_ref import brute_force, climb, cpu
+from beltline.gpu_ref import brute_force, cpu
 from beltline.gpu_ref.published.life_cycle import PRINTED, defective_life, tables
 from beltline.gpu_ref.random_problems import random_problem
+from beltline.gpu_ref.value_iteration import ValueIteration
 
 
 def brute(X, W, Q, V0, beta, eta, ages):
@@ -53,11 +54,11 @@ def test_a_grid_in_single_precision_makes_second_differences_positive_and_no_cho
     assert 0 < second.max() < 2.5e-9
     slopes = np.diff(value, axis=1) / np.diff(X)[:, None]
     assert np.diff(slopes, axis=1).max() < 0
-    climber = climb.Climber(X, W, Q, 0.97, 2.0, 1)
-    climber.load(np.zeros_like(W))
+    iteration = ValueIteration(X, W, Q, 0.97, 2.0, 1)
+    iteration.load(np.zeros_like(W))
     again, choices = np.empty_like(value), np.empty_like(policy)
-    climber.ages(again, choices)
-    assert climber.exact_sweeps == 0
+    iteration.ages(again, choices)
+    assert iteration.exact_sweeps == 0
     exact, wanted = brute(X, W, Q, np.zeros_like(W), 0.97, 2.0, 2)
     assert (choices[-2:] == wanted).all()
     assert (again == value).all()
@@ -84,11 +85,11 @@ def test_ages_whose_peaks_are_in_doubt_are_searched_exactly():
     Q = np.full((2, 2), 0.5)
     # A step in what is left behind: two peaks.
     V0 = np.where(X > 2.0, 0.0, -1.0)[:, None].repeat(2, axis=1)
-    climber = climb.Climber(X, W, Q, 0.9, 2.0, 1)
-    climber.load(V0)
+    iteration = ValueIteration(X, W, Q, 0.9, 2.0, 1)
+    iteration.load(V0)
     value, policy = np.empty((3, 300, 2)), np.empty((3, 300, 2), np.int32)
-    climber.ages(value, policy)
-    assert climber.exact_sweeps >= 1
+    iteration.ages(value, policy)
+    assert iteration.exact_sweeps >= 1
     exact, choices = brute(X, W, Q, V0, 0.9, 2.0, 3)
     assert value == pytest.approx(exact, rel=1e-14)
     assert (policy == choices).all()

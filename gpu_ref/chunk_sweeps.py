@@ -1,0 +1,375 @@
+"""Compiled sweeps in chunks of grid points, each proven along whole rows.
+
+A chunk computes value, change and the next sweep's ``EV`` while all of it is in the cache: one parallel region a sweep.
+It proves its own rows between its first and its last (:mod:`beltline.gpu_ref.row_search`); these, whose neighbours
+another chunk has, are proven after all chunks are done. How a grid is cut depends on its size alone, so that threads
+change no bit. Tables lie ``(N_z, N_k)``, so that a row is contiguous.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from beltline.compiled import njit, prange, serial_and_parallel
+from beltline.gpu_ref.brackets import expectation_noise, row_slack
+from beltline.gpu_ref.row_search import (
+    CLOSE,
+    FAILED,
+    MOVED,
+    Indexes,
+    Kept,
+    changes,
+    guessed_row,
+    held_row,
+    keep_row,
+    proven_row,
+    settled,
+    stays,
+    utility,
+)
+from beltline.gpu_ref.tables import Array
+
+RULES = {"change": 0, "span": 1, "spans": 2}
+"""Stopping rules by number, for compiled code."""
+
+LIMIT, DONE, NOT_FINITE, UNPROVEN = 0, 1, 2, 3
+"""Why a batch of sweeps ended: its size; converged; an ``EV`` that is not finite; a sweep that was not proven, and not
+done."""
+
+WARM, FRESH, HELD = 0, 1, 2
+"""How a sweep chooses: from the choices of the last; from those of neighbouring states alone; not at all."""
+
+MENDS = 256
+"""Most choices of a sweep that are made by the proof between chunks."""
+
+
+class Tables(NamedTuple):
+    """A problem and its iteration, as compiled code takes them.
+
+    Attributes
+    ----------
+    X, W, Q, beta, eta
+        As in :mod:`beltline.gpu_ref`, but ``W`` is ``(N_z, N_k)``.
+    values
+        ``(2, N_z, N_k)``: the value of this sweep and of the next, in turn.
+    both
+        ``(2, N_z, N_k + 2)``: ``EV`` likewise, with spare ends.
+    policy, below, here, above, until, lowest, highest
+        ``(N_z, N_k)`` each: what is kept of every row, as of :class:`~beltline.gpu_ref.row_search.Kept`.
+    clock
+        ``(N_z,)``: the spreads of the changes of ``EV``, added up.
+    chunk
+        Grid points of a chunk.
+    """
+
+    X: Array
+    W: Array
+    Q: Array
+    beta: float
+    eta: float
+    values: Array
+    both: Array
+    policy: Indexes
+    below: Array
+    here: Array
+    above: Array
+    until: Array
+    lowest: Indexes
+    highest: Indexes
+    clock: Array
+    chunk: int
+
+
+@njit(cache=True)
+def _piece(t: Tables, s: int, begin: int, end: int) -> Kept:
+    """What is kept of the rows from ``begin`` to ``end`` of exogenous state ``s``."""
+    return Kept(
+        t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end],
+        t.until[s, begin:end], t.lowest[s, begin:end], t.highest[s, begin:end],
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def _forget(kept: Kept) -> None:
+    """Let every row of a piece begin without a choice."""
+    policy, below, here, above, until, _, _ = kept
+    for i in range(policy.size):
+        policy[i] = 0
+        below[i] = here[i] = above[i] = until[i] = -np.inf
+
+
+@njit(cache=True)
+def _expect(t: Tables, value: Array, ahead: Array, begin: int, end: int) -> bool:
+    """``EV`` of a chunk; whether all of it is finite."""
+    Q, beta = t.Q, t.beta
+    states = value.shape[0]
+    size = end - begin
+    beyond = 0
+    for s in range(states):
+        ev = ahead[s, begin + 1 : end + 1]
+        for i in range(size):
+            ev[i] = 0.0
+        for z in range(states):
+            weight = Q[s, z]
+            if weight != 0.0:
+                v = value[z, begin:end]
+                for i in range(size):
+                    ev[i] += weight * v[i]
+        for i in range(size):
+            ev[i] *= beta
+            beyond |= not abs(ev[i]) < np.inf
+    return beyond == 0
+
+
+@njit(cache=True)
+def _chunk(how: int, t: Tables, turn: int, c: int, low: Array, high: Array, age: Array, choices: Indexes) -> int:
+    """Sweep chunk ``c``, and compute its ``EV``: :data:`LIMIT`, or what is wrong.
+
+    ``low`` and ``high`` receive its least and largest change by state, ``age`` and ``choices``, ``(N_k, N_z)`` unless
+    empty, its results.
+    """
+    before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
+    ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
+    begin = c * t.chunk
+    end = min(begin + t.chunk, t.X.size)
+    for s in range(t.W.shape[0]):
+        own, wealth, kept = value[s, begin:end], t.W[s, begin:end], _piece(t, s, begin, end)
+        if how == HELD:
+            held_row(ev[s], kept, own)
+        else:
+            if how == FRESH:
+                _forget(kept)
+            guess, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], t.clock[s], kept, before[s, begin:end], own)
+            if guess != CLOSE:
+                proof = proven_row(t.X, wealth, t.eta, ev[s], t.clock[s], kept, guess, own)
+                if proof == FAILED:
+                    return UNPROVEN
+                if proof == MOVED:
+                    low[s], high[s] = changes(before[s, begin:end], own)
+        for i in range(begin, end if age.size else begin):
+            age[i, s], choices[i, s] = value[s, i], t.policy[s, i]
+    return LIMIT if _expect(t, value, ahead, begin, end) else NOT_FINITE
+
+
+@njit(cache=True)
+def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes) -> int:
+    """Prove the first and the last row of every chunk of state ``s``, and whatever row that moves, listed in ``moved``.
+
+    How many there are; -1 if too many.
+    """
+    grid = t.X.size
+    kept = _piece(t, s, 0, grid)
+    policy, below, here, above, until, lowest, highest = kept
+    wealth, ev = t.W[s], t.both[turn % 2, s]
+    # A row is tried when it is an end of a chunk, or a neighbour has moved.
+    waiting = np.empty(3 * MENDS + 4, np.int32)
+    found, clock = 0, t.clock[s]
+    for seam in range(0, grid + t.chunk, t.chunk):
+        count = 0
+        for x in range(min(seam, grid) - 1, min(seam, grid) + 1):
+            if 0 <= x < grid:
+                waiting[count] = x
+                count += 1
+        while count:
+            count -= 1
+            x = waiting[count]
+            if policy[x] < 0:
+                if x > 0 and policy[x - 1] >= 0:
+                    return -1
+                continue
+            low = max(policy[x - 1], 0) if x > 0 else 0
+            high = policy[x + 1] if x + 1 < grid else grid - 1
+            if stays(
+                ev, clock, policy[x], low, high, below[x], here[x], above[x], until[x], lowest[x], highest[x]
+            ) or settled(t.X, wealth[x], t.eta, ev, clock, kept, x, low, high):
+                continue
+            if found == MENDS or here[x] + ev[policy[x] + 1] == -np.inf:
+                return -1
+            moved[found] = x
+            found += 1
+            for neighbour in range(x - 1, x + 2):
+                if 0 <= neighbour < grid:
+                    waiting[count] = neighbour
+                    count += 1
+    return found
+
+
+@njit(cache=True)
+def _mend(t: Tables, turn: int, s: int, rows: Indexes, lows: Array, highs: Array, age: Array, choices: Indexes) -> bool:
+    """Have value, change and ``EV`` follow choices of state ``s`` that moved in ``rows``; whether ``EV`` is finite."""
+    before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
+    ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
+    finite = True
+    for x in rows:
+        p = t.policy[s, x]
+        value[s, x] = t.here[s, x] + ev[s, p + 1]
+        if age.size:
+            age[x, s], choices[x, s] = value[s, x], p
+        finite &= _expect(t, value, ahead, x, x + 1)
+        begin = x // t.chunk * t.chunk
+        end = min(begin + t.chunk, t.X.size)
+        lows[x // t.chunk, s], highs[x // t.chunk, s] = changes(before[s, begin:end], value[s, begin:end])
+    return finite
+
+
+@njit(cache=True)
+def measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> float:
+    """What the rule compares with epsilon; ``low`` and ``high``, by state, from those of the chunks, ``(C, N_z)``."""
+    least, most, widest = np.inf, -np.inf, 0.0
+    for s in range(low.size):
+        low[s], high[s] = lows[0, s], highs[0, s]
+        for c in range(1, lows.shape[0]):
+            low[s], high[s] = min(low[s], lows[c, s]), max(high[s], highs[c, s])
+        if high[s] < low[s]:
+            # Nobody can be in this state, as in the sweep before.
+            low[s] = high[s] = 0.0
+        least, most, widest = min(least, low[s]), max(most, high[s]), max(widest, high[s] - low[s])
+    if rule == 0:
+        return max(abs(least), abs(most))
+    return (most - least) / 2.0 if rule == 1 else widest / 2.0
+
+
+@njit(cache=True)
+def _tick(t: Tables, low: Array, high: Array) -> None:
+    """Let the clocks pass the spread of the change of ``EV`` that a change of the value between these makes."""
+    for s in range(t.clock.size):
+        spread = 0.0
+        for z in range(t.clock.size):
+            spread += t.Q[s, z] * (high[z] - low[z])
+        t.clock[s] += t.beta * spread
+
+
+@njit(cache=True)
+def _tick_held(t: Tables, low: Array, high: Array, sweeps: int) -> None:
+    """The same for sweeps that hold the choices of one that changed values by ``low`` to ``high``.
+
+    A change is the expectation of the last one under the choices, so its spread falls by the modulus or more.
+    """
+    modulus, least, most = 0.0, np.inf, -np.inf
+    for s in range(low.size):
+        total = 0.0
+        for z in range(low.size):
+            total += t.beta * t.Q[s, z]
+        modulus, least, most = max(modulus, total), min(least, low[s]), max(most, high[s])
+    spread = most - least
+    for _ in range(sweeps):
+        spread *= modulus
+        for s in range(low.size):
+            t.clock[s] += modulus * spread
+
+
+@njit(cache=True)
+def _verdict(
+    how: int, rule: int, epsilon: float, t: Tables, turn: int, codes: Array, lows: Array, highs: Array,
+    low: Array, high: Array, age: Array, choices: Indexes,
+) -> tuple[int, float]:  # fmt: skip
+    """Finish a sweep: why the batch ends after it, :data:`LIMIT` if it goes on, and what the rule measured."""
+    finite = proof = True
+    for code in codes:
+        finite &= code != NOT_FINITE
+        proof &= code != UNPROVEN
+    if how == HELD:
+        return (LIMIT if finite else NOT_FINITE), np.inf
+    if not proof:
+        return UNPROVEN, np.inf
+    moved = np.empty(MENDS, np.int32)
+    for s in range(low.size):
+        count = _between_chunks(t, turn, s, moved)
+        if count < 0:
+            return UNPROVEN, np.inf
+        if count:
+            finite &= _mend(t, turn, s, moved[:count], lows, highs, age, choices)
+    h = measure(rule, low, high, lows, highs)
+    _tick(t, low, high)
+    if h < epsilon:
+        return DONE, h
+    return (LIMIT if finite else NOT_FINITE), h
+
+
+def _sweeps(
+    how: int, rule: int, epsilon: float, limit: int, t: Tables, now: int, low: Array, high: Array,
+    values: Array, policies: Indexes,
+) -> tuple[int, int, float]:  # fmt: skip
+    """At most ``limit`` sweeps: how many were done, why they ended, and what ``rule`` measured of the last.
+
+    ``now`` is the place in ``values`` and ``both`` that the first reads. ``values`` and ``policies``, ``(limit, N_k,
+    N_z)`` unless empty, receive the sweeps as ages, the last one first.
+    """
+    chunks = (t.X.size - 1) // t.chunk + 1
+    lows, highs = np.zeros((chunks, low.size)), np.zeros((chunks, low.size))
+    codes = np.zeros(chunks, np.int64)
+    h = np.inf
+    for done in range(limit):
+        number = limit - 1 - done if values.shape[1] else 0
+        age, choices = values[number], policies[number]
+        for c in prange(chunks):
+            codes[c] = _chunk(how, t, now + done, c, lows[c], highs[c], age, choices)
+        code, measured = _verdict(how, rule, epsilon, t, now + done, codes, lows, highs, low, high, age, choices)
+        if code == UNPROVEN:
+            return done, code, h
+        h = measured
+        if code != LIMIT or done + 1 == limit:
+            if how == HELD:
+                _tick_held(t, low, high, done + 1)
+            return done + 1, code, h
+    return 0, LIMIT, h
+
+
+serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
+"""On one thread, which is what small problems need, or on all."""
+
+
+@njit(parallel=True, cache=True)
+def keep(t: Tables) -> None:
+    """Keep the utilities of a policy that another search has found, and of the candidates beside it."""
+    for s in prange(t.clock.size):
+        keep_row(t.X, t.W[s], t.eta, _piece(t, s, 0, t.X.size))
+
+
+@njit(cache=True)
+def _row_slack(t: Tables, turn: int, s: int, margins: Array, found: Array) -> float:
+    """:func:`slacks` of exogenous state ``s``."""
+    X, eta, grid = t.X, t.eta, t.X.size
+    policy, below, here, above, _, _, _ = _piece(t, s, 0, grid)
+    wealth, ev, value = t.W[s], t.both[turn % 2, s], t.values[(turn + 1) % 2, s]
+    first = 0
+    while first < grid and policy[first] < 0:
+        first += 1
+    margins[0, first] = margins[1, grid - 1] = np.inf
+    for side in range(2):
+        own = margins[side]
+        for x in range(first + 1 if side == 0 else first, grid if side == 0 else grid - 1):
+            p = policy[x]
+            # The choice of the row before, or behind.
+            q = policy[x - 1] if side == 0 else policy[x + 1]
+            if q == p:
+                known = here[x]
+            elif q == p - 1:
+                known = below[x]
+            elif q == p + 1:
+                known = above[x]
+            else:
+                known = utility(wealth[x], X[q], eta)
+            own[x] = value[x] - (known + ev[q + 1])
+    inner = ev[1 : grid + 1]
+    noise = expectation_noise(inner, t.clock.size, eta)
+    row_slack(inner, eta, noise, value[first:], policy[first:], margins[:, first:], found[first:])
+    worst = 0.0
+    for x in range(first, grid):
+        worst = max(worst, found[x])
+    return worst
+
+
+@njit(parallel=True, cache=True)
+def slacks(t: Tables, turn: int) -> Array:
+    """By how much roundings may have let the last sweep, which read ``turn``, miss a maximum, ``(N_z,)``.
+
+    That of :attr:`beltline.gpu_ref.brackets.Swept.slack`, from the utilities that the sweep has left.
+    """
+    states, grid = t.clock.size, t.X.size
+    worst, found, margins = np.zeros(states), np.empty((states, grid)), np.empty((states, 2, grid))
+    for s in prange(states):
+        worst[s] = _row_slack(t, turn, s, margins[s], found[s])
+    return worst

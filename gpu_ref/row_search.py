@@ -1,0 +1,364 @@
+"""Search of one exogenous state's row, or a piece of it: a guess for every state, then the proof of all of them.
+
+The guess is the choice of the last sweep, moved as far as the neighbour's has moved, and a climb from there. It decides
+nothing but time. The proof is that of :mod:`beltline.gpu_ref.brackets`: every choice must be the best between those of
+its neighbours, and is made so, until none moves.
+
+What keeps a sweep from computing utilities:
+
+- Those of a choice and of the two beside it are kept. While the choice stays, they take three additions and two
+  comparisons; where both neighbours' choices lie within a point, that comparison is the proof.
+- Of a wider bracket it is kept by how much the choice has beaten the candidates that lie farther off. From one sweep to
+  the next an objective gains on another no more than the spread of the changes of ``EV``. A *clock* adds these spreads
+  up, and until it has used up the margin (:func:`_until`), none of those candidates can win.
+
+``EV`` has a spare word at either end, here and below, so that neighbours of the first and last choice can be looked at.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.compiled import njit
+from beltline.gpu_ref.tables import Array, feasible
+from beltline.gpu_ref.utility import crra
+
+Indexes = NDArray[np.int32]
+
+PASSES = 16
+"""Most passes of :func:`proven_row` over a piece."""
+
+WORTH = 12
+"""Candidates looked at for each row of a piece, on average, after which divide and conquer is quicker."""
+
+ROUNDING = 2.0**-40
+"""Share of what a margin is computed from, and of the clock, that may be lost by rounding, generously."""
+
+
+CLOSE, FAR, FALLING = 0, 1, 2
+"""Each choice is that of the state before, or the next above, so that every state between two others is proven; some
+choice is farther above; some choice is below."""
+
+MOVED, STAYED, FAILED = 0, 1, 2
+"""What a proof has done: some choices moved, none did, or it is none."""
+
+
+class Kept(NamedTuple):
+    """What sweeps keep of a piece of a row; see the module.
+
+    Attributes
+    ----------
+    policy
+        ``(n,)``, ``int32``: the choices; -1 where there is none.
+    below, here, above
+        ``(n,)``: utilities of the candidate below each choice, of the choice, and of the candidate above it; ``-inf``
+        where there is none, or it cannot be afforded.
+    until
+        ``(n,)``: the clock at which a candidate from ``low`` to ``high`` that is none of these three may win.
+    low, high
+        ``(n,)``, ``int32``.
+    """
+
+    policy: Indexes
+    below: Array
+    here: Array
+    above: Array
+    until: Array
+    low: Indexes
+    high: Indexes
+
+
+@njit(cache=True, inline="always")
+def utility(wealth: float, choice: float, eta: float) -> float:
+    """CRRA utility of what a choice leaves, minus infinity where that is nothing."""
+    if choice < wealth:
+        return crra(wealth - choice, eta)
+    return -np.inf
+
+
+@njit(cache=True)
+def climb(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float]:
+    """From choice ``p`` uphill to the lowest of equals: its index, and the utilities below, of and above it."""
+    here = utility(wealth, X[p], eta)
+    above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
+    below = -np.inf
+    known = False
+    while above + ev[p + 2] > here + ev[p + 1]:
+        below, here, known = here, above, True
+        p += 1
+        above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
+    if not known:
+        below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
+        while p > 0 and not here + ev[p + 1] > below + ev[p]:
+            above, here = here, below
+            p -= 1
+            below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
+    return p, below, here, above
+
+
+@njit(cache=True)
+def bisect(X: Array, wealth: float, eta: float, ev: Array) -> int:
+    """A peak by bisection on whether the next choice is better; the lowest of equals where there is one peak."""
+    low = 0
+    high = max(feasible(X, wealth) - 1, 0)
+    while low < high:
+        middle = (low + high) // 2
+        if utility(wealth, X[middle + 1], eta) + ev[middle + 2] > utility(wealth, X[middle], eta) + ev[middle + 1]:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@njit(cache=True, inline="always")
+def _until(clock: float, best: float, rival: float) -> float:
+    """The clock before which ``rival`` cannot become as good as ``best``; ``rival`` is infinite where nobody knows."""
+    if rival == -np.inf:
+        return np.inf
+    if not rival < best:
+        return -np.inf
+    return clock + (best - rival) - ROUNDING * (abs(best) + abs(rival) + clock)
+
+
+@njit(cache=True)
+def guessed_row(
+    X: Array, W: Array, eta: float, ev: Array, clock: float, kept: Kept, before: Array, value: Array
+) -> tuple[int, float, float]:
+    """A guess for every state of a piece, whose objectives ``value`` receives.
+
+    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`, and the least and the largest change from ``before``, as of
+    :func:`changes`.
+    """
+    policy, below, here, above, until, _, _ = kept
+    drift = 0
+    neighbour = policy[0]
+    far = falling = 0
+    least, most = np.inf, -np.inf
+    for i in range(value.size):
+        p = policy[i]
+        best = here[i] + ev[p + 1]
+        if best >= above[i] + ev[p + 2] and best > below[i] + ev[p]:
+            drift = 0
+        else:
+            wealth = W[i]
+            start = bisect(X, wealth, eta, ev) if i == 0 else max(neighbour, min(p + drift, X.size - 1), 0)
+            q, under, at, over = climb(X, wealth, eta, ev, start)
+            lost = np.inf
+            if q == p + 1 and p >= 0:
+                lost = below[i] + ev[p]
+            elif q == p - 1:
+                lost = above[i] + ev[p + 2]
+            below[i], here[i], above[i] = under, at, over
+            best = at + ev[q + 1]
+            if q != p:
+                until[i] = min(until[i], _until(clock, best, lost))
+            drift = q - p
+            p = q
+            if best == -np.inf:
+                p = -1
+                here[i] = -np.inf
+            policy[i] = p
+        if i > 0:
+            far |= p > neighbour + 1
+            falling |= p < neighbour
+        neighbour = p
+        change = best - before[i]
+        least = change if change < least else least
+        most = change if change > most else most
+        value[i] = best
+    return FALLING if falling else FAR if far else CLOSE, least, most
+
+
+@njit(cache=True)
+def keep_row(X: Array, W: Array, eta: float, kept: Kept) -> None:
+    """Keep the utilities of choices that another search has found, and of the candidates beside them."""
+    policy, below, here, above, until, _, _ = kept
+    for i in range(policy.size):
+        p = policy[i]
+        here[i] = utility(W[i], X[p], eta) if p >= 0 else -np.inf
+        below[i] = utility(W[i], X[p - 1], eta) if p > 0 else -np.inf
+        above[i] = utility(W[i], X[p + 1], eta) if 0 <= p < X.size - 1 else -np.inf
+        until[i] = -np.inf
+
+
+@njit(cache=True)
+def choose(X: Array, wealth: float, eta: float, kept: Kept, i: int, p: int) -> None:
+    """Let row ``i`` choose ``p``, of whose rivals nothing is known."""
+    kept.policy[i] = p
+    kept.here[i] = utility(wealth, X[p], eta)
+    kept.below[i] = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
+    kept.above[i] = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
+    kept.until[i] = -np.inf
+
+
+@njit(cache=True)
+def _search(
+    X: Array, wealth: float, eta: float, ev: Array, clock: float, kept: Kept, i: int, low: int, high: int
+) -> int:
+    """The lowest best choice from ``low`` to ``high``; keeps by how much it beats those that lie farther off."""
+    p = kept.policy[i]
+    best, at = -np.inf, p
+    # The best up to two below, and the one below: what becomes a rival where a better choice is found.
+    farther = nearer = rival = -np.inf
+    for q in range(low, high + 1):
+        if not X[q] < wealth:
+            break
+        if q == p:
+            objective = kept.here[i] + ev[q + 1]
+        elif q == p - 1:
+            objective = kept.below[i] + ev[q + 1]
+        elif q == p + 1:
+            objective = kept.above[i] + ev[q + 1]
+        else:
+            objective = crra(wealth - X[q], eta) + ev[q + 1]
+        if objective > best:
+            best, at, rival = objective, q, farther
+        elif q > at + 1 and objective > rival:
+            rival = objective
+        farther = max(farther, nearer)
+        nearer = objective
+    if at != p:
+        choose(X, wealth, eta, kept, i, at)
+    kept.until[i], kept.low[i], kept.high[i] = _until(clock, best, rival), low, high
+    return at
+
+
+@njit(cache=True, inline="always")
+def stays(
+    ev: Array, clock: float, p: int, low: int, high: int, below: float, here: float, above: float, until: float,
+    lowest: int, highest: int,
+) -> bool:  # fmt: skip
+    """Whether choice ``p`` is known to be the best from ``low`` to ``high`` by what is kept of its row."""
+    if not low <= p <= high:
+        return False
+    if (low < p - 1 or high > p + 1) and not (lowest <= low and high <= highest and clock < until):
+        return False
+    best = here + ev[p + 1]
+    return not ((high > p and above + ev[p + 2] > best) or (low < p and below + ev[p] >= best))
+
+
+@njit(cache=True)
+def _beyond(
+    X: Array, wealth: float, eta: float, ev: Array, clock: float, kept: Kept, i: int, low: int, high: int
+) -> bool:
+    """Look at candidates from ``low`` to ``high`` beyond those that the choice is known to beat; whether it beats them.
+
+    Then it is known to beat them, too.
+    """
+    p = kept.policy[i]
+    best, rival = kept.here[i] + ev[p + 1], -np.inf
+    for q in range(low, min(kept.low[i], p - 1)):
+        rival = max(rival, utility(wealth, X[q], eta) + ev[q + 1])
+    if rival >= best:
+        return False
+    for q in range(max(kept.high[i] + 1, p + 2), high + 1):
+        if not X[q] < wealth:
+            break
+        rival = max(rival, crra(wealth - X[q], eta) + ev[q + 1])
+    if rival > best:
+        return False
+    kept.until[i] = min(kept.until[i], _until(clock, best, rival))
+    kept.low[i], kept.high[i] = min(low, kept.low[i]), max(high, kept.high[i])
+    return True
+
+
+@njit(cache=True)
+def settled(
+    X: Array, wealth: float, eta: float, ev: Array, clock: float, kept: Kept, i: int, low: int, high: int
+) -> bool:
+    """Let row ``i`` choose the best from ``low`` to ``high``; whether that is what it had chosen.
+
+    Where another row has left nothing between its neighbours, it takes what the row before has.
+    """
+    p = kept.policy[i]
+    if low > p or low > high:
+        choose(X, wealth, eta, kept, i, low)
+        return False
+    if low < p - 1 or high > p + 1:
+        known = clock < kept.until[i] and kept.low[i] <= p <= kept.high[i]
+        if not (known and _beyond(X, wealth, eta, ev, clock, kept, i, low, high)):
+            return _search(X, wealth, eta, ev, clock, kept, i, low, high) == p
+    best = kept.here[i] + ev[p + 1]
+    under, over = kept.below[i] + ev[p], kept.above[i] + ev[p + 2]
+    if high > p and over > best and not (low < p and under >= over):
+        best, lost, q = over, under, p + 1
+    elif low < p and under >= best:
+        best, lost, q = under, over, p - 1
+    else:
+        return True
+    until = min(kept.until[i], _until(clock, best, lost))
+    choose(X, wealth, eta, kept, i, q)
+    kept.until[i] = until
+    return False
+
+
+@njit(cache=True)
+def _made_rising(X: Array, W: Array, eta: float, ev: Array, kept: Kept, value: Array) -> bool:
+    """Make a policy one that does not fall; false where a row above one with a choice has none."""
+    policy, here = kept.policy, kept.here
+    before = -1
+    for i in range(policy.size):
+        if policy[i] < before:
+            if policy[i] < 0:
+                return False
+            choose(X, W[i], eta, kept, i, before)
+            value[i] = here[i] + ev[before + 1]
+        before = policy[i]
+    return True
+
+
+@njit(cache=True)
+def proven_row(X: Array, W: Array, eta: float, ev: Array, clock: float, kept: Kept, guess: int, value: Array) -> int:
+    """Prove every state of a piece that lies between two others, whose guess was ``guess``.
+
+    :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` where that takes more than :data:`PASSES` or :data:`WORTH`.
+    ``EV`` must be finite: a candidate that nobody can be at bounds no bracket.
+    """
+    if guess == FALLING and not _made_rising(X, W, eta, ev, kept, value):
+        return FAILED
+    # Arrays of a tuple are counted whenever they are taken out of it.
+    policy, below, here, above, until, lowest, highest = kept
+    looked_at = 0
+    for number in range(PASSES):
+        moved = 0
+        for k in range(1, value.size - 1):
+            # A choice that falls makes room for the row above it, and one that rises for the row below.
+            i = k if number % 2 == 0 else value.size - 1 - k
+            p = policy[i]
+            if p < 0:
+                continue
+            low, high = max(policy[i - 1], 0), policy[i + 1]
+            if not stays(ev, clock, p, low, high, below[i], here[i], above[i], until[i], lowest[i], highest[i]):
+                if not settled(X, W[i], eta, ev, clock, kept, i, low, high):
+                    moved += 1
+                    value[i] = here[i] + ev[policy[i] + 1]
+                    if value[i] == -np.inf:
+                        return FAILED
+                looked_at += high - low
+                if looked_at > WORTH * value.size:
+                    return FAILED
+        if moved == 0:
+            return STAYED if number == 0 and guess == FAR else MOVED
+    return FAILED
+
+
+@njit(cache=True)
+def held_row(ev: Array, kept: Kept, value: Array) -> None:
+    """The objectives of the choices, which stay."""
+    here, policy = kept.here, kept.policy
+    for i in range(value.size):
+        value[i] = here[i] + ev[policy[i] + 1]
+
+
+@njit(cache=True)
+def changes(before: Array, value: Array) -> tuple[float, float]:
+    """The least and the largest change; infinities that are equal differ by no number, and are counted by nobody."""
+    least, most = np.inf, -np.inf
+    for i in range(value.size):
+        change = value[i] - before[i]
+        least = change if change < least else least
+        most = change if change > most else most
+    return least, most

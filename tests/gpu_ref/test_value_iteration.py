@@ -1,0 +1,87 @@
+"""Value iteration in chunks: what chunks, threads and clocks may not change, and what they must cover."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref import brute_force, value_iteration
+from beltline.gpu_ref.tables import expectation
+from beltline.gpu_ref.value_iteration import ValueIteration
+
+
+def rough(points: int = 300, states: int = 3, seed: int = 0) -> tuple[Any, ...]:
+    """``X, W, Q, beta, eta`` of savings with jumps in wealth, and a first value that is not concave."""
+    rng = np.random.default_rng(seed)
+    X = np.append(0.0, rng.exponential(size=points - 1).cumsum()) * 20.0 / points
+    jumps = np.cumsum(rng.random((points, states)) * (rng.random((points, 1)) < 0.05), axis=0)
+    W = 1.02 * X[:, None] + np.linspace(0.5, 1.5, states) + jumps
+    return X, W, rng.dirichlet(np.ones(states), states), 0.93, 2.0, rng.normal(size=(points, states)).cumsum(axis=0)
+
+
+def swept(problem: tuple[Any, ...], sweeps: int, threads: int = 1) -> ValueIteration:
+    *tables, V = problem
+    iteration = ValueIteration(*tables, threads)
+    iteration.load(V)
+    iteration.sweep("change", 0.0, sweeps)
+    return iteration
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_chunks_change_no_bit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows where chunks meet are proven, and all that follows from a choice that this moves is mended."""
+    problem = rough(seed=seed)
+    X, W, Q, beta, eta, V = problem
+    for _ in range(40):
+        V, choices = brute_force.sweep(X, W, Q, V, beta, eta)
+    for fewest in (7, 64, 512):
+        monkeypatch.setattr(value_iteration, "_FEWEST", fewest)
+        iteration = swept(problem, 40)
+        value, policy = iteration.read("change")
+        np.testing.assert_array_equal(policy, choices, err_msg=f"chunks of {fewest}")
+        np.testing.assert_array_equal(value, V, err_msg=f"chunks of {fewest}")
+    assert iteration.exact_sweeps < 40
+
+
+def test_threads_change_no_bit() -> None:
+    one, two = (swept(rough(2000), 30, threads) for threads in (1, 2))
+    for a, b in zip(one.read("spans"), two.read("spans"), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert (one.h, one.slack()) == (two.h, two.slack())
+
+
+def test_the_clock_covers_what_a_sweep_changes() -> None:
+    X, W, Q, beta, eta, V = rough()
+    iteration = swept((X, W, Q, beta, eta, V), 20)
+    for _ in range(5):
+        before, clock = expectation(Q, iteration.read("change")[0], beta), iteration._tables.clock.copy()
+        iteration.sweep("change", 0.0, 1)
+        spread = np.ptp(expectation(Q, iteration.read("change")[0], beta) - before, axis=1)
+        passed = iteration._tables.clock - clock
+        assert (passed >= spread * (1.0 - 1e-6)).all()
+        assert (passed <= 50.0 * spread).all()
+
+
+def test_the_clock_covers_what_held_choices_change() -> None:
+    X, W, Q, beta, eta, V = rough()
+    iteration = swept((X, W, Q, beta, eta, V), 20)
+    for _ in range(3):
+        before, clock = expectation(Q, iteration.read("change")[0], beta), iteration._tables.clock.copy()
+        iteration.held(7)
+        spread = np.ptp(expectation(Q, iteration.read("change")[0], beta) - before, axis=1)
+        assert (spread > 0.0).all()
+        assert (iteration._tables.clock - clock >= spread * (1.0 - 1e-6)).all()
+        iteration.sweep("change", 0.0, 1)
+
+
+def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
+    """Wide brackets are known to lose: their rows are searched no more, though the policy jumps."""
+    iteration = swept(rough(), 400)
+    tables = iteration._tables
+    steps = np.diff(tables.policy, axis=1)
+    wide = (steps[:, 1:] > 1) | (steps[:, :-1] > 1)
+    guarded = tables.until[:, 1:-1] > tables.clock[:, None]
+    assert wide.sum() > 100
+    assert (wide & ~guarded).sum() <= 0.02 * wide.sum()
