@@ -15,7 +15,6 @@ from beltline.host.models.base import Model
 from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
-from beltline.host.problem.general import form_of
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
@@ -108,7 +107,7 @@ class Arellano(Calibration, Model):
             return result
         timing = dict(found.timing)
         with timed(timing, "verify"):
-            quality = measured(result.problem, form_of(result.problem), result, found.residual)
+            quality = measured(result.problem, result.problem.form, result, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
     def _coarser(self) -> Arellano | None:

@@ -19,7 +19,6 @@ from beltline.host.cli.main import main
 from beltline.host.models.arellano import model
 from beltline.host.models.arellano.business_cycle import DEFAULTED, MOMENTS, OUT, REPAID, _sample
 from beltline.host.models.arellano.model import Arellano
-from beltline.host.problem.general import form_of
 
 Array = NDArray[np.float64]
 
@@ -99,7 +98,7 @@ def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
 def test_it_solves_the_problem_at_its_own_prices(economy: bl.DefaultEconomy) -> None:
     found = economy.solution
     problem = replace(found.problem, start=found.value)
-    residual = np.abs(full_sweep(form_of(problem), found.value).value - found.value).max()
+    residual = np.abs(full_sweep(problem.form, found.value).value - found.value).max()
     assert found.verified
     assert abs(found.residual - residual) < 1e-12
     assert found.error_bound >= residual / (1 - economy.model.beta)
@@ -113,7 +112,7 @@ def test_values_are_measured_at_the_prices_that_are_returned() -> None:
     found = bl.solve(bl.arellano(**SMALL), max_sweeps=4, start="given", progress=False).solution
     assert found.price_change > 0.01
     assert found.verified
-    form = form_of(found.problem)
+    form = found.problem.form
     residual = np.abs(full_sweep(form, found.value).value - found.value).max()
     assert found.residual == pytest.approx(residual, rel=1e-12)
     assert found.error_bound == pytest.approx(residual / (1 - form.modulus()), rel=1e-9)
