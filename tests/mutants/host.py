@@ -263,6 +263,27 @@ FAULTS = (
         ("tests/host/batch/test_store.py::test_a_run_that_was_stopped_is_not_kept",),
     ),
     Fault(
+        "tables of alternatives are left out of a store's key",
+        "host/batch/store.py",
+        "        arrays += [np.asarray(getattr(one, name)) for name in tables]\n",
+        "",
+        ("tests/host/batch/test_general.py::test_the_key_is_what_decides_the_answer",),
+    ),
+    Fault(
+        "a launch of simple problems takes those of the general form along",
+        "host/batch/worker.py",
+        "if not general and horizon is None and len(group) > 1:",
+        "if horizon is None and len(group) > 1:",
+        ("tests/host/batch/test_general.py::test_on_a_graphics_card_simple_ones_share_a_launch",),
+    ),
+    Fault(
+        "nobody asks a solve in double precision to end",
+        "host/batch/worker.py",
+        "dict(settings.options), self._look)",
+        "dict(settings.options), None)",
+        ("tests/host/batch/test_general.py::test_closing_the_iterator_ends_the_solve_in_progress",),
+    ),
+    Fault(
         "a warm start comes from the farthest neighbour",
         "host/batch/neighbours.py",
         "others[int(np.argmin(distance))]",
