@@ -237,8 +237,8 @@ FAULTS = (
     Fault(
         "the key of a stored result leaves out risk aversion",
         "host/batch/store.py",
-        "numbers = [FORMAT, problem.beta.hex(), problem.eta.hex(), problem.horizon]",
-        "numbers = [FORMAT, problem.beta.hex(), problem.horizon]",
+        "return arrays, [problem.beta.hex(), problem.eta.hex(), problem.horizon]",
+        "return arrays, [problem.beta.hex(), problem.horizon]",
         ("tests/host/batch/test_store.py::test_the_key_is_that_of_what_solvers_read",),
     ),
     Fault(
@@ -429,6 +429,36 @@ FAULTS = (
         "if u[j] + max(ev[j], ev[j + 1]) <= best:",
         "if u[j] + ev[j] <= best:",
         ("tests/host/analysis/test_refine.py::test_choices_are_the_best_of_a_dense_mesh",),
+    ),
+    Fault(
+        "the grid error of later ages is forgotten",
+        "host/analysis/grid_error.py",
+        "most = most + _largest_gain(problem, value, swept, price) + rounding + money",
+        "most = _largest_gain(problem, value, swept, price) + rounding + money",
+        ("tests/host/analysis/test_refine_ages.py::test_closed_form",),
+    ),
+    Fault(
+        "after the last age values are taken to be lines between grid points",
+        "host/analysis/grid_error.py",
+        "least, most = (start - value).min(axis=0), _gain_between(problem.grid, value, start, *_beside(chords))",
+        "least, most = (start - value).min(axis=0), _gain_between(problem.grid, value, start, chords, chords)",
+        (
+            "tests/host/analysis/test_refine_ages.py::test_concave_bounds_hold_of_every_concave_value_after_the_last_age",
+        ),
+    ),
+    Fault(
+        "between two points a value is taken to be that of the upper one",
+        "host/analysis/grid_error.py",
+        "larger = np.maximum(ahead, np.concatenate([ahead[1:], ahead[-1:]]))",
+        "larger = np.concatenate([ahead[1:], ahead[-1:]])",
+        ("tests/host/analysis/test_refine_ages.py::test_bounds_hold_of_finer_grids",),
+    ),
+    Fault(
+        "ages are refined from values on the grid",
+        "host/analysis/refine.py",
+        "        after = found.value\n",
+        "        after = result.value[age]\n",
+        ("tests/host/analysis/test_refine_ages.py::test_closed_form",),
     ),
     Fault(
         "choices between grid points are maximised once and taken for settled",
