@@ -292,7 +292,7 @@ def _refined_ages(result: Result, given: Mapping[str, float | None]) -> Refined:
             raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
     usable(result, "a refinement", stacklevel=4)
     begin = time.perf_counter()
-    choice, value = np.empty(result.value.shape), np.empty(result.value.shape)
+    choice, value = np.empty_like(result.value), np.empty_like(result.value)
     after = problem.start
     for age in reversed(range(value.shape[0])):
         found = maximise(problem, after, monotone_cubics)

@@ -12,7 +12,6 @@ from beltline.host.models.arellano.calibration import Calibration
 from beltline.host.models.arellano.plot import KINDS
 from beltline.host.models.arellano.result import DefaultEconomy
 from beltline.host.models.base import Model
-from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
@@ -38,7 +37,6 @@ COARSE_TOL = 1e-4
 class Arellano(Calibration, Model):
     """The economy of Arellano (2008); made by :func:`arellano`, which checks the parameters and says what they are."""
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(
