@@ -19,6 +19,7 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, ch
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.solvable import Solvable
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, flag, machine_method
@@ -372,6 +373,8 @@ class _Batch:
             return None
         try:
             problem = item() if callable(item) else item
+            if not isinstance(problem, Problem | type) and isinstance(problem, Solvable):
+                raise ProblemError(f"problem {index} is a model, {type(problem).__name__}: give its problem()")
             if not isinstance(problem, Problem):
                 raise ProblemError(f"problem {index} must be a Problem, not {shown(problem)}")
         except Exception as error:

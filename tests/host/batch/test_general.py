@@ -141,14 +141,15 @@ def rest_of(points: int) -> Any:
 
 
 def test_a_problem_that_fails_stops_no_other() -> None:
-    given: list[Any] = [career(0), 3, partial(bl.retirement, grid=0), lambda: 1 / 0, firm(0)]
+    given: list[Any] = [career(0), 3, partial(bl.retirement, grid=0), lambda: 1 / 0, firm(0), bl.retirement(grid=50)]
     attempts = solved(given)
-    assert [attempt.success for attempt in attempts] == [True, False, False, False, True]
+    assert [attempt.success for attempt in attempts] == [True, False, False, False, True, False]
     assert [str(attempt.error) for attempt in attempts[1:4]] == [
         "problem 1 must be a Problem, not 3",
         "grid must be a whole number from 3 to 1048576, not 0",
         "ZeroDivisionError: division by zero",
     ]
+    assert str(attempts[5].error) == "problem 5 is a model, Retirement: give its problem()"
 
 
 @pytest.mark.parametrize(
