@@ -14,6 +14,7 @@ so ``log10 |e| = -3`` is a mistake of one dollar in every thousand spent. Positi
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from dataclasses import dataclass
 
@@ -65,7 +66,10 @@ def euler_errors(result: Result | Refined) -> Array:
     if problem.marginal_wealth is None:
         raise ProblemError("an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have")
     if isinstance(result, Refined):
-        return errors_between(problem, problem.marginal_wealth, result.choice)
+        if problem.horizon is None:
+            return errors_between(problem, problem.marginal_wealth, result.choice)
+        pairs = itertools.pairwise(result.choice)
+        return np.stack([errors_between(problem, problem.marginal_wealth, now, then) for now, then in pairs])
     usable(result, "an Euler equation error")
     consumption = problem.wealth - result.policy_values
     if problem.horizon is None:
@@ -86,14 +90,18 @@ def _errors(problem: Problem, marginal_wealth: Array, now: Array, following: Arr
     return np.asarray(errors)
 
 
-def errors_between(problem: Problem, marginal_wealth: Array, choice: Array) -> Array:
-    """As :func:`euler_errors`, of any policy ``choice``, ``(N_k, N_z)`` in units of the grid."""
+def errors_between(problem: Problem, marginal_wealth: Array, choice: Array, then: Array | None = None) -> Array:
+    """As :func:`euler_errors`, of any policy ``choice``, ``(N_k, N_z)`` in units of the grid.
+
+    ``then`` is the policy of the next period, by default the same.
+    """
     grid, eta = problem.grid, problem.eta
     now = problem.wealth - choice
+    following = now if then is None else problem.wealth - then
     ahead = np.zeros(choice.shape)
     for s in range(problem.states):
         for t in range(problem.states):
-            slope, consumption = (np.interp(choice[:, s], grid, table[:, t]) for table in (marginal_wealth, now))
+            slope, consumption = (np.interp(choice[:, s], grid, table[:, t]) for table in (marginal_wealth, following))
             ahead[:, s] += problem.transition[s, t] * slope * marginal_utility(consumption, eta)
     errors = 1 - (problem.beta * ahead) ** (-1 / eta) / now
     errors[(choice <= grid[0]) & (errors < 0)] = np.nan

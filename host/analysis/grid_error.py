@@ -19,6 +19,13 @@ bounds are off by what lines between points are off: the order of the step squar
 its error bound, is a bound from below. And ``V^c`` does not fall in ``x``, so saving ``y`` is worth no more than paying
 for the grid point below ``y`` and getting the one above: one sweep with ``V`` a point ahead gives ``M``. That bound is
 off by what a step costs each period.
+
+With ages a sweep is that of one age, and what it gains adds up backwards instead: if the value of the next age is at
+least ``v + m(s)`` and a sweep from ``v`` gains at least ``m'(s)`` over this age's ``v'``, then this age's value is at
+least ``v' + m' + beta Q m``; and at most likewise. The value after the last age agrees with ``start`` at grid points.
+``"concave"`` then asks that of ``start``, too, and holds for every such value that is concave and does not fall between
+them; its tangents are chords of ``start``. ``"monotone"`` holds for every one without a turn between two grid points:
+there it is at most the larger of its two ends, and the values of all ages before do not fall in ``x``.
 """
 
 from __future__ import annotations
@@ -43,7 +50,7 @@ class Bounds:
     Parameters
     ----------
     lower, upper : (N_k, N_z) float64 array
-        Units of utility; the rounding of double precision is counted.
+        With ages ``(T, N_k, N_z)``. Units of utility; the rounding of double precision is counted.
     proof : str
         ``"concave"`` or ``"monotone"``, see the module's text.
     """
@@ -75,10 +82,35 @@ def bounds(problem: Problem, value: Array, error_bound: float, near: Array) -> B
     return Bounds(np.maximum(lower, least), np.minimum(most, other), "concave")
 
 
+def bounds_of_ages(problem: Problem, value: Array, error_bound: float) -> Bounds:
+    """Bound the value of the problem without a grid, age by age.
+
+    Parameters
+    ----------
+    problem
+        With a finite horizon.
+    value : (T, N_k, N_z) array
+        On the grid, the last age last; fewer ages are the last ones.
+    error_bound
+        Of ``value`` against the solution on the grid.
+    """
+    lower = value - error_bound
+    most = _monotone_ages(problem, value.shape[0])
+    rises = bool((np.diff(problem.start, axis=0) >= 0).all())
+    if not (rises and concave_wealth(problem) and _concave_table(problem.grid, problem.start)):
+        return Bounds(lower, most, "monotone")
+    least, other = _concave_ages(problem, value.shape[0])
+    return Bounds(np.maximum(lower, least), np.minimum(most, other), "concave")
+
+
 def concave_wealth(problem: Problem) -> bool:
     """Whether ``W`` is concave from grid point to grid point, but for its rounding."""
-    noise = slope_noise(problem.grid, 1.0)[:, None] * START_ROUNDING * np.abs(problem.wealth).max()
-    return bool((slope_rise(problem.grid, problem.wealth) <= noise).all())
+    return _concave_table(problem.grid, problem.wealth)
+
+
+def _concave_table(grid: Array, table: Array) -> bool:
+    noise = slope_noise(grid, 1.0)[:, None] * START_ROUNDING * np.abs(table).max()
+    return bool((slope_rise(grid, table) <= noise).all())
 
 
 def _lifted(problem: Problem, value: Array, gain: Array, rounding: float) -> Array:
@@ -100,17 +132,58 @@ def _monotone(problem: Problem, value: Array) -> Array:
     return _lifted(problem, value, (swept - value).max(axis=0), _rounding(problem, swept, value))
 
 
+def _monotone_ages(problem: Problem, ages: int) -> Array:
+    upper = np.empty((ages, *problem.wealth.shape))
+    ahead, policy = problem.start, np.empty(problem.wealth.shape, np.int32)
+    for age in reversed(range(ages)):
+        larger = np.maximum(ahead, np.concatenate([ahead[1:], ahead[-1:]]))
+        ev = np.ascontiguousarray(problem.beta * (problem.transition @ larger.T))
+        divide_and_conquer(problem.grid, problem.wealth, ev, problem.eta, upper[age], policy)
+        upper[age] += _rounding(problem, upper[age], larger)
+        ahead = upper[age]
+    return upper
+
+
 def _concave(problem: Problem, near: Array) -> tuple[Array, Array]:
     value = concave_majorant(near, problem.grid)
+    swept, price, rounding, money = _swept(problem, value)
+    most = _largest_gain(problem, value, swept, price)
+    lower = _lifted(problem, value, (swept - value).min(axis=0), -rounding)
+    return lower, _lifted(problem, value, most, rounding + money)
+
+
+def _concave_ages(problem: Problem, ages: int) -> tuple[Array, Array]:
+    lower, upper = (np.empty((ages, *problem.wealth.shape)) for _ in range(2))
+    start = problem.start
+    value = concave_majorant(start, problem.grid)
+    chords = np.diff(start, axis=0) / np.diff(problem.grid)[:, None]
+    least, most = (start - value).min(axis=0), _gain_between(problem.grid, value, start, *_beside(chords))
+    for age in reversed(range(ages)):
+        swept, price, rounding, money = _swept(problem, value)
+        least, most = _discounted(problem, least, -1.0), _discounted(problem, most, 1.0)
+        lower[age], upper[age] = swept + least - rounding, swept + most + rounding
+        value = concave_majorant(swept, problem.grid)
+        least = least + (swept - value).min(axis=0) - rounding
+        most = most + _largest_gain(problem, value, swept, price) + rounding + money
+    return lower, upper
+
+
+def _swept(problem: Problem, value: Array) -> tuple[Array, Array, float, float]:
+    """A sweep from ``value``, the marginal utility of its consumption, and what it rounds, without and of money."""
     found = maximise(problem, value, straight)
-    consumption = problem.wealth - found.choice
-    price = marginal_utility(consumption, problem.eta)
-    most = _largest_gain(problem, value, found.value, price)
-    rounding = _rounding(problem, found.value, value)
+    price = marginal_utility(problem.wealth - found.choice, problem.eta)
     # Of cash on hand, whose chords are taken for exact.
     money = 8 * DOUBLE * float((price * np.abs(problem.wealth)).max())
-    lower = _lifted(problem, value, (found.value - value).min(axis=0), -rounding)
-    return lower, _lifted(problem, value, most, rounding + money)
+    return found.value, price, _rounding(problem, found.value, value), money
+
+
+def _discounted(problem: Problem, shift: Array, side: float) -> Array:
+    """``beta Q shift``, ``(N_z,)``, and its rounding to that ``side``; without bound where ``shift`` is anywhere."""
+    if not np.isfinite(shift).all():
+        return np.full(shift.shape, np.copysign(np.inf, side))
+    ahead = problem.beta * problem.transition @ shift
+    slip = 8 * problem.states * DOUBLE * float(np.abs(shift).max())
+    return np.asarray(ahead + np.copysign(slip, side))
 
 
 def _rounding(problem: Problem, swept: Array, value: Array) -> float:
@@ -122,16 +195,24 @@ def _rounding(problem: Problem, swept: Array, value: Array) -> float:
 
 def _largest_gain(problem: Problem, value: Array, swept: Array, price: Array) -> Array:
     """The largest gain of each state, ``(N_z,)``: at the points, and in each cell where the two tangents meet."""
-    steps = np.diff(problem.grid)[:, None]
-    chords = np.diff(problem.wealth, axis=0) / steps
-    none = np.zeros((1, problem.states))
-    steepest, flattest = np.concatenate([none + np.inf, chords[:-1]]), np.concatenate([chords[1:], none])
+    steepest, flattest = _beside(np.diff(problem.wealth, axis=0) / np.diff(problem.grid)[:, None])
     if problem.marginal_wealth is not None:
         steepest = np.minimum(steepest, problem.marginal_wealth[:-1])
         flattest = np.maximum(flattest, problem.marginal_wealth[1:])
-    rising, falling = price[:-1] * steepest, price[1:] * flattest
+    return _gain_between(problem.grid, value, swept, price[:-1] * steepest, price[1:] * flattest)
+
+
+def _beside(chords: Array) -> tuple[Array, Array]:
+    """In each cell the chord before it and the one after it; the steepest there is, and 0, where there is none."""
+    none = np.zeros((1, chords.shape[1]))
+    return np.concatenate([none + np.inf, chords[:-1]]), np.concatenate([chords[1:], none])
+
+
+def _gain_between(grid: Array, value: Array, swept: Array, rising: Array, falling: Array) -> Array:
+    """As :func:`_largest_gain`, by the tangents at the lower and at the upper end of each cell."""
+    steps = np.diff(grid)[:, None]
     # A slope beyond double precision says no more than that the value does not fall.
-    falling[~np.isfinite(falling)] = 0.0
+    falling = np.where(np.isfinite(falling), falling, 0.0)
     below = swept[1:] - falling * steps
     with np.errstate(invalid="ignore", divide="ignore"):
         meet = np.where(np.isfinite(rising), (below - swept[:-1]) / (rising - falling), 0.0)

@@ -6,7 +6,8 @@ leaves stairs. So the operator that chooses between points,
 
     (T_I v)(x, s) = max over X_0 <= y <= X_n, y < W(x, s) of  U(W(x, s) - y)  +  (I E v)(y, s),
 
-is iterated from the value on the grid until its values settle. ``E v`` is ``beta sum_s' Q(s, s') v(., s')`` on the grid
+is iterated from the value on the grid until its values settle; with ages it is applied once an age, from the value
+after the last. ``E v`` is ``beta sum_s' Q(s, s') v(., s')`` on the grid
 and ``I`` draws a monotone cubic through it (:func:`beltline.host.analysis.between.monotone_cubics`).
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +23,8 @@ import numpy as np
 
 from beltline.gpu_ref.methods import shifts
 from beltline.host.analysis.between import Choices, Pieces, hold, maximise, monotone_cubics
-from beltline.host.analysis.grid_error import bounds
-from beltline.host.analysis.policy import followed
+from beltline.host.analysis.grid_error import bounds, bounds_of_ages
+from beltline.host.analysis.policy import followed, usable
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.problem import Problem
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from xarray import Dataset
 
+MAX_STEPS = 100
+"""Sweeps that maximise at most, by default."""
+
 HELD = 50
 """Sweeps that hold the choices after each that maximises."""
 
@@ -48,6 +53,9 @@ PROOFS = {
     "monotone": "for every W that does not fall between grid points; W is not concave, so this is a coarse bound",
 }
 """What the bounds of each proof hold for."""
+
+AFTER = {"concave": "also after the last age", "monotone": "without turns between them after the last age"}
+"""And, with ages, which values after the last."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,27 +72,30 @@ class Refined:
     result : Result
         From which it came.
     choice : (N_k, N_z) float64 array
-        The best ``x'``, in units of the grid, from its first point to its last, below cash on hand.
+        The best ``x'``, in units of the grid, from its first point to its last, below cash on hand. With a horizon this
+        and the other tables are ``(T, N_k, N_z)``, the ages of ``result``, the first age first.
     value : (N_k, N_z) float64 array
         What it is worth where the value ahead is a monotone cubic between grid points, units of utility: the last
-        sweep of that operator, with the mid-point of what is left to come added to each state's values.
+        sweep of that operator, with the mid-point of what is left to come added to each state's values where there is
+        no horizon.
     lower, upper : (N_k, N_z) float64 array
         Bounds at each grid point on the value of the problem without a grid, rounding included
         (:mod:`beltline.host.analysis.grid_error`).
     proof : str
         ``"concave"`` or ``"monotone"``: what the bounds rest on.
     success : bool
-        The values settled within ``tol``, and ``result`` is solved.
+        The values settled within ``tol``, or all ages are done, and ``result`` is solved.
     status : str
         One of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
         The status in a sentence.
     change : float
-        Half the spread over ``x`` of what the last sweep changed, in the state where it is largest, units of utility.
+        Half the spread over ``x`` of what the last sweep changed, in the state where it is largest, units of utility;
+        0 with a horizon.
     tol : float
         The tolerance asked for.
     steps : int
-        Sweeps that maximised.
+        Sweeps that maximised; ages with a horizon.
     seconds : float
         Of this computer.
     """
@@ -110,7 +121,7 @@ class Refined:
 
     @property
     def consumption(self) -> Array:
-        """``W(x, s) - choice``, ``(N_k, N_z)``, units of the good, above 0."""
+        """``W(x, s) - choice``, of its shape, units of the good, above 0."""
         return np.asarray(self.problem.wealth - self.choice)
 
     @property
@@ -131,19 +142,24 @@ class Refined:
     def __str__(self) -> str:
         problem = self.problem
         moved = float(np.abs(self.choice - self.result.policy_values).max())
+        work = ("steps", f"{self.steps:,}, last change {self.change:.3g} (tolerance {self.tol:g})")
+        ages, proof = "", PROOFS[self.proof]
+        if problem.horizon is not None:
+            work = ("ages", f"{self.steps:,}, one maximisation each")
+            ages, proof = f", {problem.horizon} ages", f"{proof}; {AFTER[self.proof]}"
         rows = [
             ("status", f"{self.status}: {self.message}"),
-            ("steps", f"{self.steps:,}, last change {self.change:.3g} (tolerance {self.tol:g})"),
+            work,
             (
                 "choices",
                 f"at most {moved:.3g} from those on the grid, whose widest step is {np.diff(problem.grid).max():.3g}",
             ),
             ("on the grid", f"max |V - V*| <= {self.error_bound:.3g}, V* exact on the grid"),
-            ("without it", f"max |V - V^c| <= {self.grid_error:.3g}, V^c without a grid, {PROOFS[self.proof]}"),
+            ("without it", f"max |V - V^c| <= {self.grid_error:.3g}, V^c without a grid, {proof}"),
             ("refined value", f"max |v - V^c| <= {self.value_error:.3g}, by the same bounds"),
             ("this computer", f"{self.seconds:.2f} s"),
         ]
-        size = f"{problem.points:,} grid points x {problem.states} states"
+        size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"Choices between grid points of {problem.name}, {size}", rows)
 
     __repr__ = __str__
@@ -160,7 +176,7 @@ class Refined:
             xarray is not installed.
         """
         check_xarray()
-        asset, good = self.problem.asset_name, unit(self.problem)
+        good = unit(self.problem)
         dataset = self.result.to_xarray()
         tables = {
             "refined_choice": (self.choice, f"best {self.problem.asset} of the next period, between grid points", good),
@@ -170,7 +186,7 @@ class Refined:
             "upper": (self.upper, "upper bound on the value without a grid", "utility"),
         }
         for name, (table, long_name, units) in tables.items():
-            dataset[name] = ((asset, "state"), table, {"long_name": long_name, "units": units})
+            dataset[name] = (dataset["value"].dims, table, {"long_name": long_name, "units": units})
         # They describe a file of the result alone.
         for name in ("about", "checksum"):
             del dataset.attrs[name]
@@ -178,6 +194,8 @@ class Refined:
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
         """Return a figure of consumption and saving, refined and on the grid; with ``path`` also write it there.
+
+        With a horizon, of the first age.
 
         Raises
         ------
@@ -192,22 +210,24 @@ def _furthest(value: Array, lower: Array, upper: Array) -> float:
     return float(np.maximum(upper - value, value - lower).max())
 
 
-def refine(result: Result, tol: float | None = None, max_steps: int = 100) -> Refined:
+def refine(result: Result, tol: float | None = None, max_steps: int | None = None) -> Refined:
     """Find the best choices between grid points of a problem that is solved on its grid, and what the grid costs.
 
     From the value on the grid, the Bellman operator with choices between the points is iterated until its values
     settle. Each maximisation looks at every interval that could hold the best choice, so that it is right at kinks and
-    jumps, where objectives have several peaks; what it takes for the value between two points is a monotone cubic.
+    jumps, where objectives have several peaks; what it takes for the value between two points is a monotone cubic. With
+    a horizon there is nothing to settle: each age is one such maximisation, the last first.
 
     Parameters
     ----------
     result
-        Of a problem of the simple form with an infinite horizon. If it is not solved a warning says so.
+        Of a problem of the simple form. If it is not solved a warning says so.
     tol
         Units of utility: it ends where a sweep changes the values of no state by more than this, shifts of a whole
-        state apart. By default that of ``result``.
+        state apart. By default that of ``result``. Not with a horizon.
     max_steps
-        Sweeps that maximise at most, from 1 to :data:`STEPS_LIMIT`; after each come :data:`HELD` that hold the choices.
+        Sweeps that maximise at most, from 1 to :data:`STEPS_LIMIT`, by default :data:`MAX_STEPS`; after each come
+        :data:`HELD` that hold the choices. Not with a horizon.
 
     Returns
     -------
@@ -218,7 +238,7 @@ def refine(result: Result, tol: float | None = None, max_steps: int = 100) -> Re
     Raises
     ------
     ProblemError
-        An argument out of range, a result of ages or of the general form, or a state without a choice.
+        An argument out of range, a result of the general form, or a state without a choice.
 
     Sources
     -------
@@ -236,7 +256,10 @@ def refine(result: Result, tol: float | None = None, max_steps: int = 100) -> Re
     """
     if isinstance(result, GeneralResult):
         raise ProblemError("a refinement needs a result of the simple form, and this one is of the general form")
+    if isinstance(result, Result) and result.problem.horizon is not None:
+        return _refined_ages(result, {"tol": tol, "max_steps": max_steps})
     problem = followed(result, "a refinement")
+    max_steps = MAX_STEPS if max_steps is None else max_steps
     tol = result.tol if tol is None else real("tol", tol, "a number above 0", lambda v: 0 < v < float("inf"))
     wanted = f"a whole number from 1 to {STEPS_LIMIT}"
     max_steps = whole("max_steps", max_steps, wanted, lambda v: 1 <= v <= STEPS_LIMIT)
@@ -257,6 +280,41 @@ def refine(result: Result, tol: float | None = None, max_steps: int = 100) -> Re
         change=change,
         tol=tol,
         steps=steps,
+        seconds=time.perf_counter() - begin,
+    )
+
+
+def _refined_ages(result: Result, given: Mapping[str, float | None]) -> Refined:
+    """As :func:`refine` with a horizon; ``given`` are the options that need an infinite one."""
+    problem = result.problem
+    for name, option in given.items():
+        if option is not None:
+            raise ProblemError(f"{name} needs an infinite horizon, and this problem has {problem.horizon} ages")
+    usable(result, "a refinement", stacklevel=4)
+    begin = time.perf_counter()
+    choice, value = np.empty_like(result.value), np.empty_like(result.value)
+    after = problem.start
+    for age in reversed(range(value.shape[0])):
+        found = maximise(problem, after, monotone_cubics)
+        choice[age], value[age] = found.choice, found.value
+        after = found.value
+    limits = bounds_of_ages(problem, result.value, result.error_bound)
+    message = "Every age has choices between grid points."
+    if not result.success:
+        message = f"{message[:-1]}, but the result on the grid is not solved: {result.message}"
+    return Refined(
+        result=result,
+        choice=choice,
+        value=value,
+        lower=limits.lower,
+        upper=limits.upper,
+        proof=limits.proof,
+        success=result.success,
+        status=result.status,
+        message=message,
+        change=0.0,
+        tol=result.tol,
+        steps=value.shape[0],
         seconds=time.perf_counter() - begin,
     )
 

@@ -17,11 +17,16 @@ from beltline.host.batch.submit import Submitter, submitter
 from beltline.host.batch.worker import Answer, Settings, alternatives, kept
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
+from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.solvable import Solvable
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, flag, machine_method
 from beltline.host.solver.reference import check_method, reference_module
 from beltline.host.solver.session import Session, no_options
+from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
+from beltline.host.solver.solve_general import METHOD, check_general
 from beltline.sim.progress import reporting
 
 CHUNK_LIMIT = 65_536
@@ -46,8 +51,9 @@ class Attempt:
         Content hash of the problem and of the options that change the answer; empty where there is no problem.
     problem : Problem or None
         None where the function that was to make it failed.
-    result : Result or None
-        None where there is an error. A result that is not solved (``result.success``) is a result.
+    result : Result, GeneralResult or None
+        A :class:`~beltline.host.results.general_result.GeneralResult` of a problem of the general form. None where
+        there is an error. A result that is not solved (``result.success``) is a result.
     error : Exception or None
         Why there is no result: a ``ProblemError``, a ``DeviceError``, or what else was raised.
     seconds : float
@@ -60,7 +66,7 @@ class Attempt:
     index: int
     key: str
     problem: Problem | None
-    result: Result | None
+    result: Result | GeneralResult | None
     error: Exception | None
     seconds: float
     stored: bool = False
@@ -105,11 +111,13 @@ def solve_many(
     ----------
     problems
         Problems, or functions without arguments that make one (``functools.partial(bl.rbc, beta=0.99)``), so that
-        parameters out of range are the failure of that problem and not of the batch.
+        parameters out of range are the failure of that problem and not of the batch. Problems of the general form need
+        device ``"cpu"`` or ``"gpu"``, and may stand among others there.
     tol, max_sweeps, progress, verify, value_bits, money_bits, timeout, method
         As of :func:`beltline.host.solver.solve.solve`, the same for all; ``timeout`` is that of each run. On ``"gpu"``
         the method is by default ``"shift"`` where the horizon is infinite; on a sweep engine it can be ``"shift"``,
-        with option ``start``.
+        with option ``start``. A ``method`` or an option that only one of the two forms has is the failure of problems
+        of the other.
     device
         Name of a device, or an open :class:`~beltline.host.solver.session.Session`, which is left open.
     order
@@ -130,12 +138,13 @@ def solve_many(
         and what becomes of the tasks of workers that are lost, are its business.
     chunk
         Problems that a worker is sent at a time, 1 by default: more is quicker where problems are small, and a lost
-        worker loses more. With device ``"gpu"`` the problems of a launch, 256 by default.
+        worker loses more. With device ``"gpu"`` the problems of a launch, 256 by default; those of the general form
+        have a launch each.
     in_flight
         Most chunks that are taken from ``problems`` and not yielded yet; by default four a worker.
     **options
-        Of the device or the method. For a device, a list is of alternatives, of which each worker takes the first that
-        is free: ``slot=[0, 1, 2, 3]``.
+        Of the device or the method; ``update`` is none of them, for prices that move are those of one problem. For a
+        device, a list is of alternatives, of which each worker takes the first that is free: ``slot=[0, 1, 2, 3]``.
 
     Raises
     ------
@@ -198,8 +207,10 @@ def _settings(
     if not machine:
         if warm:
             raise ProblemError(f"warm is for machines, and device {device!r} is none")
-        if each.method is not None:
+        if each.method not in (None, METHOD):
             check_method(each.method)
+        if "update" in options:
+            raise ProblemError("update must not be given to a batch: prices that move are those of one problem")
     return Settings(device=name, options=options, solve=each, warm=warm)
 
 
@@ -219,6 +230,19 @@ def _key(settings: Settings, problem: Problem) -> str:
         "money_bits": each.money_bits,
     }
     return key(problem, decides)
+
+
+def _check_general(index: int, problem: Problem, settings: Settings) -> None:
+    """Check that a problem of the general form can be solved with these settings, before it is sent anywhere."""
+    if settings.device not in REFERENCES:
+        raise ProblemError(
+            f"problem {index}, {problem.name!r}, has {', '.join(extras(problem))}, which no machine takes: "
+            f"pass device={' or device='.join(map(repr, GENERAL_DEVICES))}"
+        )
+    try:
+        check_general(problem, settings.solve, settings.device, settings.options)
+    except ProblemError as error:
+        raise ProblemError(f"problem {index}, {problem.name!r}: {error}") from None
 
 
 _Waiting = tuple[int, str, Problem]
@@ -349,11 +373,18 @@ class _Batch:
             return None
         try:
             problem = item() if callable(item) else item
+            if not isinstance(problem, Problem | type) and isinstance(problem, Solvable):
+                raise ProblemError(f"problem {index} is a model, {type(problem).__name__}: give its problem()")
             if not isinstance(problem, Problem):
                 raise ProblemError(f"problem {index} must be a Problem, not {shown(problem)}")
         except Exception as error:
             return Attempt(index, "", None, None, kept(error), 0.0)
         name = _key(self._settings, problem)
+        if problem.general:
+            try:
+                _check_general(index, problem, self._settings)
+            except ProblemError as error:
+                return Attempt(index, name, problem, None, error, 0.0)
         if self._store is not None and (result := self._store.get(name, problem)) is not None:
             return Attempt(index, name, problem, result, None, 0.0, stored=True)
         return index, name, problem

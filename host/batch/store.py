@@ -14,18 +14,22 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
-from beltline.host.results import archive, record
+from beltline.host.results import archive, general_record, record
 from beltline.host.results.files import PART, replacing
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
+from beltline.host.results.save import content
 
 FORMAT = 2
 """Version of a store, and of its keys. Files of version 1 had no checksum."""
@@ -36,19 +40,41 @@ MARK = "beltline-store.json"
 INDEX = "index.jsonl"
 LOCK = "lock"
 
+_READERS: dict[str, Callable[..., Result | GeneralResult]] = {
+    record.KIND: record.read,
+    general_record.KIND: general_record.read,
+}
+
 
 def key(problem: Problem, options: Mapping[str, Any]) -> str:
     """SHA-256 of what decides the answer: the tables and numbers that solvers read, and ``options``; in hex digits.
 
     Names, labels and parameters of a problem are not among them.
     """
+    arrays, numbers = _general_parts(problem) if problem.general else _simple_parts(problem)
     digest = hashlib.sha256()
-    for array in (problem.grid, problem.wealth, problem.transition, problem.start):
+    for array in arrays:
         digest.update(repr(array.shape).encode())
         digest.update(np.ascontiguousarray(array, dtype="<f8").data)
-    numbers = [FORMAT, problem.beta.hex(), problem.eta.hex(), problem.horizon]
-    digest.update(json.dumps([numbers, sorted(options.items())], default=repr).encode())
+    digest.update(json.dumps([[FORMAT, *numbers], sorted(options.items())], default=repr).encode())
     return digest.hexdigest()
+
+
+def _simple_parts(problem: Problem) -> tuple[list[NDArray[Any]], list[Any]]:
+    """Tables and numbers that decide the solution of a problem of the simple form."""
+    arrays = [problem.grid, problem.wealth, problem.transition, problem.start]
+    return arrays, [problem.beta.hex(), problem.eta.hex(), problem.horizon]
+
+
+def _general_parts(problem: Problem) -> tuple[list[NDArray[Any]], list[Any]]:
+    """Those of one of the general form: however it was written, the tables that its solver reads."""
+    arrays = [problem.grid, problem.start]
+    regimes: list[Any] = []
+    for one in problem.form.alternatives:
+        tables = [field.name for field in fields(one) if field.name not in ("name", "regime")]
+        arrays += [np.asarray(getattr(one, name)) for name in tables]
+        regimes.append([one.regime, tables])
+    return arrays, ["general", problem.eta.hex(), problem.taste.hex(), problem.negative, problem.horizon, regimes]
 
 
 class Store:
@@ -110,7 +136,7 @@ class Store:
         """Where the result of a key is, or would be."""
         return self.path / key[:2] / f"{key}.npz"
 
-    def load(self, key: str) -> Result:
+    def load(self, key: str) -> Result | GeneralResult:
         """Return a result with the problem that it was solved of.
 
         Raises
@@ -123,7 +149,7 @@ class Store:
             raise ProblemError(f"store {str(self.path)!r} has no result {shown(key)}")
         return found
 
-    def get(self, key: str, problem: Problem) -> Result | None:
+    def get(self, key: str, problem: Problem) -> Result | GeneralResult | None:
         """Return the result of ``problem``, whose key this is; None if it is not stored.
 
         Raises
@@ -133,18 +159,17 @@ class Store:
         """
         return self._read(key, problem)
 
-    def _read(self, key: str, problem: Problem | None) -> Result | None:
+    def _read(self, key: str, problem: Problem | None) -> Result | GeneralResult | None:
         """The result of a key, with ``problem`` or that of the file; None if it is not stored."""
         file = self.file(key)
         try:
             with archive.reading(file) as stored:
-                if stored.kind != record.KIND or stored.facts.get("key") != key:
+                if stored.kind not in _READERS or stored.facts.get("key") != key:
                     raise archive.FileError(repr(str(file)), "holds something else")
-                record.check_facts(stored.facts)
-                arrays = stored.arrays(record.schema(stored.facts))
-                if problem is not None and arrays["value"].shape[-2:] != problem.wealth.shape:
+                found = _READERS[stored.kind](stored, problem)
+                if found.value.shape[-2:] != (found.problem.points, found.problem.states):
                     raise archive.FileError(repr(str(file)), "holds the result of another problem")
-                return record.restored(stored.facts, arrays, problem)
+                return found
         except FileNotFoundError:
             return None
         except archive.FileError as error:
@@ -153,7 +178,7 @@ class Store:
                 f"delete it, and its problem is solved again"
             ) from error
 
-    def put(self, key: str, result: Result) -> None:
+    def put(self, key: str, result: Result | GeneralResult) -> None:
         """Keep a result, within :meth:`writing`. What only chance decided, a run that somebody stopped, is not kept.
 
         Raises
@@ -168,8 +193,8 @@ class Store:
         target = self.file(key)
         target.parent.mkdir(exist_ok=True)
         # Not compressed: that takes ten times as long, and values hardly shrink.
-        facts = {"key": key, **record.facts_of(result)}
-        archive.write(target, record.KIND, facts, record.arrays_of(result), packed=False)
+        kind, facts, arrays = content(result)
+        archive.write(target, kind, {"key": key, **facts}, arrays, packed=False)
         line = (json.dumps(_line(key, result)) + "\n").encode()
         # One write at the end of the file: of two lines none is between the other.
         index = os.open(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
@@ -238,18 +263,21 @@ class Store:
         return list(found.values())
 
 
-_REPORTED = ("status", "success", "sweeps", "change", "residual", "error_bound", "device", "method")
+_REPORTED = ("status", "success", "sweeps", "residual", "error_bound", "device", "method")
 
 
-def _line(key: str, result: Result) -> dict[str, Any]:
+def _line(key: str, result: Result | GeneralResult) -> dict[str, Any]:
     problem = result.problem
+    measured = {} if isinstance(result, GeneralResult) else {"change": result.change}
     return {
         "key": key,
         "file": f"{key[:2]}/{key}.npz",
         "name": problem.name,
-        "beta": problem.beta,
+        # None where it is a table.
+        "beta": problem.beta if isinstance(problem.beta, float) else None,
         "eta": problem.eta,
         "horizon": problem.horizon,
         "parameters": dict(problem.parameters),
         **{name: getattr(result, name) for name in _REPORTED},
+        **measured,
     }

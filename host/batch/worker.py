@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from numba import get_num_threads, set_num_threads
@@ -25,14 +25,15 @@ from beltline.host.batch.neighbours import Neighbours
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, DeviceInUseError, DeviceTimeoutError
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
-from beltline.host.results.record import RESULT
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 from beltline.host.solver.complete import Completed
 from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.prepare import Prepared
-from beltline.host.solver.reference import solve_batch, solve_reference
+from beltline.host.solver.reference import solve_batch
 from beltline.host.solver.session import Session
+from beltline.host.solver.solve import solve_double
 
 GIVE_WAY = 100e-6
 """Seconds for which a thread stands back after its run."""
@@ -64,19 +65,22 @@ class Settings:
 class Answer:
     """What a station has to say of one problem; without the problem, which who asks has."""
 
-    facts: dict[str, Any] | None
+    found: tuple[type[Result] | type[GeneralResult], dict[str, Any]] | None
     error: Exception | None
     seconds: float
 
-    def result(self, problem: Problem) -> Result | None:
+    def result(self, problem: Problem) -> Result | GeneralResult | None:
         """The result, None where there is an error instead."""
-        return None if self.facts is None else Result(problem=problem, **self.facts)
+        if self.found is None:
+            return None
+        kind, facts = self.found
+        return kind(problem=problem, **facts)
 
 
-def answer(result: Result, seconds: float) -> Answer:
+def answer(result: Result | GeneralResult, seconds: float) -> Answer:
     """A result as it travels."""
-    facts = {name: getattr(result, name) for name in ("value", "policy", *RESULT)}
-    return Answer(facts, None, seconds)
+    facts = {field.name: getattr(result, field.name) for field in fields(result) if field.name != "problem"}
+    return Answer((type(result), facts), None, seconds)
 
 
 def kept(error: Exception) -> Exception:
@@ -160,6 +164,7 @@ class Station:
             The device cannot be opened.
         """
         begin = time.perf_counter()
+        result: Result | GeneralResult
         try:
             with _taking(turn) as wait:
                 if settings.device in REFERENCES:
@@ -260,20 +265,22 @@ class Station:
         if self._cancelled.is_set():
             raise Cancelled
 
-    def _reference(self, settings: Settings, problem: Problem) -> Result:
+    def _reference(self, settings: Settings, problem: Problem) -> Result | GeneralResult:
         self._look("")
-        options = settings.solve
-        if options.method is None and settings.device == "gpu" and problem.horizon is None:
+        options, simple = settings.solve, not problem.general
+        if options.method is None and settings.device == "gpu" and simple and problem.horizon is None:
             options = replace(options, method=BATCH_METHOD)
-        return solve_reference(problem, options, settings.device, dict(settings.options), None)
+        return solve_double(problem, options, settings.device, dict(settings.options), self._look)
 
     def _batch(self, settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
-        """On a graphics card, neighbours of one shape in one launch."""
+        """On a graphics card, neighbours of one shape in one launch; those of the general form one by one."""
         answers: list[Answer] = []
-        for shape, same in itertools.groupby(problems, key=lambda problem: (problem.wealth.shape, problem.horizon)):
+        for (general, horizon, _), same in itertools.groupby(
+            problems, key=lambda problem: (problem.general, problem.horizon, problem.wealth.shape)
+        ):
             group = list(same)
             begin = time.perf_counter()
-            if shape[1] is None and len(group) > 1:
+            if not general and horizon is None and len(group) > 1:
                 with self._running:
                     self._look("")
                     try:

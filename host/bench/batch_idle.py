@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from beltline.host.batch.solve_many import solve_many
 from beltline.host.devices.rtl import RtlDevice, open_rtl
 from beltline.host.models.rbc import rbc
+from beltline.host.results.result import Result
 from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Table
@@ -120,7 +121,7 @@ def measure(problems: int, parameters: MachineParameters, tol: float, warm: bool
             results = [
                 attempt.result
                 for attempt in solve_many(given, tol, device=session, warm=warm, progress=False)
-                if attempt.result is not None
+                if isinstance(attempt.result, Result)
             ]
     finally:
         watched.close()

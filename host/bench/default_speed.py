@@ -23,7 +23,6 @@ from beltline.gpu_ref.general.solution import Solution
 from beltline.gpu_ref.general.solve import solve
 from beltline.gpu_ref.tables import Array
 from beltline.host.models.arellano.model import Arellano, arellano
-from beltline.host.problem.general import form_of
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.solver.solve_general import STEPS
 
@@ -83,7 +82,7 @@ def by_full_search(country: Arellano, tol: float) -> tuple[Array, int]:
 
 def by_brackets(country: Arellano, tol: float, steps: int = 0) -> Solution:
     """By :func:`beltline.gpu_ref.general.solve.solve`; with 0 steps it makes the sweeps of full search."""
-    return solve(form_of(country.problem()), tol=tol, update=country.update, steps=steps)
+    return solve(country.problem().form, tol=tol, update=country.update, steps=steps)
 
 
 Outcome = TypeVar("Outcome")
@@ -137,7 +136,7 @@ def on_gpu(country: Arellano, tol: float, repeats: int) -> bool:
     from beltline.gpu_ref.cuda import general
 
     size = f"{country.bonds:,} x {country.incomes}"
-    form, inside = form_of(country.problem()), []
+    form, inside = country.problem().form, []
 
     def run() -> Solution:
         seconds: dict[str, float] = {}

@@ -22,6 +22,7 @@ from beltline.host.batch.pool import Workers
 from beltline.host.batch.solve_many import Attempt, solve_many
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.problem import Problem
+from beltline.host.results.result import Result
 from beltline.host.solver.session import Session
 from beltline.hw.interface.parameters import CLOCK_HZ
 
@@ -78,7 +79,7 @@ def _timed(attempts: Iterator[Attempt]) -> _Done:
     begin = time.perf_counter()
     done = _Done()
     for attempt in attempts:
-        if attempt.result is None:
+        if not isinstance(attempt.result, Result):
             raise attempt.error or AssertionError
         done.problems += 1
         done.states = attempt.result.problem.states

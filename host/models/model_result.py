@@ -6,14 +6,17 @@ import math
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from beltline.host.results import archive, general_record
-from beltline.host.results.files import check_target
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+from beltline.host.results import archive, general_dataset, general_record, netcdf
+from beltline.host.results.archive import Archive
 from beltline.host.results.general_result import GeneralResult
+from beltline.host.results.save import NETCDF, check_out
 
-SUFFIXES = (".npz",)
-"""File types that such results are saved as."""
+if TYPE_CHECKING:
+    from xarray import Dataset
 
 
 class ModelResult:
@@ -26,19 +29,36 @@ class ModelResult:
     solution: GeneralResult
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`; return the path.
+        """Write everything to ``path``, whole or not at all, for :func:`beltline.load`; return the path.
+
+        ``.npz``: the arrays of the solution, and ``about``, JSON with everything else. ``.nc``: netCDF-4 of
+        :meth:`to_xarray`.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            ``path`` is no place for such a file, or what writes netCDF is not installed.
         OSError
             The disk refused; nothing is left behind.
         """
-        target = check_target("out", path, SUFFIXES)
-        facts, arrays = general_record.parts_of(self.solution)
-        archive.write(target, self.archive_kind, {**self._parts(), "solution": facts}, arrays)
+        target = check_out(path)
+        if target.suffix.lower() == NETCDF:
+            netcdf.write(self.to_xarray(), target)
+        else:
+            facts, arrays = general_record.parts_of(self.solution)
+            archive.write(target, self.archive_kind, {**self._parts(), "solution": facts}, arrays)
         return target
+
+    def to_xarray(self) -> Dataset:
+        """Return the solution as an ``xarray.Dataset``, as ``solution.to_xarray()``; a file of it is one that
+        :func:`beltline.load` reads.
+
+        Raises
+        ------
+        ProblemError
+            xarray is not installed.
+        """
+        return general_dataset.to_xarray(self.solution, self.archive_kind, self._parts())
 
     def _parts(self) -> dict[str, Any]:
         """What a file holds beside the solution."""
@@ -58,3 +78,33 @@ class ModelResult:
             ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in found.timing.items())),
         ]
+
+
+def solution_from(file: Archive, given: object, problem: Problem) -> GeneralResult:
+    """Return the solution that a file of a model has.
+
+    Parameters
+    ----------
+    file
+        With the arrays.
+    given
+        What it says of the solution.
+    problem
+        Of the model of the same file.
+
+    Raises
+    ------
+    ProblemError
+        It is none, or one of another problem: of other alternatives, grid points, states or ages.
+    """
+    solution = general_record.restored(given, file)
+    if _size(solution.problem) != _size(problem):
+        ages = "" if problem.horizon is None else f" x {problem.horizon} ages"
+        raise ProblemError(
+            f"its solution is not one of its model, {problem.points:,} grid points x {problem.states} states{ages}"
+        )
+    return solution
+
+
+def _size(problem: Problem) -> tuple[object, ...]:
+    return [one.name for one in problem.alternatives], problem.points, problem.states, problem.horizon

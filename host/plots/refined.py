@@ -21,16 +21,19 @@ def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure
     ProblemError
         As :func:`beltline.host.plots.figures.check_plot`.
     """
-    problem, stairs = refined.problem, refined.result.policy_values
+    problem = refined.problem
+    tables = refined.result.policy_values, refined.choice, refined.consumption
+    of = "" if problem.horizon is None else ", first age"
+    stairs, choice, consumption = tables if problem.horizon is None else (table[0] for table in tables)
     grid = problem.grid
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
             left.plot(grid, (problem.wealth - stairs)[:, s], color=colour, alpha=0.35, linewidth=0.8)
-            left.plot(grid, refined.consumption[:, s], color=colour, label=label, linewidth=1.4)
+            left.plot(grid, consumption[:, s], color=colour, label=label, linewidth=1.4)
             right.plot(grid, stairs[:, s] - grid, color=colour, alpha=0.35, linewidth=0.8)
-            right.plot(grid, refined.choice[:, s] - grid, color=colour, label=label, linewidth=1.4)
+            right.plot(grid, choice[:, s] - grid, color=colour, label=label, linewidth=1.4)
         left.plot([], [], color="0.5", alpha=0.5, linewidth=0.8, label="on the grid")
         left.set_title("Consumption")
         left.set_ylabel(f"c(x, s){units(problem)}")
@@ -38,7 +41,7 @@ def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure
         right.set_ylabel(f"x' - x{units(problem)}")
         for axes in (left, right):
             axes.set_xlabel(f"{problem.asset}{units(problem)}")
-        title = f"{problem.name}: choices between {problem.points:,} grid points, {problem.states} states"
+        title = f"{problem.name}: choices between {problem.points:,} grid points, {problem.states} states{of}"
         finish(figure, (left, right), left, title if refined.success else f"{title} ({refined.status})")
 
     return drawn(draw, path)

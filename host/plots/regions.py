@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from beltline.host.plots.figures import check_kind, check_plot, colours, drawn
 from beltline.host.problem.arrays import Array
+from beltline.host.results.dataset import asset_unit, unit
 from beltline.host.results.general_result import GeneralResult
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ def _of_regime(result: GeneralResult, regime: int) -> list[int]:
 
 
 def _unit(result: GeneralResult) -> str:
-    return result.problem.asset if result.problem.asset == "x" else f"{result.problem.asset}, units of the good"
+    """The asset on an axis, with its unit where that is the good and not its own."""
+    problem = result.problem
+    return f"{problem.asset}, {unit(problem)}" if asset_unit(problem) == unit(problem) != "1" else problem.asset
 
 
 def _regions(result: GeneralResult, figure: Figure) -> None:

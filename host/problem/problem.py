@@ -12,6 +12,8 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +22,9 @@ from beltline.host.problem.alternative import Alternative, kept
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
 from beltline.host.problem.general import extras, form_of, regimes_of
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.general.form import Form
 
 ROW_SUM_TOLERANCE = 1e-12
 """How far a row of ``Q`` may be from 1: several thousand roundings of double precision, yet far less than the last
@@ -203,9 +208,8 @@ class Problem:
             keep("beta", float(self.beta))
         for name in ("cost", "low", "high", "beta"):
             keep(name, kept(getattr(self, name)))
-        form_of(self)
+        regimes = self.form.shape[0]
         keep("alternatives", tuple(self.alternatives))
-        regimes = len(self.regimes)
         if start.shape[-2:] != (self.points, self.states) or (start.ndim == 3 and start.shape[0] != regimes):
             shape = (self.points, self.states)
             raise ProblemError(
@@ -221,6 +225,21 @@ class Problem:
                     f"{name} must have one row per grid point and one column per exogenous state, "
                     f"shape {shape}, not {given}"
                 )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to other processes: all but ``form``, which is made of the rest."""
+        return {name: value for name, value in self.__dict__.items() if name != "form"}
+
+    @cached_property
+    def form(self) -> Form:
+        """The tables as solvers of the general form read them; also of a problem of the simple form.
+
+        Raises
+        ------
+        ProblemError
+            They break a condition of the general form; the first fault, in one sentence.
+        """
+        return form_of(self)
 
     @property
     def general(self) -> bool:

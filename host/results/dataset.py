@@ -98,8 +98,15 @@ def to_xarray(result: Result) -> Dataset:
 
 
 def unit(problem: Problem) -> str:
-    """Return the unit of the asset and of money; who does not name an asset says nothing of units either."""
+    """Return the unit of money; who does not name an asset says nothing of units either."""
     return "1" if problem.asset == "x" else "units of the good"
+
+
+def asset_unit(problem: Problem) -> str:
+    """Return the unit of the asset: that of money where saving ``x'`` costs ``x'``, and otherwise its own."""
+    if problem.cost is None and all(one.cost is None for one in problem.alternatives):
+        return unit(problem)
+    return "1" if problem.asset == "x" else f"units of {problem.asset}"
 
 
 def axes(problem: Problem) -> dict[str, Any]:
@@ -107,7 +114,7 @@ def axes(problem: Problem) -> dict[str, Any]:
     asset = problem.asset_name
     state = np.array(problem.labels) if problem.labels else np.arange(problem.states)
     coordinates: dict[str, Any] = {
-        asset: (asset, problem.grid, {"long_name": problem.asset, "units": unit(problem)}),
+        asset: (asset, problem.grid, {"long_name": problem.asset, "units": asset_unit(problem)}),
         "state": ("state", state, {"long_name": f"exogenous state ({problem.shock})"}),
         "next_state": ("next_state", state, {"long_name": f"exogenous state ({problem.shock}) of the next period"}),
     }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from beltline.host.results.dataset import ages, attributes, axes, check_xarray, unit
+from beltline.host.results.dataset import ages, asset_unit, attributes, axes, check_xarray, unit
 from beltline.host.results.general_record import KIND, parts_of
 from beltline.host.results.general_result import GeneralResult
 
@@ -32,8 +33,17 @@ _ABOUT = {
 """What tables of a problem or of an alternative are, and their units."""
 
 
-def to_xarray(result: GeneralResult) -> Dataset:
-    """As :meth:`beltline.host.results.general_result.GeneralResult.to_xarray`."""
+def to_xarray(result: GeneralResult, kind: str = KIND, more: Mapping[str, Any] | None = None) -> Dataset:
+    """As :meth:`beltline.host.results.general_result.GeneralResult.to_xarray`.
+
+    Parameters
+    ----------
+    result
+    kind
+        Of the file that is made of it.
+    more
+        What such a file holds beside its solution; None where it holds nothing else.
+    """
     check_xarray()
     import xarray
 
@@ -51,7 +61,7 @@ def to_xarray(result: GeneralResult) -> Dataset:
         "choice": (by_regime, "number of the best alternative, from 0", "1"),
         "values": (by_alternative, "value of each alternative", "utility"),
         "policy": (by_alternative, f"index of the best {problem.asset} of the next period, from 0", "1"),
-        "policy_values": (by_alternative, f"best {problem.asset} of the next period", good),
+        "policy_values": (by_alternative, f"best {problem.asset} of the next period", asset_unit(problem)),
         "probabilities": (by_alternative, "probability of the alternative in its regime", "1"),
     }
     facts, arrays = parts_of(result)
@@ -70,8 +80,9 @@ def to_xarray(result: GeneralResult) -> Dataset:
             dimensions = _dimensions(name, plain, table.shape, asset, sizes)
         data[name] = (dimensions, table.copy(), {"long_name": what, "units": good if units == _MONEY else units})
     known: dict[str, Any] = {name: getattr(result, name) for name in ("evaluations", "searched", "price_change")}
+    held = facts if more is None else {**more, "solution": facts}
     known |= {"taste": problem.taste, "negative": int(problem.negative)}
-    return xarray.Dataset(data, coordinates, attributes(result, known, KIND, facts, arrays))
+    return xarray.Dataset(data, coordinates, attributes(result, known, kind, held, arrays))
 
 
 def _dimensions(name: str, plain: str, shape: tuple[int, ...], asset: str, sizes: dict[str, int]) -> tuple[str, ...]:

@@ -68,19 +68,34 @@ def parts_of(result: GeneralResult) -> tuple[dict[str, Any], dict[str, NDArray[A
     return facts, arrays | answers
 
 
-def read(file: Archive) -> GeneralResult:
-    """Return the result that an archive holds.
+def read(file: Archive, problem: Problem | None = None) -> GeneralResult:
+    """Return the result that an archive holds; what a store adds to it, its key, is left out.
+
+    Parameters
+    ----------
+    file
+    problem
+        As of :func:`restored`.
 
     Raises
     ------
     ProblemError
         It is not one that :meth:`~beltline.host.results.general_result.GeneralResult.save` wrote.
     """
-    return restored(file.facts, file)
+    return restored({name: fact for name, fact in file.facts.items() if name != "key"}, file, problem)
 
 
-def restored(given: object, file: Archive) -> GeneralResult:
+def restored(given: object, file: Archive, problem: Problem | None = None) -> GeneralResult:
     """Return the result of the facts and arrays that :func:`parts_of` returned, read from an archive.
+
+    Parameters
+    ----------
+    given
+        The facts.
+    file
+        With the arrays.
+    problem
+        That was solved, where it is at hand; otherwise it is made from the file.
 
     Raises
     ------
@@ -94,7 +109,8 @@ def restored(given: object, file: Archive) -> GeneralResult:
         checked("an alternative", one, _ALTERNATIVE)
     check_success(known, ("residual", "error_bound"))
     arrays = file.arrays(_schema(facts))
-    problem = _problem(facts, arrays)
+    if problem is None:
+        problem = _problem(facts, arrays)
     answers = {name: arrays[name] for name in _ANSWERS}
     _check_answers(problem, answers, known["success"])
     known |= answers

@@ -124,7 +124,8 @@ class _NetCDF:
 
     def arrays(self, tables: Mapping[str, Table]) -> dict[str, NDArray[Any]]:
         """As of :class:`beltline.host.results.archive.Archive`."""
-        problem = self.facts["problem"]
+        # The file of a model has its solution as a part.
+        problem = self.facts.get("solution", self.facts)["problem"]
         asset, shock = names(problem["asset"], problem["shock"])
         variables = {name: {"grid": asset, "shock_values": shock}.get(name, name) for name in tables}
         there = {name: variable for name, variable in variables.items() if variable in self._data}

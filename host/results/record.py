@@ -209,8 +209,14 @@ def schema(facts: Mapping[str, Any]) -> dict[str, Table]:
     }
 
 
-def read(archive: Archive) -> Result:
+def read(archive: Archive, problem: Problem | None = None) -> Result:
     """Return the result that an archive holds.
+
+    Parameters
+    ----------
+    archive
+    problem
+        As of :func:`restored`.
 
     Raises
     ------
@@ -218,7 +224,7 @@ def read(archive: Archive) -> Result:
         It is not one that :meth:`~beltline.host.results.result.Result.save` wrote.
     """
     check_facts(archive.facts)
-    return restored(archive.facts, archive.arrays(schema(archive.facts)))
+    return restored(archive.facts, archive.arrays(schema(archive.facts)), problem)
 
 
 def restored(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], problem: Problem | None = None) -> Result:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from beltline.host.results import archive, general_record, netcdf, record
 from beltline.host.results.dataset import check_netcdf
@@ -35,8 +38,19 @@ def save(result: Result | GeneralResult, path: str | os.PathLike[str]) -> Path:
     target = check_out(path)
     if target.suffix.lower() == NETCDF:
         netcdf.write(result.to_xarray(), target)
-    elif isinstance(result, GeneralResult):
-        archive.write(target, general_record.KIND, *general_record.parts_of(result))
     else:
-        archive.write(target, record.KIND, record.facts_of(result), record.arrays_of(result))
+        archive.write(target, *content(result))
     return target
+
+
+def content(result: Result | GeneralResult) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return kind, facts and arrays of the archive of ``result``.
+
+    Raises
+    ------
+    ProblemError
+        The result holds what no solve returns, so that its file would not be loaded.
+    """
+    if isinstance(result, GeneralResult):
+        return general_record.KIND, *general_record.parts_of(result)
+    return record.KIND, record.facts_of(result), record.arrays_of(result)

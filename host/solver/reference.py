@@ -20,7 +20,6 @@ from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, meant, shown
 from beltline.host.problem.concavity import searchable
-from beltline.host.problem.general import check_simple
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
@@ -80,6 +79,7 @@ def solve_reference(
     Parameters
     ----------
     problem
+        Of the simple form.
     options
         Their method is one of ``beltline.gpu_ref.methods.METHODS``; by default ``"warm"``.
     device
@@ -111,7 +111,6 @@ def _solved(
     """As :func:`solve_reference`, by the method of ``options`` and no other."""
     from beltline.gpu_ref.methods import METHODS
 
-    check_simple(problem, "a batch")
     method = check_method(options.method or "warm")
     takes = METHODS[method].options
     for name in more:

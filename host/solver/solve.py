@@ -13,6 +13,7 @@ from beltline.host.devices import REFERENCES, Device, Progress
 from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
 from beltline.host.solver.options import SolveOptions, machine_method
 from beltline.host.solver.reference import solve_reference
@@ -127,9 +128,20 @@ def solve(
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
         with reporting(progress) as report:
-            if problem.general:
-                return solve_general(problem, given, device, options, report)
-            return solve_reference(problem, given, device, options, report)
+            return solve_double(problem, given, device, options, report)
     way, start = machine_method(device, method, options)
     with in_session(device, options, progress) as session:
         return session.solve_with(problem, replace(given, method=way, start=start), progress)
+
+
+def solve_double(
+    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+) -> Result | GeneralResult:
+    """Solve a problem of either form in double precision.
+
+    Arguments and errors are those of :func:`beltline.host.solver.reference.solve_reference`, and of
+    :func:`beltline.host.solver.solve_general.solve_general` for a problem of the general form.
+    """
+    if problem.general:
+        return solve_general(problem, options, device, more, report)
+    return solve_reference(problem, options, device, more, report)

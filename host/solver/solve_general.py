@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, meant, shown, whole
-from beltline.host.problem.general import form_of, start_of
+from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
@@ -65,19 +66,13 @@ def solve_general(
     DeviceError
         There is no graphics card that can be used.
     """
-    check_device("a problem of the general form", device)
-    if options.method not in (None, METHOD):
-        raise ProblemError(
-            f"a problem of the general form is solved by method {METHOD!r}, not by {shown(options.method)}"
-        )
-    update, steps = _checked(problem, more, device)
+    update, steps = check_general(problem, options, device, more)
     timing: dict[str, float] = {}
     with timed(timing, "open"):
         if report:
             report("loading compiled code")
         parts: dict[str, float] = {}
         solve = _solver(device, parts)
-    form = form_of(problem)
 
     def told(sweeps: int, change: float) -> None:
         if report:
@@ -90,7 +85,7 @@ def solve_general(
     with timed(whole, "solve"):
         try:
             found = solve(
-                form,
+                problem.form,
                 start_of(problem),
                 tol=options.tol,
                 max_sweeps=options.max_sweeps,
@@ -166,8 +161,19 @@ def _solver(device: str, parts: dict[str, float]) -> Any:
     return partial(module.solve, seconds=parts)
 
 
-def _checked(problem: Problem, more: dict[str, Any], device: str) -> tuple[Any, int]:
-    """``update`` and ``steps`` of the options."""
+def check_general(problem: Problem, options: SolveOptions, device: str, more: Mapping[str, Any]) -> tuple[Any, int]:
+    """Check arguments of :func:`solve_general` as far as that needs no device; return ``update`` and ``steps``.
+
+    Raises
+    ------
+    ProblemError
+        There is no such device, method or option for such problems.
+    """
+    check_device("a problem of the general form", device)
+    if options.method not in (None, METHOD):
+        raise ProblemError(
+            f"a problem of the general form is solved by method {METHOD!r}, not by {shown(options.method)}"
+        )
     takes = ("steps", "update")
     for name in more:
         if name not in takes:

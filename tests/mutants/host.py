@@ -237,8 +237,8 @@ FAULTS = (
     Fault(
         "the key of a stored result leaves out risk aversion",
         "host/batch/store.py",
-        "numbers = [FORMAT, problem.beta.hex(), problem.eta.hex(), problem.horizon]",
-        "numbers = [FORMAT, problem.beta.hex(), problem.horizon]",
+        "return arrays, [problem.beta.hex(), problem.eta.hex(), problem.horizon]",
+        "return arrays, [problem.beta.hex(), problem.horizon]",
         ("tests/host/batch/test_store.py::test_the_key_is_that_of_what_solvers_read",),
     ),
     Fault(
@@ -261,6 +261,27 @@ FAULTS = (
         "        if result.status == Outcome.STOPPED:\n            return\n",
         "",
         ("tests/host/batch/test_store.py::test_a_run_that_was_stopped_is_not_kept",),
+    ),
+    Fault(
+        "tables of alternatives are left out of a store's key",
+        "host/batch/store.py",
+        "        arrays += [np.asarray(getattr(one, name)) for name in tables]\n",
+        "",
+        ("tests/host/batch/test_general.py::test_the_key_is_what_decides_the_answer",),
+    ),
+    Fault(
+        "a launch of simple problems takes those of the general form along",
+        "host/batch/worker.py",
+        "if not general and horizon is None and len(group) > 1:",
+        "if horizon is None and len(group) > 1:",
+        ("tests/host/batch/test_general.py::test_on_a_graphics_card_simple_ones_share_a_launch",),
+    ),
+    Fault(
+        "nobody asks a solve in double precision to end",
+        "host/batch/worker.py",
+        "dict(settings.options), self._look)",
+        "dict(settings.options), None)",
+        ("tests/host/batch/test_general.py::test_closing_the_iterator_ends_the_solve_in_progress",),
     ),
     Fault(
         "a warm start comes from the farthest neighbour",
@@ -408,6 +429,36 @@ FAULTS = (
         "if u[j] + max(ev[j], ev[j + 1]) <= best:",
         "if u[j] + ev[j] <= best:",
         ("tests/host/analysis/test_refine.py::test_choices_are_the_best_of_a_dense_mesh",),
+    ),
+    Fault(
+        "the grid error of later ages is forgotten",
+        "host/analysis/grid_error.py",
+        "most = most + _largest_gain(problem, value, swept, price) + rounding + money",
+        "most = _largest_gain(problem, value, swept, price) + rounding + money",
+        ("tests/host/analysis/test_refine_ages.py::test_closed_form",),
+    ),
+    Fault(
+        "after the last age values are taken to be lines between grid points",
+        "host/analysis/grid_error.py",
+        "least, most = (start - value).min(axis=0), _gain_between(problem.grid, value, start, *_beside(chords))",
+        "least, most = (start - value).min(axis=0), _gain_between(problem.grid, value, start, chords, chords)",
+        (
+            "tests/host/analysis/test_refine_ages.py::test_concave_bounds_hold_of_every_concave_value_after_the_last_age",
+        ),
+    ),
+    Fault(
+        "between two points a value is taken to be that of the upper one",
+        "host/analysis/grid_error.py",
+        "larger = np.maximum(ahead, np.concatenate([ahead[1:], ahead[-1:]]))",
+        "larger = np.concatenate([ahead[1:], ahead[-1:]])",
+        ("tests/host/analysis/test_refine_ages.py::test_bounds_hold_of_finer_grids",),
+    ),
+    Fault(
+        "ages are refined from values on the grid",
+        "host/analysis/refine.py",
+        "        after = found.value\n",
+        "        after = result.value[age]\n",
+        ("tests/host/analysis/test_refine_ages.py::test_closed_form",),
     ),
     Fault(
         "choices between grid points are maximised once and taken for settled",

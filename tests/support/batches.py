@@ -15,6 +15,7 @@ from typing import Any
 from unittest import mock
 
 import numba
+import numpy as np
 
 import beltline as bl
 from beltline.host.solver.complete import Completed
@@ -128,3 +129,28 @@ def repeated(log: Logged, count: int, killed: int) -> int:
 def end(problems: list[bl.Problem], *_: Any) -> None:
     """Die of a problem."""
     os._exit(9)
+
+
+def career(number: int, points: int = 30) -> bl.Problem:
+    """One of many problems of the general form: work or retire for good, over six ages."""
+    grid = np.linspace(0, 30, points)
+    wealth = 0.5 + grid[:, None]
+    work = bl.Alternative(name="work", regime="worker", wealth=wealth + 20.0, kappa=-1.0 - number / 10)
+    retire = bl.Alternative(name="retire", regime="worker", leads_to="retired")
+    rest = bl.Alternative(name="rest", regime="retired")
+    return bl.Problem(
+        grid=grid, wealth=wealth, transition=np.eye(1), start=np.zeros((points, 1)), beta=0.98, eta=1.0, horizon=6,
+        alternatives=[work, retire, rest], name="career",
+    )  # fmt: skip
+
+
+def firm(number: int) -> bl.Problem:
+    """One of many problems of the general form without a horizon: keep capital, or pay a fixed cost to change it."""
+    grid = np.linspace(1.0, 4.0, 25)
+    wealth = np.sqrt(grid)[:, None] * [0.9, 1.1] + 0.9 * grid[:, None]
+    keep = bl.Alternative(name="keep", choice=np.maximum(np.arange(25) - 1, 0))
+    adjust = bl.Alternative(name="adjust", wealth=wealth - 0.05 - number / 100)
+    return bl.Problem(
+        grid=grid, wealth=wealth, transition=np.full((2, 2), 0.5), start=np.zeros((25, 2)), beta=0.9, eta=0.0,
+        negative=True, alternatives=[keep, adjust], name="firm",
+    )  # fmt: skip

@@ -12,10 +12,8 @@ from beltline.host.models.arellano.calibration import Calibration
 from beltline.host.models.arellano.plot import KINDS
 from beltline.host.models.arellano.result import DefaultEconomy
 from beltline.host.models.base import Model
-from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, whole
-from beltline.host.problem.general import form_of
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
@@ -39,7 +37,6 @@ COARSE_TOL = 1e-4
 class Arellano(Calibration, Model):
     """The economy of Arellano (2008); made by :func:`arellano`, which checks the parameters and says what they are."""
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(
@@ -108,7 +105,7 @@ class Arellano(Calibration, Model):
             return result
         timing = dict(found.timing)
         with timed(timing, "verify"):
-            quality = measured(result.problem, form_of(result.problem), result, found.residual)
+            quality = measured(result.problem, result.problem.form, result, found.residual)
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
     def _coarser(self) -> Arellano | None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from beltline.host.models.hopenhayn_rogerson.calibration import EXIT
 from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson
 from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy, Step
+from beltline.host.models.model_result import solution_from
 from beltline.host.problem.checks import ProblemError
-from beltline.host.results import general_record
 from beltline.host.results.archive import Archive
 from beltline.host.results.facts import ANY_NUMBER, COUNT, LIST, MEASURE, NUMBER, PARTS, POSITIVE, checked
 
@@ -34,11 +33,8 @@ def read(file: Archive) -> FirmEconomy:
     known = checked("its economy", facts["economy"], _ECONOMY)
     steps = [checked(f"step {number} of its search", step, _STEP) for number, step in enumerate(known["steps"])]
     model = hopenhayn_rogerson(**known["model"])
-    solution = general_record.restored(facts["solution"], file)
-    problem, shape = solution.problem, (model.grid, model.states)
-    if solution.alternatives != (*model.producing, EXIT) or (problem.points, problem.states) != shape:
-        raise ProblemError(f"its solution is not one of its model, {shape[0]:,} grid points x {shape[1]:,} states")
-    if "tau" not in problem.parameters:
+    solution = solution_from(file, facts["solution"], model.problem())
+    if "tau" not in solution.problem.parameters:
         raise ProblemError("parameters of its problem have no 'tau'")
     return FirmEconomy(
         model, known["price"], known["entry_cost"], known["disutility"], solution, tuple(Step(**step) for step in steps)

@@ -11,7 +11,6 @@ from beltline.host.models.hopenhayn_rogerson.calibration import AFTER, BEFORE, S
 from beltline.host.models.hopenhayn_rogerson.equilibrium import Search
 from beltline.host.models.hopenhayn_rogerson.plot import KINDS
 from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy
-from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
@@ -25,7 +24,6 @@ class HopenhaynRogerson(Calibration, Model):
     says what they are.
     """
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(

@@ -10,7 +10,6 @@ from beltline.host.models.base import Model
 from beltline.host.models.lumpy_investment.calibration import Calibration, grid_points
 from beltline.host.models.lumpy_investment.plot import KINDS
 from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult
-from beltline.host.models.model_result import SUFFIXES
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
@@ -22,7 +21,6 @@ from beltline.host.solver.solve_general import DEVICES, check_device
 class LumpyInvestment(Calibration, Model):
     """Lumpy investment; made by :func:`lumpy_investment`, which checks the parameters and says what they are."""
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from beltline.host.models.base import Model
-from beltline.host.models.model_result import SUFFIXES
 from beltline.host.models.retirement.calibration import Calibration
 from beltline.host.models.retirement.plot import KINDS
 from beltline.host.models.retirement.result import RetirementResult
@@ -23,7 +22,6 @@ from beltline.host.solver.solve_general import DEVICES, check_device
 class Retirement(Calibration, Model):
     """The retirement model; made by :func:`retirement`, which checks the parameters and says what they are."""
 
-    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(self, device: str = DEVICES[0], progress: Any = None, **more: Any) -> RetirementResult:

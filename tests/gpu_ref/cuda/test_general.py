@@ -18,7 +18,6 @@ from beltline.gpu_ref.general.random_forms import random_form
 from beltline.gpu_ref.general.solve import solve
 from beltline.gpu_ref.tables import Array
 from beltline.host.models.arellano.model import arellano
-from beltline.host.problem.general import form_of
 
 gpu = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")
 
@@ -71,7 +70,7 @@ def test_what_rounding_may_have_done_is_bounded_as_on_the_processor(
 def test_default_has_the_bits_of_the_processor(bonds: int, steps: int) -> None:
     """Utility is a division, and sums have one order."""
     country = arellano(bonds, 5)
-    form = form_of(country.problem())
+    form = country.problem().form
     here = solve(form, tol=1e-8, update=country.update, steps=steps)
     seconds: dict[str, float] = {}
     there = cuda.solve(form, tol=1e-8, update=country.update, steps=steps, seconds=seconds)
@@ -88,7 +87,7 @@ def test_default_has_the_bits_of_the_processor(bonds: int, steps: int) -> None:
 @gpu
 def test_launches_go_on_where_the_last_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     country = arellano(51, 5)
-    form = form_of(country.problem())
+    form = country.problem().form
     whole = cuda.solve(form, tol=1e-8, update=country.update, steps=3)
     monkeypatch.setattr(cuda, "CHUNK", 7)
     told: list[int] = []

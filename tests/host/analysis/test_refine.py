@@ -308,9 +308,10 @@ def test_bad_input() -> None:
     with pytest.raises(bl.ProblemError, match=r"^result must be a Result, not 3$"):
         bl.refine(3)  # type: ignore[arg-type]
     ages = bl.solve(bl.life_cycle(grid=32, states=3, ages=4), device="cpu", progress=False)
-    sentence = "a refinement needs an infinite horizon, and this problem has 4 ages"
-    with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
-        bl.refine(ages)
+    for name, value in (("tol", 1e-6), ("max_steps", 3)):
+        sentence = f"{name} needs an infinite horizon, and this problem has 4 ages"
+        with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
+            bl.refine(ages, **{name: value})  # type: ignore[arg-type]
     general = replace(bl.rbc(grid=8, states=1), eta=0.0)
     sentence = "a refinement needs a result of the simple form, and this one is of the general form"
     with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):

@@ -16,7 +16,7 @@ import pytest
 
 import beltline as bl
 from beltline.host.batch.pool import HELD, TRIES, WorkerLostError
-from support.batches import TOL, Logged, end, many, repeated, threads_in, tiny
+from support.batches import TOL, Logged, career, end, firm, many, repeated, threads_in, tiny
 from support.paths import ROOT, TESTS
 
 COUNT, GRID = 30, 64
@@ -61,6 +61,20 @@ def _threads() -> tuple[int, int, int]:
 
     time.sleep(0.05)
     return os.getpid(), numba.get_num_threads(), len(station._stations)
+
+
+def test_problems_of_the_general_form_are_solved_there_too(two: bl.Workers) -> None:
+    mixed = [career(0), tiny(0), firm(0), career(1)]
+    here = list(bl.solve_many(mixed, TOL, device="cpu", progress=False))
+    there = list(bl.solve_many(mixed, TOL, device="cpu", executor=two, chunk=2, progress=False))
+    for one, other in zip(here, there, strict=True):
+        assert one.success
+        assert other.success
+        assert one.result is not None
+        assert other.result is not None
+        assert other.result.problem is other.problem
+        assert (one.result.value == other.result.value).all()
+        assert (one.result.policy == other.result.policy).all()
 
 
 def test_scripts_that_import_numba_have_workers_of_one_thread_that_can_still_compile() -> None:

@@ -253,6 +253,8 @@ def test_figures(kind: str, tmp_path: Path) -> None:
     for k, result in enumerate((bl.solve(retirement()), bl.solve(arellano()[0], tol=1e-4))):
         path = tmp_path / f"{kind}{k}.png"
         figure = result.plot(path, kind)
+        # Saving costs what is saved, and bonds what lenders ask.
+        assert figure.axes[0].get_xlabel() == ("assets a, units of the good", "bonds B")[k]
         assert path.stat().st_size > 5_000
         assert len(figure.axes) == (2 if kind == "regions" else 4)
     with pytest.raises(bl.ProblemError, match="^kind must be one of 'regions', 'policy', not 'euler'$"):

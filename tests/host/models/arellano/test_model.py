@@ -19,7 +19,6 @@ from beltline.host.cli.main import main
 from beltline.host.models.arellano import model
 from beltline.host.models.arellano.business_cycle import DEFAULTED, MOMENTS, OUT, REPAID, _sample
 from beltline.host.models.arellano.model import Arellano
-from beltline.host.problem.general import form_of
 
 Array = NDArray[np.float64]
 
@@ -99,7 +98,7 @@ def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
 def test_it_solves_the_problem_at_its_own_prices(economy: bl.DefaultEconomy) -> None:
     found = economy.solution
     problem = replace(found.problem, start=found.value)
-    residual = np.abs(full_sweep(form_of(problem), found.value).value - found.value).max()
+    residual = np.abs(full_sweep(problem.form, found.value).value - found.value).max()
     assert found.verified
     assert abs(found.residual - residual) < 1e-12
     assert found.error_bound >= residual / (1 - economy.model.beta)
@@ -113,7 +112,7 @@ def test_values_are_measured_at_the_prices_that_are_returned() -> None:
     found = bl.solve(bl.arellano(**SMALL), max_sweeps=4, start="given", progress=False).solution
     assert found.price_change > 0.01
     assert found.verified
-    form = form_of(found.problem)
+    form = found.problem.form
     residual = np.abs(full_sweep(form, found.value).value - found.value).max()
     assert found.residual == pytest.approx(residual, rel=1e-12)
     assert found.error_bound == pytest.approx(residual / (1 - form.modulus()), rel=1e-9)
@@ -268,8 +267,33 @@ def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -
         assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(bl.ProblemError, match="^kind must be one of 'default', 'prices', 'policy', not 'irf'"):
         economy.plot(tmp_path / "b.png", "irf")
-    with pytest.raises(bl.ProblemError, match=r"^out must end in \.npz, not "):
-        economy.save(tmp_path / "a.nc")
+    with pytest.raises(bl.ProblemError, match=r"^out must end in \.npz or \.nc, not "):
+        economy.save(tmp_path / "a.csv")
+
+
+def test_a_netcdf_file_holds_what_an_archive_holds(economy: bl.DefaultEconomy, tmp_path: Path) -> None:
+    pytest.importorskip("h5netcdf")
+    xarray = pytest.importorskip("xarray")
+    path = economy.save(tmp_path / "a.nc")
+    again, archived = bl.load(path), bl.load(economy.save(tmp_path / "a.npz"))
+    assert again.model == economy.model
+    assert str(again) == str(archived) == str(economy)
+    for name in ("prices", "value", "repay_value", "policy", "defaults"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(economy, name))
+    with xarray.open_dataset(path, engine="h5netcdf") as data:
+        np.testing.assert_array_equal(data["value"].sel(regime="good").values, economy.value)
+        assert data["bonds"].attrs == {"long_name": "bonds B", "units": "units of bonds B"}
+        assert data.attrs["interest"] == economy.model.interest
+    # Another economy's file is refused there, too.
+    other = replace(economy, model=replace(economy.model, bonds=21)).save(tmp_path / "b.nc")
+    with pytest.raises(
+        bl.ProblemError, match=r"b\.nc' is damaged or .* its solution is not one of its model, 21 grid po"
+    ):
+        bl.load(other)
+    data = path.read_bytes()
+    path.write_bytes(data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
+    with pytest.raises(bl.ProblemError, match="its content does not match its checksum"):
+        bl.load(path)
 
 
 def test_figures_show_the_tables(economy: bl.DefaultEconomy) -> None:
@@ -292,7 +316,7 @@ def test_files_that_no_solve_wrote(economy: bl.DefaultEconomy, tmp_path: Path) -
     for other, sentence in (
         (
             replace(economy, model=replace(economy.model, bonds=21)),
-            "its solution is not one of its model, 21 bonds x 7 ",
+            "its solution is not one of its model, 21 grid points x 7 states",
         ),
         (
             replace(economy, model=replace(economy.model, bonds=20)),
@@ -321,7 +345,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     for more, sentence in (
         (["--bonds", "30"], "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 30"),
         (["--device", "model"], "an economy with default is solved on device 'cpu' or 'gpu', not on 'model'"),
-        (["--out", str(tmp_path / "a.nc")], "out must end in .npz, not "),
+        (["--out", str(tmp_path / "a.csv")], "out must end in .npz or .nc, not "),
         (["--checkpoint", str(tmp_path / "c.npz")], "checkpoint is for machines, and device 'cpu' is none"),
         (["--option", "slot=1"], "a problem of the general form has no option 'slot'"),
     ):

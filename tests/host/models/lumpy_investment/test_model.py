@@ -232,6 +232,8 @@ def test_report_saving_and_figures(firm: bl.LumpyInvestmentResult, tmp_path: Pat
     assert str(again) == text
     assert again.model == firm.model
     assert again.moments() == firm.moments()
+    pytest.importorskip("h5netcdf")
+    assert bl.load(firm.save(tmp_path / "a.nc")).moments() == firm.moments()
     for kind in LumpyInvestment.kinds:
         firm.plot(tmp_path / f"{kind}.png", kind)
         assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")

@@ -201,8 +201,10 @@ def test_report_saving_and_figures(lives: bl.RetirementResult, tmp_path: Path) -
         assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(bl.ProblemError, match="^kind must be one of 'consumption', 'threshold', 'probability', not "):
         lives.plot(kind="irf")
-    with pytest.raises(bl.ProblemError, match=r"^out must end in \.npz, not "):
-        lives.save(tmp_path / "a.nc")
+    pytest.importorskip("h5netcdf")
+    again = bl.load(lives.save(tmp_path / "a.nc"))
+    assert str(again) == text
+    assert (again.consumption == lives.consumption).all()
 
 
 def test_figures_show_the_tables(lives: bl.RetirementResult) -> None:

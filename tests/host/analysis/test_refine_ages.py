@@ -1,0 +1,231 @@
+"""Choices between grid points age by age: against a closed form, finer grids, and by definition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+import beltline as bl
+from beltline.gpu_ref.utility import crra_utility
+from beltline.host.analysis.grid_error import bounds_of_ages
+from beltline.host.bench.random_problems import random_problem
+
+Array = NDArray[np.float64]
+
+CRUMBS = 0.05
+"""Income of every age, so that who has eaten his cake does not starve."""
+
+
+def cake(points: int, ages: int = 6) -> bl.Problem:
+    """A cake of size ``x`` and some crumbs every age, log utility; nothing is worth anything after the last age."""
+    grid = 4.0 * np.linspace(0.0, 1.0, points) ** 2
+    return bl.Problem(
+        grid=grid, wealth=grid[:, None] + CRUMBS, transition=np.eye(1), start=np.zeros((points, 1)), beta=0.9, eta=1.0,
+        horizon=ages, marginal_wealth=np.ones((points, 1)), asset="cake x", name="cake",
+    )  # fmt: skip
+
+
+def eaten(problem: bl.Problem) -> tuple[Array, Array]:
+    """Consumption and value in closed form, ``(T, N_k, 1)``.
+
+    The cake is eaten over ``k`` ages, ``c, beta c, beta**2 c`` and so on, and only crumbs after them; ``k`` is the
+    largest with which nobody would rather have brought crumbs forward.
+    """
+    ages, beta = problem.horizon, problem.beta
+    assert ages is not None
+    consumption, value = np.empty((2, ages, problem.points, 1))
+    for age in range(ages):
+        left = ages - age
+        for i, x in enumerate(problem.grid):
+            for k in range(left, 0, -1):
+                c = (x + k * CRUMBS) / sum(beta**j for j in range(k))
+                if k == 1 or beta ** (k - 1) * c >= CRUMBS:
+                    break
+            consumption[age, i] = c
+            value[age, i] = sum(beta**j * np.log(c * beta**j if j < k else CRUMBS) for j in range(left))
+    return consumption, value
+
+
+def solved(problem: bl.Problem) -> bl.Result:
+    result = bl.solve(problem, device="cpu", method="warm", progress=False)
+    assert result.success, result.message
+    return result
+
+
+def test_closed_form() -> None:
+    off, widths = [], []
+    for points in (65, 257):
+        problem = cake(points)
+        result = solved(problem)
+        found = bl.refine(result)
+        consumption, value = eaten(problem)
+        assert found.success
+        assert found.status == "finished"
+        assert (found.steps, found.change) == (6, 0.0)
+        assert found.choice.shape == found.value.shape == found.lower.shape == found.upper.shape == (6, points, 1)
+        errors = np.abs(found.consumption / consumption - 1)
+        off.append(errors.mean())
+        stairs = np.abs((problem.wealth - result.policy_values) / consumption - 1)
+        assert stairs.mean() > 100 * errors.mean()
+        # The last age eats all.
+        np.testing.assert_array_equal(found.choice[-1], 0.0)
+        # Its bounds hold of the value in closed form at every age, and are of the right order.
+        assert found.proof == "concave"
+        assert (found.lower <= value).all()
+        assert (value <= found.upper).all()
+        assert np.abs(found.value - value).max() <= found.value_error
+        true = np.abs(result.value - value).max()
+        assert true <= found.grid_error <= 3 * true
+        # What the solver may be off by is another matter.
+        assert found.error_bound == result.error_bound < 1e-12
+        width = (found.upper - found.lower).max(axis=(1, 2))
+        assert (np.diff(width) <= 0).all()
+        assert width[-1] < 1e-12
+        widths.append(width[0])
+    assert off[0] > 8 * off[1]
+    assert widths[0] > 10 * widths[1]
+
+
+def test_each_age_is_the_best_on_the_cubic_of_the_next() -> None:
+    problem = replace(cake(33), start=np.sqrt(cake(33).grid)[:, None], beta=0.95)
+    found = bl.refine(solved(problem))
+    mesh = np.linspace(0.0, 4.0, 40_001)
+    for age in range(6):
+        after = problem.start if age == 5 else found.value[age + 1]
+        ahead = PchipInterpolator(problem.grid, 0.95 * after[:, 0])
+        for x in range(0, 33, 3):
+            with np.errstate(invalid="ignore"):
+                best = (crra_utility(problem.wealth[x, 0] - mesh, 1.0) + ahead(mesh)).max()
+            choice = found.choice[age, x, 0]
+            own = float(crra_utility(problem.wealth[x, 0] - choice, 1.0) + ahead(choice))
+            assert found.value[age, x, 0] == pytest.approx(own, abs=1e-12)
+            assert own >= best - 1e-12
+
+
+def finer(problem: bl.Problem, times: int, after: Array | None = None) -> bl.Problem:
+    """Wealth and the value after the last age drawn by lines, on ``times`` as many intervals; or this value."""
+    at = np.linspace(0.0, problem.points - 1, times * (problem.points - 1) + 1)
+
+    def lines(table: Array) -> Array:
+        drawn = np.stack([np.interp(at, np.arange(problem.points), column) for column in table.T], axis=1)
+        drawn[::times] = table
+        return drawn
+
+    grid, wealth = lines(problem.grid[:, None])[:, 0], lines(problem.wealth)
+    start = lines(problem.start) if after is None else after
+    return replace(problem, grid=grid, wealth=wealth, start=start, marginal_wealth=None, output=None, shock_values=None)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_bounds_hold_of_finer_grids(seed: int) -> None:
+    """Kinks, jumps and values after the last age of any shape: a finer grid is worth no more than ``upper``."""
+    given = random_problem(seed, points=24, horizon=False)
+    rng = np.random.default_rng(seed)
+    size = float(rng.choice([0.0, 1.0, 10.0]))
+    shapes = np.cumsum(rng.normal(0.3, 1.0, (24, given.problem.states)), axis=0), np.sqrt(np.arange(24.0))[:, None]
+    start = size * shapes[seed % 2] + np.zeros((24, given.problem.states))
+    problem = replace(given.problem, start=start, horizon=3)
+    result = solved(problem)
+    found = bl.refine(result)
+    better = solved(finer(problem, 8))
+    assert (better.value[:, ::8] - better.error_bound <= found.upper).all()
+    above = bounds_of_ages(better.problem, better.value, better.error_bound).upper[:, ::8]
+    assert (found.lower <= above).all()
+    assert (found.lower <= found.upper).all()
+    assert np.abs(better.value[:, ::8] - result.value).max() <= found.grid_error + better.error_bound
+
+
+@pytest.mark.parametrize("eta", [0.5, 1.0, 3.0])
+def test_concave_bounds_hold_of_every_concave_value_after_the_last_age(eta: float) -> None:
+    """One that agrees at the points and is as steep before each as the chord before: far above the lines."""
+    problem = replace(cake(17, ages=3), eta=eta, start=2.0 * np.sqrt(cake(17).grid + 0.1)[:, None])
+    found = bl.refine(solved(problem))
+    assert found.proof == "concave"
+    at = finer(problem, 16).grid
+    curved = 2.0 * np.sqrt(at + 0.1)[:, None]
+    better = solved(finer(problem, 16, curved))
+    assert (better.value[:, ::16] <= found.upper).all()
+    assert (found.lower <= better.value[:, ::16] + 1e-3).all()
+    # It is not covered by what only lines would be worth.
+    lines = solved(finer(problem, 16))
+    assert (better.value[-1] > lines.value[-1] + 1e-6).any()
+
+
+def test_what_turns_after_the_last_age_has_the_coarse_bounds() -> None:
+    problem = replace(cake(33), start=-np.abs(cake(33).grid - 1.0)[:, None])
+    assert bl.refine(solved(problem)).proof == "monotone"
+    convex = replace(cake(33), start=cake(33).grid[:, None] ** 2)
+    found = bl.refine(solved(convex))
+    assert found.proof == "monotone"
+    assert found.grid_error < np.inf
+
+
+def test_euler_errors_are_those_of_the_definition() -> None:
+    problem = cake(65)
+    result = solved(problem)
+    found = bl.refine(result)
+    error = bl.euler_errors(found)
+    assert error.shape == (5, 65, 1)
+    for age, x in ((0, 50), (2, 64), (3, 20)):
+        consumed = np.interp(found.choice[age, x, 0], problem.grid, found.consumption[age + 1, :, 0])
+        expected = 1 - (0.9 / consumed) ** -1 / found.consumption[age, x, 0]
+        assert error[age, x, 0] == pytest.approx(expected, abs=1e-13)
+    # Who saves nothing is bound where crumbs are worth less than what they would buy.
+    assert np.isnan(error[:, 0]).all()
+    assert np.nanmax(np.abs(error)) < np.nanmax(np.abs(bl.euler_errors(result))) / 10
+
+
+def test_a_result_that_is_not_solved_is_told() -> None:
+    result = replace(solved(cake(17)), success=False, status="not verified", message="A maximum was missed.")
+    with pytest.warns(UserWarning, match=r"^a refinement of a result that is not solved: not verified$") as told:
+        found = bl.refine(result)
+    assert told[0].filename == __file__
+    assert not found.success
+    assert found.status == "not verified"
+    assert found.message == (
+        "Every age has choices between grid points, but the result on the grid is not solved: A maximum was missed."
+    )
+
+
+def test_the_last_ages_of_a_run_that_was_stopped() -> None:
+    whole = solved(cake(17))
+    stopped = replace(whole, value=whole.value[2:], policy=whole.policy[2:], success=False, status="stopped")
+    with pytest.warns(UserWarning, match="stopped"):
+        found = bl.refine(stopped)
+    full = bl.refine(whole)
+    np.testing.assert_array_equal(found.value, full.value[2:])
+    np.testing.assert_array_equal(found.upper, full.upper[2:])
+
+
+def test_report_dataset_and_figure(tmp_path: Path) -> None:
+    pytest.importorskip("xarray")
+    found = bl.refine(solved(cake(33)))
+    text = str(found)
+    assert text.startswith(
+        "Choices between grid points of cake, 33 grid points x 1 states, 6 ages\n  status        fini"
+    )
+    assert "  ages          6, one maximisation each\n" in text
+    assert "does not fall between grid points; also after the last age refined value" in " ".join(text.split())
+    data = found.to_xarray()
+    assert data["refined_choice"].dims == ("age", "cake", "state")
+    np.testing.assert_array_equal(data["upper"].sel(age=1).values, found.upper[0])
+    figure = found.plot(tmp_path / "refined.png")
+    assert figure.get_suptitle().endswith("1 states, first age")
+    np.testing.assert_array_equal(figure.axes[0].lines[1].get_ydata(), found.consumption[0, :, 0])
+
+
+def test_one_age_and_two_points() -> None:
+    problem = bl.Problem(
+        grid=[0.0, 1.0], wealth=[[0.4], [1.4]], transition=np.eye(1), start=[[0.0], [1.0]], beta=0.9, eta=2.0, horizon=1
+    )  # type: ignore[arg-type]
+    found = bl.refine(solved(problem))
+    assert found.proof == "concave"
+    assert (found.lower <= found.upper).all()
+    fine = solved(finer(problem, 256))
+    assert (fine.value[:, ::256] <= found.upper).all()
+    assert (found.lower <= fine.value[:, ::256] + 1e-4).all()
