@@ -67,20 +67,18 @@ class ValueIteration:
         grid, states = W.shape
         self._source = W
         self._run = parallel_sweeps if threads > 1 else serial_sweeps
+        shape = (states, grid)
         self._tables = Tables(
-            X,
-            np.empty((states, grid)),
-            Q,
-            beta,
-            eta,
-            np.empty((2, states, grid)),
-            np.zeros((2, states, grid + 2)),
-            np.zeros((states, grid), np.int32),
-            *(np.empty((states, grid)) for _ in range(4)),
-            *(np.empty((states, grid), np.int32) for _ in range(2)),
-            np.zeros(states),
-            min(max(grid // _CHUNKS, _FEWEST), _MOST),
-        )
+            X=X, Q=Q, beta=beta, eta=eta,
+            W=np.empty(shape),
+            values=np.empty((2, *shape)),
+            both=np.zeros((2, states, grid + 2)),
+            policy=np.zeros(shape, np.int32),
+            below=np.empty(shape), here=np.empty(shape), above=np.empty(shape), until=np.empty(shape),
+            lowest=np.empty(shape, np.int32), highest=np.empty(shape, np.int32),
+            clock=np.zeros(states),
+            chunk=min(max(grid // _CHUNKS, _FEWEST), _MOST),
+        )  # fmt: skip
         self.low, self.high = np.zeros(states), np.zeros(states)
 
     @staticmethod

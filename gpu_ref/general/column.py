@@ -15,9 +15,9 @@ utility that overflows to minus infinity does so for all that cost more: an uppe
 With ``eta = 0`` and negative consumption allowed, the difference of two objectives does not depend on ``x`` at all, so
 any order of candidates will do, and ``x'``, in which bounds are intervals, is one.
 
-Rounding: :func:`beltline.gpu_ref.brackets.row_slack`; where dominated candidates were removed, what two expectations round is added.
-Exogenous states run in parallel, rows of one of them do not: the order of the rounds, and so every bit, is the same on
-any number of threads.
+Rounding: :func:`beltline.gpu_ref.brackets.row_slack`; where dominated candidates were removed, what two expectations
+round is added. Exogenous states run in parallel, rows of one of them do not: the order of the rounds, and so every bit,
+is the same on any number of threads.
 """
 
 from __future__ import annotations
