@@ -19,8 +19,10 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, ch
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
-from beltline.host.solver.options import SolveOptions, flag, machine_method
+from beltline.host.solver.options import UNNAMED, SolveOptions, flag, machine_method
+from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.reference import check_method, reference_module
+from beltline.host.solver.rules import AUTO, boards, check_unnamed
 from beltline.host.solver.session import Session, no_options
 from beltline.sim.progress import reporting
 
@@ -76,7 +78,7 @@ def solve_many(
     tol: float = 1e-10,
     max_sweeps: int = 10_000,
     *,
-    device: str | Session = "model",
+    device: str | Session | ProcessorSession = UNNAMED,
     order: Literal["given", "finished"] = "given",
     warm: bool = False,
     store: str | os.PathLike[str] | Store | None = None,
@@ -111,7 +113,8 @@ def solve_many(
         the method is by default ``"shift"`` where the horizon is infinite; on a sweep engine it can be ``"shift"``,
         with option ``start``.
     device
-        Name of a device, or an open :class:`~beltline.host.solver.session.Session`, which is left open.
+        By default ``"auto"``: the first board that is free, for a batch in this process, else the processor with method
+        ``"auto"``. Name of a device, or an open session, which is left open.
     order
         ``"given"``: attempts come in the order of the problems. ``"finished"``: as they finish.
     warm
@@ -148,6 +151,7 @@ def solve_many(
         down, or its scheduler is gone.
     """
     check_progress(progress)
+    device, method = _unnamed(named(device), method, options, executor is None and workers is None)
     each = SolveOptions(tol, max_sweeps, verify, value_bits, money_bits, timeout, method=method, device=device)
     settings = _settings(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
@@ -168,6 +172,19 @@ def solve_many(
     kept_in = store if store is None or isinstance(store, Store) else Store(store)
     make = submitter(device, settings, executor, workers)
     return _Batch(given, settings, order, kept_in, make, chunk, in_flight, progress).attempts()
+
+
+def _unnamed(device: Any, method: str | None, options: dict[str, Any], here: bool) -> tuple[str | Session, str | None]:
+    """Device and method, by rule where no device is named; options of a board are added to ``options``."""
+    if not (isinstance(device, str) and device == UNNAMED):
+        return device, method
+    check_unnamed(method, options)
+    for name, where in boards() if here and method is None else ():
+        with contextlib.suppress(DeviceError), Session(name, False, **where) as session:
+            session.open()
+            options |= where
+            return name, None
+    return "cpu", method or AUTO
 
 
 def _settings(
@@ -198,7 +215,7 @@ def _settings(
     if not machine:
         if warm:
             raise ProblemError(f"warm is for machines, and device {device!r} is none")
-        if each.method is not None:
+        if each.method not in (None, AUTO):
             check_method(each.method)
     return Settings(device=name, options=options, solve=each, warm=warm)
 

@@ -255,6 +255,11 @@ def missing() -> str:
     return "" if FPGA_MANAGER.exists() else f"no board: there is no {FPGA_MANAGER}"
 
 
+def ready() -> list[dict[str, Any]]:
+    """The board, where the default bitstream lies in the current directory: nothing else says what is to run in it."""
+    return [{}] if not missing() and Path(BITSTREAM).exists() else []
+
+
 def open_pynq(
     parameters: MachineParameters | None = None,
     progress: Progress | None = None,
@@ -354,4 +359,5 @@ BACKEND = Backend(
         "builds": OPTION,
     },
     elastic=False,
+    ready=ready,
 )

@@ -70,6 +70,8 @@ class Result:
     problem : Problem
     method : str
         Of a solver in double precision.
+    chosen : str
+        Why this device and method, where they were not named; otherwise empty.
     """
 
     value: NDArray[np.float64]
@@ -92,6 +94,7 @@ class Result:
     build_hash: int
     problem: Problem
     method: str = ""
+    chosen: str = ""
 
     @property
     def policy_values(self) -> NDArray[np.float64]:
@@ -118,13 +121,15 @@ class Result:
             ("sweeps", f"{self.sweeps:,}"),
         ]
         if problem.horizon is None:
-            rows.append(("last change", f"max |V_n - V_(n-1)| = {self.change:.3g} (tolerance {self.tol:g})"))
+            rule = "by the method's stopping rule" if self.method else "max |V_n - V_(n-1)|"
+            rows.append(("last change", f"{rule} = {self.change:.3g} (tolerance {self.tol:g})"))
         how = "recomputed in double precision by an exact search" if self.verified else "device's own, not verified"
         bound = "contraction bound" if self.verified else how
         rows += [
             ("residual", f"max |TV - V| = {self.residual:.3g} ({how})"),
             ("error bound", self._bound_row(bound)),
             *self._machine_rows(),
+            *([("chosen", self.chosen)] if self.chosen else []),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
