@@ -151,7 +151,7 @@ def solve_many(
         down, or its scheduler is gone.
     """
     check_progress(progress)
-    device, method = _unnamed(named(device), method, options, executor is None and workers is None)
+    device, method = _unnamed(named(device), method, options, executor is None and workers is None, warm)
     each = SolveOptions(tol, max_sweeps, verify, value_bits, money_bits, timeout, method=method, device=device)
     settings = _settings(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
@@ -174,11 +174,15 @@ def solve_many(
     return _Batch(given, settings, order, kept_in, make, chunk, in_flight, progress).attempts()
 
 
-def _unnamed(device: Any, method: str | None, options: dict[str, Any], here: bool) -> tuple[str | Session, str | None]:
+def _unnamed(
+    device: Any, method: str | None, options: dict[str, Any], here: bool, warm: object
+) -> tuple[str | Session, str | None]:
     """Device and method, by rule where no device is named; options of a board are added to ``options``."""
     if not (isinstance(device, str) and device == UNNAMED):
         return device, method
     check_unnamed(method, options)
+    if warm:
+        raise ProblemError("warm is for machines: name one with it, as in device='model'")
     for name, where in boards() if here and method is None else ():
         with contextlib.suppress(DeviceError), Session(name, False, **where) as session:
             session.open()

@@ -113,7 +113,7 @@ class ProcessorSession:
         if last.problem.horizon is not None or last.value.shape != problem.start.shape:
             return None
         if given.method is None:
-            way = ways(problem)[0]
+            way = ways(problem, "gpu" if self.name == "gpu" else "cpu")[0]
             given, options = replace(given, method=way.method), {**way.options, "start": "given"}
         result = solve_in_double(replace(problem, start=last.value), given, self.name, options, report)
         return replace(result, problem=problem)

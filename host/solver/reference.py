@@ -117,7 +117,7 @@ def _by_rule(
         name = next(iter(more))
         raise ProblemError(f"option {name!r} needs a method with a name: method 'auto' has options of its own")
     first: Result | None = None
-    for way in ways(problem):
+    for way in ways(problem, device):
         if report and first is not None:
             report(f"method {first.method} failed; solving by method {way.method}")
         result = solve_reference(problem, replace(options, method=way.method), device, dict(way.options), report)

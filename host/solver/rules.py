@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from beltline.host.devices import ARGUMENTS, DEVICES
@@ -28,7 +28,8 @@ EVALUATION_STEPS = 10
 """Policy evaluation steps after each sweep that maximises."""
 
 GPU_WORTH = 2**18
-"""States (grid points times exogenous states) from which a graphics card returns sooner than processors."""
+"""States (grid points times exogenous states) from which a graphics card saves more than the moment that its first
+solve in a process takes."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +45,10 @@ class Way:
         return f"{self.method} ({given})" if given else self.method
 
 
-def ways(problem: Problem) -> list[Way]:
-    """The exact methods that suit ``problem``, the fastest first; a later one is for where those before it fail.
+def ways(problem: Problem, device: str = "cpu") -> list[Way]:
+    """The exact methods that suit ``problem`` on ``"cpu"`` or ``"gpu"``, the fastest first.
+
+    A later one is for where those before it fail.
 
     >>> import beltline as bl
     >>> print(ways(bl.rbc(grid=256))[0])
@@ -64,6 +67,8 @@ def ways(problem: Problem) -> list[Way]:
         {"start": "coarse"},
         f"below beta {PATIENT:g} sweeps are so few that policy evaluation between them does not pay",
     )
+    if device == "gpu":
+        return [replace(shifted, why="on a GPU sweeps cost next to nothing, and this one makes the fewest"), evaluated]
     return [evaluated, shifted] if contraction >= PATIENT else [shifted, evaluated]
 
 

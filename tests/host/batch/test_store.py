@@ -181,7 +181,7 @@ numba.set_num_threads(1)
 import beltline as bl
 from beltline.host.results.files import PART
 from support.batches import TOL, many
-for attempt in bl.solve_many(many(400, 64), TOL, store=sys.argv[1], progress=False):
+for attempt in bl.solve_many(many(400, 64), TOL, store=sys.argv[1], progress=False, device="model"):
     pass
 """
 

@@ -144,6 +144,7 @@ def test_a_gpu_is_asked_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "cupy" else find(name))
     assert without_gpu(GIVEN) == "there is no GPU"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name == "cupy" else find(name))
+    assert [way.method for way in ways(GIVEN, "gpu")] == ["shift", "mpi"]
     assert without_gpu(GIVEN) == f"a GPU pays from {GPU_WORTH:,} states, and these are 128"
 
 
