@@ -18,6 +18,7 @@ from beltline.host.batch.worker import Answer, Settings, alternatives, kept
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED, SolveOptions, flag, machine_method
 from beltline.host.solver.processor_session import ProcessorSession, named
@@ -66,6 +67,16 @@ class Attempt:
     error: Exception | None
     seconds: float
     stored: bool = False
+
+    def __str__(self) -> str:
+        said = f"{type(self.error).__name__}: {self.error}" if self.result is None else self.result.message
+        return report(
+            f"Attempt {self.index}{f' at {self.problem.name}' if self.problem else ''}",
+            [("status", said), ("seconds", f"{self.seconds:.3g}{', from the store' if self.stored else ''}")],
+        )
+
+    __repr__ = __str__
+    _repr_html_ = as_html
 
     @property
     def success(self) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
-from beltline.host.results.report import report
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.services import service
 from beltline.host.results.variables import variables
 from beltline.hw.interface.parameters import CLOCK_HZ
@@ -136,6 +136,7 @@ class Result:
         return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def _bound_row(self, source: str) -> str:
         if math.isinf(self.error_bound):
