@@ -191,7 +191,7 @@ def test_devices_and_options_that_are_not_there() -> None:
         r"^device 'cpu' is no machine, .* call bl.solve\(problem, device='cpu'\), or open one of 'model', 'rtl', "
     )
     with pytest.raises(bl.ProblemError, match=sentence):
-        bl.open("cpu")
+        bl.Session("cpu")
     with pytest.raises(
         bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes$"
     ):
