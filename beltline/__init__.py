@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from beltline.host.results.general_result import GeneralResult as GeneralResult
     from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
+    from beltline.host.solver.processor_session import open_session as open
     from beltline.host.solver.session import Session as Session
-    from beltline.host.solver.session import open_session as open
     from beltline.host.solver.solve import solve as solve
 
 _HOMES = {
@@ -110,7 +110,7 @@ _HOMES = {
     "lorenz": "beltline.host.analysis.inequality",
     "lumpy_investment": "beltline.host.models.lumpy_investment.model",
     "moments": "beltline.host.analysis.moments",
-    "open": "beltline.host.solver.session:open_session",
+    "open": "beltline.host.solver.processor_session:open_session",
     "panel_errors": "beltline.host.models.krusell_smith.panel",
     "rbc": "beltline.host.models.rbc",
     "refine": "beltline.host.analysis.refine",

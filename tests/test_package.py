@@ -48,18 +48,32 @@ def test_every_source_is_in_the_wheel(wheel: Path) -> None:
     assert "beltline/__init__.py" in names
 
 
-def test_the_wheel_solves_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    zipfile.ZipFile(wheel).extractall(tmp_path / "site")
+def test_pip_installs_what_solves_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
+    # Beside the packages of this environment, so that nothing is fetched.
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--target", str(site), str(wheel)], check=True, capture_output=True)
     program = (
         "import beltline as bl\n"
-        "result = bl.solve(bl.rbc(grid=32), device='cpu', tol=1e-6)\n"
-        "print(bl.__file__, result.success)"
+        "found = [bl.solve(bl.rbc(grid=32), tol=1e-6), bl.solve(bl.rbc(grid=32), tol=1e-6, device='model')]\n"
+        "print(bl.__file__, *((one.device, one.success) for one in found))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(tmp_path / "site")}
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == [str(tmp_path / "site" / "beltline" / "__init__.py"), "True"]
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+    for command in (["-c", program], [str(site / "bin" / "beltline"), "devices"]):
+        done = subprocess.run(
+            [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+        )
+        if command[0] == "-c":
+            assert done.stdout == f"{site / 'beltline' / '__init__.py'} ('cpu', True) ('model', True)\n"
+        else:
+            assert done.stdout.startswith("auto ")
+
+
+def test_the_citation_names_this_version() -> None:
+    text = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {bl.__version__}\n" in text
+    assert "\nlicense: BSD-2-Clause\n" in text
+    assert text.startswith("cff-version: 1.2.0\n")
 
 
 def test_public_names_are_those_that_the_type_checker_sees() -> None:

@@ -27,6 +27,7 @@ from beltline.host.analysis.simulation import simulate
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.report import as_html
 from beltline.host.problem.utility import marginal_utility
 from beltline.host.results.result import Result
 
@@ -184,6 +185,7 @@ class EulerReport:
         return "\n".join(lines)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
 
 def euler_report(result: Result, periods: int = 10_000, burn_in: int = 1_000, seed: int = 0) -> EulerReport:

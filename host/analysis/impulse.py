@@ -12,6 +12,7 @@ from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, whole
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
 from beltline.host.results.variables import variables
 
@@ -58,6 +59,7 @@ class ImpulseResponse:
         return "\n".join([self.title, *lines])
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
 
 def impulse_response(

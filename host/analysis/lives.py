@@ -11,6 +11,7 @@ from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.policy import heading, usable
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
 from beltline.host.results.variables import variables
 
@@ -56,6 +57,7 @@ class Lives:
         return "\n".join([self.title, f"  {'':<{width}}{heads}", *rows, note])
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
 
 def life_paths(result: Result, people: int = 10_000, seed: int = 0, start: int = 0) -> Lives:

@@ -15,6 +15,7 @@ from beltline.host.analysis.simulation import simulate
 from beltline.host.analysis.stationary import MEETING, stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, shown, whole
+from beltline.host.problem.report import as_html
 from beltline.host.results.result import Result
 from beltline.host.results.variables import variables
 
@@ -66,6 +67,7 @@ class Moments:
         return "\n".join([self.title, *lines, f"  {self.how}"])
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
 
 def _share(value: float) -> str:

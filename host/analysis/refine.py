@@ -28,10 +28,10 @@ from beltline.host.analysis.policy import followed, usable
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.dataset import check_xarray, unit
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.results.report import report
 from beltline.host.results.result import Result
 from beltline.host.results.services import service
 
@@ -163,6 +163,7 @@ class Refined:
         return report(f"Choices between grid points of {problem.name}, {size}", rows)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def to_xarray(self) -> Dataset:
         """Return choice, consumption, value and bounds as an ``xarray.Dataset``, beside those of ``result``.

@@ -19,11 +19,14 @@ from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, ch
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
+from beltline.host.problem.report import as_html, report
 from beltline.host.problem.solvable import Solvable
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
-from beltline.host.solver.options import SolveOptions, flag, machine_method
+from beltline.host.solver.options import UNNAMED, SolveOptions, flag, machine_method
+from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.reference import check_method, reference_module
+from beltline.host.solver.rules import AUTO, boards, check_unnamed
 from beltline.host.solver.session import Session, no_options
 from beltline.host.solver.solve_general import DEVICES as GENERAL_DEVICES
 from beltline.host.solver.solve_general import METHOD, check_general
@@ -71,6 +74,16 @@ class Attempt:
     seconds: float
     stored: bool = False
 
+    def __str__(self) -> str:
+        said = f"{type(self.error).__name__}: {self.error}" if self.result is None else self.result.message
+        return report(
+            f"Attempt {self.index}{f' at {self.problem.name}' if self.problem else ''}",
+            [("status", said), ("seconds", f"{self.seconds:.3g}{', from the store' if self.stored else ''}")],
+        )
+
+    __repr__ = __str__
+    _repr_html_ = as_html
+
     @property
     def success(self) -> bool:
         """Whether there is a result, and it is solved."""
@@ -82,7 +95,7 @@ def solve_many(
     tol: float = 1e-10,
     max_sweeps: int = 10_000,
     *,
-    device: str | Session = "model",
+    device: str | Session | ProcessorSession = UNNAMED,
     order: Literal["given", "finished"] = "given",
     warm: bool = False,
     store: str | os.PathLike[str] | Store | None = None,
@@ -119,7 +132,8 @@ def solve_many(
         with option ``start``. A ``method`` or an option that only one of the two forms has is the failure of problems
         of the other.
     device
-        Name of a device, or an open :class:`~beltline.host.solver.session.Session`, which is left open.
+        By default ``"auto"``: the first board that is free, for a batch in this process, else the processor with method
+        ``"auto"``. Name of a device, or an open session, which is left open.
     order
         ``"given"``: attempts come in the order of the problems. ``"finished"``: as they finish.
     warm
@@ -157,6 +171,7 @@ def solve_many(
         down, or its scheduler is gone.
     """
     check_progress(progress)
+    device, method = _unnamed(named(device), method, options, executor is None and workers is None, warm)
     each = SolveOptions(tol, max_sweeps, verify, value_bits, money_bits, timeout, method=method, device=device)
     settings = _settings(device, options, each, warm, executor, workers)
     if order not in ("given", "finished"):
@@ -177,6 +192,23 @@ def solve_many(
     kept_in = store if store is None or isinstance(store, Store) else Store(store)
     make = submitter(device, settings, executor, workers)
     return _Batch(given, settings, order, kept_in, make, chunk, in_flight, progress).attempts()
+
+
+def _unnamed(
+    device: Any, method: str | None, options: dict[str, Any], here: bool, warm: object
+) -> tuple[str | Session, str | None]:
+    """Device and method, by rule where no device is named; options of a board are added to ``options``."""
+    if not (isinstance(device, str) and device == UNNAMED):
+        return device, method
+    check_unnamed(method, options)
+    if warm:
+        raise ProblemError("warm is for machines: name one with it, as in device='model'")
+    for name, where in boards() if here and method is None else ():
+        with contextlib.suppress(DeviceError), Session(name, False, **where) as session:
+            session.open()
+            options |= where
+            return name, None
+    return "cpu", method or AUTO
 
 
 def _settings(
@@ -207,7 +239,7 @@ def _settings(
     if not machine:
         if warm:
             raise ProblemError(f"warm is for machines, and device {device!r} is none")
-        if each.method not in (None, METHOD):
+        if each.method not in (None, AUTO, METHOD):
             check_method(each.method)
         if "update" in options:
             raise ProblemError("update must not be given to a batch: prices that move are those of one problem")

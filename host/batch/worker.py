@@ -27,13 +27,13 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
+from beltline.host.solver.automatic import solve_in_double
 from beltline.host.solver.complete import Completed
 from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.options import SolveOptions
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.reference import solve_batch
 from beltline.host.solver.session import Session
-from beltline.host.solver.solve import solve_double
 
 GIVE_WAY = 100e-6
 """Seconds for which a thread stands back after its run."""
@@ -270,7 +270,7 @@ class Station:
         options, simple = settings.solve, not problem.general
         if options.method is None and settings.device == "gpu" and simple and problem.horizon is None:
             options = replace(options, method=BATCH_METHOD)
-        return solve_double(problem, options, settings.device, dict(settings.options), self._look)
+        return solve_in_double(problem, options, settings.device, dict(settings.options), self._look)
 
     def _batch(self, settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
         """On a graphics card, neighbours of one shape in one launch; those of the general form one by one."""

@@ -131,14 +131,14 @@ def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
     def timed(workers: Any) -> tuple[float, float]:
         """Seconds, and how many workers were at a problem, on average."""
         begin = time.perf_counter()
-        attempts = list(solve_many(problems, 1e-6, executor=workers, progress=False))
+        attempts = list(solve_many(problems, 1e-6, executor=workers, progress=False, device="model"))
         spent = time.perf_counter() - begin
         assert all(attempt.success for attempt in attempts)
         return spent, sum(attempt.seconds for attempt in attempts) / spent
 
     with workers_of(1, dask) as one, workers_of(2, dask) as two:
         for workers in (one, two):
-            list(solve_many(problems[:8], 1.0, executor=workers, progress=False))
+            list(solve_many(problems[:8], 1.0, executor=workers, progress=False, device="model"))
         load = os.getloadavg()[0]
         times = [(timed(one), timed(two)) for _ in range(repeats)]
     alone, both = (statistics.median(spent for spent, _ in column) for column in zip(*times, strict=True))

@@ -74,9 +74,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     option(run, "--max-iterations", int, 100, "stop after this many laws in any case")
     run.add_argument(
         "--device",
-        default="cpu",
+        default="auto",
         metavar="NAME",
-        help=f"of the household: {', '.join((*DEVICES, *REFERENCES))} (default %(default)s)",
+        help=f"of the household: auto, the processor; {', '.join((*DEVICES, *REFERENCES))} (default %(default)s)",
     )
     run.add_argument(
         "--household", metavar="NAME", help=f"{' or '.join(HOUSEHOLDS)} (default euler on cpu and gpu, table on others)"

@@ -71,13 +71,14 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--device",
         metavar="NAME",
-        help=f"{', '.join((*DEVICES, *REFERENCES))} (default model; cpu for arellano, hopenhayn-rogerson, "
-        "retirement and lumpy-investment)",
+        help=f"auto (the default: a board that is free, else a GPU where it pays, else the CPU), "
+        f"{', '.join((*DEVICES, *REFERENCES))}",
     )
     run.add_argument(
         "--method",
         metavar="NAME",
-        help=f"on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default warm); on a sweep engine: shift",
+        help=f"on {' and '.join(REFERENCES)}: auto, {', '.join(METHODS)} (by default auto where no device is "
+        "named, else warm); on a sweep engine: shift",
     )
     run.add_argument(
         "--option",
@@ -90,13 +91,15 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout",
         type=float,
         metavar="X",
-        help="stop a run that has not ended after this many seconds, exit code 1; with ages, their verification too",
+        help="of a machine, as --device model: stop a run that has not ended after this many seconds, exit code 1; "
+        "with ages, their verification too",
     )
     run.add_argument(
         "--checkpoint",
         type=new_file_name,
         metavar="FILE.npz",
-        help="save value and sweeps there every half minute and on Ctrl-C, and resume from it; deleted when converged",
+        help="of a machine, as --device model: save value and sweeps there every half minute and on Ctrl-C, and "
+        "resume from it; deleted when converged",
     )
     run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
     output = parser.add_argument_group("output")

@@ -81,7 +81,9 @@ def known(name: object) -> str:
     """
     if isinstance(name, str) and (name in DEVICES or name in REFERENCES):
         return name
-    raise ProblemError(f"device must be one of {', '.join(map(repr, (*DEVICES, *REFERENCES)))}, not {shown(name)}")
+    raise ProblemError(
+        f"device must be one of {', '.join(map(repr, ('auto', *DEVICES, *REFERENCES)))}, not {shown(name)}"
+    )
 
 
 def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParameters:

@@ -96,6 +96,10 @@ def _alone() -> list[tuple[str, str, str]]:
     return []
 
 
+def _none_ready() -> list[dict[str, Any]]:
+    return []
+
+
 def _unchecked(**options: object) -> None:
     pass
 
@@ -123,6 +127,9 @@ class Backend:
         is missing.
     check
         Called with options, of those that there are, before any work; raises ``ProblemError`` where one is wrong.
+    ready
+        The options of each machine that is known to be a Beltline, so that a solve which names no device may open it.
+        Quick, opens nothing, and touches nothing that may be somebody else's; by default none is known.
     """
 
     description: str
@@ -132,6 +139,7 @@ class Backend:
     elastic: bool
     places: Callable[[], list[tuple[str, str, str]]] = _alone
     check: Callable[..., None] = _unchecked
+    ready: Callable[[], list[dict[str, Any]]] = _none_ready
 
 
 def register_named(name: str, forbidden: Access) -> Register:

@@ -44,6 +44,9 @@ FPGA_STATUS_LOADED = 0
 FPGA_ERR_PCI_MISSING = 20
 METRICS_BYTES = 504
 
+IDENTITY, SUBSYSTEM = (0x1D0F, 0xF0BE), (0xFEDC, 0x1D51)
+"""Vendor and device of Beltline's PCI function, and of its subsystem: those of ``constraints/cl_id_defines.vh``."""
+
 
 class ResourceMap(ctypes.Structure):
     """``struct fpga_pci_resource_map``: where a physical function is, and its base address registers."""
@@ -363,6 +366,18 @@ def places() -> list[tuple[str, str, str]]:
     ]
 
 
+def ready() -> list[dict[str, Any]]:
+    """The slots whose application has Beltline's PCI identity."""
+    if missing():
+        return []
+    return [
+        {"slot": slot}
+        for slot, there in slots()
+        if (there.vendor_id, there.device_id) == IDENTITY
+        and (there.subsystem_vendor_id, there.subsystem_device_id) == SUBSYSTEM
+    ]
+
+
 def open_f2(
     parameters: MachineParameters | None = None,
     progress: Progress | None = None,
@@ -423,4 +438,5 @@ BACKEND = Backend(
     },
     elastic=False,
     places=places,
+    ready=ready,
 )

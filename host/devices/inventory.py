@@ -33,7 +33,7 @@ class Entry:
 
 def inventory() -> list[Entry]:
     """Return all devices that can be named, those that are here and those that are not."""
-    entries = []
+    entries = [Entry("auto", "", "the default: a board that is free, else gpu where it pays, else cpu", "")]
     for name, backend in DEVICES.items():
         missing = backend.missing()
         places: list[tuple[str, str, str]] = []

@@ -10,7 +10,6 @@ come from ``ip_dict``, and what is not there from the ``.hwh`` file itself.
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import importlib
 import importlib.util
@@ -22,7 +21,7 @@ import warnings
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -34,6 +33,10 @@ from beltline.host.problem.checks import ProblemError, shown, whole
 from beltline.hw.interface.builds import Build
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Interrupt, Status, Table
+
+if TYPE_CHECKING:
+    # It takes a moment, and only interrupts need it.
+    import asyncio
 
 REGISTERS_INTERFACE, TABLES_INTERFACE = "s_axi_registers", "s_axi_tables"
 """Names of the slave interfaces in the block design."""
@@ -144,11 +147,15 @@ class PynqDevice(MappedDevice):
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
     """The loop of all interrupts: PYNQ ties each line to the loop that first asks for it, and keeps it there."""
+    import asyncio
+
     return asyncio.new_event_loop()
 
 
 def _loop_runs() -> bool:
     """Whether this thread runs an event loop, as a notebook does; another cannot run beside it."""
+    import asyncio
+
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -191,6 +198,8 @@ async def _made(pynq: Any, pin: str) -> Any:
 
 
 async def _within(interrupt: Any, seconds: float) -> None:
+    import asyncio
+
     try:
         await asyncio.wait_for(interrupt.wait(), seconds)
     # Until Python 3.11 another class than the built-in one.
@@ -253,6 +262,11 @@ def missing() -> str:
     if importlib.util.find_spec("pynq") is None:
         return "package not installed"
     return "" if FPGA_MANAGER.exists() else f"no board: there is no {FPGA_MANAGER}"
+
+
+def ready() -> list[dict[str, Any]]:
+    """The board, where the default bitstream lies in the current directory: nothing else says what is to run in it."""
+    return [{}] if not missing() and Path(BITSTREAM).exists() else []
 
 
 def open_pynq(
@@ -354,4 +368,5 @@ BACKEND = Backend(
         "builds": OPTION,
     },
     elastic=False,
+    ready=ready,
 )

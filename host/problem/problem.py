@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from beltline.host.problem.alternative import Alternative, kept
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
 from beltline.host.problem.general import extras, form_of, regimes_of
+from beltline.host.problem.report import as_html, report
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 if TYPE_CHECKING:
@@ -240,6 +241,24 @@ class Problem:
             They break a condition of the general form; the first fault, in one sentence.
         """
         return form_of(self)
+
+    def __str__(self) -> str:
+        rows = [
+            ("grid", f"{self.asset}, {self.points:,} points from {self.grid[0]:.6g} to {self.grid[-1]:.6g}"),
+            ("states", f"{self.shock}, {self.states}"),
+            ("beta", f"{self.beta:.6g}" if isinstance(self.beta, float) else "by state"),
+            ("eta", f"{self.eta:.6g}"),
+            ("horizon", "infinite" if self.horizon is None else f"{self.horizon:,} ages"),
+        ]
+        if self.general:
+            named = ", ".join(one.name for one in self.alternatives)
+            rows.append(("form", f"general{f', alternatives {named}' if named else ''}"))
+        if self.parameters:
+            rows.append(("parameters", ", ".join(f"{name} = {value:.6g}" for name, value in self.parameters.items())))
+        return report(self.name, rows)
+
+    __repr__ = __str__
+    _repr_html_ = as_html
 
     @property
     def general(self) -> bool:

@@ -12,10 +12,11 @@ from beltline.host.problem.checks import ProblemError, is_plain, shown
 
 @dataclass(frozen=True)
 class Rule:
-    """What a fact must be: ``wanted`` in words, and whether a value ``holds``."""
+    """What a fact must be: ``wanted`` in words, whether a value ``holds``, and whether the fact may be ``absent``."""
 
     wanted: str
     holds: Callable[[Any], bool]
+    absent: bool = False
 
 
 def _whole(value: Any) -> bool:
@@ -50,7 +51,9 @@ def one_of(values: tuple[str, ...]) -> Rule:
 
 
 def checked(name: str, facts: object, rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """Return ``facts`` if they are those that ``rules`` name, no more and no fewer, and each is what its rule wants.
+    """Return ``facts`` if they are those that ``rules`` name, and each is what its rule wants.
+
+    A fact may only lack where its rule says so.
 
     Raises
     ------
@@ -64,6 +67,8 @@ def checked(name: str, facts: object, rules: Mapping[str, Rule]) -> dict[str, An
             raise ProblemError(f"{name} has {shown(fact)}, which does not belong there")
     for fact, rule in rules.items():
         if fact not in facts:
+            if rule.absent:
+                continue
             raise ProblemError(f"{name} has no {fact!r}")
         if not rule.holds(facts[fact]):
             raise ProblemError(f"{fact} of {name} must be {rule.wanted}, not {shown(facts[fact])}")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.general import PLAIN
 from beltline.host.problem.problem import Problem
-from beltline.host.results.report import report
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -165,6 +165,7 @@ class GeneralResult:
         return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def _shares(self) -> str:
         parts = [f"{name} in {self.taken(name).mean():.1%}" for name in self.alternatives]

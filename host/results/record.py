@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,8 @@ RESULT: dict[str, Rule] = SOLUTION | {
     "money_bits": BITS,
     "value_bits": BITS,
     "build_hash": COUNT,
+    # Files of before have none.
+    "chosen": replace(TEXT, absent=True),
 }
 """What one of the simple form has."""
 

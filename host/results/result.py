@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
-from beltline.host.results.report import report
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.services import service
 from beltline.host.results.variables import variables
 from beltline.hw.interface.parameters import CLOCK_HZ
@@ -70,6 +70,8 @@ class Result:
     problem : Problem
     method : str
         Of a solver in double precision.
+    chosen : str
+        Why this device and method, where they were not named; otherwise empty.
     """
 
     value: NDArray[np.float64]
@@ -92,6 +94,7 @@ class Result:
     build_hash: int
     problem: Problem
     method: str = ""
+    chosen: str = ""
 
     @property
     def policy_values(self) -> NDArray[np.float64]:
@@ -118,19 +121,22 @@ class Result:
             ("sweeps", f"{self.sweeps:,}"),
         ]
         if problem.horizon is None:
-            rows.append(("last change", f"max |V_n - V_(n-1)| = {self.change:.3g} (tolerance {self.tol:g})"))
+            rule = "by the method's stopping rule" if self.method else "max |V_n - V_(n-1)|"
+            rows.append(("last change", f"{rule} = {self.change:.3g} (tolerance {self.tol:g})"))
         how = "recomputed in double precision by an exact search" if self.verified else "device's own, not verified"
         bound = "contraction bound" if self.verified else how
         rows += [
             ("residual", f"max |TV - V| = {self.residual:.3g} ({how})"),
             ("error bound", self._bound_row(bound)),
             *self._machine_rows(),
+            *([("chosen", self.chosen)] if self.chosen else []),
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"
         return report(f"{problem.name}, {size}, on device {self.device}", rows)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def _bound_row(self, source: str) -> str:
         if math.isinf(self.error_bound):

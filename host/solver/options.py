@@ -24,6 +24,9 @@ Start = Literal["given", "last", "stay", "coarse", "problem"]
 MachineMethod = Literal["shift"]
 """How a sweep engine can be told to iterate, besides plain sweeps."""
 
+UNNAMED = "auto"
+"""As a device: none is named, and rules choose it (:mod:`beltline.host.solver.rules`)."""
+
 MACHINE_ONLY = ("value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
 """Options that the solvers in double precision lack."""
 
@@ -77,6 +80,10 @@ class SolveOptions:
             for name in MACHINE_ONLY:
                 if getattr(self, name) is not None:
                     raise ProblemError(f"{name} is for machines, and device {device!r} is none")
+        if isinstance(device, str) and device == UNNAMED:
+            for name in MACHINE_ONLY:
+                if getattr(self, name) is not None:
+                    raise ProblemError(f"{name} is for machines: name one with it, as in device='model'")
         checked: dict[str, object] = {
             "start": start_named(self.start),
             "max_sweeps": _sweep_limit(self.max_sweeps),

@@ -26,6 +26,7 @@ from beltline.host.results.result import Result
 from beltline.host.solver.fallback import or_warm
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.rules import AUTO, ways
 from beltline.host.solver.run import timed
 from beltline.host.solver.verify import UNBOUNDED, Verification
 
@@ -81,7 +82,8 @@ def solve_reference(
     problem
         Of the simple form.
     options
-        Their method is one of ``beltline.gpu_ref.methods.METHODS``; by default ``"warm"``.
+        Their method is one of ``beltline.gpu_ref.methods.METHODS``; by default ``"warm"``. ``"auto"`` is that of
+        :func:`beltline.host.solver.rules.ways`, and where it fails the next one.
     device
         One of ``beltline.host.devices.REFERENCES``.
     more
@@ -96,6 +98,8 @@ def solve_reference(
     DeviceError
         There is no such device here.
     """
+    if options.method == AUTO:
+        return _by_rule(problem, options, device, more, report)
 
     def by_warm() -> Result:
         if report:
@@ -103,6 +107,27 @@ def solve_reference(
         return _solved(problem, replace(options, method="warm"), device, {}, report)
 
     return or_warm(_solved(problem, options, device, more, report), options.max_sweeps, by_warm)
+
+
+def _by_rule(
+    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+) -> Result:
+    """Solved by the first method of the rules that succeeds; what the first one found where none does."""
+    if more:
+        name = next(iter(more))
+        raise ProblemError(f"option {name!r} needs a method with a name: method 'auto' has options of its own")
+    first: Result | None = None
+    for way in ways(problem, device):
+        if report and first is not None:
+            report(f"method {first.method} failed; solving by method {way.method}")
+        result = solve_reference(problem, replace(options, method=way.method), device, dict(way.options), report)
+        if result.success and first is not None:
+            result = replace(result, message=f"{result.message} Before it method {first.method!r} had failed.")
+        if result.success or result.status == Outcome.INFEASIBLE:
+            return replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
+        first = first or replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
+    assert first is not None
+    return first
 
 
 def _solved(

@@ -258,16 +258,6 @@ class Session:
         self._sizes = build
 
 
-def open_session(device: str = "model", progress: Progress | Literal[False] | None = None, **options: Any) -> Session:
-    """Open a device for many problems: ``with bl.open("rtl") as device: device.solve(...)``.
-
-    Arguments, errors and result as of :class:`Session`. A board is opened at once.
-    """
-    session = Session(device, progress, **options)
-    session.open()
-    return session
-
-
 @contextlib.contextmanager
 def in_session(
     device: str | Device | Session, options: dict[str, Any], progress: Progress | Literal[False] | None = None

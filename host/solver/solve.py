@@ -13,12 +13,11 @@ from beltline.host.devices import REFERENCES, Device, Progress
 from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
-from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.result import Result
-from beltline.host.solver.options import SolveOptions, machine_method
-from beltline.host.solver.reference import solve_reference
+from beltline.host.solver.automatic import solve_automatic, solve_in_double
+from beltline.host.solver.options import UNNAMED, SolveOptions, machine_method
+from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session, in_session
-from beltline.host.solver.solve_general import solve_general
 from beltline.sim.progress import reporting
 
 
@@ -49,7 +48,7 @@ def solve(
     problem: Problem,
     tol: float = 1e-10,
     max_sweeps: int = 10_000,
-    device: str | Device | Session | None = None,
+    device: str | Device | Session | ProcessorSession = UNNAMED,
     progress: Progress | Literal[False] | None = None,
     verify: bool = True,
     value_bits: int | None = None,
@@ -60,12 +59,13 @@ def solve(
     method: str | None = None,
     **options: Any,
 ) -> Any:
-    """Solve ``problem`` by value function iteration, ``V_n = T V_(n-1)`` from ``V_0 = problem.start``.
+    """Solve ``problem``: find its value and policy, exact on the grid, with a bound on what is left.
 
-    The iteration ends when ``max |V_n - V_(n-1)| < tol``; with ``problem.horizon`` it is one sweep an age and nothing
-    else. The choice of a sweep is exact on the grid: the policy is that of a search over all ``x'``. That rests on the
-    objective being single-peaked, which concave values guarantee; therefore the result is verified by a search that
-    needs no concavity, and a maximum that was missed makes ``success`` false.
+    By default the fastest device and method that suit the problem are chosen; the report says which and why, and where
+    they fail another method takes their place. A machine iterates ``V_n = T V_(n-1)`` from ``V_0 = problem.start``
+    until ``max |V_n - V_(n-1)| < tol``; with ``problem.horizon`` it is one sweep an age and nothing else. The choice of
+    a sweep is exact on the grid: the policy is that of a search over all ``x'``. The result is verified by a search
+    that needs no concavity, and a maximum that was missed makes ``success`` false.
 
     Parameters
     ----------
@@ -77,9 +77,10 @@ def solve(
     max_sweeps
         Sweeps after which to stop in any case.
     device
-        By default ``"model"``, and ``"cpu"`` for a problem of the general form. Name of a device
-        (``beltline.host.devices.DEVICES``), or an open :class:`~beltline.host.solver.session.Session`
-        or device, which is left open; or ``"cpu"`` or ``"gpu"``, the solvers in double precision.
+        By default ``"auto"``: a board that is known to be there and is free, else a GPU where it pays, else the
+        processor; for a problem of the general form the processor. ``"cpu"`` or ``"gpu"``: the solvers in double
+        precision. Or the name of a machine (``beltline.host.devices.DEVICES``), such as ``"model"``, the bit-exact
+        software model; or an open session or device, which is left open.
     progress
         Called with a short line now and then. By default a line on standard error, if that is a terminal, after two
         seconds; ``False`` for silence.
@@ -87,18 +88,19 @@ def solve(
         Whether to recompute the residual, which takes about one sweep of double precision. For a problem of the general
         form also whether to prove every choice by a second search.
     value_bits, money_bits
-        Fraction bits, 0 to 52 and 0 to 90; by default as many as cannot overflow. Not for ``"cpu"`` and ``"gpu"``.
+        Fraction bits, 0 to 52 and 0 to 90; by default as many as cannot overflow. For machines that are named.
     timeout
         Seconds after which a run of the machine that has not ended is stopped, and, with a horizon, the verification of
-        its ages. Not for ``"cpu"`` and ``"gpu"``.
+        its ages. For machines that are named.
     checkpoint
         File (``.npz``) in which value and sweep count are saved every ``checkpoint_every`` seconds (30 by default), on
         Ctrl-C and at the sweep limit. If it is there, the solve begins where it left off, to the same bits;
-        ``max_sweeps`` counts the sweeps of before. It is deleted when the solve has converged. Not for ``"cpu"`` and
-        ``"gpu"``.
+        ``max_sweeps`` counts the sweeps of before. It is deleted when the solve has converged. For machines
+        that are named.
     method, **options
         For ``"cpu"`` and ``"gpu"``: one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``, and its
-        options. ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured. For a
+        options, or ``"auto"``, the fastest exact one that suits the problem, which is also what device ``"auto"``
+        takes. ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured. For a
         machine, options of the device that is opened, as ``beltline devices`` lists them; with a sweep engine also
         method ``"shift"``, whose option is ``start`` (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``), as of
         :meth:`beltline.host.solver.session.Session.solve`.
@@ -119,29 +121,19 @@ def solve(
         After the device was stopped at the end of its sweep.
     """
     check_progress(progress)
-    if device is None:
-        device = "cpu" if isinstance(problem, Problem) and problem.general else "model"
+    where: Any = named(device)
+    if isinstance(where, str) and where == UNNAMED and isinstance(problem, Problem) and problem.general:
+        where = REFERENCES[0]
     given = SolveOptions(
-        tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=device
+        tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=where
     )
-    if isinstance(device, str) and device in REFERENCES:
+    if isinstance(where, str) and where in (UNNAMED, *REFERENCES):
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
+        if where == UNNAMED:
+            return solve_automatic(problem, given, options, progress)
         with reporting(progress) as report:
-            return solve_double(problem, given, device, options, report)
-    way, start = machine_method(device, method, options)
-    with in_session(device, options, progress) as session:
+            return solve_in_double(problem, given, where, options, report)
+    way, start = machine_method(where, method, options)
+    with in_session(where, options, progress) as session:
         return session.solve_with(problem, replace(given, method=way, start=start), progress)
-
-
-def solve_double(
-    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
-) -> Result | GeneralResult:
-    """Solve a problem of either form in double precision.
-
-    Arguments and errors are those of :func:`beltline.host.solver.reference.solve_reference`, and of
-    :func:`beltline.host.solver.solve_general.solve_general` for a problem of the general form.
-    """
-    if problem.general:
-        return solve_general(problem, options, device, more, report)
-    return solve_reference(problem, options, device, more, report)

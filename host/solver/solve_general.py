@@ -16,7 +16,7 @@ from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.solver.options import SolveOptions
+from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.run import timed
 from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_general import measured
@@ -139,16 +139,19 @@ def _rounding(found: Solution, bound: float, tol: float) -> str:
     return " Double precision rounds values of this size by more than tol, which the error bound counts."
 
 
-def check_device(what: str, device: Any) -> None:
-    """Check that ``device`` is one of :data:`DEVICES`; ``what`` is the problem, as a sentence begins with it.
+def check_device(what: str, device: Any) -> str:
+    """Return ``device`` if it is one of :data:`DEVICES`, the first for ``"auto"``; ``what`` begins the sentence.
 
     Raises
     ------
     ProblemError
         It is none.
     """
+    if isinstance(device, str) and device == UNNAMED:
+        return DEVICES[0]
     if not isinstance(device, str) or device not in DEVICES:
         raise ProblemError(f"{what} is solved on device {' or '.join(map(repr, DEVICES))}, not on {shown(device)}")
+    return device
 
 
 def _solver(device: str, parts: dict[str, float]) -> Any:
@@ -170,7 +173,7 @@ def check_general(problem: Problem, options: SolveOptions, device: str, more: Ma
         There is no such device, method or option for such problems.
     """
     check_device("a problem of the general form", device)
-    if options.method not in (None, METHOD):
+    if options.method not in (None, UNNAMED, METHOD):
         raise ProblemError(
             f"a problem of the general form is solved by method {METHOD!r}, not by {shown(options.method)}"
         )

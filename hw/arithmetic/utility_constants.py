@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-import mpmath
 import numpy as np
 
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
@@ -64,6 +63,9 @@ class UtilityConstants:
         for name, bits, most in (("money", money, MONEY_BITS_LIMIT), ("value", value, VALUE_BITS_LIMIT)):
             if not 0 <= bits <= most:
                 raise ValueError(f"fraction bits of {name} must be from 0 to {most}, not {bits}")
+        # Imported here: a solve in double precision has no use for it, and it takes a tenth of a second.
+        import mpmath
+
         with mpmath.workdps(60):
             if eta == 1.0:
                 a = int(mpmath.nint(mpmath.ldexp(mpmath.log(2), A_FRACTION)))

@@ -89,7 +89,7 @@ def test_solves_to_the_bits_and_clocks_of_the_model(options: dict[str, Any], fil
     result = bl.solve(given, tol=1e-4, device="serial", **options)
     same(result, folded(given, tol=1e-4))
     # Bits are those of any line, and clocks more.
-    plain = bl.solve(given, tol=1e-4)
+    plain = bl.solve(given, tol=1e-4, device="model")
     assert (result.value == plain.value).all()
     assert (result.policy == plain.policy).all()
     assert result.clocks > plain.clocks

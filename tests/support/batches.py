@@ -111,7 +111,10 @@ class Asked(Executor):
 def threads_in(executor: Executor, chunk: int = 1) -> tuple[set[int], int, int]:
     """As ``threads_of``, in a worker."""
     asked = Asked(executor)
-    assert all(attempt.success for attempt in bl.solve_many(many(3), TOL, executor=asked, chunk=chunk, progress=False))
+    assert all(
+        attempt.success
+        for attempt in bl.solve_many(many(3), TOL, executor=asked, chunk=chunk, progress=False, device="model")
+    )
     return executor.submit(threads_of, *asked.asked[0]).result()
 
 

@@ -21,7 +21,9 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.concavity import concave_majorant
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.options import machine_method
+from beltline.host.solver.options import UNNAMED, machine_method
+from beltline.host.solver.processor_session import ProcessorSession, named
+from beltline.host.solver.rules import check_unnamed
 from beltline.host.solver.session import Session, in_session
 from beltline.host.solver.solve import solve
 from beltline.sim.progress import reporting
@@ -48,7 +50,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
         model: Calibration,
         tol: float,
         max_sweeps: int,
-        device: str | Device | Session,
+        device: str | Device | Session | ProcessorSession,
         verify: bool,
         progress: Any,
         more: dict[str, Any],
@@ -65,11 +67,15 @@ class Market(contextlib.AbstractContextManager["Market"]):
         self._more: dict[str, Any] = {
             name: more.pop(name) for name in ("value_bits", "money_bits", "timeout") if name in more
         }
-        if isinstance(device, str) and device in REFERENCES:
-            self._device, self._more = device, self._more | {"method": method or "shift", **more}
+        where: Any = named(device)
+        if isinstance(where, str) and where == UNNAMED:
+            check_unnamed("shift" if method is None else method, more)
+            where = REFERENCES[0]
+        if isinstance(where, str) and where in REFERENCES:
+            self._device, self._more = where, self._more | {"method": method or "shift", **more}
             return
-        self._method, self._start = machine_method(device, method, more)
-        self._session = self._resources.enter_context(in_session(device, more, progress))
+        self._method, self._start = machine_method(where, method, more)
+        self._session = self._resources.enter_context(in_session(where, more, progress))
 
     def __exit__(self, *exception: object) -> None:
         self._resources.close()

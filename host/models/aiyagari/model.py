@@ -15,6 +15,8 @@ from beltline.host.models.base import Model
 from beltline.host.problem.checks import ProblemError, check_progress, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.solver.options import UNNAMED
+from beltline.host.solver.processor_session import ProcessorSession
 from beltline.host.solver.session import Session
 
 
@@ -29,7 +31,7 @@ class Aiyagari(Calibration, Model):
         self,
         tol: float = 1e-10,
         max_sweeps: int = 10_000,
-        device: str | Device | Session = "model",
+        device: str | Device | Session | ProcessorSession = UNNAMED,
         progress: Any = None,
         verify: bool = True,
         **more: Any,
@@ -43,7 +45,8 @@ class Aiyagari(Calibration, Model):
         Parameters
         ----------
         tol, max_sweeps, device, progress, verify
-            Of each household's problem, as of :func:`beltline.host.solver.solve.solve`.
+            Of each household's problem, as of :func:`beltline.host.solver.solve.solve`; device ``"auto"`` is the
+            processor.
         **more
             ``method`` and its options on ``"cpu"`` and ``"gpu"`` (by default ``"shift"``, which settles in fewer
             sweeps); on a machine ``value_bits``, ``money_bits``, ``timeout``, options of the device, and on a sweep

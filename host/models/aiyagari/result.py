@@ -13,6 +13,7 @@ import numpy as np
 from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.report import as_html
 from beltline.host.results import archive, record
 from beltline.host.results.files import check_target
 from beltline.host.results.outcome import GRID_END_SHARE
@@ -174,6 +175,7 @@ class Economy:
         return "\n".join([title, *(f"  {name:<14}{text}" for name, text in rows)])
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the economy to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`;

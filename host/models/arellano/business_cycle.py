@@ -12,6 +12,7 @@ from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.policy import PERIODS_LIMIT
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import whole
+from beltline.host.problem.report import as_html
 
 PATHS = 100
 """Independent paths, by default."""
@@ -125,6 +126,7 @@ class BusinessCycle:
         return "\n".join(["Moments, Arellano's economy", *lines, f"  {self.how}"])
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
 
 @njit(cache=True)

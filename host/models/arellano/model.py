@@ -18,6 +18,7 @@ from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
+from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.run import timed
 from beltline.host.solver.solve import solve
 from beltline.host.solver.solve_general import check_device
@@ -43,7 +44,7 @@ class Arellano(Calibration, Model):
         self,
         tol: float = 1e-8,
         max_sweeps: int = 10_000,
-        device: str = "cpu",
+        device: str = UNNAMED,
         progress: Any = None,
         start: str | None = None,
         verify: bool = True,
@@ -60,7 +61,7 @@ class Arellano(Calibration, Model):
             in a sweep are both below it.
         max_sweeps
         device
-            ``"cpu"`` or ``"gpu"``.
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
         start
             ``"coarse"``: values and prices of the same economy with a quarter of the bonds, between which they are
             linear, and so on down to :data:`COARSEST`; by default on ``"cpu"``. ``"given"``: zeros, and the price of a
@@ -77,7 +78,7 @@ class Arellano(Calibration, Model):
             As :func:`beltline.host.solver.solve.solve`. Values or prices that do not converge are no error:
             ``success`` is false and ``message`` says why.
         """
-        check_device("an economy with default", device)
+        device = check_device("an economy with default", device)
         if "update" in more:
             raise ProblemError("update must not be given: prices of bonds are those at which lenders break even")
         start = STARTS[device] if start is None else start

@@ -16,9 +16,9 @@ from beltline.host.models.arellano.business_cycle import PATHS, BusinessCycle, C
 from beltline.host.models.arellano.calibration import ALTERNATIVES, Calibration
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -231,6 +231,7 @@ class DefaultEconomy(ModelResult):
         return report(title, rows)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def _largest(self) -> str:
         """What is owed at most, in the sense of the report."""

@@ -14,7 +14,8 @@ from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy
 from beltline.host.problem.checks import ProblemError, check_progress, real, shown, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
-from beltline.host.solver.solve_general import DEVICES, check_device
+from beltline.host.solver.options import UNNAMED
+from beltline.host.solver.solve_general import check_device
 from beltline.sim.progress import reporting
 
 
@@ -30,7 +31,7 @@ class HopenhaynRogerson(Calibration, Model):
         self,
         tol: float = 1e-8,
         max_sweeps: int = 10_000,
-        device: str = DEVICES[0],
+        device: str = UNNAMED,
         progress: Any = None,
         **more: Any,
     ) -> FirmEconomy:
@@ -45,7 +46,7 @@ class HopenhaynRogerson(Calibration, Model):
         tol, max_sweeps
             Of each firm's problem, as of :func:`beltline.host.solver.solve.solve`; values are in units of the wage.
         device
-            ``"cpu"`` or ``"gpu"``.
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
         progress, **more
             As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
 
@@ -55,7 +56,7 @@ class HopenhaynRogerson(Calibration, Model):
             As :func:`beltline.host.solver.solve.solve`. An economy that is not solved is no error: ``success`` is false
             and ``message`` says why.
         """
-        check_device("an economy with firing costs", device)
+        device = check_device("an economy with firing costs", device)
         if "update" in more:
             raise ProblemError("update must not be given: the price is that at which entry is worth its cost")
         check_progress(progress)

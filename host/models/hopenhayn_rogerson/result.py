@@ -15,9 +15,9 @@ from beltline.host.models.hopenhayn_rogerson.calibration import BEFORE, Calibrat
 from beltline.host.models.hopenhayn_rogerson.firms import ahead, stationary, survival
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
-from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -386,6 +386,7 @@ class FirmEconomy(ModelResult):
         ]  # fmt: skip
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def _parts(self) -> dict[str, Any]:
         return {

@@ -176,7 +176,7 @@ def opened(economy: Calibration, options: HouseholdOptions) -> Iterator[Househol
     ProblemError, DeviceError
         The device cannot be opened, or does not have these options.
     """
-    device = options.device
+    device: Any = options.device
     if options.household == "euler":
         yield EulerHousehold(economy, options.tolerance, str(device))
         return

@@ -15,6 +15,8 @@ from beltline.host.models.krusell_smith.options import HouseholdOptions, LawOpti
 from beltline.host.models.krusell_smith.plot import KINDS
 from beltline.host.models.krusell_smith.result import SUFFIXES, Equilibrium
 from beltline.host.problem.checks import ProblemError, check_progress, shown, table
+from beltline.host.solver.options import UNNAMED
+from beltline.host.solver.processor_session import ProcessorSession
 from beltline.host.solver.session import Session
 
 INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
@@ -37,7 +39,7 @@ class KrusellSmith(Calibration, Model):
         periods: int = 1_100,
         discard: int = 100,
         household: str | None = None,
-        device: str | Device | Session = "cpu",
+        device: str | Device | Session | ProcessorSession = UNNAMED,
         interpolation: str = "bicubic",
         panel: str = "cpu",
         tol: float = 1e-7,

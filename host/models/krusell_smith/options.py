@@ -16,6 +16,8 @@ from beltline.host.devices import REFERENCES, Device, known
 from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, meant, real, shown, table, whole
+from beltline.host.solver.options import UNNAMED
+from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session
 
 HOUSEHOLDS = ("euler", "table")
@@ -129,7 +131,7 @@ class HouseholdOptions:
         ``"euler"``: Euler-equation iteration, on devices ``"cpu"`` and ``"gpu"`` and the default there. ``"table"``:
         value function iteration, ``4 N_K`` exogenous states, on every device, the default on any other.
     device
-        Where it is solved: the name of a device, or one that is open.
+        Where it is solved: the name of a device, or one that is open; ``"auto"`` is ``"cpu"``.
     household_tol
         Change of ``k'`` (1e-8) or of ``V`` (1e-7) below which to stop.
     choices
@@ -141,13 +143,15 @@ class HouseholdOptions:
     """
 
     household: str | None = None
-    device: str | Device | Session = "cpu"
+    device: str | Device | Session | ProcessorSession = UNNAMED
     household_tol: float | None = None
     choices: int = CHOICES
     refine: bool = True
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        device = named(self.device)
+        object.__setattr__(self, "device", REFERENCES[0] if isinstance(device, str) and device == UNNAMED else device)
         if self.household_tol is not None:
             tol = real("household_tol", self.household_tol, "a number above 0", lambda v: 0 < v < math.inf)
             object.__setattr__(self, "household_tol", tol)

@@ -15,9 +15,9 @@ from beltline.host.analysis.inequality import gini, lorenz
 from beltline.host.models.krusell_smith.calibration import AGGREGATES, Calibration
 from beltline.host.models.krusell_smith.law import forecast
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.report import as_html, report
 from beltline.host.results import archive
 from beltline.host.results.files import check_target
-from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -181,6 +181,7 @@ class Equilibrium:
         return report(f"Krusell-Smith, {size}", rows, names=16)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write everything to ``path`` (``.npz``), whole or not at all, and return the path.

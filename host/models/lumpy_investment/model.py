@@ -13,8 +13,9 @@ from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import DEVICES, check_device
+from beltline.host.solver.solve_general import check_device
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class LumpyInvestment(Calibration, Model):
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def solve(
-        self, tol: float = 1e-9, device: str = DEVICES[0], progress: Any = None, **more: Any
+        self, tol: float = 1e-9, device: str = UNNAMED, progress: Any = None, **more: Any
     ) -> LumpyInvestmentResult:
         """Solve the firm's problem by exact sweeps.
 
@@ -33,7 +34,7 @@ class LumpyInvestment(Calibration, Model):
         tol
             Largest change of the value at which to stop, units of the good.
         device
-            ``"cpu"`` or ``"gpu"``.
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
         progress, **more
             As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
 
@@ -42,7 +43,7 @@ class LumpyInvestment(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.host.solver.solve.solve`.
         """
-        check_device("lumpy investment", device)
+        device = check_device("lumpy investment", device)
         if "update" in more:
             raise ProblemError("update must not be given: no table of lumpy investment moves")
         solution: Any = solve(self.problem(), tol=tol, device=device, progress=progress, **more)

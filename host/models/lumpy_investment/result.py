@@ -16,9 +16,9 @@ from beltline.host.models.lumpy_investment.calibration import ALTERNATIVES, Cali
 from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -241,6 +241,7 @@ class LumpyInvestmentResult(ModelResult):
         )
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "band") -> Figure:
         """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.

@@ -14,8 +14,9 @@ from beltline.host.problem.checks import real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import parameter
 from beltline.host.problem.problem import HORIZON_LIMIT
+from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import DEVICES, check_device
+from beltline.host.solver.solve_general import check_device
 
 
 @dataclass(frozen=True)
@@ -24,13 +25,13 @@ class Retirement(Calibration, Model):
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
-    def solve(self, device: str = DEVICES[0], progress: Any = None, **more: Any) -> RetirementResult:
+    def solve(self, device: str = UNNAMED, progress: Any = None, **more: Any) -> RetirementResult:
         """Solve all ages, the last first, by exact sweeps on the grid.
 
         Parameters
         ----------
         device
-            ``"cpu"`` or ``"gpu"``.
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
         progress, **more
             As of :func:`beltline.host.solver.solve.solve` for a problem of the general form with a horizon.
 
@@ -39,7 +40,7 @@ class Retirement(Calibration, Model):
         ProblemError, KeyboardInterrupt
             As :func:`beltline.host.solver.solve.solve`.
         """
-        check_device("the retirement model", device)
+        device = check_device("the retirement model", device)
         solution: Any = solve(self.problem(), device=device, progress=progress, **more)
         return RetirementResult(self, solution)
 

@@ -14,9 +14,9 @@ from beltline.host.models.retirement.calibration import ALTERNATIVES, Calibratio
 from beltline.host.models.retirement.closed_form import ClosedForm
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.report import as_html, report
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
-from beltline.host.results.report import report
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -164,6 +164,7 @@ class RetirementResult(ModelResult):
         return report(title, rows)
 
     __repr__ = __str__
+    _repr_html_ = as_html
 
     def _from(self) -> str:
         """From which wealth, in the sense of the report."""

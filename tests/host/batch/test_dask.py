@@ -101,7 +101,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def expected() -> list[bl.Attempt]:
-    return list(bl.solve_many(many(24, 64), TOL, progress=False))
+    return list(bl.solve_many(many(24, 64), TOL, progress=False, device="model"))
 
 
 def same(attempt: bl.Attempt, other: bl.Attempt) -> None:
@@ -133,7 +133,7 @@ def test_workers_and_scheduler_killed_at_random(
 
         killer = threading.Thread(target=kill_workers)
         killer.start()
-        attempts = list(bl.solve_many(many(24, 64), TOL, executor=client, progress=False))
+        attempts = list(bl.solve_many(many(24, 64), TOL, executor=client, progress=False, device="model"))
         over.set()
         killer.join()
         assert len(attempts) == len(expected)
@@ -144,7 +144,9 @@ def test_workers_and_scheduler_killed_at_random(
         delivered: list[bl.Attempt] = []
 
         def deliver() -> None:
-            for attempt in bl.solve_many(many(24, 64), TOL, executor=client, store=store, progress=False, in_flight=4):
+            for attempt in bl.solve_many(
+                many(24, 64), TOL, executor=client, store=store, progress=False, in_flight=4, device="model"
+            ):
                 delivered.append(attempt)
                 if len(delivered) == last:
                     cluster.processes[0].kill()
@@ -155,7 +157,7 @@ def test_workers_and_scheduler_killed_at_random(
             same(attempt, expected[attempt.index])
         assert last <= len(delivered) < len(expected)
     # Whatever was delivered is in the store, and what is there is right.
-    again = list(bl.solve_many(many(24, 64), TOL, store=store, progress=False))
+    again = list(bl.solve_many(many(24, 64), TOL, store=store, progress=False, device="model"))
     assert sum(attempt.stored for attempt in again) >= len(delivered)
     for attempt, other in zip(again, expected, strict=True):
         same(attempt, other)
@@ -164,7 +166,7 @@ def test_workers_and_scheduler_killed_at_random(
 def test_own_processes_listen_nowhere() -> None:
     before = listens_at(os.getpid())
     with bl.Workers(2) as two:
-        assert len(list(bl.solve_many(many(4), TOL, executor=two, progress=False))) == 4
+        assert len(list(bl.solve_many(many(4), TOL, executor=two, progress=False, device="model"))) == 4
         assert listens_at(os.getpid()) == before
 
 

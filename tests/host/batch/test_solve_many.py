@@ -37,7 +37,7 @@ from support.batches import TOL, many, tiny
 
 
 def solved(*arguments: Any, **options: Any) -> list[bl.Attempt]:
-    return list(bl.solve_many(*arguments, **{"tol": TOL, "progress": False} | options))
+    return list(bl.solve_many(*arguments, **{"tol": TOL, "progress": False, "device": "model"} | options))
 
 
 def bits(attempts: list[bl.Attempt]) -> list[tuple[bytes, bytes, int]]:
@@ -51,7 +51,7 @@ def test_results_have_the_bits_of_solve_and_come_in_order(options: dict[str, Any
     attempts = solved(many(10), **options)
     if options.get("order") == "finished":
         attempts.sort(key=lambda one: one.index)
-    expected = [bl.solve(tiny(number), TOL, progress=False) for number in range(10)]
+    expected = [bl.solve(tiny(number), TOL, progress=False, device="model") for number in range(10)]
     assert [attempt.index for attempt in attempts] == list(range(10))
     assert all(attempt.success and not attempt.stored and attempt.seconds > 0 for attempt in attempts)
     for attempt, result in zip(attempts, expected, strict=True):
@@ -104,7 +104,7 @@ def test_an_error_of_the_generator_comes_after_what_was_asked_for() -> None:
         yield from (tiny(0), tiny(1))
         raise ArithmeticError("no more")
 
-    attempts = bl.solve_many(given(), TOL, progress=False)
+    attempts = bl.solve_many(given(), TOL, progress=False, device="model")
     assert [next(attempts).index, next(attempts).index] == [0, 1]
     with pytest.raises(ArithmeticError, match=r"^no more$"):
         next(attempts)
@@ -118,7 +118,7 @@ def test_problems_are_taken_as_they_are_needed() -> None:
             next(taken)
             yield tiny(number % 100)
 
-    attempts = bl.solve_many(given(), TOL, progress=False, in_flight=3)
+    attempts = bl.solve_many(given(), TOL, progress=False, in_flight=3, device="model")
     assert next(taken) == 0, "before anything is asked for, nothing is done"
     for _ in range(5):
         next(attempts)
@@ -130,7 +130,7 @@ def test_memory_stays_flat() -> None:
     marks = {}
     tracemalloc.start()
     try:
-        for attempt in bl.solve_many((tiny(i % 100) for i in range(300)), 10.0, progress=False):
+        for attempt in bl.solve_many((tiny(i % 100) for i in range(300)), 10.0, progress=False, device="model"):
             if attempt.index in (99, 299):
                 marks[attempt.index] = tracemalloc.get_traced_memory()[0]
     finally:
@@ -239,7 +239,7 @@ def test_ctrl_c_leaves_the_device_usable_and_what_was_stored(tmp_path: Path) -> 
         assert time.monotonic() - begin < 10
         assert len(bl.Store(tmp_path / "runs")) == 2
         again = session.solve(tiny(5), TOL)
-    np.testing.assert_array_equal(again.value, bl.solve(tiny(5), TOL, progress=False).value)
+    np.testing.assert_array_equal(again.value, bl.solve(tiny(5), TOL, progress=False, device="model").value)
 
 
 def test_closing_the_iterator_ends_the_run() -> None:
@@ -272,7 +272,7 @@ def test_what_is_stored_and_what_is_not_come_in_order(tmp_path: Path) -> None:
 
 
 def test_options_that_change_the_answer_change_the_key() -> None:
-    base: dict[str, Any] = {"tol": TOL, "max_sweeps": 10_000}
+    base: dict[str, Any] = {"tol": TOL, "max_sweeps": 10_000, "device": "model"}
     others: list[dict[str, Any]] = [
         {},
         {"tol": 1e-4},
@@ -454,7 +454,10 @@ def test_without_a_graphics_card_one_sentence_says_so() -> None:
         ({"method": "warm"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
         ({"device": "cpu", "warm": True}, "warm is for machines, and device 'cpu' is none"),
         ({"device": "cpu", "timeout": 3}, "timeout is for machines, and device 'cpu' is none"),
-        ({"device": 3}, "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3"),
+        (
+            {"device": 3},
+            "device must be one of 'auto', 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",
+        ),
         ({"slot": 1}, "device 'model' has no option 'slot': it takes fold, evaluators, lanes"),
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
     ],
@@ -464,7 +467,7 @@ def test_bad_input_is_one_sentence_before_any_work(options: dict[str, Any], sent
         raise AssertionError("a problem was taken")
         yield
 
-    given = {"problems": never()} | options
+    given = {"problems": never(), "device": "model"} | options
     with pytest.raises(bl.ProblemError) as caught:
         bl.solve_many(**given)
     assert re.sub(r"to 1[56]\b", "to 16", str(caught.value)) == sentence

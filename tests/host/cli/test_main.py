@@ -38,7 +38,7 @@ def brute(monkeypatch: pytest.MonkeyPatch) -> list[BruteDevice]:
     return opened
 
 
-SMALL = ["solve", "--grid", "32", "--tol", "1e-3"]
+SMALL = ["solve", "--grid", "32", "--tol", "1e-3", "--device", "model"]
 
 
 def test_solves_and_writes(brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,17 +87,26 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
     [
         (["--grid", "1"], "grid must be a whole number from 2 to 1048576, not 1"),
         (["--grid", "1e3"], "argument --grid: invalid int value: '1e3'"),
-        (["--grid", "70000"], "grid has 70000 points, more than the 65536 that the largest build can hold"),
-        (["--states", "17"], "transition has 17 states, more than the 16 that the largest build can hold"),
+        (
+            ["--device", "model", "--grid", "70000"],
+            "grid has 70000 points, more than the 65536 that the largest build can hold",
+        ),
+        (
+            ["--device", "model", "--states", "17"],
+            "transition has 17 states, more than the 16 that the largest build can hold",
+        ),
         (["--beta", "1"], "beta must be a number above 0 and below 1, not 1.0"),
         (["--beta", "nan"], "beta must be a number above 0 and below 1, not nan"),
         (["--eta", "-1"], "eta must be a number above 0 and at most 16, not -1.0"),
         (["--tol", "0"], "tol must be a number above 0, not 0.0"),
-        (["--tol", "1e-18"], "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits"),
+        (
+            ["--device", "model", "--tol", "1e-18"],
+            "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits",
+        ),
         (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         (
             ["--device", "board"],
-            "device must be one of 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 'board'",
+            "device must be one of 'auto', 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 'board'",
         ),
         (["--out", "a.txt"], "out must end in .npz or .nc, not 'a.txt'"),
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
@@ -110,15 +119,19 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--kind", "euler"], "--kind is what --plot draws: add --plot"),
         (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is no kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
-        (["--option", "slot=1"], "device 'model' has no option 'slot': it takes none"),
+        (["--option", "slot=1"], "option 'slot' needs a device that has it: add device='f2'"),
+        (["--option", "inner=1"], "option 'inner' needs a method that has it: add method='mpi'"),
+        (["--option", "max_sweep=1"], "no device and no method has an option 'max_sweep'; did you mean 'max_sweeps'?"),
         (
-            ["--option", "max_sweep=1"],
+            ["--device", "model", "--option", "max_sweep=1"],
             "device 'model' has no option 'max_sweep': it takes none; did you mean 'max_sweeps'",
         ),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
         (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
-        (["--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
-        (["--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
+        (["--device", "model", "--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
+        (["--timeout", "1"], "timeout is for machines: name one with it, as in device='model'"),
+        (["--checkpoint", "a.npz"], "checkpoint is for machines: name one with it, as in device='model'"),
+        (["--device", "model", "--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
         (["--one\ntwo\x1b[31m"], r"unrecognized arguments: --one\ntwo\x1b[31m"),
         ([f"--{'a' * 1000}"], f"unrecognized arguments: --{'a' * 371}..."),
@@ -240,7 +253,10 @@ def test_checkpoint_and_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main([*SMALL, "--quiet", "--checkpoint", str(file)]) == 0
     assert not file.exists()
     capsys.readouterr()
-    assert main(["solve", "--grid", "4096", "--timeout", "0.2", "--quiet", "--checkpoint", str(file)]) == 1
+    assert (
+        main(["solve", "--grid", "4096", "--device", "model", "--timeout", "0.2", "--quiet", "--checkpoint", str(file)])
+        == 1
+    )
     assert "took more than 0.2 seconds and was stopped after " in capsys.readouterr().err
 
 
@@ -415,7 +431,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "model, rtl, pynq, f2, serial, xdma, cpu, gpu (default model; cpu for arellano, hopenhayn-rogerson, retirement",
+        "auto (the default: a board that is free, else a GPU where it pays, else the CPU), model, rtl, pynq, f2, ",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text

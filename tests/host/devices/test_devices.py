@@ -32,12 +32,12 @@ def same_bits(a: bl.Result, b: bl.Result) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_model_equals_brute_force(seed: int) -> None:
     given = problem(4 + 7 * seed, 1 + seed % 4, seed, eta=[0.4, 1.0, 2.0, 6.0][seed % 4])
-    same_bits(bl.solve(given, tol=1e-7), bl.solve(given, tol=1e-7, device=BruteDevice()))
+    same_bits(bl.solve(given, tol=1e-7, device="model"), bl.solve(given, tol=1e-7, device=BruteDevice()))
 
 
 def test_model_horizon_equals_brute_force() -> None:
     given = problem(30, 3, horizon=6)
-    same_bits(bl.solve(given), bl.solve(given, device=BruteDevice(results=540)))
+    same_bits(bl.solve(given, device="model"), bl.solve(given, device=BruteDevice(results=540)))
 
 
 def test_life_cycle_of_the_literature() -> None:
@@ -53,20 +53,20 @@ def test_life_cycle_of_the_literature() -> None:
         eta=2,
         horizon=10,
     )
-    result = bl.solve(given)
+    result = bl.solve(given, device="model")
     assert (result.success, result.status) == (True, "finished")
     assert result.value[0, 0, :3] == pytest.approx([-2.11762, -2.07729, -2.02366], abs=5e-6)
 
 
 def test_two_grid_points() -> None:
     given = problem(2, 1)
-    same_bits(bl.solve(given), bl.solve(given, device=BruteDevice()))
+    same_bits(bl.solve(given, device="model"), bl.solve(given, device=BruteDevice()))
 
 
 @pytest.mark.parametrize("bonus", [0.0, 0.05, 0.5, 1.0, 2.0, 4.0, 8.0])
 def test_model_is_never_wrong_in_silence(bonus: float) -> None:
     given = convex_kink(bonus)
-    result, right = bl.solve(given, tol=1e-8), bl.solve(given, tol=1e-8, device=BruteDevice())
+    result, right = bl.solve(given, tol=1e-8, device="model"), bl.solve(given, tol=1e-8, device=BruteDevice())
     assert right.success
     gap = np.abs(result.value - right.value).max()
     assert gap <= result.error_bound + right.error_bound
@@ -80,7 +80,7 @@ def test_model_is_never_wrong_in_silence(bonus: float) -> None:
 
 
 def test_report_of_the_model() -> None:
-    result = bl.solve(bl.rbc(grid=64), tol=1e-3)
+    result = bl.solve(bl.rbc(grid=64), tol=1e-3, device="model")
     assert "(modelled by formula)" in str(result)
     assert result.device == "model"
     assert list(result.timing) == ["open", "load", "solve", "read", "verify"]
@@ -184,8 +184,8 @@ def test_missing_yosys_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("fold", "evaluators"), [(15, 1), (2, 4), (1, 2)])
 def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: int, evaluators: int) -> None:
     given = problem(60, 3)
-    plain = bl.solve(given, tol=1e-7)
-    result = bl.solve(given, tol=1e-7, fold=fold, evaluators=evaluators)
+    plain = bl.solve(given, tol=1e-7, device="model")
+    result = bl.solve(given, tol=1e-7, fold=fold, evaluators=evaluators, device="model")
     same_bits(result, plain)
     built = replace(smallest_build(given), fold=fold, evaluators=evaluators)
     assert result.clocks == run_clocks(built, 60, 3, result.sweeps) > plain.clocks
@@ -229,7 +229,7 @@ def test_folded_gateware_equals_folded_model() -> None:
     options = {"fold": 2, "evaluators": 4}
     model, rtl = (bl.solve(given, device=name, **options) for name in ("model", "rtl"))
     same_bits(model, rtl)
-    assert model.clocks == rtl.clocks > bl.solve(given).clocks
+    assert model.clocks == rtl.clocks > bl.solve(given, device="model").clocks
 
 
 @pytest.mark.gateware

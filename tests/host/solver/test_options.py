@@ -68,16 +68,16 @@ def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
     ):
         bl.solve(bl.krusell_smith(), max_iteration=3)
     with pytest.raises(bl.ProblemError, match=r"^device 'model' has no option 'colour': it takes [^?]*$"):
-        bl.solve(tiny(0), colour=3)
+        bl.solve(tiny(0), colour=3, device="model")
 
 
 def test_utility_that_is_nearly_log() -> None:
     for eta, said in ((1.0000001, "-1e+07"), (0.9999999, "1e+07")):
         sentence = f"; utility of eta = {eta} is near {re.escape(said)} whatever is consumed: use eta = 1, log$"
         with pytest.raises(bl.ProblemError, match=sentence):
-            bl.solve(bl.rbc(grid=16, eta=eta), tol=1e-10)
+            bl.solve(bl.rbc(grid=16, eta=eta), tol=1e-10, device="model")
     with pytest.raises(bl.ProblemError, match=r"four units of a value with \d+ fraction bits \(V can reach [^)]*\)$"):
-        bl.solve(bl.rbc(grid=16), tol=1e-18)
+        bl.solve(bl.rbc(grid=16), tol=1e-18, device="model")
 
 
 def test_one_start_has_two_words() -> None:

@@ -22,7 +22,7 @@ PROVEN = [name for name, method in METHODS.items() if method.rule != "own"]
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method(method: str) -> None:
     given = bl.rbc(grid=128)
-    result, model = bl.solve(given, tol=1e-8, device="cpu", method=method), bl.solve(given, tol=1e-8)
+    result, model = bl.solve(given, tol=1e-8, device="cpu", method=method), bl.solve(given, tol=1e-8, device="model")
     assert (result.success, result.status, result.device, result.method) == (True, "converged", "cpu", method)
     assert np.abs(result.value - model.value).max() <= result.error_bound + model.error_bound
     if method in PROVEN:
@@ -66,7 +66,7 @@ def test_agrees_with_brute_force() -> None:
 @pytest.mark.parametrize("method", ["grid", "monotone", "warm"])
 def test_ages(method: str) -> None:
     given = problem(30, 3, horizon=6)
-    result, model = bl.solve(given, device="cpu", method=method), bl.solve(given)
+    result, model = bl.solve(given, device="cpu", method=method), bl.solve(given, device="model")
     assert (result.success, result.status, result.message) == (True, "finished", "All 6 ages were solved.")
     assert (result.policy == model.policy).all()
     assert np.abs(result.value - model.value).max() < 1e-9

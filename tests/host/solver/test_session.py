@@ -51,7 +51,7 @@ def test_five_etas_in_one_session(name: str) -> None:
         for k, eta in enumerate(etas):
             given = bl.rbc(grid=16, states=2, eta=eta)
             result = device.solve(given, tol=1e-3)
-            same(result, bl.solve(given, tol=1e-3))
+            same(result, bl.solve(given, tol=1e-3, device="model"))
             assert ("open" in result.timing) == (k == 0)
             if k:
                 assert TABLES & set(device.moved) == {"V"}, device.moved
@@ -64,7 +64,7 @@ def test_new_eta_moves_two_registers() -> None:
         second = device.solve(problem(eta=2.5), value_bits=40, start="last")
         assert device.moved == ("UTILITY_A", "UTILITY_B")
         assert second.success
-        cold = bl.solve(problem(eta=2.5), value_bits=40)
+        cold = bl.solve(problem(eta=2.5), value_bits=40, device="model")
         assert np.abs(second.value - cold.value).max() <= second.error_bound + cold.error_bound
         assert (second.policy == cold.policy).all()
         again = device.solve(problem(eta=2.5), value_bits=40, start="last")
@@ -129,7 +129,10 @@ def test_same_bits_as_alone_whatever_came_before() -> None:
                 horizon=horizon,
             )
             limit = 7 if seed % 5 == 0 else 10_000
-            same(device.solve(given, tol=1e-6, max_sweeps=limit), bl.solve(given, tol=1e-6, max_sweeps=limit))
+            same(
+                device.solve(given, tol=1e-6, max_sweeps=limit),
+                bl.solve(given, tol=1e-6, max_sweeps=limit, device="model"),
+            )
 
 
 def test_elastic_device_opens_again_for_a_larger_problem(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,13 +185,13 @@ def test_arguments(arguments: dict[str, Any], sentence: str) -> None:
 
 def test_devices_and_options_that_are_not_there() -> None:
     for name in ("board", 3):
-        with pytest.raises(bl.ProblemError, match="^device must be one of 'model', 'rtl', .*, not "):
+        with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'model', 'rtl', .*, not "):
             bl.open(name)  # type: ignore[arg-type]
     sentence = (
         r"^device 'cpu' is no machine, .* call bl.solve\(problem, device='cpu'\), or open one of 'model', 'rtl', "
     )
     with pytest.raises(bl.ProblemError, match=sentence):
-        bl.open("cpu")
+        bl.Session("cpu")
     with pytest.raises(
         bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes$"
     ):
@@ -220,7 +223,7 @@ def test_two_threads_on_one_session() -> None:
 def test_interrupt_and_then_the_same_bits() -> None:
     """Ctrl-C in any phase leaves the session usable."""
     given = problem(60, 3)
-    right = bl.solve(given)
+    right = bl.solve(given, device="model")
     with bl.open("model") as device:
         device.solve(given, max_sweeps=1)
 
@@ -294,7 +297,7 @@ def test_device_that_does_not_stop_is_reset(monkeypatch: pytest.MonkeyPatch) -> 
 def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
     given = problem(50, 3)
     file = tmp_path / "run.npz"
-    right = bl.solve(given)
+    right = bl.solve(given, device="model")
     saved: list[int] = []
 
     class Watched(Checkpoint):
@@ -318,15 +321,15 @@ def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
 def test_limit_resumes_to_the_same_bits(tmp_path: Path) -> None:
     given = problem(30, 2)
     file = tmp_path / "run.npz"
-    right = bl.solve(given)
+    right = bl.solve(given, device="model")
     for limit in (1, 40, 40, 90):
-        part = bl.solve(given, max_sweeps=limit, checkpoint=file)
+        part = bl.solve(given, max_sweeps=limit, checkpoint=file, device="model")
         assert (part.success, part.sweeps) == (False, limit)
-        once = bl.solve(given, max_sweeps=limit)
+        once = bl.solve(given, max_sweeps=limit, device="model")
         same(part, once)
         assert part.clocks == once.clocks
         assert file.exists()
-    resumed = bl.solve(given, checkpoint=file)
+    resumed = bl.solve(given, checkpoint=file, device="model")
     same(resumed, right)
     assert resumed.clocks == right.clocks
     assert not file.exists()
@@ -336,8 +339,10 @@ def test_limit_resumes_to_the_same_bits(tmp_path: Path) -> None:
 def test_resumed_runs_count_one_prologue(options: dict[str, int], tmp_path: Path) -> None:
     given = problem(30, 2)
     file = tmp_path / "run.npz"
-    parts = [bl.solve(given, max_sweeps=limit, checkpoint=file, **options).clocks for limit in (10, 11, 12)]
-    one, two = (bl.solve(given, max_sweeps=limit, **options).clocks for limit in (1, 2))
+    parts = [
+        bl.solve(given, max_sweeps=limit, checkpoint=file, device="model", **options).clocks for limit in (10, 11, 12)
+    ]
+    one, two = (bl.solve(given, max_sweeps=limit, device="model", **options).clocks for limit in (1, 2))
     if "fold" in options:
         assert parts == [one + k * (two - one) for k in (9, 10, 11)]
     else:
@@ -356,7 +361,7 @@ def test_interrupt_saves(tmp_path: Path) -> None:
     timer.cancel()
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
     resumed = bl.solve(given, device=slow_model(50, 3), checkpoint=file)
-    same(resumed, bl.solve(given))
+    same(resumed, bl.solve(given, device="model"))
 
 
 def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
@@ -378,7 +383,7 @@ def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
         bl.solve(given, device=device, checkpoint=file)
     assert device.read_register("STATUS") == Status.DONE | Status.CONVERGED
     assert file.exists()
-    same(bl.solve(given, device=device, checkpoint=file), bl.solve(given))
+    same(bl.solve(given, device=device, checkpoint=file), bl.solve(given, device="model"))
     assert not file.exists()
 
 
@@ -409,32 +414,32 @@ def test_kill_saves_what_was_done(tmp_path: Path) -> None:
     saved = Checkpoint(file).load(image)
     assert saved is not None
     assert saved.sweeps > 0
-    same(bl.solve(problem(50, 3), checkpoint=file), bl.solve(problem(50, 3)))
+    same(bl.solve(problem(50, 3), checkpoint=file, device="model"), bl.solve(problem(50, 3), device="model"))
 
 
 def test_checkpoint_of_another_problem(tmp_path: Path) -> None:
     file = tmp_path / "run.npz"
-    bl.solve(problem(), max_sweeps=3, checkpoint=file)
+    bl.solve(problem(), max_sweeps=3, checkpoint=file, device="model")
     before = file.read_bytes()
     sentence = re.escape(f"checkpoint {str(file)!r} is of another problem, tolerance or number format")
     for other, options in ((problem(eta=3.0), {}), (problem(), {"tol": 1e-5}), (problem(), {"value_bits": 40})):
         with pytest.raises(bl.ProblemError, match=f"^{sentence}: delete it, or name another file$"):
-            bl.solve(other, checkpoint=file, **options)  # type: ignore[arg-type]
+            bl.solve(other, checkpoint=file, device="model", **options)  # type: ignore[arg-type]
     assert file.read_bytes() == before
     file.write_bytes(b"nothing of the kind")
     with pytest.raises(
         bl.ProblemError,
         match=r"is damaged or was not saved by Beltline: it is .*: delete it, or name another file$",
     ):
-        bl.solve(problem(), checkpoint=file)
+        bl.solve(problem(), checkpoint=file, device="model")
     with pytest.raises(bl.ProblemError, match="^checkpoint must be None for a problem with a horizon"):
-        bl.solve(problem(horizon=3), checkpoint=tmp_path / "other.npz")
+        bl.solve(problem(horizon=3), checkpoint=tmp_path / "other.npz", device="model")
 
 
 def test_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = problem(30, 2)
     file = tmp_path / "run.npz"
-    bl.solve(given, max_sweeps=20, checkpoint=file)
+    bl.solve(given, max_sweeps=20, checkpoint=file, device="model")
     before = file.read_bytes()
 
     def full(*_: object, **__: object) -> None:
@@ -442,7 +447,7 @@ def test_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OSError, match="No space left"):
-        bl.solve(given, max_sweeps=40, checkpoint=file)
+        bl.solve(given, max_sweeps=40, checkpoint=file, device="model")
     assert file.read_bytes() == before
     assert os.listdir(tmp_path) == ["run.npz"]
 
@@ -478,11 +483,11 @@ def test_driver_moves_everything_after_an_error() -> None:
 def test_timeout_covers_the_verification_of_ages(verify: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ages = 400
     given = replace(bl.rbc(grid=24, states=2), horizon=ages)
-    assert bl.solve(given, timeout=300.0, verify=verify).success
+    assert bl.solve(given, timeout=300.0, verify=verify, device="model").success
     # A second for each age that is verified.
     seconds = itertools.count()
     monkeypatch.setattr(beltline.host.solver.verify, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     monkeypatch.setattr(beltline.host.solver.complete, "time", SimpleNamespace(monotonic=lambda: 0.0))
     sentence = f"^the run ended in time, but the timeout was over when [0-9]+ of its {ages} ages were verified$"
     with pytest.raises(bl.DeviceTimeoutError, match=sentence):
-        bl.solve(given, timeout=300.0, verify=verify)
+        bl.solve(given, timeout=300.0, verify=verify, device="model")

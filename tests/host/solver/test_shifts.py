@@ -26,8 +26,8 @@ GIVEN = bl.rbc(grid=1024, states=3)
 
 @pytest.mark.parametrize("start", ["given", "stay", "coarse"])
 def test_fewer_sweeps_to_the_same_choices(start: str) -> None:
-    plain = bl.solve(GIVEN, tol=1e-8)
-    result = bl.solve(GIVEN, tol=1e-8, method="shift", start=start, lanes=8)
+    plain = bl.solve(GIVEN, tol=1e-8, device="model")
+    result = bl.solve(GIVEN, tol=1e-8, method="shift", start=start, lanes=8, device="model")
     assert result.success
     assert result.verified
     assert result.sweeps < plain.sweeps / 2
@@ -89,15 +89,15 @@ def test_weights_move_with_the_transition() -> None:
 )
 def test_what_is_no_method(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.solve(problem(), **options)
+        bl.solve(problem(), device="model", **options)
 
 
 def test_shifts_know_neither_ages_nor_checkpoints(tmp_path: Path) -> None:
     sentence = "^method 'shift' is for problems without a horizon, and for solves without a checkpoint$"
     with pytest.raises(bl.ProblemError, match=sentence):
-        bl.solve(problem(horizon=3), lanes=2, method="shift")
+        bl.solve(problem(horizon=3), lanes=2, method="shift", device="model")
     with pytest.raises(bl.ProblemError, match=sentence):
-        bl.solve(problem(), lanes=2, method="shift", checkpoint=tmp_path / "saved.npz")
+        bl.solve(problem(), lanes=2, method="shift", checkpoint=tmp_path / "saved.npz", device="model")
     assert not list(tmp_path.iterdir())
 
 
@@ -126,7 +126,7 @@ def test_problem_in_which_nobody_can_stay_starts_as_given() -> None:
 @pytest.mark.parametrize("workers", [None, 2])
 def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> None:
     problems = [bl.rbc(grid=64, states=2, beta=beta) for beta in (0.9, 0.95, 0.97)]
-    plain: dict[str, Any] = {"tol": 1e-6, "lanes": 2, "progress": False}
+    plain: dict[str, Any] = {"tol": 1e-6, "lanes": 2, "progress": False, "device": "model"}
     options = plain | {"method": "shift", "start": "coarse"}
     attempts = list(bl.solve_many(problems, workers=workers, store=tmp_path, **options))
     for given, attempt in zip(problems, attempts, strict=True):
@@ -144,7 +144,7 @@ def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> 
 
 def test_batch_on_a_line_shifts_nothing() -> None:
     with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'model' without"):
-        bl.solve_many([problem()], method="shift")
+        bl.solve_many([problem()], method="shift", device="model")
     with bl.open("model") as session:
         [attempt] = bl.solve_many([problem()], device=session, method="shift")
     assert str(attempt.error) == "method 'shift' is for sweep engines, and device 'model' without lanes is none"
@@ -153,7 +153,7 @@ def test_batch_on_a_line_shifts_nothing() -> None:
 def test_warm_batch_shifts_from_its_neighbours() -> None:
     problems = [bl.rbc(grid=256, states=2, beta=beta) for beta in (0.95, 0.9501, 0.9502)]
     ways = {
-        name: list(bl.solve_many(problems, tol=1e-7, method="shift", lanes=4, **more))
+        name: list(bl.solve_many(problems, tol=1e-7, method="shift", lanes=4, device="model", **more))
         for name, more in {"cold": {}, "warm": {"warm": True}}.items()
     }
     sweeps = {name: [one.result.sweeps for one in way if one.result] for name, way in ways.items()}
@@ -174,7 +174,7 @@ def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() ->
         return replace(result, success=False, status="not verified") if more["start"] == "last" else result
 
     with mock.patch.object(Session, "solve", spoiled):
-        found = bl.solve(model, tol=1e-7, lanes=4, progress=False)
+        found = bl.solve(model, tol=1e-7, lanes=4, progress=False, device="model")
     (warm, last), (cold, again) = starts
     assert (warm, cold) == ("last", "problem")
     assert found.success
@@ -189,16 +189,28 @@ def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() ->
 
 def test_economy_shifts_to_the_same_market() -> None:
     model = bl.aiyagari(grid=128, states=3, sigma=0.4, high=40.0)
-    plain = bl.solve(model, tol=1e-7, lanes=4, progress=False)
-    found = bl.solve(model, tol=1e-7, lanes=4, method="shift", start="stay", progress=False)
+    plain = bl.solve(model, tol=1e-7, lanes=4, progress=False, device="model")
+    found = bl.solve(model, tol=1e-7, lanes=4, method="shift", start="stay", progress=False, device="model")
     assert found.interest == pytest.approx(plain.interest, abs=1e-9)
     assert (found.household.policy == plain.household.policy).all()
     assert sum(step.sweeps for step in found.steps) < sum(step.sweeps for step in plain.steps)
     with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines"):
-        bl.solve(model, method="shift")
+        bl.solve(model, method="shift", device="model")
 
 
 def test_command_line_shifts(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["solve", "--grid", "64", "--tol", "1e-3", "--option", "lanes=4", "--method", "shift"]
+    command = [
+        "solve",
+        "--grid",
+        "64",
+        "--tol",
+        "1e-3",
+        "--device",
+        "model",
+        "--option",
+        "lanes=4",
+        "--method",
+        "shift",
+    ]
     assert main([*command, "--option", "start=stay"]) == 0
     assert "converged" in capsys.readouterr().out

@@ -38,10 +38,10 @@ def test_same_bits_as_the_assembly_line(lanes: int) -> None:
             given = problem(
                 int(random.integers(2, 150)), int(random.integers(1, 6)), seed, eta=[2.0, 1.0, 0.5][seed % 3]
             )
-            same(device.solve(given, tol=1e-6), bl.solve(given, tol=1e-6))
+            same(device.solve(given, tol=1e-6), bl.solve(given, tol=1e-6, device="model"))
             ages = replace(given, horizon=int(random.integers(1, 6)))
             result = device.solve(ages)
-            same(result, bl.solve(ages))
+            same(result, bl.solve(ages, device="model"))
             assert result.status == "finished"
 
 
@@ -96,7 +96,7 @@ def test_ages_end_in_time() -> None:
         DeviceTimeoutError,
         match=r"^the run on device 'model' took more than 1e-09 seconds and was stopped after \d sweeps \(status ",
     ):
-        bl.solve(given, timeout=1e-9, lanes=2)
+        bl.solve(given, timeout=1e-9, lanes=2, device="model")
 
 
 def test_ages_end_with_one_that_cannot_afford_anything() -> None:
@@ -139,7 +139,7 @@ def test_new_eta_moves_two_registers() -> None:
         device.solve(problem(eta=2.0), value_bits=40)
         second = device.solve(problem(eta=2.5), value_bits=40, start="last")
         assert device.moved == ("UTILITY_A", "UTILITY_B")
-        cold = bl.solve(problem(eta=2.5), value_bits=40)
+        cold = bl.solve(problem(eta=2.5), value_bits=40, device="model")
         assert (second.policy == cold.policy).all()
         device.solve(problem(eta=2.5), value_bits=40, start="last")
         assert device.moved == ()
@@ -148,10 +148,10 @@ def test_new_eta_moves_two_registers() -> None:
 def test_resumes_from_a_checkpoint(tmp_path: Path) -> None:
     given = problem(40, 3)
     file = tmp_path / "saved.npz"
-    assert not bl.solve(given, max_sweeps=7, lanes=4, checkpoint=file).success
+    assert not bl.solve(given, max_sweeps=7, lanes=4, checkpoint=file, device="model").success
     # Where a solve left off on one engine the other goes on.
-    assert not bl.solve(given, max_sweeps=11, checkpoint=file).success
-    same(bl.solve(given, lanes=4, checkpoint=file), bl.solve(given))
+    assert not bl.solve(given, max_sweeps=11, checkpoint=file, device="model").success
+    same(bl.solve(given, lanes=4, checkpoint=file, device="model"), bl.solve(given, device="model"))
     assert not file.exists()
 
 
@@ -192,9 +192,9 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
 ) -> None:
     """The assembly line's search happens to find the maximum of every state of this problem."""
     given = convex_kink(0.2)
-    right = bl.solve(given)
+    right = bl.solve(given, device="model")
     assert right.success
-    missed = bl.solve(given, lanes=2)
+    missed = bl.solve(given, lanes=2, device="model")
     assert (missed.success, missed.status, missed.verified) == (False, "not verified", True)
     assert re.fullmatch(
         r"The run ended after \d+ sweeps, but an exact double-precision sweep finds the maximum missed by \S+ at grid "
@@ -205,13 +205,13 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
     gap = np.abs(missed.value - right.value).max()
     assert 0.1 < gap <= missed.error_bound + right.error_bound
     # Nobody asked, and it is said all the same.
-    unasked = bl.solve(given, lanes=2, verify=False)
+    unasked = bl.solve(given, lanes=2, verify=False, device="model")
     assert (unasked.success, unasked.status, unasked.verified) == (False, "not verified", True)
     assert unasked.message == (
         f"{missed.message} The objective has several peaks, as the engine found, where a sweep engine may settle on "
         f"any of them, so the result was verified all the same."
     )
-    assert not bl.solve(given, verify=False).verified
+    assert not bl.solve(given, verify=False, device="model").verified
     monkeypatch.setattr("beltline.host.models.catalogue.made", lambda *_: given)
     assert main(["solve", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
     assert capsys.readouterr().err == f"beltline solve: not solved: {unasked.message}\n"
@@ -232,7 +232,7 @@ def test_the_engine_seeks_other_peaks_where_asked() -> None:
 def test_single_peaks_need_no_search() -> None:
     given = bl.rbc(grid=64, states=2)
     for horizon in (None, 4):
-        result = bl.solve(replace(given, horizon=horizon), tol=1e-8, lanes=2, verify=False)
+        result = bl.solve(replace(given, horizon=horizon), tol=1e-8, lanes=2, verify=False, device="model")
         assert result.success
         assert not result.verified
 

@@ -109,7 +109,9 @@ def test_coarse_starts_that_go_astray_are_not_taken(beta: float) -> None:
 
 def test_coarse_start_of_a_sweep_engine_is_checked() -> None:
     given = kinked(0.96)
-    plain, coarse = (bl.solve(given, tol=1e-6, lanes=4, method="shift", start=start) for start in ("given", "coarse"))
+    plain, coarse = (
+        bl.solve(given, tol=1e-6, lanes=4, method="shift", start=start, device="model") for start in ("given", "coarse")
+    )
     assert plain.success
     assert coarse.success
     assert coarse.sweeps <= plain.sweeps
@@ -181,7 +183,7 @@ def test_everybody_can_afford_what_they_choose(method: str) -> None:
 def test_shifts_of_steep_starts_stay_in_range(rise: float) -> None:
     given = savings(300, beta=0.99, wealth=1.005 * np.linspace(0, 20, 300)[:, None] + INCOMES)
     given = replace(given, start=np.tile(np.linspace(0, rise, 300)[:, None], (1, STATES)))
-    result = bl.solve(given, tol=1e-8, lanes=2, method="shift")
+    result = bl.solve(given, tol=1e-8, lanes=2, method="shift", device="model")
     assert result.success, result.message
     assert "Plain sweeps" not in result.message
     assert trusted(result)
@@ -190,8 +192,8 @@ def test_shifts_of_steep_starts_stay_in_range(rise: float) -> None:
 def test_shifts_that_fail_give_way_to_plain_sweeps() -> None:
     given = savings(300, beta=0.99, wealth=1.005 * np.linspace(0, 20, 300)[:, None] + INCOMES)
     given = replace(given, start=np.tile(np.linspace(0, 1e5, 300)[:, None], (1, STATES)))
-    plain = bl.solve(given, tol=1e-6, lanes=2, value_bits=45)
-    result = bl.solve(given, tol=1e-6, lanes=2, method="shift", value_bits=45)
+    plain = bl.solve(given, tol=1e-6, lanes=2, value_bits=45, device="model")
+    result = bl.solve(given, tol=1e-6, lanes=2, method="shift", value_bits=45, device="model")
     assert plain.success
     assert result.success
     assert " Plain sweeps took the place of shifted ones: A value left the range" in result.message
@@ -206,12 +208,12 @@ def test_small_units_of_money_are_resolved(eta: float, tol: float) -> None:
     given = bl.Problem(
         grid=grid, wealth=wealth, transition=np.full((3, 3), 1 / 3), start=np.zeros((200, 3)), beta=0.96, eta=eta
     )
-    result = bl.solve(given, tol=tol)
+    result = bl.solve(given, tol=tol, device="model")
     assert result.success
     assert result.residual <= tol
     assert trusted(result)
     # Told where it is not.
-    rough = bl.solve(given, tol=tol, money_bits=40)
+    rough = bl.solve(given, tol=tol, money_bits=40, device="model")
     assert "rounding an amount by a unit moves the utility of the poorest" in rough.message
 
 

@@ -1,0 +1,236 @@
+"""Times the default beside what economists use now: ``python -m beltline.host.bench.defaults``.
+
+Savings against uncertain income, from call to return, by turns: ``bl.solve(problem)``, which is verified; value
+function iteration in a loop of twenty lines, compiled by Numba, whose choices begin at those of the point below and end
+at the first that is worse; and policy iteration of QuantEcon's ``DiscreteDP`` on pairs of states and choices, if it is
+installed (``pip install 'beltline[bench]'``). Making its tables is not timed. The command ends with 1 where values
+differ by more than their bounds.
+
+``--rules`` times instead every method that the rules can take, on problems of many kinds, and marks the one that they
+do take: what :mod:`beltline.host.solver.rules` rests on. ``--gpu`` times a graphics card beside the processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import math
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from beltline.compiled import njit
+from beltline.gpu_ref.cuda.device import available
+from beltline.gpu_ref.tables import Array
+from beltline.host.models.rbc import rbc
+from beltline.host.problem.markov import tauchen
+from beltline.host.problem.problem import Problem
+from beltline.host.solver.fixed_point import modulus
+from beltline.host.solver.rules import EVALUATION_STEPS, ways
+from beltline.host.solver.solve import solve
+
+TOL = 1e-10
+
+
+def savings(points: int, beta: float = 0.95, eta: float = 2.0, floor: float = 0.0, states: int = 5) -> Problem:
+    """A household with assets from 0 to 40 at 3 % and log income that is an AR(1); ``floor`` is the least wealth."""
+    log_income, transition = tauchen(states, rho=0.9, sigma=0.2)
+    assets = 40.0 * np.linspace(0.0, 1.0, points) ** 2
+    wealth = np.maximum(1.03 * assets[:, None] + np.exp(log_income), floor)
+    return Problem(
+        grid=assets, wealth=wealth, transition=transition, start=np.zeros_like(wealth), beta=beta, eta=eta,
+        name="savings" if not floor else "savings, floor",
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def loop(X: Array, W: Array, Q: Array, beta: float, eta: float, tol: float) -> Array:
+    """Value function iteration as it is written in twenty lines; exact for concave problems."""
+    value = np.zeros(W.shape)
+    for _ in range(1, 100_000):
+        expected, new = beta * value @ Q.T, np.empty(W.shape)
+        for s in range(W.shape[1]):
+            low = 0
+            for x in range(W.shape[0]):
+                best = -np.inf
+                for i in range(low, X.size):
+                    c = W[x, s] - X[i]
+                    if c <= 0.0:
+                        break
+                    now = (np.log(c) if eta == 1.0 else c ** (1.0 - eta) / (1.0 - eta)) + expected[i, s]
+                    if now < best:
+                        break
+                    best, low = now, i
+                new[x, s] = best
+        change = np.abs(new - value).max()
+        value = new
+        if change < tol:
+            break
+    return value
+
+
+def discrete_dp(problem: Problem) -> Callable[[], Array]:
+    """QuantEcon's policy iteration on all that each state can afford; its tables are made here."""
+    sparse = importlib.import_module("scipy.sparse")
+    points, states = problem.wealth.shape
+    wealth = problem.wealth.reshape(-1)
+    choices = np.searchsorted(problem.grid, wealth)
+    state = np.repeat(np.arange(wealth.size), choices)
+    choice = np.arange(state.size) - np.repeat(np.cumsum(choices) - choices, choices)
+    c = wealth[state] - problem.grid[choice]
+    reward = np.log(c) if problem.eta == 1.0 else c ** (1.0 - problem.eta) / (1.0 - problem.eta)
+    columns = (choice[:, None] * states + np.arange(states)).astype(np.int32)
+    rows = states * np.arange(state.size + 1, dtype=np.int32)
+    shape = state.size, wealth.size
+    chances = sparse.csr_matrix((problem.transition[state % states].reshape(-1), columns.reshape(-1), rows), shape)
+    made = importlib.import_module("quantecon.markov").DiscreteDP(reward, chances, problem.beta, state, choice)
+    return lambda: np.asarray(made.solve(method="policy_iteration").v.reshape(points, states))
+
+
+def timed(runs: dict[str, Callable[[], Any]], repeats: int) -> tuple[dict[str, float], dict[str, Any]]:
+    """Median seconds of each run, by turns, and what it returned last; a first turn loads what is compiled."""
+    spent: dict[str, list[float]] = {name: [] for name in runs}
+    found = {}
+    for turn in range(repeats + 1):
+        for name, run in runs.items():
+            begin = time.perf_counter()
+            found[name] = run()
+            if turn:
+                spent[name].append(time.perf_counter() - begin)
+    return {name: statistics.median(each) for name, each in spent.items()}, found
+
+
+def compare(points: int, repeats: int) -> bool:
+    """Time one size and print; whether all values agree."""
+    problem = savings(points)
+    tables = problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta, TOL
+    loop_name, other_name = "a monotone Numba loop", "DiscreteDP, policy iteration"
+    runs: dict[str, Callable[[], Any]] = {
+        "bl.solve": lambda: solve(problem, tol=TOL, progress=False),
+        loop_name: lambda: loop(*tables),
+    }
+    if importlib.util.find_spec("quantecon") is not None:
+        runs[other_name] = discrete_dp(problem)
+    seconds, found = timed(runs, repeats)
+    result = found["bl.solve"]
+    print(f"savings {points:,} x {problem.states}, {result.chosen}")
+    values = {loop_name: (found[loop_name], TOL / (1.0 - problem.beta))}
+    if other_name in found:
+        values[other_name] = found[other_name], 1e-9
+    same = bool(result.success)
+    for name, spent in seconds.items():
+        text = ""
+        if name in values:
+            value, bound = values[name]
+            gap = float(np.abs(value - result.value).max())
+            same &= gap <= bound + result.error_bound
+            text = f", {spent / seconds['bl.solve']:.1f} times as long; values differ by {gap:.2g} at most"
+        print(f"  {name:<30}{1e3 * spent:10.2f} ms{text}", flush=True)
+    return same
+
+
+def problems(largest: int) -> list[Problem]:
+    """What the rules are measured on: all states of them at most ``largest``."""
+    found = [rbc(grid=grid) for grid in (64, 256, 1024, 4096, 16_384, 65_536)]
+    found += [rbc(grid=grid, beta=beta) for grid in (1024, 65_536) for beta in (0.8, 0.95, 0.99)]
+    found += [savings(points, beta) for points in (100, 500, 2000, 20_000) for beta in (0.5, 0.8, 0.88, 0.92, 0.96)]
+    found += [savings(2000, eta=eta) for eta in (1.0, 5.0)]
+    found += [savings(points, floor=2.0) for points in (500, 2000)]
+    found.append(savings(1000, states=15))
+    return [one for one in found if one.points * one.states <= largest]
+
+
+CANDIDATES: dict[str, dict[str, Any]] = {
+    "warm": {"method": "warm"},
+    "shift, stay": {"method": "shift", "start": "stay"},
+    "shift, coarse": {"method": "shift", "start": "coarse"},
+    "mpi": {"method": "mpi"},
+    "mpi 10, coarse": {"method": "mpi", "start": "coarse", "inner": EVALUATION_STEPS},
+    "mpi 20, coarse": {"method": "mpi", "start": "coarse"},
+}
+"""Methods that the rules can take, and neighbours of theirs."""
+
+
+def rules(repeats: int, device: str, largest: int) -> bool:
+    """Time :data:`CANDIDATES` on every problem and print; whether all succeed."""
+    names = [*CANDIDATES, "taken / best"]
+    print(f"{'ms on ' + device:<34}{''.join(f'{name:>16}' for name in names)}")
+    succeeded, lost = True, []
+    for problem in problems(largest):
+        runs: dict[str, Callable[[], Any]] = {
+            name: partial(solve, problem, tol=TOL, device=device, progress=False, **options)
+            for name, options in CANDIDATES.items()
+        }
+        seconds, found = timed(runs, repeats)
+        succeeded &= all(result.success for result in found.values())
+        way = ways(problem)[0]
+        taken = {"method": way.method, **way.options}
+        (mark,) = (name for name, options in CANDIDATES.items() if options == taken)
+        lost.append(seconds[mark] / min(seconds.values()))
+        title = f"{problem.name} {problem.points:,} x {problem.states}, {modulus(problem):.3g}, {problem.eta:g}"
+        cells = (f"{'*' if name == mark else ''}{1e3 * spent:.2f}" for name, spent in seconds.items())
+        print(f"{title:<34}{''.join(f'{cell:>16}' for cell in cells)}{lost[-1]:>16.2f}", flush=True)
+    print(
+        f"the method that the rule takes (*) is slower than the fastest of these by a factor of "
+        f"{math.exp(statistics.mean(map(math.log, lost))):.2f} on average (geometric mean), {max(lost):.2f} at most"
+    )
+    return succeeded
+
+
+def on_gpu(repeats: int) -> bool:
+    """Time processors and a graphics card by turns, each by the rules, and print; whether they agree."""
+    same = True
+    for problem in [rbc(grid=2**n) for n in range(8, 19, 2)] + [rbc(grid=65_536, states=16), savings(20_000)]:
+        runs: dict[str, Callable[[], Any]] = {
+            device: partial(solve, problem, tol=TOL, device=device, method="auto", progress=False)
+            for device in ("cpu", "gpu")
+        }
+        begin = time.perf_counter()
+        runs["gpu"]()
+        first = time.perf_counter() - begin
+        seconds, found = timed(runs, repeats)
+        gap = float(np.abs(found["cpu"].value - found["gpu"].value).max())
+        same &= all(one.success for one in found.values())
+        same &= gap <= sum(one.error_bound for one in found.values())
+        parts = ", ".join(f"{name} {1e3 * spent:.2f}" for name, spent in found["gpu"].timing.items())
+        print(
+            f"{problem.name} {problem.points:,} x {problem.states}: cpu {1e3 * seconds['cpu']:.2f} ms, "
+            f"gpu {1e3 * seconds['gpu']:.2f} ms ({parts}), its first {1e3 * first:.0f} ms",
+            flush=True,
+        )
+    return same
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.defaults", description=__doc__)
+    parser.add_argument("--points", type=int, nargs="+", default=[500, 2000], help="grid points (default: 500 2000)")
+    parser.add_argument("--repeats", type=int, default=5, help="times each, by turns (default: %(default)s)")
+    parser.add_argument("--rules", action="store_true", help="time every method that the rules can take")
+    parser.add_argument("--largest", type=int, default=2**20, help="states of a problem of --rules, at most")
+    parser.add_argument("--gpu", action="store_true", help="time a graphics card beside the processors")
+    asked = parser.parse_args(arguments)
+    for name, least in (("points", 8), ("repeats", 1), ("largest", 256)):
+        given = getattr(asked, name)
+        if min(given if isinstance(given, list) else [given]) < least:
+            parser.error(f"--{name} must be at least {least}, not {given}")
+    if asked.gpu and (why := available()):
+        parser.error(f"--gpu cannot be used: {why}")
+    if asked.rules:
+        return 0 if rules(asked.repeats, "gpu" if asked.gpu else "cpu", asked.largest) else 1
+    if asked.gpu:
+        return 0 if on_gpu(asked.repeats) else 1
+    agreed = [compare(points, asked.repeats) for points in asked.points]
+    if importlib.util.find_spec("quantecon") is None:
+        print("QuantEcon is not installed, so that its DiscreteDP is not timed: pip install 'beltline[bench]'")
+    return 0 if all(agreed) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

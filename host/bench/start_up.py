@@ -1,0 +1,65 @@
+"""Times a first solve from typing to result: ``python -m beltline.host.bench.start_up``.
+
+README's first lines run in fresh processes of this Python, one after the other. The first of them may compile, and does
+not count: what it compiled is kept on disk. ``import`` is that of the package alone, ``whole`` the time of the process
+from its start to its end, and ``processor`` what all its threads took of the processors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+
+LINES = """
+import time
+begin = time.perf_counter()
+import beltline as bl
+imported = time.perf_counter() - begin
+result = bl.solve(bl.rbc(grid={grid}))
+text = str(result)
+print(imported, time.perf_counter() - begin, time.process_time(), result.success)
+"""
+
+
+def run(grid: int) -> tuple[float, float, float, float]:
+    """Seconds of the import, of all lines, of processors, and of the whole process.
+
+    Raises
+    ------
+    RuntimeError
+        The solve did not succeed.
+    """
+    begin = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", LINES.format(grid=grid)], capture_output=True, text=True, check=True, env=os.environ
+    )
+    whole = time.perf_counter() - begin
+    *seconds, success = done.stdout.split()
+    if success != "True":
+        raise RuntimeError(f"the solve with {grid:,} grid points did not succeed")
+    imported, lines, processors = map(float, seconds)
+    return imported, lines, processors, whole
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.start_up", description=__doc__)
+    parser.add_argument("--grid", type=int, default=65_536, help="grid points (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=7, help="processes that count (default: %(default)s)")
+    asked = parser.parse_args(arguments)
+    for name, least in (("grid", 8), ("repeats", 1)):
+        if getattr(asked, name) < least:
+            parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+    _, *turns = [run(asked.grid) for _ in range(asked.repeats + 1)]
+    for name, spent in zip(("import", "all lines", "processor", "whole"), zip(*turns, strict=True), strict=True):
+        print(f"{name:<10}{statistics.median(spent):8.3f} s, {min(spent):.3f} to {max(spent):.3f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

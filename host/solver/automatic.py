@@ -1,0 +1,90 @@
+"""Solves that name no device: a board if one is there and free, else a graphics card where it pays, else processors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from beltline.host.devices.base import DeviceError, Progress
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+from beltline.host.results.result import Result
+from beltline.host.solver.options import UNNAMED, SolveOptions
+from beltline.host.solver.reference import solve_reference
+from beltline.host.solver.rules import AUTO, boards, check_unnamed, without_gpu
+from beltline.host.solver.session import Session
+from beltline.host.solver.solve_general import solve_general
+from beltline.sim.progress import reporting
+
+
+def solve_automatic(
+    problem: Problem, options: SolveOptions, more: dict[str, Any], progress: Progress | Literal[False] | None
+) -> Result:
+    """Solve a problem of the simple form on the first device that succeeds, by the method that suits it.
+
+    Arguments as of :func:`beltline.host.solver.solve.solve`. A method that is named is one of processors and graphics
+    cards, so that no board is asked.
+
+    Raises
+    ------
+    ProblemError
+        An option needs a device or a method to be named, or is wrong.
+    """
+    check_unnamed(options.method, more)
+    passed = []
+    for name, where in boards() if options.method is None else ():
+        result, failed = _on_board(name, where, problem, options, progress)
+        if result is not None and result.success:
+            return replace(result, chosen=f"{name}: chosen because the board is there and free")
+        passed.append(f"{name} failed: {failed}")
+    with reporting(progress) as report:
+        result = _on_processors(problem, options, more, report)
+    return replace(result, chosen="; ".join([result.chosen, *(passed or ["no board is ready"])]))
+
+
+def solve_in_double(
+    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+) -> Any:
+    """Solve a problem of either form in double precision, on ``"cpu"``, ``"gpu"`` or, by rule, ``"auto"``."""
+    if problem.general:
+        return solve_general(problem, options, "cpu" if device == UNNAMED else device, more, report)
+    if device == UNNAMED:
+        return _on_processors(problem, options, more, report)
+    return solve_reference(problem, options, device, more, report)
+
+
+def _on_processors(problem: Problem, options: SolveOptions, more: dict[str, Any], report: Progress | None) -> Result:
+    """On a graphics card where it pays, else on processors."""
+    options = replace(options, method=options.method or AUTO)
+    why = without_gpu(problem)
+    if not why:
+        try:
+            result = solve_reference(problem, options, "gpu", dict(more), report)
+            if result.success:
+                return _told(result, f"a GPU pays for {problem.points * problem.states:,} states")
+            why = f"gpu failed: {result.message}"
+        except (DeviceError, ProblemError) as error:
+            why = f"gpu failed: {error}"
+    return _told(solve_reference(problem, options, "cpu", more, report), why)
+
+
+def _told(result: Result, why: str) -> Result:
+    """``result`` with ``why`` it is of its device; one whose method was named was not chosen by a rule."""
+    chosen = result.chosen or f"{result.device}, {result.method}: the method was named"
+    return replace(result, chosen=f"{chosen}; {why}")
+
+
+def _on_board(
+    name: str,
+    where: dict[str, Any],
+    problem: Problem,
+    options: SolveOptions,
+    progress: Progress | Literal[False] | None,
+) -> tuple[Result | None, str]:
+    """What a board made of ``problem``, and why it is no success."""
+    try:
+        with Session(name, progress, **where) as session:
+            result = session.solve_with(problem, options, progress)
+    except (DeviceError, ProblemError) as error:
+        return None, str(error)
+    return result, result.message

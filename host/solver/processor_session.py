@@ -1,0 +1,180 @@
+"""Sessions: on a machine where one is named or there, and on processors and graphics cards in double precision."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from beltline.host.devices import REFERENCES
+from beltline.host.devices.base import Device, DeviceError, Progress
+from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.problem import Problem
+from beltline.host.solver.automatic import solve_in_double
+from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, Start, start_named
+from beltline.host.solver.reference import reference_module
+from beltline.host.solver.rules import boards, check_unnamed, ways
+from beltline.host.solver.session import Session
+from beltline.sim.progress import reporting
+
+
+class ProcessorSession:
+    """What :class:`~beltline.host.solver.session.Session` is for a machine, for the solvers in double precision.
+
+    It keeps the last solution, from which ``start="last"`` begins.
+
+    Parameters
+    ----------
+    name
+        ``"cpu"``, ``"gpu"``, or ``"auto"``: for each problem the one that pays.
+    progress
+        As of :func:`beltline.host.solver.solve.solve`.
+    """
+
+    moved: tuple[str, ...] = ()
+    """No table is moved to a machine."""
+
+    device: None = None
+    """There is no machine to write to."""
+
+    def __init__(self, name: str = UNNAMED, progress: Progress | Literal[False] | None = None) -> None:
+        check_progress(progress)
+        self.name = name
+        self._progress = progress
+        self._last: Any = None
+        self._closed = False
+
+    def __enter__(self) -> ProcessorSession:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Forget the last solution; no solve may follow."""
+        self._closed, self._last = True, None
+
+    def solve(
+        self,
+        problem: Problem,
+        tol: float = 1e-10,
+        max_sweeps: int = 10_000,
+        *,
+        start: Start = "given",
+        method: str | None = None,
+        progress: Progress | Literal[False] | None = None,
+        verify: bool = True,
+        **options: Any,
+    ) -> Any:
+        """Solve ``problem`` as :func:`beltline.host.solver.solve.solve` does.
+
+        Parameters
+        ----------
+        start
+            ``"last"``: the value of the last solution, where it has the shape of this problem's, and no horizon makes
+            the start a part of the problem. ``"stay"``, ``"coarse"``: option ``start`` of the method, which must be
+            named. ``"given"``: what the method does by itself.
+        method, **options
+            As of :func:`beltline.host.solver.solve.solve`.
+
+        Raises
+        ------
+        ProblemError, DeviceError, KeyboardInterrupt
+            As :func:`beltline.host.solver.solve.solve`.
+        """
+        if self._closed:
+            raise DeviceError("the session is closed")
+        check_progress(progress)
+        if not isinstance(problem, Problem):
+            raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
+        start = start_named(start)
+        if start in ("stay", "coarse"):
+            options["start"] = start
+        machine = {name: options.pop(name) for name in MACHINE_ONLY if name in options}
+        given = SolveOptions(tol, max_sweeps, verify, **machine, method=method, device=self.name)
+        if self.name == UNNAMED and not problem.general:
+            check_unnamed(method, options)
+        with reporting(self._progress if progress is None else progress) as report:
+            result = None
+            if start == "last":
+                result = self._from_last(problem, given, options, report)
+            if result is None or not result.success:
+                result = solve_in_double(problem, given, self.name, options, report)
+        if result.success:
+            self._last = result
+        return result
+
+    def _from_last(
+        self, problem: Problem, given: SolveOptions, options: dict[str, Any], report: Progress | None
+    ) -> Any:
+        """The solution from the value of the last one; None where that is no start."""
+        last = self._last
+        if last is None or problem.general or last.problem.general or problem.horizon is not None:
+            return None
+        if last.problem.horizon is not None or last.value.shape != problem.start.shape:
+            return None
+        if given.method is None:
+            way = ways(problem, "gpu" if self.name == "gpu" else "cpu")[0]
+            given, options = replace(given, method=way.method), {**way.options, "start": "given"}
+        result = solve_in_double(replace(problem, start=last.value), given, self.name, options, report)
+        return replace(result, problem=problem)
+
+
+def open_session(
+    device: str = UNNAMED, progress: Progress | Literal[False] | None = None, **options: Any
+) -> Session | ProcessorSession:
+    """Open a device for many problems: ``with bl.open("rtl") as device: device.solve(...)``.
+
+    Parameters
+    ----------
+    device
+        Name of a machine (``beltline.host.devices.DEVICES``), which is opened, a board at once; or ``"cpu"`` or
+        ``"gpu"``. By default ``"auto"``: the first board that is there and free, and where there is none, for each
+        problem a graphics card where it pays, else the processor.
+    progress
+        As of :func:`beltline.host.solver.solve.solve`.
+    **options
+        Of a machine that is named.
+
+    Raises
+    ------
+    ProblemError
+        No such device or option.
+    DeviceError
+        The device cannot be opened.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> with bl.open() as device:
+    ...     results = [device.solve(bl.rbc(grid=64, eta=eta), start="last") for eta in (1.0, 1.5)]
+    >>> all(result.success for result in results)
+    True
+    """
+    if isinstance(device, str) and device in (UNNAMED, *REFERENCES):
+        return _in_double(device, progress, options)
+    session = Session(device, progress, **options)
+    session.open()
+    return session
+
+
+def _in_double(
+    device: str, progress: Progress | Literal[False] | None, options: dict[str, Any]
+) -> Session | ProcessorSession:
+    """A session on a board, if ``device`` is ``"auto"`` and one is free, else in double precision."""
+    check_progress(progress)
+    check_unnamed(None, options)
+    if device == "gpu":
+        reference_module(device)
+    for name, where in boards() if device == UNNAMED else ():
+        session = Session(name, progress, **where)
+        try:
+            session.open()
+        except DeviceError:
+            continue
+        return session
+    return ProcessorSession(device, progress)
+
+
+def named(device: str | Device | Session | ProcessorSession) -> Any:
+    """``device``; of a session in double precision, its name."""
+    return device.name if isinstance(device, ProcessorSession) else device

@@ -1,0 +1,69 @@
+"""The line of progress in a notebook, with a stand-in of IPython."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from beltline.sim import progress
+
+
+class Cell:
+    """What a cell shows."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def display(self, data: dict[str, str], *, raw: bool, display_id: bool) -> Cell:
+        assert raw
+        assert display_id
+        assert not self.texts
+        self.texts.append(data["text/plain"])
+        return self
+
+    def update(self, data: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.texts.append(data["text/plain"])
+
+
+@pytest.fixture
+def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
+    cell = Cell()
+    ipython: Any = ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=object())
+    shown: Any = ModuleType("IPython.display")
+    shown.display = cell.display
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", shown)
+    return cell
+
+
+def test_a_line_replaces_itself_and_goes(
+    cell: Cell, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    with progress.reporting(None) as tell:
+        assert tell is not None
+        tell("sweep 1")
+        tell("sweep 2")
+    assert cell.texts == ["sweep 1", "sweep 2", ""]
+    assert capsys.readouterr().err == ""
+
+
+def test_short_work_shows_nothing(cell: Cell) -> None:
+    with progress.reporting(None) as tell:
+        assert tell is not None
+        tell("sweep 1")
+    assert cell.texts == []
+
+
+def test_a_terminal_in_ipython_is_no_notebook(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    with progress.reporting(None) as tell:
+        assert tell is not None
+        tell("sweep 1")
+    assert cell.texts == []
