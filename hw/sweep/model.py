@@ -33,6 +33,7 @@ class Proven(NamedTuple):
     """What a sweep's proof took; all 0 where there was none."""
 
     rounds: int
+    divided: int
     walked: int
     evaluations: int
     clocks: int
@@ -64,9 +65,9 @@ class SweepSoftwareMachine(SoftwareMachine):
     seek_clocks
         Clocks of the passes that seek other peaks behind the last sweep.
     proven_by
-        Of a build with ``proof``, for each sweep: the rounds of its proof, states walked from a better candidate,
-        evaluations (which ``evaluations`` has too), and clocks by :func:`beltline.hw.sweep.proof_clocks.proof_clocks`
-        where they are counted.
+        Of a build with ``proof``, for each sweep: the rounds of its proof, those that divided, states walked from a
+        better candidate, evaluations (which ``evaluations`` has too), and clocks by
+        :func:`beltline.hw.sweep.proof_clocks.proof_clocks` where they are counted.
     log
         :class:`beltline.hw.sweep.clocks.SweepLog` of the last sweep.
     """
@@ -240,7 +241,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         """Prove the choices of a sweep, or repair them; ``repaired`` takes the points where one moved."""
         self._proven = False
         if failed or self._held:
-            self.proven_by.append(Proven(0, 0, 0, 0))
+            self.proven_by.append(Proven(0, 0, 0, 0, 0))
             return Status(0)
         room = self._capacity if self._logged else 0
         tables = self.x, self._wealth, self._ev, self._constants
@@ -253,7 +254,8 @@ class SweepSoftwareMachine(SoftwareMachine):
             self._capacity = proof.room
             clocks = proof_clocks(self._dealt, proof.rounds, self._unchecked)
             self._clocks += clocks
-        self.proven_by.append(Proven(len(proof.rounds), int(proof.moved.sum()), evaluations, clocks))
+        divided = sum(one.levels > 1 for one in proof.rounds)
+        self.proven_by.append(Proven(len(proof.rounds), divided, int(proof.moved.sum()), evaluations, clocks))
         self.evaluations[-1] += evaluations
         return proof.status
 

@@ -18,6 +18,7 @@ from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
 from beltline.host.solver.run import of_ages
 from beltline.host.solver.session import Session
+from beltline.host.solver.verify import trust
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Status
 from beltline.hw.top.engine_table import ENGINES
@@ -309,3 +310,26 @@ def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:
 def test_proofs_that_no_device_has(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
         bl.solve(problem(), **options)
+
+
+def test_the_bound_of_a_proof_counts_its_rounding() -> None:
+    """Two errors of two objectives a point, a unit of value or ``2**-50`` of utility each."""
+    given = savings("uneven")
+    image = fixed_point(given, 1e-6)
+    value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
+    plain, proven = (trust(given, image, value, policy, 1e-7, flag) for flag in (False, True))
+    error = image.value_unit + 2.0**-50 * 6.0
+    assert proven.residual - plain.residual == pytest.approx(2 * given.points * error, rel=1e-6)
+    assert proven.error_bound == pytest.approx(proven.residual / (1 - given.beta), rel=1e-6)
+
+
+def test_a_proof_begins_from_any_start() -> None:
+    """Nothing is made concave for it."""
+    given = savings("jumps", 3)
+    convex = replace(given, start=np.cumsum(np.random.default_rng(2).exponential(size=given.start.shape), axis=0))
+    assert "concave majorant" in bl.solve(convex, lanes=2, tol=1e-6).message
+    found = bl.solve(convex, lanes=2, proof=1, tol=1e-6)
+    assert found.success
+    assert "majorant" not in found.message
+    right = bl.solve(convex, device="cpu", tol=1e-6)
+    assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound

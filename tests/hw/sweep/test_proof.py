@@ -12,7 +12,7 @@ from beltline.host.bench.random_problems import random_problem
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.fixed_point import Image, fixed_point
-from beltline.hw.arithmetic.objective import INFEASIBLE
+from beltline.hw.arithmetic.objective import INFEASIBLE, objective_word
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import HELD, Engine, Mode, Status
@@ -23,6 +23,7 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from beltline.hw.sweep.proof import ROUNDS, Proof, distances, near
 from beltline.hw.sweep.software_passes import walk_all
+from beltline.hw.sweep.software_proof import _best
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
 from support.peaks import KINDS, FullSearch, savings
@@ -191,6 +192,49 @@ def test_a_round_reads_the_choices_of_the_round_before() -> None:
             assert a.evaluations == b.evaluations
 
 
+def test_the_lowest_of_equals_is_found() -> None:
+    """Expected values make up for utility, so that all candidates but one are equal."""
+    image, _ = rough(1)
+    x, s = 50, 0
+    u, feasible, _ = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
+    assert feasible[:12].all()
+    ev = np.zeros_like(image.wealth)
+    ev[:12, s] = -u[:12]
+    ev[3, s] -= 1
+
+    def best(lo: int, hi: int, own: int) -> int:
+        objective = objective_word(u[own], ev[own, s]) if own >= 0 else objective_word(np.int64(INFEASIBLE), ev[0, s])
+        return int(_best(image.wealth[x, s], image.grid, ev, s, image.constants.words, lo, hi, own, own, objective)[0])
+
+    assert best(0, 9, -1) == 0
+    assert best(3, 9, -1) == 4
+    # A choice that ties stays where the others are above it, and goes to the lowest below.
+    assert best(5, 11, 5) == 5
+    assert best(2, 11, 7) == 2
+    assert best(3, 11, 6) == 4
+    # Its neighbours were compared before.
+    assert best(3, 5, 5) == 5
+    assert best(3, 3, 5) == 5
+
+
+def test_a_repair_begins_at_its_candidate() -> None:
+    """Where the walk of the state before it went on, the next one still begins at its own."""
+    image, _ = rough(2)
+    ev = np.zeros_like(image.wealth)
+    points, states = ev.shape
+    dealt = Dealt(WalkParameters(SweepParameters(128, 2, 1), 2), points, states)
+    every = np.ones(ev.shape, np.bool_)
+    begin = np.full(ev.shape, 3)
+    kept, value, moves = np.zeros((*ev.shape, 3), np.int64), np.zeros_like(ev), np.full((1, 2), 7)
+    tables = image.grid, image.wealth, ev, image.constants
+    done = walk_all(dealt, *tables, every, begin, begin.copy(), kept, value, moves, room=4_000, exact=True)
+    for walker in range(2):
+        probes = done.probes[walker, : done.counts[walker // 2, walker]]
+        firsts = [probes[0], *(probe for last, probe in itertools.pairwise(probes) if last & 1)]
+        assert len(firsts) == points
+        assert {int(probe) >> 1 for probe in firsts} == {3}
+
+
 def test_a_proof_that_a_round_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Proof, "_divide", lambda self: self._neighbours(np.ones(self.choices.shape, np.bool_)))
     unproven = 0
@@ -198,7 +242,8 @@ def test_a_proof_that_a_round_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch
         image, ev = rough(seed)
         done = proof_of(image, ev, np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape))
         assert done.proven or len(done.rounds) == 2 * ROUNDS + 1
-        unproven += not done.proven
+        unproven += len(done.rounds) == 2 * ROUNDS + 1
+        assert done.proven == (len(done.rounds) < 2 * ROUNDS + 1)
     assert unproven > 0
 
 
