@@ -35,13 +35,6 @@ FAULTS = (
         (TEST + "test_any_first_policy_is_repaired",),
     ),
     Fault(
-        "a policy that falls stays",
-        ROUNDS,
-        "lo = min(choices[i - 1, s], own, choices[min(i + 1, rows - 1), s]) if i > 0 else 0",
-        "lo = min(choices[i - 1, s], own) if i > 0 else 0",
-        (TEST + "test_any_first_policy_is_repaired",),
-    ),
-    Fault(
         "the first point's bracket begins at its choice",
         ROUNDS,
         "choices[min(i + 1, rows - 1), s]) if i > 0 else 0",
@@ -67,6 +60,13 @@ FAULTS = (
         ROUNDS,
         "flag |= SATURATED_FLAG if over else 0",
         "flag |= 0",
+        (TEST + "test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run",),
+    ),
+    Fault(
+        "a utility out of range in divide and conquer is not seen",
+        ROUNDS,
+        "flags[i] |= SATURATED_FLAG if over else 0",
+        "flags[i] |= 0",
         (TEST + "test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run",),
     ),
     Fault(

@@ -131,9 +131,11 @@ def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
 
 
 def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[np.int64]]:
-    """A problem, and expected values that rise by chance."""
+    """A problem, in a third of all draws of the rich, and expected values that rise by chance."""
     rng = np.random.default_rng(seed)
     image = fixed_point(savings("jumps" if seed % 2 else "uneven", seed, points, states), 1e-6)
+    if seed % 3 == 0:
+        image.wealth[:] += round(8.0 / image.money_unit)
     steps = rng.exponential(size=(points, states)) ** 3
     return image, (image.value_unit**-1 * 0.02 * steps.cumsum(axis=0)).astype(np.int64)
 
@@ -248,7 +250,7 @@ def test_a_proof_that_a_round_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch
 
 
 def test_candidates_that_round_to_the_same_prove_nothing() -> None:
-    """With one fraction bit of value two rows cross by a tie."""
+    """Utilities are a few units of value, and two rows cross by a tie."""
     drawn = random_problem(61, horizon=False)
     image = fixed_point(drawn.problem, 1e-6)
     machine = begun(proving(image, 4), image, sweep_limit=1)
@@ -291,9 +293,14 @@ def test_held_sweeps_and_failed_ones_prove_nothing() -> None:
     assert machine.proven_by[0].rounds == 0
 
 
-def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run() -> None:
-    """No walk looks at the lowest candidate, and the bracket of the first point does."""
-    image, ev = rough(0)
+@pytest.mark.parametrize("rounds", [0, ROUNDS])
+def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No walk looks at the lowest candidate, which is the worst, and the bracket of the first point does."""
+    monkeypatch.setattr(proof, "ROUNDS", rounds)
+    image, ev = rough(1)
+    ev[0] -= 2**60
     begin = np.full(ev.shape, ev.shape[0] - 1)
     assert proof_of(image, ev, begin).status == Status(0)
     image.wealth[0] = 2**62 + 2**61
