@@ -225,14 +225,14 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self._logged:
             self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes, self._unchecked)
         raised |= done.status
-        repaired = np.zeros(self._grid, np.bool_)
-        if self.build.proof:
-            raised |= self._prove(value, repaired, bool(raised))
         # Where nearly all choices have moved, nearly all will move again, unless a proof moved some back.
         starts = np.arange(0, self._grid, 1 << self._dealt.lane_shift)
         moved = np.zeros(self.build.lanes, np.int64)
         if not cold:
             moved[: starts.size] = np.add.reduceat((self._found != last).sum(axis=1), starts)
+        if self.build.proof:
+            repaired = np.zeros(self._grid, np.bool_)
+            raised |= self._prove(value, repaired, bool(raised))
             moved[: starts.size][np.logical_or.reduceat(repaired, starts)] = 0
         self._unchecked = (count > 0) & (moved + (count >> MOST_SHIFT) >= count)
         return raised

@@ -303,7 +303,7 @@ def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
     ev[0] -= 2**60
     begin = np.full(ev.shape, ev.shape[0] - 1)
     assert proof_of(image, ev, begin).status == Status(0)
-    image.wealth[0] = 2**62 + 2**61
+    image.wealth[:] = 2**62 + 2**61
     assert proof_of(image, ev, begin).status == Status(0)
     image.grid[0] = -(2**62)
     assert proof_of(image, ev, begin).status == Status.SATURATED
