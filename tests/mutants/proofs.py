@@ -121,8 +121,8 @@ FAULTS = (
     Fault(
         "lanes whose choices were moved back are not checked",
         MODEL,
-        "np.logical_or.reduceat(repaired, starts)",
-        "np.logical_and.reduceat(repaired, starts)",
+        "[np.logical_or.reduceat(repaired, starts)] = 0",
+        "[np.logical_or.reduceat(repaired, starts)] += 0",
         (TEST + "test_choices_that_a_proof_moved_back_are_checked_again",),
     ),
     Fault(
