@@ -53,11 +53,15 @@ def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
 
 
 def made(
-    parameters: MachineParameters, fold: int | None, evaluators: int | None, lanes: int | None
+    parameters: MachineParameters,
+    fold: int | None,
+    evaluators: int | None,
+    lanes: int | None,
+    proof: int | None = None,
 ) -> MachineParameters:
     """A machine of these sizes, or little larger, with these options; None is as it is in ``parameters``."""
     if lanes is not None:
-        return sweep_build(parameters, lanes)
+        return replace(sweep_build(parameters, lanes), proof=bool(proof))
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

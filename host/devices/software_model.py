@@ -18,6 +18,7 @@ from beltline.host.devices.base import (
     register_named,
 )
 from beltline.host.devices.made import OPTIONS, check_options, made
+from beltline.host.problem.checks import ProblemError, whole
 from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import (
@@ -212,6 +213,20 @@ class ModelDevice:
             self._publish()
 
 
+def _check_options(**options: object) -> None:
+    """Check the options, of those that are given.
+
+    Raises
+    ------
+    ProblemError
+        One is wrong.
+    """
+    check_options(**{name: value for name, value in options.items() if name != "proof"})
+    asked = "proof" in options and whole("proof", options["proof"], "0 or 1", lambda v: v in (0, 1))
+    if asked and "lanes" not in options:
+        raise ProblemError("option 'proof' is for a sweep engine: pass lanes= too")
+
+
 def open_model(
     parameters: MachineParameters | None,
     progress: Progress | None = None,
@@ -219,11 +234,12 @@ def open_model(
     fold: int | None = None,
     evaluators: int | None = None,
     lanes: int | None = None,
+    proof: int | None = None,
 ) -> ModelDevice:
     """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
     if progress:
         progress("preparing the software model (compiled once, then kept)")
-    build = made(parameters or MachineParameters(), fold, evaluators, lanes)
+    build = made(parameters or MachineParameters(), fold, evaluators, lanes, proof)
     from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)
@@ -233,7 +249,8 @@ BACKEND = Backend(
     description="the bit-exact software model, compiled",
     missing=lambda: "",
     open=open_model,
-    options=OPTIONS,
+    options=OPTIONS
+    | {"proof": "1 for a sweep engine that proves every sweep, of which there is no gateware (default 0)"},
     elastic=True,
-    check=check_options,
+    check=_check_options,
 )

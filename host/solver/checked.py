@@ -297,7 +297,13 @@ class Report:
         failed = bool(status & (Status.SATURATED | Status.INFEASIBLE))
         reasons = failed + sum(flag in status for flag in (Status.CONVERGED, Status.LIMIT, Status.STOPPED))
         seeks = asked.peaks and not failed and Status.STOPPED not in status
-        if reasons != 1 or int(status) & ~_ENDED or (Status.PEAKS in status and not seeks):
+        proven = asked.build.features.lanes and not failed
+        if (
+            reasons != 1
+            or int(status) & ~_ENDED
+            or (Status.PEAKS in status and not seeks)
+            or (Status.PROVEN in status and not proven)
+        ):
             return f"its status is {status!r}"
         stopped, tested = Status.STOPPED in status, sweeps > 0 and not asked.horizon
         if (

@@ -50,7 +50,8 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     if problem.horizon is not None and options.timeout is not None:
         deadline = time.monotonic() + options.timeout - sum(done.timing.values())
     unproven = False
-    if not options.verify and not done.status & SPOILED:
+    proven = Status.PROVEN in done.status
+    if not options.verify and not done.status & SPOILED and not proven:
         unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm, deadline)
     looks = FEATURES[done.engine].peaks
     if done.status & SPOILED or (unproven and not looks):
@@ -61,7 +62,7 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         with timed(timing, "verify"):
             quality = measure(problem, image, value, policy, change, deadline)
     else:
-        quality = trust(problem, image, value, policy, change)
+        quality = trust(problem, image, value, policy, change, proven)
     outcome, message = _outcome(work, done, change, quality)
     if unproven and not looks:
         message += UNBOUNDED

@@ -37,16 +37,16 @@ class Prepared:
     options: SolveOptions
 
 
-def image_of(problem: Problem, options: SolveOptions) -> Image:
+def image_of(problem: Problem, options: SolveOptions, any_start: bool = False) -> Image:
     """Return the fixed-point image of ``problem``, with the start that ``options`` ask for; ``"last"`` is none of them
-    (:func:`from_last`).
+    (:func:`from_last`). The problem's own start is made concave unless the search takes ``any_start``.
 
     Raises
     ------
     ProblemError
         As :func:`beltline.host.solver.fixed_point.fixed_point`.
     """
-    begun, note = searchable(problem)
+    begun, note = (problem, "") if any_start else searchable(problem)
     image = fixed_point(begun, options.tol, options.value_bits, options.money_bits, shift=options.shift)
     if options.start in ("stay", "coarse"):
         return _from_elsewhere(problem, image, options.start, options.tol)

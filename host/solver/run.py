@@ -68,9 +68,14 @@ def timed(timing: dict[str, float], name: str) -> Iterator[None]:
 
 def of_ages(ages: list[Run]) -> Run:
     """The runs of all ages so far, which followed each other, as one."""
+    status = ages[-1].status
+    if any(Status.PEAKS in run.status for run in ages):
+        status |= Status.PEAKS
+    if not all(Status.PROVEN in run.status for run in ages):
+        status &= ~Status.PROVEN
     return replace(
         ages[-1],
-        status=ages[-1].status | (Status.PEAKS if any(Status.PEAKS in run.status for run in ages) else Status(0)),
+        status=status,
         value=np.stack([run.value for run in ages]),
         policy=np.stack([run.policy for run in ages]),
         sweeps=sum(run.sweeps for run in ages),

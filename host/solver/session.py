@@ -207,7 +207,8 @@ class Session:
         build = smallest_build(problem, self._options.get("lanes")) if elastic else None
         if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
-        return Prepared(problem, image_of(problem, options), build, options)
+        proves = bool(self._options.get("proof"))
+        return Prepared(problem, image_of(problem, options, any_start=proves), build, options)
 
     def run(self, work: Prepared, report: Progress | None = None, saving: Checkpoint | None = None) -> Completed:
         """Run what was prepared on the device; errors as of :meth:`solve`."""

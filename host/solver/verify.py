@@ -213,11 +213,18 @@ UNPROVEN = Verification(math.inf, math.inf, False)
 
 
 def trust(
-    problem: Problem, image: Image, value: NDArray[np.float64], policy: NDArray[np.int32], change: float
+    problem: Problem,
+    image: Image,
+    value: NDArray[np.float64],
+    policy: NDArray[np.int32],
+    change: float,
+    proven: bool = False,
 ) -> Verification:
     """Return what the device's own numbers imply, if its searches missed nothing.
 
-    Arguments as of :func:`measure`. The residual is at most ``beta`` times the last change, plus a sweep's rounding, at
+    Arguments as of :func:`measure`; ``proven`` where the device proved its choices by their neighbours' brackets, with
+    utilities that are off by a unit or ``2**-50`` of themselves: from point to point of the grid that may add up. The
+    residual is at most ``beta`` times the last change, plus a sweep's rounding, at
     the consumption of the choice or, as the exact sweep may choose it, of the next one; and ``value`` has been rounded
     to double precision.
     """
@@ -228,6 +235,9 @@ def trust(
     consumption = np.where(problem.wealth - dearer > image.money_unit, problem.wealth - dearer, chosen)
     size = np.abs(utility(consumption, problem.eta))
     rounding = 2 * float(fixed_rounding(problem, image, consumption, size, largest).max()) + 2 * DOUBLE * largest
+    if proven:
+        # A candidate that comes near the best has no larger utility than a value and an expectation together.
+        rounding += 2 * problem.points * (image.value_unit + UTILITY_ERROR * 2 * largest)
     if problem.horizon is None:
         residual = contraction * change + rounding
         return Verification(residual, residual / (1 - contraction), False)

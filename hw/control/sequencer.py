@@ -109,11 +109,9 @@ class Sequencer(wiring.Component):
         m = Module()
         machine = self.parameters.machine
         busy = Signal()
-        flags: dict[Status, Signal] = {
-            flag: Signal(name=flag.name)
-            for flag in Status
-            if flag != Status.BUSY and (flag != Status.PEAKS or machine.features.peaks)
-        }
+        # No gateware proves its choices.
+        never = Status.BUSY | Status.PROVEN | (Status(0) if machine.features.peaks else Status.PEAKS)
+        flags: dict[Status, Signal] = {flag: Signal(name=flag.name) for flag in Status if flag not in never}
         m.d.comb += self.status.eq(Cat(busy, *flags.values()))
         good, last_position = self._configuration(m)
         last_state = Signal.like(self.state)

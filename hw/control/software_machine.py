@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
 
 import numpy as np
 from numba import get_num_threads, set_num_threads
@@ -44,7 +43,7 @@ class SoftwareMachine(ABC):
         How ``clocks`` are found.
     """
 
-    clocks_source: ClassVar[str]
+    clocks_source: str
 
     def __init__(self, grid: int, states: int, results: int) -> None:
         self._built = grid, states

@@ -117,6 +117,8 @@ class MachineParameters:
         ``grid * states``, and ``fold`` and ``evaluators`` are the defaults.
     lanes
         Of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` points of the grid each.
+    proof
+        Of a sweep engine: whether every sweep proves its choices. The software model only: there is no gateware of it.
 
     Raises
     ------
@@ -134,6 +136,7 @@ class MachineParameters:
     multiplier: Multiplier = Multiplier.DSP48E2
     engine: Engine = Engine.ASSEMBLY_LINE
     lanes: int = 1
+    proof: bool = False
 
     def __post_init__(self) -> None:
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
@@ -164,6 +167,8 @@ class MachineParameters:
             self._check_sweep()
         elif self.lanes != 1:
             raise ValueError(f"lanes of a build of the assembly line must be 1, not {self.lanes}")
+        elif self.proof:
+            raise ValueError("proof of a build must be False for the assembly line, whose search assumes one peak")
 
     def _check_sweep(self) -> None:
         check_lanes(self.lanes, self.grid)

@@ -156,6 +156,7 @@ class Status(enum.IntFlag):
     INFEASIBLE = 64
     BAD_CONFIGURATION = 128
     PEAKS = 256
+    PROVEN = 512
 
 
 FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
@@ -180,6 +181,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         "engine more than one",
         Status.PEAKS: "the last sweep was searched for other peaks, as `MODE` asked, and one was found: a choice may "
         "not be the best",
+        Status.PROVEN: "every choice of the last sweep is proven the best of all candidates, whatever the values: "
+        "sweep engine, and of it the software model with `proof`",
     },
     Refused: {
         Refused.REGISTER: "a register was written while busy",

@@ -113,9 +113,16 @@ class SweepDatapath(Datapath):
     ----------
     parameters
         The build.
+
+    Raises
+    ------
+    ValueError
+        A build with ``proof``.
     """
 
     def __init__(self, parameters: MachineParameters) -> None:
+        if parameters.proof:
+            raise ValueError("proof of a build must be False: there is no gateware of it, only the software model")
         self._build = SweepParameters.of(parameters)
         super().__init__(parameters, 2 + READ_LATENCY + 1 + -(-self._build.lane_bits // 2))
 

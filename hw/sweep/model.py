@@ -5,6 +5,8 @@ Where the objective is single-peaked the results are also those of the assembly 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,12 +19,24 @@ from beltline.hw.interface.registers import HELD, Engine, Mode, Status
 from beltline.hw.sweep.clocks import Dealt, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.proof import Proof
+from beltline.hw.sweep.proof_clocks import proof_clocks
 from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.software_passes import add_all, check_all, climb_all, hold_all, walk_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 
 _FIRST_CAPACITY = 64
 """Probes of a walker for which a log has room at first."""
+
+
+class Proven(NamedTuple):
+    """What a sweep's proof took; all 0 where there was none."""
+
+    rounds: int
+    divided: int
+    walked: int
+    evaluations: int
+    clocks: int
 
 
 class SweepSoftwareMachine(SoftwareMachine):
@@ -50,6 +64,10 @@ class SweepSoftwareMachine(SoftwareMachine):
         evaluated, and clocks taken where they are counted.
     seek_clocks
         Clocks of the passes that seek other peaks behind the last sweep.
+    proven_by
+        Of a build with ``proof``, for each sweep: the rounds of its proof, those that divided, states walked from a
+        better candidate, evaluations (which ``evaluations`` has too), and clocks by
+        :func:`beltline.hw.sweep.proof_clocks.proof_clocks` where they are counted.
     log
         :class:`beltline.hw.sweep.clocks.SweepLog` of the last sweep.
     """
@@ -60,6 +78,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.build = build
         self.walk = WalkParameters(build, contexts)
         self._logged = logged
+        if build.proof:
+            self.clocks_source = "modelled by the clock model, and for proofs by a budget: no gateware has them"
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
         super().__init__(build.grid, build.states, build.grid * build.states)
@@ -69,7 +89,12 @@ class SweepSoftwareMachine(SoftwareMachine):
         """A build that it is the machine of. Raises ``ValueError`` where ``states`` is no power of two."""
         build = self.build
         return MachineParameters(
-            build.grid, build.states, multiplier=build.multiplier, engine=Engine.SWEEP, lanes=build.lanes
+            build.grid,
+            build.states,
+            multiplier=build.multiplier,
+            engine=Engine.SWEEP,
+            lanes=build.lanes,
+            proof=build.proof,
         )
 
     @property
@@ -86,6 +111,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.evaluations: list[int] = []
         self.sweep_clocks: list[int] = []
         self.seek_clocks: list[int] = []
+        self.proven_by: list[Proven] = []
+        self._proven = False
         self.log: SweepLog | None = None
         self._clocks = 0
 
@@ -103,7 +130,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._dealt = Dealt(self.walk, self._grid, self._states)
         self._shift_weights = self._given(self.shift_weights)
         self._shifts = Mode.SHIFT in mode
-        self._seeks = Mode.PEAKS in mode
+        # Whoever proves need not look for other peaks.
+        self._seeks = Mode.PEAKS in mode and not self.build.proof
         self._held_wanted = int(mode) >> HELD.start & 255
         self._plain, self._held, self._left = True, False, 0
         self._before = self._after = np.zeros(self._states, np.int64)
@@ -136,6 +164,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         ended = self._decide(raised, below and self._plain)
         if peaks and not raised:
             self.status |= Status.PEAKS
+        if ended and self._proven and not raised:
+            self.status |= Status.PROVEN
         self._prepare(below, value, before)
         return ended
 
@@ -194,13 +224,40 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.evaluations.append(done.evaluations)
         if self._logged:
             self.log = SweepLog(self._dealt, last, walked, done.counts, done.probes, self._unchecked)
-        # Where nearly all choices have moved, nearly all will move again.
+        raised |= done.status
+        # Where nearly all choices have moved, nearly all will move again, unless a proof moved some back.
         starts = np.arange(0, self._grid, 1 << self._dealt.lane_shift)
         moved = np.zeros(self.build.lanes, np.int64)
         if not cold:
             moved[: starts.size] = np.add.reduceat((self._found != last).sum(axis=1), starts)
+        if self.build.proof:
+            repaired = np.zeros(self._grid, np.bool_)
+            raised |= self._prove(value, repaired, bool(raised))
+            moved[: starts.size][np.logical_or.reduceat(repaired, starts)] = 0
         self._unchecked = (count > 0) & (moved + (count >> MOST_SHIFT) >= count)
-        return raised | done.status
+        return raised
+
+    def _prove(self, value: NDArray[np.int64], repaired: NDArray[np.bool_], failed: bool) -> Status:
+        """Prove the choices of a sweep, or repair them; ``repaired`` takes the points where one moved."""
+        self._proven = False
+        if failed or self._held:
+            self.proven_by.append(Proven(0, 0, 0, 0, 0))
+            return Status(0)
+        room = self._capacity if self._logged else 0
+        tables = self.x, self._wealth, self._ev, self._constants
+        proof = Proof(self._dealt, *tables, self._found, self.kept, value, room)
+        self._proven = proof.proven
+        repaired |= proof.moved.any(axis=1)
+        evaluations = sum(one.evaluations for one in proof.rounds)
+        clocks = 0
+        if self._logged:
+            self._capacity = proof.room
+            clocks = proof_clocks(self._dealt, proof.rounds, self._unchecked)
+            self._clocks += clocks
+        divided = sum(one.levels > 1 for one in proof.rounds)
+        self.proven_by.append(Proven(len(proof.rounds), divided, int(proof.moved.sum()), evaluations, clocks))
+        self.evaluations[-1] += evaluations
+        return proof.status
 
     def _seek(self, above: bool) -> bool:
         """Behind the last sweep, whether a search from below, or from above, ends on another peak."""

@@ -48,6 +48,8 @@ class SweepParameters:
         Lanes that take turns on a bus, 4 or 8. A lane can fetch a row of ``ROW_WORDS`` words every ``slots`` clocks.
     multiplier
         What the chip multiplies with.
+    proof
+        Whether every sweep that maximises is proven: :mod:`beltline.hw.sweep.proof`. The software model only.
 
     Raises
     ------
@@ -60,6 +62,7 @@ class SweepParameters:
     lanes: int = 64
     slots: int = ROW_WORDS
     multiplier: Multiplier = Multiplier.DSP48E2
+    proof: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -72,7 +75,7 @@ class SweepParameters:
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """The sweep engine of a machine."""
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
-        return cls(machine.grid, machine.states, machine.lanes, slots, machine.multiplier)
+        return cls(machine.grid, machine.states, machine.lanes, slots, machine.multiplier, machine.proof)
 
     @property
     def index_bits(self) -> int:

@@ -175,6 +175,7 @@ def _walks(  # type: ignore[no-untyped-def]
     value,
     moves,
     cold,
+    exact,
     flags,
     counts,
     evaluations,
@@ -189,7 +190,7 @@ def _walks(  # type: ignore[no-untyped-def]
         for s in range(states):
             walker = part << state_bits | s
             count = off_grid = 0
-            shift = 0 if cold else moves[lane, walker]
+            shift = 0 if cold or exact else moves[lane, walker]
             begun = False
             own = log[lane * walkers + walker]
             for i in range(begin, end):
@@ -198,7 +199,7 @@ def _walks(  # type: ignore[no-untyped-def]
                 guess = min(max(last[i, s] + shift, 0), rows - 1)
                 index, below, here, above, over, count, off = _walk(w[i, s], x, ev, s, words, guess, own, count)
                 off_grid += off
-                shift = index - last[i, s]
+                shift = 0 if exact else index - last[i, s]
                 if not begun:
                     moves[lane, walker] = 0 if cold else shift - (shift >> DECAY)
                 begun = True
@@ -272,6 +273,7 @@ def walk_all(
     moves: NDArray[np.int64],
     cold: bool = False,
     room: int = 0,
+    exact: bool = False,
 ) -> Walked:
     """The second pass of a sweep, of all lanes.
 
@@ -296,6 +298,8 @@ def walk_all(
         Whether that means nothing, and is 0 after the sweep.
     room
         Probes of a walker that are logged; what has no room is counted only.
+    exact
+        Whether every walk begins at the choice before, whatever ``moves`` and the walks before it.
     """
     walk = dealt.walk
     lanes = walk.build.lanes
@@ -318,6 +322,7 @@ def walk_all(
             value,
             moves,
             cold,
+            exact,
             flags,
             counts,
             evaluations,

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from . import arithmetic, engines, general, host, solvers
+from . import arithmetic, engines, general, host, proofs, solvers
 
-FAULTS = (*arithmetic.FAULTS, *engines.FAULTS, *solvers.FAULTS, *general.FAULTS, *host.FAULTS)
+FAULTS = (*arithmetic.FAULTS, *engines.FAULTS, *proofs.FAULTS, *solvers.FAULTS, *general.FAULTS, *host.FAULTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,17 @@ import pytest
 import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, DeviceTimeoutError, open_device, smallest_build
+from beltline.host.solver.checked import Asked, Report
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.run import of_ages
 from beltline.host.solver.session import Session
+from beltline.host.solver.verify import trust
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine, Status
+from beltline.hw.top.engine_table import ENGINES
 from support.fakes import BruteDevice, convex_kink, problem
+from support.peaks import KINDS, savings
 
 NAMES = ("success", "status", "message", "sweeps", "change", "residual", "error_bound")
 
@@ -243,3 +249,87 @@ def test_command_line_makes_a_sweep_engine(capsys: pytest.CaptureFixture[str]) -
     assert "converged" in capsys.readouterr().out
     assert main([*command, "--option", "lanes=3"]) == 2
     assert capsys.readouterr().err == "beltline solve: lanes must be a power of two from 1 to 256, not 3\n"
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "convex kink"])
+def test_a_proof_solves_what_walks_cannot(kind: str) -> None:
+    """Whether the host verifies or relies on the bit, which alone gives a bound then."""
+    given = convex_kink(0.2) if kind == "convex kink" else savings(kind, 1)
+    right = bl.solve(given, device="cpu", tol=1e-6)
+    assert right.success
+    found = {}
+    for verify in (True, False):
+        found[verify] = bl.solve(given, lanes=2, proof=1, tol=1e-6, verify=verify)
+        assert (found[verify].success, found[verify].verified) == (True, verify), found[verify].message
+        assert np.abs(found[verify].value - right.value).max() <= found[verify].error_bound + right.error_bound
+    assert (found[True].value == found[False].value).all()
+    assert (found[True].policy == found[False].policy).all()
+    # What chains of candidates that round to the same may add, on top of what is measured.
+    assert found[True].error_bound <= found[False].error_bound < 1.02 * found[True].error_bound
+    assert "no gateware has them" in found[True].clocks_source
+
+
+def test_every_age_must_be_proven() -> None:
+    given = replace(savings("jumps", 2), horizon=5)
+    right = bl.solve(given, device="cpu")
+    assert bl.solve(given, lanes=2).status == "not verified"
+    result = bl.solve(given, lanes=2, proof=1, verify=False)
+    assert (result.success, result.verified) == (True, False)
+    assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound < 1e-9
+    image = fixed_point(given, 1e-9)
+    run = Driver(open_device("model", MachineParameters(128, 4), lanes=2, proof=1)).run(image, 1, 5)
+    assert run.status == Status.DONE | Status.LIMIT | Status.PROVEN
+    ages = [replace(run, value=age, policy=age) for age in run.value]
+    assert of_ages(ages).status == run.status
+    ages[1] = replace(ages[1], status=run.status & ~Status.PROVEN)
+    assert of_ages(ages).status == Status.DONE | Status.LIMIT
+
+
+def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:
+    done = Status.DONE | Status.LIMIT | Status.PROVEN
+    sweep = MachineParameters(64, 4, engine=Engine.SWEEP, lanes=2)
+    for build, status, good in (
+        (sweep, done, True),
+        (sweep, Status.DONE | Status.SATURATED | Status.PROVEN, False),
+        (MachineParameters(64, 4), done, False),
+    ):
+        asked = Asked(build, 20, 3, 4, 10, horizon=False, shift=False, peaks=False)
+        clocks = ENGINES[build.engine].run_clocks(build, 20, 3, 4)
+        report = Report(status, 4, 240, 0 if clocks is None else clocks, 11)
+        assert report.contradiction(asked) == ("" if good else f"its status is {status!r}")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"device": "rtl", "lanes": 2, "proof": 1}, "device 'rtl' has no option 'proof': it takes fold, "),
+        ({"proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
+        ({"lanes": 2, "proof": 2}, "proof must be 0 or 1, not 2"),
+    ],
+)
+def test_proofs_that_no_device_has(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
+        bl.solve(problem(), **options)
+
+
+def test_the_bound_of_a_proof_counts_its_rounding() -> None:
+    """Two errors of two objectives a point, a unit of value or ``2**-50`` of utility each."""
+    given = savings("uneven")
+    image = fixed_point(given, 1e-6)
+    value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
+    plain, proven = (trust(given, image, value, policy, 1e-7, flag) for flag in (False, True))
+    error = image.value_unit + 2.0**-50 * 6.0
+    assert proven.residual - plain.residual == pytest.approx(2 * given.points * error, rel=1e-3, abs=0.0)
+    assert proven.error_bound == pytest.approx(proven.residual / (1 - given.beta), rel=1e-6)
+
+
+def test_a_proof_begins_from_any_start() -> None:
+    """Nothing is made concave for it."""
+    given = savings("jumps", 3)
+    convex = replace(given, start=np.cumsum(np.random.default_rng(2).exponential(size=given.start.shape), axis=0))
+    assert "concave majorant" in bl.solve(convex, lanes=2, tol=1e-6).message
+    found = bl.solve(convex, lanes=2, proof=1, tol=1e-6)
+    assert found.success
+    assert "majorant" not in found.message
+    right = bl.solve(convex, device="cpu", tol=1e-6)
+    assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound

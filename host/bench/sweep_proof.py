@@ -1,0 +1,137 @@
+"""Prints what proofs cost the sweep engine: ``python -m beltline.host.bench.sweep_proof``.
+
+The headline problem, of one peak, and the problems of :mod:`beltline.host.bench.several_peaks`, on the software model
+with ``proof``. Clocks of checks, walks and patches are those of the clock model; clocks of proofs are a budget
+(:mod:`beltline.hw.sweep.proof_clocks`), for no gateware proves yet. A line for each problem: the share of all clocks
+that are the proof's, and the clocks of a sweep beside those of a sweep without proof of the concave problem of the same
+size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from beltline.host.bench.several_peaks import savings, wealths
+from beltline.host.models.rbc import rbc
+from beltline.host.problem.problem import Problem
+from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
+from beltline.hw.interface.registers import Engine, Mode, Status
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import SweepParameters
+
+HEADER = (
+    "| problem | lanes | sweeps | proven | evaluations a state and sweep | of them the proof's | rounds a sweep | "
+    "most | divided | clocks | of them the proof's | times a concave sweep |"
+)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """A run with proofs: what it made of sweeps, and clocks of it and of its proofs."""
+
+    sweeps: int
+    proven: bool
+    evaluations: float
+    of_proof: float
+    rounds: float
+    most_rounds: int
+    divided: int
+    clocks: int
+    proof_clocks: int
+
+    @property
+    def plain(self) -> float:
+        """Clocks of a sweep without its proof."""
+        return (self.clocks - self.proof_clocks) / self.sweeps
+
+
+def solved(problem: Problem, lanes: int, tol: float) -> Solved:
+    """Solve on the software model of the smallest build of so many lanes."""
+    image = fixed_point(problem, tol)
+    grid = max(ROW_WORDS * lanes, 1 << (problem.points - 1).bit_length())
+    states = 1 << (problem.states - 1).bit_length()
+    build = SweepParameters.of(MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True))
+    machine = SweepSoftwareMachine(build, logged=True)
+    _load(machine, image)
+    while not machine.step():
+        pass
+    work = image.start.size * machine.sweeps
+    rounds = [one.rounds for one in machine.proven_by]
+    return Solved(
+        sweeps=machine.sweeps,
+        proven=Status.PROVEN in machine.status,
+        evaluations=sum(machine.evaluations) / work,
+        of_proof=sum(one.evaluations for one in machine.proven_by) / work,
+        rounds=sum(rounds) / machine.sweeps,
+        most_rounds=max(rounds),
+        divided=sum(one.divided for one in machine.proven_by),
+        clocks=machine.clocks,
+        proof_clocks=sum(one.clocks for one in machine.proven_by),
+    )
+
+
+def _load(machine: SweepSoftwareMachine, image: Image) -> None:
+    points, states = image.start.shape
+    work = points * states
+    machine.x[:points] = image.grid
+    machine.w[:work], machine.v[:work] = image.wealth.ravel(), image.start.ravel()
+    machine.q.reshape(machine.build.states, -1)[:states, :states] = image.transition
+    machine.start(points, states, Mode(0), 10_000, image.epsilon, image.constants)
+
+
+def _row(problem: Problem, name: str, lanes: int, done: Solved, concave: float) -> str:
+    facts = (
+        f"{problem.points:,} x {problem.states}: {name}",
+        f"{lanes}",
+        f"{done.sweeps:,}",
+        "yes" if done.proven else "no",
+        f"{done.evaluations:.2g}",
+        f"{done.of_proof:.2g}",
+        f"{done.rounds:.2f}",
+        f"{done.most_rounds}",
+        f"{done.divided}",
+        f"{done.clocks:,}",
+        f"{done.proof_clocks / done.clocks:.1%}",
+        f"{done.clocks / done.sweeps / concave:.2f}",
+    )
+    return f"| {' | '.join(facts)} |"
+
+
+def rows(grid: int, lanes: int, few: int) -> Iterator[str]:
+    """The table, a line at a time: the headline problem on so many lanes, the others on ``few`` of them."""
+    yield HEADER
+    yield "|---|" + "---:|" * 11
+    problem = rbc(grid=grid)
+    done = solved(problem, lanes, 1e-10)
+    yield _row(problem, "RBC", lanes, done, done.plain)
+    concave = 0.0
+    for name, wealth in wealths().items():
+        problem = savings(wealth)
+        done = solved(problem, few, 1e-6)
+        concave = concave or done.plain
+        yield _row(problem, name, few, done, concave)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Solve and print."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_proof", description=__doc__)
+    parser.add_argument("--grid", type=int, default=65_536, help="points of the first, a power of two (%(default)s)")
+    parser.add_argument("--lanes", type=int, default=64, help="lanes for it, a power of two (default: %(default)s)")
+    parser.add_argument("--few", type=int, default=4, help="lanes for the others (default: %(default)s)")
+    given = parser.parse_args(arguments)
+    try:
+        for lanes, grid in ((given.lanes, given.grid), (given.few, 2_048)):
+            SweepParameters(grid, 4, lanes)
+    except ValueError as error:
+        parser.error(str(error))
+    for row in rows(given.grid, given.lanes, given.few):
+        print(row, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

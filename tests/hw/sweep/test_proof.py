@@ -1,0 +1,330 @@
+"""The proof of a sweep in the software model, against full search in fixed point."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from beltline.host.bench.random_problems import random_problem
+from beltline.host.models.rbc import rbc
+from beltline.host.problem.checks import ProblemError
+from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.hw.arithmetic.objective import INFEASIBLE, objective_word
+from beltline.hw.arithmetic.utility import UtilityParameters
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import HELD, Engine, Mode, Status
+from beltline.hw.sweep import proof
+from beltline.hw.sweep.clocks import Dealt
+from beltline.hw.sweep.datapath import SweepDatapath
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
+from beltline.hw.sweep.proof import ROUNDS, Proof, distances, near
+from beltline.hw.sweep.software_passes import walk_all
+from beltline.hw.sweep.software_proof import _best
+from beltline.hw.sweep.walk.parameters import WalkParameters
+from support.machines import begun
+from support.peaks import KINDS, FullSearch, savings
+
+
+def proving(image: Image, lanes: int = 2, contexts: int = 64, logged: bool = False) -> SweepSoftwareMachine:
+    points, states = image.start.shape
+    grid = ROW_WORDS * lanes
+    while grid < points:
+        grid *= 2
+    build = SweepParameters(grid, 1 << (states - 1).bit_length(), lanes, proof=True)
+    return SweepSoftwareMachine(build, contexts, logged)
+
+
+def swept(machine: SweepSoftwareMachine, image: Image) -> tuple[NDArray[np.int64], NDArray[np.int64], bool]:
+    """The value before a sweep, the choices of the sweep, and whether the run ended."""
+    before = machine.v[: image.start.size].reshape(image.start.shape).copy()
+    ended = machine.step()
+    return before, machine.policy[: image.start.size].reshape(image.start.shape), ended
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_choice_of_every_sweep_is_full_searchs(kind: str, seed: int) -> None:
+    image = fixed_point(savings(kind, seed), 1e-6)
+    machine, search = begun(proving(image), image), FullSearch(image)
+    repaired = 0
+    ended = False
+    while not ended:
+        before, choices, ended = swept(machine, image)
+        found = search(before, choices)
+        assert np.array_equal(choices, found.choices), machine.sweeps
+        assert np.array_equal(machine.v[: image.start.size].reshape(found.best.shape), found.best)
+        repaired += machine.proven_by[-1].walked
+    assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
+    assert len(machine.proven_by) == len(machine.evaluations) == machine.sweeps
+    if kind in ("floor", "jumps"):
+        assert repaired > 20
+
+
+def test_problems_of_every_kind_are_full_searchs_but_for_what_rounds_to_the_same() -> None:
+    """Random wealth, grids and starts; each choice that is another is listed with what it is short of."""
+    others: list[tuple[int, int, int]] = []
+    proven = ended = 0
+    for seed in range(60):
+        drawn = random_problem(seed, points=24 + seed % 9, horizon=False)
+        try:
+            image = fixed_point(drawn.problem, drawn.tol)
+        except ProblemError:
+            continue
+        if np.abs(image.start).max() >= 2**60:
+            continue
+        machine, search = begun(proving(image), image), FullSearch(image)
+        for _ in range(12):
+            before, choices, last = swept(machine, image)
+            if machine.status & (Status.SATURATED | Status.INFEASIBLE):
+                break
+            found = search(before, choices)
+            where = np.argwhere(choices != found.choices)
+            others += [(seed, machine.sweeps, int(found.short[x, s])) for x, s in where]
+            proven += machine.proven_by[-1].rounds
+            ended += 1
+            if last:
+                break
+    print(f"{ended} sweeps, other choices (seed, sweep, units short): {others}")
+    assert ended > 300
+    assert proven > ended
+    assert all(0 <= short <= 4 for *_, short in others)
+    assert len(others) <= 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_bits_do_not_depend_on_lanes_and_walkers(kind: str) -> None:
+    image = fixed_point(savings(kind, 7), 1e-6)
+    sizes = (1, 4), (1, 64), (2, 64), (4, 32), (8, 64)
+    first, *others = (begun(proving(image, lanes, contexts), image) for lanes, contexts in sizes)
+    ended = False
+    while not ended:
+        ended = first.step()
+        for other in others:
+            assert other.step() == ended
+            assert (other.status, other.norm) == (first.status, first.norm)
+            for table in ("v", "policy"):
+                found, wanted = (getattr(one, table)[: image.start.size] for one in (other, first))
+                assert np.array_equal(found, wanted), (table, first.sweeps)
+
+
+def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
+    image = fixed_point(rbc(grid=256, states=3), 1e-10)
+    plain = begun(SweepSoftwareMachine(SweepParameters(256, 4, 4), logged=True), image)
+    proven = begun(proving(image, 4, logged=True), image)
+    while not plain.step():
+        proven.step()
+        assert np.array_equal(plain.v, proven.v)
+        assert np.array_equal(plain.policy, proven.policy)
+        assert np.array_equal(plain.kept, proven.kept)
+    assert proven.step()
+    assert proven.status == plain.status | Status.PROVEN
+    assert {(one.rounds, one.walked) for one in proven.proven_by} == {(1, 0)}
+    spent = [one.evaluations for one in proven.proven_by]
+    assert [a + b for a, b in zip(plain.evaluations, spent, strict=True)] == proven.evaluations
+    # Ends of the grid only: less and less as the policy grows.
+    assert spent[0] > 200 > spent[-1] > 0
+    assert proven.clocks == plain.clocks + sum(one.clocks for one in proven.proven_by)
+
+
+def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[np.int64]]:
+    """A problem, in a third of all draws of the rich, and expected values that rise by chance."""
+    rng = np.random.default_rng(seed)
+    image = fixed_point(savings("jumps" if seed % 2 else "uneven", seed, points, states), 1e-6)
+    if seed % 3 == 0:
+        image.wealth[:] += round(8.0 / image.money_unit)
+    steps = rng.exponential(size=(points, states)) ** 3
+    return image, (image.value_unit**-1 * 0.02 * steps.cumsum(axis=0)).astype(np.int64)
+
+
+def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lanes: int = 2) -> Proof:
+    """The proof of choices that walks find from ``begin``."""
+    points, states = ev.shape
+    grid = 128
+    dealt = Dealt(WalkParameters(SweepParameters(grid, 2, lanes)), points, states)
+    choices, kept = begin.copy(), np.full((*ev.shape, 3), INFEASIBLE, np.int64)
+    value, moves = np.zeros_like(ev), np.zeros((lanes, dealt.walk.contexts), np.int64)
+    every = np.ones(ev.shape, np.bool_)
+    tables = image.grid, image.wealth, ev, image.constants
+    walk_all(dealt, *tables, every, begin, choices, kept, value, moves, exact=True)
+    return Proof(dealt, *tables, choices, kept, value)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, ROUNDS, 1000])
+def test_any_first_policy_is_repaired(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By divide and conquer at once, behind some rounds, and by rounds alone."""
+    monkeypatch.setattr(proof, "ROUNDS", rounds)
+    divided = moved = 0
+    for seed in range(12):
+        image, ev = rough(seed)
+        begin = np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape)
+        done = proof_of(image, ev, begin)
+        for x, s in itertools.product(*map(range, ev.shape)):
+            u, feasible, _ = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
+            objectives = [int(a) + int(b) for a, b, good in zip(u, ev[:, s], feasible, strict=True) if good]
+            assert done.choices[x, s] == objectives.index(max(objectives)), (seed, x, s)
+            assert done.value[x, s] == max(objectives)
+            # What the next check compares.
+            for k, j in enumerate(range(done.choices[x, s] - 1, done.choices[x, s] + 2)):
+                good = 0 <= j < ev.shape[0] and feasible[j]
+                assert done.kept[x, s, k] == (u[j] if good else INFEASIBLE)
+        assert done.proven
+        divided += sum(one.levels > 1 for one in done.rounds)
+        moved += int(done.moved.sum())
+        assert all(one.evaluations >= one.widths.sum() for one in done.rounds)
+    assert moved > 100
+    assert (divided > 0) == (rounds < 1000)
+    assert divided == 12 or rounds > 0
+
+
+def test_a_round_reads_the_choices_of_the_round_before() -> None:
+    """Lanes and walkers change nothing of any round, also where walks begin far from the best."""
+    for seed in range(6):
+        image, ev = rough(seed)
+        begin = np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape)
+        one, two = (proof_of(image, ev, begin, lanes) for lanes in (1, 8))
+        assert len(one.rounds) == len(two.rounds) > 1
+        for a, b in zip(one.rounds, two.rounds, strict=True):
+            assert np.array_equal(a.widths, b.widths)
+            assert np.array_equal(a.lowest, b.lowest)
+            assert np.array_equal(a.moved, b.moved)
+            assert a.evaluations == b.evaluations
+
+
+def test_the_lowest_of_equals_is_found() -> None:
+    """Expected values make up for utility, so that all candidates but one are equal."""
+    image, _ = rough(1)
+    x, s = 50, 0
+    u, feasible, _ = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
+    assert feasible[:12].all()
+    ev = np.zeros_like(image.wealth)
+    ev[:12, s] = -u[:12]
+    ev[3, s] -= 1
+
+    def best(lo: int, hi: int, own: int) -> int:
+        objective = objective_word(u[own], ev[own, s]) if own >= 0 else objective_word(np.int64(INFEASIBLE), ev[0, s])
+        return int(_best(image.wealth[x, s], image.grid, ev, s, image.constants.words, lo, hi, own, own, objective)[0])
+
+    assert best(0, 9, -1) == 0
+    assert best(3, 9, -1) == 4
+    # A choice that ties stays where the others are above it, and goes to the lowest below.
+    assert best(5, 11, 5) == 5
+    assert best(2, 11, 7) == 2
+    assert best(3, 11, 6) == 4
+    # Its neighbours were compared before.
+    assert best(3, 5, 5) == 5
+    assert best(3, 3, 5) == 5
+
+
+def test_a_repair_begins_at_its_candidate() -> None:
+    """Where the walk of the state before it went on, the next one still begins at its own."""
+    image, _ = rough(2)
+    ev = np.zeros_like(image.wealth)
+    points, states = ev.shape
+    dealt = Dealt(WalkParameters(SweepParameters(128, 2, 1), 2), points, states)
+    every = np.ones(ev.shape, np.bool_)
+    begin = np.full(ev.shape, 3)
+    kept, value, moves = np.zeros((*ev.shape, 3), np.int64), np.zeros_like(ev), np.full((1, 2), 7)
+    tables = image.grid, image.wealth, ev, image.constants
+    done = walk_all(dealt, *tables, every, begin, begin.copy(), kept, value, moves, room=4_000, exact=True)
+    for walker in range(2):
+        probes = done.probes[walker, : done.counts[walker // 2, walker]]
+        firsts = [probes[0], *(probe for last, probe in itertools.pairwise(probes) if last & 1)]
+        assert len(firsts) == points
+        assert {int(probe) >> 1 for probe in firsts} == {3}
+
+
+def test_a_proof_that_a_round_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Proof, "_divide", lambda self: self._neighbours(np.ones(self.choices.shape, np.bool_)))
+    unproven = 0
+    for seed in range(12):
+        image, ev = rough(seed)
+        done = proof_of(image, ev, np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape))
+        assert done.proven or len(done.rounds) == 2 * ROUNDS + 1
+        unproven += len(done.rounds) == 2 * ROUNDS + 1
+        assert done.proven == (len(done.rounds) < 2 * ROUNDS + 1)
+    assert unproven > 0
+
+
+def test_candidates_that_round_to_the_same_prove_nothing() -> None:
+    """Utilities are a few units of value, and two rows cross by a tie."""
+    drawn = random_problem(61, horizon=False)
+    image = fixed_point(drawn.problem, 1e-6)
+    machine = begun(proving(image, 4), image, sweep_limit=1)
+    before, choices, ended = swept(machine, image)
+    assert ended
+    found = FullSearch(image)(before, choices)
+    (where,) = np.argwhere(choices != found.choices)
+    assert found.short[tuple(where)] == 0
+    assert (np.diff(choices, axis=0) < 0).any()
+    assert machine.status == Status.DONE | Status.CONVERGED
+
+
+def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
+    """Walks of all states would leave their choices again in every sweep."""
+    image = fixed_point(random_problem(14, horizon=False).problem, 1e-6)
+    machine = begun(proving(image, 4), image)
+    while not machine.step():
+        pass
+    assert machine.status == Status.DONE | Status.CONVERGED | Status.PROVEN
+    late = machine.walked[machine.sweeps // 2 :]
+    assert sum(late) < 0.02 * image.start.size * len(late)
+
+
+def test_held_sweeps_and_failed_ones_prove_nothing() -> None:
+    image = fixed_point(savings("jumps"), 1e-6)
+    machine = begun(proving(image), image)
+    machine.start(*image.start.shape, Mode(3 << HELD.start), 100, image.epsilon, image.constants)
+    rounds = []
+    for _ in range(9):
+        machine.step()
+        rounds.append(machine.proven_by[-1].rounds > 0)
+    assert rounds == [True, False, False, False] * 2 + [True]
+    machine.stop()
+    assert machine.step()
+    assert machine.status == Status.DONE | Status.STOPPED
+    image.wealth[0, 0] = image.grid[0]
+    machine = begun(proving(image), image)
+    assert machine.step()
+    assert machine.status == Status.DONE | Status.INFEASIBLE
+    assert machine.proven_by[0].rounds == 0
+
+
+@pytest.mark.parametrize("rounds", [0, ROUNDS])
+def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
+    rounds: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No walk looks at the lowest candidate, which is the worst, and the bracket of the first point does."""
+    monkeypatch.setattr(proof, "ROUNDS", rounds)
+    image, ev = rough(1)
+    ev[0] -= 2**60
+    begin = np.full(ev.shape, ev.shape[0] - 1)
+    assert proof_of(image, ev, begin).status == Status(0)
+    image.wealth[:] = 2**62 + 2**61
+    assert proof_of(image, ev, begin).status == Status(0)
+    image.grid[0] = -(2**62)
+    assert proof_of(image, ev, begin).status == Status.SATURATED
+
+
+def test_distances_reach_every_point_once() -> None:
+    for points in (2, 3, 8, 9, 70):
+        reached = [x for d in distances(points) for x in (range(d, points, 2 * d) if d else (0,))]
+        assert sorted(reached) == list(range(points))
+        for d in distances(points):
+            assert d == 0 or d & (d - 1) == 0
+    moved = np.zeros((6, 2), np.bool_)
+    moved[0, 1] = moved[4, 0] = True
+    assert np.argwhere(near(moved)).tolist() == [[0, 1], [1, 1], [3, 0], [4, 0], [5, 0]]
+
+
+def test_no_gateware_proves() -> None:
+    build = MachineParameters(64, 2, engine=Engine.SWEEP, lanes=2, proof=True)
+    with pytest.raises(ValueError, match="^proof of a build must be False: there is no gateware of it, only the "):
+        SweepDatapath(build)
+    with pytest.raises(ValueError, match="^proof of a build must be False for the assembly line, whose search "):
+        MachineParameters(64, 2, proof=True)
+    assert SweepParameters.of(build).proof
+    assert SweepSoftwareMachine(SweepParameters.of(build)).parameters == build
