@@ -59,7 +59,7 @@ def test_what_is_stored_is_not_solved_again(tmp_path: Path, monkeypatch: pytest.
     first = solved(MIXED[:4], store=tmp_path / "runs")
     rest = solved(MIXED, store=tmp_path / "runs")
     assert [attempt.stored for attempt in rest] == [True] * 4 + [False] * 3
-    monkeypatch.setattr("beltline.host.batch.worker.solve_double", None)
+    monkeypatch.setattr("beltline.host.batch.worker.solve_in_double", None)
     again = solved(MIXED, store=tmp_path / "runs")
     assert all(attempt.stored and attempt.success for attempt in again)
     for one, other in zip([*first, *rest[4:]], again, strict=True):

@@ -1,0 +1,22 @@
+"""Which tests of a kind of device the default suite leaves to the long one."""
+
+from __future__ import annotations
+
+import pytest
+
+BY_THE_DRIVER = frozenset(
+    {
+        "test_is_a_device", "test_registers_refuse_what_does_not_fit", "test_tables_that_are_only_written",
+        "test_table_that_is_only_read", "test_blocks_out_of_range", "test_empty_blocks",
+        "test_blocks_from_any_memory", "test_blocks_of_another_form", "test_close",
+        "test_problem_that_does_not_fit",
+    }
+)  # fmt: skip
+"""Tests of what the driver of a serial line does before a byte is sent: the stand-in shows it in a thousandth of the
+time that gateware takes, bit by bit."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if "[serial gateware" in item.name and getattr(item, "originalname", "") in BY_THE_DRIVER:
+            item.add_marker(pytest.mark.slow)
