@@ -34,6 +34,9 @@ from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra
 
+FAR = 4
+"""Where more than one choice in so many moves, the next sweep begins by divide and conquer."""
+
 
 @njit(cache=True)
 def _best_known(
@@ -150,13 +153,13 @@ def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Index
 @njit(cache=True)
 def _in_order(
     cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, first: Indexes, last: Indexes,
-    whole: bool, kept: Indexes, tags: Indexes, known: Array, wanted: Indexes, doubts: bool,
+    whole: bool, kept: Indexes, tags: Indexes, known: Array, wanted: Indexes, far: bool, doubts: bool,
     value: Array, policy: Indexes, slack: Array,
-) -> tuple[int, bool, bool]:  # fmt: skip
+) -> tuple[int, bool, bool, bool]:  # fmt: skip
     """Fill ``value``, ``policy`` and ``slack``, ``(N_k,)``, of numbered candidates.
 
-    Returns evaluations, whether it divided, and whether the outcome is proven: not so where roundings and
-    overflows leave no policy that is allowed and does not fall.
+    Returns evaluations, whether it divided, whether most choices moved, and whether the outcome is proven: not so where
+    roundings and overflows leave no policy that is allowed and does not fall.
     """
     rows, least, most = rows_in_order(cost, wealth, first, last, kept, free, whole)
     if rows.size < wealth.size:
@@ -164,16 +167,18 @@ def _in_order(
         policy[:] = -1
         slack[:] = 0.0
     if rows.size == 0:
-        return 0, False, True
+        return 0, False, far, True
     price, promise, money = cost[kept], ev[kept], wealth[rows]
     number_of = np.full(cost.size, -1, np.int32)
     for k in range(kept.size):
         number_of[kept[k]] = k
     chosen = _begin(number_of, wanted, rows, least, most)
     best, margins = np.empty(rows.size), np.empty((2, rows.size))
-    proof, evaluations = _repair(
-        price, promise, money, eta, least, most, ROUNDS, rows, kept, tags, known, chosen, best, margins
-    )
+    proof, evaluations = False, 0
+    if not far:
+        proof, evaluations = _repair(
+            price, promise, money, eta, least, most, ROUNDS, rows, kept, tags, known, chosen, best, margins
+        )
     divided = not proof
     if divided:
         evaluations += divide(price, promise, money, eta, least, most, chosen, best)
@@ -193,14 +198,16 @@ def _in_order(
             price, promise, money, eta, least, most, limit, rows, kept, tags, known, chosen, best, margins
         )
         evaluations += more
+    moved = 0
     for p in range(rows.size):
         value[rows[p]] = best[p]
         policy[rows[p]] = kept[chosen[p]]
+        moved += policy[rows[p]] != wanted[rows[p]]
     if doubts:
         found = np.empty(rows.size)
         row_slack(promise, eta, noise, best, chosen, margins, found)
         slack[rows] = found
-    return evaluations, divided, proof
+    return evaluations, divided, FAR * moved > rows.size, proof
 
 
 @njit(cache=True)
@@ -261,8 +268,8 @@ def forced(
 def searched(
     cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, low: Indexes, high: Indexes,
     first: Indexes, last: Indexes, whole: bool, tags: Indexes, known: Array,
-    wanted: Indexes, doubts: bool, value: Array, policy: Indexes, slack: Array,
-) -> tuple[int, int, int]:  # fmt: skip
+    wanted: Indexes, far: bool, doubts: bool, value: Array, policy: Indexes, slack: Array,
+) -> tuple[int, int, int, bool]:  # fmt: skip
     """Maximise every row over what it is allowed, and prove it.
 
     Parameters
@@ -280,6 +287,8 @@ def searched(
         they are of. Empty: none are kept.
     wanted
         ``(N_k,)``, ``int32``: choices to begin from.
+    far
+        Whether ``wanted`` is likely to be far from what is found, so that divide and conquer begins.
     doubts
         Whether ``slack`` is asked for.
     value, policy, slack
@@ -287,14 +296,15 @@ def searched(
 
     Returns
     -------
-    evaluations, divided, in_full
-        Utilities that were computed; whether it divided; whether it searched in full.
+    evaluations, divided, in_full, far
+        Utilities that were computed; whether it divided; whether it searched in full; whether so many choices moved
+        that the next sweep may find as many.
     """
     kept, order = numbered(cost, ev, first, last, free, whole)
     evaluations = 0
     divided = proof = False
     if order != UNORDERED:
-        evaluations, divided, proof = _in_order(
+        evaluations, divided, far, proof = _in_order(
             cost,
             ev,
             wealth,
@@ -308,6 +318,7 @@ def searched(
             tags,
             known,
             wanted,
+            far,
             doubts,
             value,
             policy,
@@ -317,4 +328,4 @@ def searched(
             slack += 2.0 * noise
     if not proof:
         evaluations += _in_full(cost, ev, wealth, eta, free, noise, low, high, value, policy, slack)
-    return evaluations, int(divided), int(not proof)
+    return evaluations, int(divided), int(not proof), far

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from beltline.gpu_ref.general.aggregation import evaluated
 from beltline.gpu_ref.general.form import Alternative, Form, Indexes
 from beltline.gpu_ref.general.packed import pack, put
 from beltline.gpu_ref.general.solution import Iterate
-from beltline.gpu_ref.general.sweep import Found, held, swept
+from beltline.gpu_ref.general.sweep import Found, held, hold, swept
 from beltline.gpu_ref.tables import Array
 
 
@@ -42,9 +43,15 @@ class Operator:
         form = self._form
         return Iterate(form, swept(self._packed, V, form.eta, form.sigma, form.negative, wanted, doubts=doubts), doubts)
 
-    def evaluate(self, found: Found, steps: int) -> Array:
-        """The value, ``(N_r, N_z, N_k)``, after ``steps`` sweeps that hold every ``x'`` of ``found``."""
-        return held(self._packed, found.value, found.policy, self._form.eta, self._form.sigma, steps)
+    def evaluate(self, found: Found, steps: int, enough: float | None = None) -> Array:
+        """The value, ``(N_r, N_z, N_k)``, after ``steps`` sweeps that hold every ``x'`` of ``found``.
+
+        With ``enough`` they are corrected (:mod:`beltline.gpu_ref.general.aggregation`), and end at a change of that.
+        """
+        choices = hold(self._packed, found.policy, self._form.eta)
+        if enough is None:
+            return held(self._packed, found.value, choices, self._form.sigma, steps)
+        return evaluated(self._packed, found, choices, self._form.sigma, steps, enough)
 
 
 def nowhere(form: Form) -> Indexes:

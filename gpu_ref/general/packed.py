@@ -42,6 +42,8 @@ class Packed(NamedTuple):
         the ``x'`` that they are of, -1 where there is none; of what is forced, the first ``N_k`` numbers of ``known``.
     stale
         ``(N_d, N_z)``: whether ``tags`` is of other tables than these.
+    far
+        ``(N_d, N_z)``: whether the last sweep has moved so many choices that the next may, too.
     moving
         ``(N_d, N_z)``: whether the tables are new since the last sweep; utilities are not worth keeping then.
     """
@@ -64,6 +66,7 @@ class Packed(NamedTuple):
     tags: Indexes
     known: Array
     stale: NDArray[np.bool_]
+    far: NDArray[np.bool_]
     moving: NDArray[np.bool_]
 
 
@@ -90,6 +93,7 @@ def empty(alternatives: int, regimes: int, grid: int, states: int) -> Packed:
         tags=np.empty((*of_all, 4), np.int32),
         known=np.empty((*of_all, 4)),
         stale=np.ones(of_state, np.bool_),
+        far=np.zeros(of_state, np.bool_),
         moving=np.ones(of_state, np.bool_),
     )
 

@@ -19,6 +19,12 @@ from beltline.gpu_ref.tables import Array
 MOVING_STEPS = 5
 """Most policy evaluation steps while prices move: the tables of the next sweep are others."""
 
+CORRECTED_STEPS = 3
+"""The same where steps are corrected."""
+
+ENOUGH = 0.1
+"""Share of ``tol`` below which a change of a corrected step ends the evaluation."""
+
 PATIENCE = 200
 """Sweeps in which prices may move before no choices are held any more: prices that follow such values may go in
 circles."""
@@ -33,6 +39,7 @@ def solve(
     tol: float = 1e-8,
     max_sweeps: int = 10_000,
     steps: int = 0,
+    corrected: bool = True,
     update: Update | None = None,
     progress: Progress | None = None,
 ) -> Solution:
@@ -51,7 +58,11 @@ def solve(
     steps
         Policy evaluation steps after each maximising sweep, which hold every ``x'``. They save sweeps and decide
         nothing: choices and bound come from the sweeps. With ``update``, prices are held in them too, and while prices
-        move there are at most :data:`MOVING_STEPS`, and none after :data:`PATIENCE` sweeps in which they did.
+        move there are at most :data:`CORRECTED_STEPS` or :data:`MOVING_STEPS`, and none after :data:`PATIENCE` sweeps
+        in which they did.
+    corrected
+        Whether steps alternate with corrections (:mod:`beltline.gpu_ref.general.aggregation`), so that far fewer are
+        needed. Graphics cards make none: without them, the iteration is theirs.
     update
         Called after every sweep; returns the tables of the next sweep, and the prices that they come from. The
         iteration then ends where value and prices change by less than ``tol``. It need not converge. A ``ValueError``
@@ -70,7 +81,7 @@ def solve(
     """
     V, tol, max_sweeps, steps = checked(form, start, tol, max_sweeps, steps, update)
     if form.horizon is None:
-        return _iterate(form, V, tol, max_sweeps, steps, update, progress)
+        return _iterate(form, V, tol, max_sweeps, steps, corrected, update, progress)
     return solve_ages(form, V, form.horizon, progress, Operator(form, form.horizon - 1))
 
 
@@ -98,9 +109,11 @@ def _iterate(
     tol: float,
     max_sweeps: int,
     steps: int,
+    corrected: bool,
     update: Update | None,
     progress: Progress | None,
 ) -> Solution:
+    moving_steps, enough = (CORRECTED_STEPS, ENOUGH * tol) if corrected else (MOVING_STEPS, None)
     operator = Operator(form)
     V, wanted = states_first(start), nowhere(form)
     prices: Array | None = None
@@ -134,9 +147,9 @@ def _iterate(
             moves += price_change >= tol
             if moves > PATIENCE:
                 steps = 0
-            held = steps if price_change < tol else min(steps, MOVING_STEPS)
+            held = steps if price_change < tol else min(steps, moving_steps)
             # At the tables that the choices were made for.
-            V = operator.evaluate(last.found, held) if held else last.found.value
+            V = operator.evaluate(last.found, held, enough) if held else last.found.value
             operator.replace(form)
     if last.finite:
         # The same sweep again, from what it found and so with the same bits: how far it may be off.

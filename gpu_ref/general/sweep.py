@@ -259,11 +259,12 @@ def _one_state(
             elif stale:
                 tags[:] = -1
                 packed.stale[d, s] = False
-            found.counts[d, s] = searched(
+            evaluations, divided, in_full, packed.far[d, s] = searched(
                 packed.cost[d, s], ev, packed.wealth[d, s], eta, free, noise, packed.low[d, s], packed.high[d, s],
-                packed.first[d, s], packed.last[d, s], packed.whole[d, s], tags, known, wanted[d, s], doubts,
-                value, policy, slack,
+                packed.first[d, s], packed.last[d, s], packed.whole[d, s], tags, known, wanted[d, s], packed.far[d, s],
+                doubts, value, policy, slack,
             )  # fmt: skip
+            found.counts[d, s] = evaluations, divided, in_full
         packed.moving[d, s] = False
     _aggregate(packed, V, s, sigma, doubts, found)
 
@@ -366,9 +367,32 @@ def _held(
         _held_state(packed, V, mixed, reach, utility, policy, sigma, values, probabilities, value, s)
 
 
-def held(packed: Packed, V: Array, policy: Indexes, eta: float, sigma: float, steps: int) -> Array:
-    """The value after ``steps`` sweeps from ``V``, ``(N_r, N_z, N_k)``, that hold every ``x'`` of ``policy``."""
-    utility, reach = _utilities(packed, policy, eta)
+class Choices(NamedTuple):
+    """Choices that steps hold.
+
+    Attributes
+    ----------
+    policy
+        ``(N_d, N_z, N_k)``, ``int32``: index of ``x'``; -1 where there is none.
+    utility
+        ``(N_d, N_z, N_k)``: of what they leave, at the tables of :func:`hold`; units of utility.
+    reach
+        ``(N_d, 2)``: the lowest and the highest of them.
+    """
+
+    policy: Indexes
+    utility: Array
+    reach: NDArray[np.int64]
+
+
+def hold(packed: Packed, policy: Indexes, eta: float) -> Choices:
+    """Choices to hold, at these tables."""
+    return Choices(policy, *_utilities(packed, policy, eta))
+
+
+def held(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Array:
+    """The value after ``steps`` sweeps from ``V``, ``(N_r, N_z, N_k)``, that hold every ``x'``."""
+    policy, utility, reach = choices
     values = np.empty_like(utility)
     probabilities = np.empty_like(utility if sigma > 0.0 else utility[:, :0])
     other = V

@@ -135,4 +135,18 @@ FAULTS = (
         "gap = 0.0",
         (TESTS + "test_certificate.py::test_a_wrong_value_of_a_regime_is_found",),
     ),
+    Fault(
+        "a correction that makes things worse is kept",
+        HERE + "aggregation.py",
+        "if not float(np.abs(new).max()) < largest:",
+        "if not float(np.abs(new).max()) < np.inf:",
+        (TESTS + "test_aggregation.py::test_a_correction_that_does_not_help_is_undone",),
+    ),
+    Fault(
+        "a correction takes every alternative to be taken everywhere",
+        HERE + "aggregation.py",
+        "weights = (share * packed.beta[d])[:, None]",
+        "weights = (1.0 * packed.beta[d])[:, None]",
+        (TESTS + "test_aggregation.py::test_default_takes_fewer_sweeps_and_steps",),
+    ),
 )

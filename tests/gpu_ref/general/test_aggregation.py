@@ -1,0 +1,86 @@
+"""Corrections between steps of policy evaluation: what they reach, and that they are undone where they do not help."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref.general import Branch, Form, solve
+from beltline.gpu_ref.general import aggregation as module
+from beltline.gpu_ref.general.operator import Operator, nowhere
+from beltline.gpu_ref.general.random_forms import random_form
+from beltline.host.models.arellano.model import arellano
+
+
+def savings(states: int = 3) -> Form:
+    grid = np.linspace(0.1, 5.0, 40)[:, None]
+    rng = np.random.default_rng(0)
+    wealth = 1.02 * grid + np.linspace(0.5, 1.5, states)
+    chain = rng.dirichlet(np.ones(states), states)
+    return Form((Branch("save", 0, wealth, np.repeat(grid, states, axis=1), chain, 0.97),), eta=2.0)
+
+
+def test_what_is_the_same_at_every_x_is_corrected_at_once() -> None:
+    """From a value that is off by numbers of each exogenous state, one correction leaves next to nothing."""
+    form = savings()
+    exact = solve(form, tol=1e-12, steps=200)
+    operator = Operator(form)
+    shifted = exact.value + np.array([3.0, -1.0, 2.0])
+    last = operator.sweep(np.ascontiguousarray(shifted.transpose(0, 2, 1)), nowhere(form))
+    after = operator.evaluate(last.found, 4, enough=0.0)
+    plain = operator.evaluate(last.found, 4)
+    truth = exact.value.transpose(0, 2, 1)
+    assert np.abs(after - truth).max() < 1e-9
+    assert np.abs(plain - truth).max() > 0.5
+
+
+@pytest.mark.parametrize("sigma", [0.0, 0.05])
+def test_corrections_save_steps_and_change_no_solution(sigma: float) -> None:
+    found = 0
+    for seed in range(30):
+        drawn = random_form(np.random.default_rng(seed))
+        form = drawn.form
+        if form.horizon is not None or (form.sigma > 0.0) != (sigma > 0.0) or form.modulus() > 0.99:
+            continue
+        tol = 1e-7 * max(1.0, float(np.abs(drawn.value).max()))
+        here, there = (solve(form, tol=tol, steps=20, corrected=corrected) for corrected in (True, False))
+        assert here.success == there.success
+        assert np.abs(here.value - there.value).max() <= here.error_bound + there.error_bound
+        found += 1
+    assert found >= 3
+
+
+def test_default_takes_fewer_sweeps_and_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    country = arellano(bonds=61, incomes=11)
+    form = country.problem().form
+    steps = []
+    held = module.held
+    monkeypatch.setattr(module, "held", lambda *given: (steps.append(given[-1]), held(*given))[1])
+    here = solve(form, tol=1e-8, update=country.update, steps=20)
+    there = solve(form, tol=1e-8, update=country.update, steps=20, corrected=False)
+    assert here.success
+    assert there.success
+    assert here.sweeps < there.sweeps
+    assert sum(steps) < 5 * there.sweeps
+    np.testing.assert_array_equal(here.policy, there.policy)
+    assert np.abs(here.value - there.value).max() <= here.error_bound + there.error_bound
+
+
+def test_a_correction_that_does_not_help_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
+    form = savings()
+    operator = Operator(form)
+    last = operator.sweep(np.zeros((1, 3, 40)), nowhere(form))
+    plain = operator.evaluate(last.found, 9)
+    correction = module._correction
+    monkeypatch.setattr(module, "_correction", lambda *given: -1e6 * correction(*given))
+    undone = operator.evaluate(last.found, 12, enough=0.0)
+    # One step, three that are undone, and those that are left.
+    np.testing.assert_array_equal(undone, plain)
+
+
+def test_where_nothing_shrinks_steps_are_plain() -> None:
+    grid = np.linspace(0.1, 5.0, 40)[:, None]
+    form = Form((Branch("save", 0, 1.02 * grid + 0.5, grid, np.eye(1), 1.0 - 1e-8),), eta=2.0)
+    operator = Operator(form)
+    last = operator.sweep(np.zeros((1, 1, 40)), nowhere(form))
+    np.testing.assert_array_equal(operator.evaluate(last.found, 7, enough=0.0), operator.evaluate(last.found, 7))
