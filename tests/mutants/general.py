@@ -39,7 +39,7 @@ FAULTS = (
     ),
     Fault(
         "an objective of a general problem is taken to round nothing",
-        HERE + "column.py",
+        "gpu_ref/brackets.py",
         "found[p] = max(error + max(0.0, beyond)",
         "found[p] = max(0.0 * error + max(0.0, beyond)",
         (TESTS + "test_sweep.py::test_the_slack_covers_what_a_sweep_rounds",),
