@@ -203,7 +203,7 @@ def _parameters(
         It cannot be.
     """
     baud = baud if given.baud is None else given.baud
-    names = [field.name for field in fields(MachineParameters)]
+    names = [field.name for field in fields(MachineParameters) if hasattr(given, field.name)]
     changed: dict[str, Any] = {name: value for name in names if (value := getattr(given, name)) is not None}
     kinds: dict[str, type[enum.Enum]] = {"multiplier": Multiplier, "engine": Engine}
     for name in sorted(kinds.keys() & changed.keys()):

@@ -54,25 +54,34 @@ def test_threads_change_no_bit() -> None:
 
 def test_the_clock_covers_what_a_sweep_changes() -> None:
     X, W, Q, beta, eta, V = rough()
-    iteration = swept((X, W, Q, beta, eta, V), 20)
-    for _ in range(5):
+    iteration = swept((X, W, Q, beta, eta, V), 3)
+    proven = 0
+    for _ in range(12):
         before, clock = expectation(Q, iteration.read("change")[0], beta), iteration._tables.clock.copy()
+        divided = iteration.exact_sweeps
         iteration.sweep("change", 0.0, 1)
+        if iteration.exact_sweeps > divided:
+            # Nothing is known of any rival any more.
+            assert (iteration._tables.until == -np.inf).all()
+            continue
+        proven += 1
         spread = np.ptp(expectation(Q, iteration.read("change")[0], beta) - before, axis=1)
         passed = iteration._tables.clock - clock
-        assert (passed >= spread * (1.0 - 1e-6)).all()
-        assert (passed <= 50.0 * spread).all()
+        assert (passed >= spread - 1e-12).all()
+        assert (passed <= 50.0 * spread + 1e-12).all()
+    assert proven >= 3
 
 
 def test_the_clock_covers_what_held_choices_change() -> None:
     X, W, Q, beta, eta, V = rough()
-    iteration = swept((X, W, Q, beta, eta, V), 20)
+    iteration = swept((X, W, Q, beta, eta, V), 3)
+    iteration.sweep("change", 0.0, 4)
     for _ in range(3):
         before, clock = expectation(Q, iteration.read("change")[0], beta), iteration._tables.clock.copy()
         iteration.held(7)
         spread = np.ptp(expectation(Q, iteration.read("change")[0], beta) - before, axis=1)
         assert (spread > 0.0).all()
-        assert (iteration._tables.clock - clock >= spread * (1.0 - 1e-6)).all()
+        assert (iteration._tables.clock - clock >= spread - 1e-12).all()
         iteration.sweep("change", 0.0, 1)
 
 

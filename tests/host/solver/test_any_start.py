@@ -131,10 +131,10 @@ def test_a_value_after_the_last_age_that_a_line_cannot_search_is_said() -> None:
     prize = np.where(SAVINGS.grid > 1.0, 5.0, 0.0)[:, None] + np.zeros(3)
     problem = replace(SAVINGS, horizon=1, start=prize)
     for engine in ({}, {"fold": 2}):
-        found = bl.solve(problem, progress=False, **engine)
+        found = bl.solve(problem, device="model", progress=False, **engine)
         assert (found.success, found.status) == (False, "not verified")
         assert "device 'cpu' can" in found.message
-        careless = bl.solve(problem, progress=False, verify=False, **engine)
+        careless = bl.solve(problem, device="model", progress=False, verify=False, **engine)
         assert careless.error_bound == np.inf
     assert bl.solve(problem, device="cpu", progress=False).success
     assert bl.solve(problem, device="cpu", method="binary", progress=False).success

@@ -61,11 +61,12 @@ def test_errors_of_ages_that_nobody_measured_add_up() -> None:
 
 
 def test_rounding_of_ages_in_double_precision_adds_up() -> None:
-    value = swept(LIFE.start)[0][None]
-    one = _ages_bound(ONE_AGE, value, "warm")
+    value, policy = (table[None] for table in swept(LIFE.start))
+    one = _ages_bound(ONE_AGE, value, policy, "grid")
     assert one > 0.0
+    assert one < _ages_bound(ONE_AGE, value, policy, "warm") < 10.0 * one
     # The values after the last age are zero, which round less.
-    all_ages = _ages_bound(LIFE, np.tile(value, (AGES, 1, 1)), "warm")
+    all_ages = _ages_bound(LIFE, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), "grid")
     assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)
 
 

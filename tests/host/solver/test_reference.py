@@ -115,7 +115,7 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         ({"device": "model", "method": "warm"}, r"^method can be chosen on the devices 'cpu' and 'gpu' only$"),
         (
             {"device": "model", "interval": 3},
-            r"^device 'model' has no option 'interval': it takes fold, evaluators, lanes$",
+            r"^device 'model' has no option 'interval': it takes fold, evaluators, lanes, proof$",
         ),
     ],
 )

@@ -193,10 +193,10 @@ def test_devices_and_options_that_are_not_there() -> None:
     with pytest.raises(bl.ProblemError, match=sentence):
         bl.Session("cpu")
     with pytest.raises(
-        bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes$"
+        bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes, proof$"
     ):
         bl.open("model", slot=1)
-    with pytest.raises(bl.ProblemError, match="it takes fold, evaluators, lanes; did you mean 'lanes'\\?$"):
+    with pytest.raises(bl.ProblemError, match="it takes fold, evaluators, lanes, proof; did you mean 'lanes'\\?$"):
         bl.open("model", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):
         bl.solve(problem(), device=BruteDevice(), max_sweep=1)

@@ -84,7 +84,10 @@ def test_weights_move_with_the_transition() -> None:
             {"method": "shift", "lanes": 2, "start": "late"},
             "start must be 'given', 'last', 'stay' or 'coarse', not 'late'",
         ),
-        ({"lanes": 2, "start": "stay"}, "device 'model' has no option 'start': it takes fold, evaluators, lanes"),
+        (
+            {"lanes": 2, "start": "stay"},
+            "device 'model' has no option 'start': it takes fold, evaluators, lanes, proof",
+        ),
     ],
 )
 def test_what_is_no_method(options: dict[str, Any], sentence: str) -> None:

@@ -219,7 +219,7 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
     )
     assert not bl.solve(given, verify=False, device="model").verified
     monkeypatch.setattr("beltline.host.models.catalogue.made", lambda *_: given)
-    assert main(["solve", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
+    assert main(["solve", "--device", "model", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
     assert capsys.readouterr().err == f"beltline solve: not solved: {unasked.message}\n"
 
 
@@ -259,7 +259,7 @@ def test_a_proof_solves_what_walks_cannot(kind: str) -> None:
     assert right.success
     found = {}
     for verify in (True, False):
-        found[verify] = bl.solve(given, lanes=2, proof=1, tol=1e-6, verify=verify)
+        found[verify] = bl.solve(given, device="model", lanes=2, proof=1, tol=1e-6, verify=verify)
         assert (found[verify].success, found[verify].verified) == (True, verify), found[verify].message
         assert np.abs(found[verify].value - right.value).max() <= found[verify].error_bound + right.error_bound
     assert (found[True].value == found[False].value).all()
@@ -272,8 +272,8 @@ def test_a_proof_solves_what_walks_cannot(kind: str) -> None:
 def test_every_age_must_be_proven() -> None:
     given = replace(savings("jumps", 2), horizon=5)
     right = bl.solve(given, device="cpu")
-    assert bl.solve(given, lanes=2).status == "not verified"
-    result = bl.solve(given, lanes=2, proof=1, verify=False)
+    assert bl.solve(given, device="model", lanes=2).status == "not verified"
+    result = bl.solve(given, device="model", lanes=2, proof=1, verify=False)
     assert (result.success, result.verified) == (True, False)
     assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound < 1e-9
     image = fixed_point(given, 1e-9)
@@ -303,8 +303,8 @@ def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:
     ("options", "sentence"),
     [
         ({"device": "rtl", "lanes": 2, "proof": 1}, "device 'rtl' has no option 'proof': it takes fold, "),
-        ({"proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
-        ({"lanes": 2, "proof": 2}, "proof must be 0 or 1, not 2"),
+        ({"device": "model", "proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
+        ({"device": "model", "lanes": 2, "proof": 2}, "proof must be 0 or 1, not 2"),
     ],
 )
 def test_proofs_that_no_device_has(options: dict[str, Any], sentence: str) -> None:
@@ -327,8 +327,8 @@ def test_a_proof_begins_from_any_start() -> None:
     """Nothing is made concave for it."""
     given = savings("jumps", 3)
     convex = replace(given, start=np.cumsum(np.random.default_rng(2).exponential(size=given.start.shape), axis=0))
-    assert "concave majorant" in bl.solve(convex, lanes=2, tol=1e-6).message
-    found = bl.solve(convex, lanes=2, proof=1, tol=1e-6)
+    assert "concave majorant" in bl.solve(convex, device="model", lanes=2, tol=1e-6).message
+    found = bl.solve(convex, device="model", lanes=2, proof=1, tol=1e-6)
     assert found.success
     assert "majorant" not in found.message
     right = bl.solve(convex, device="cpu", tol=1e-6)
