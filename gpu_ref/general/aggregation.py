@@ -95,11 +95,14 @@ def _correction(moves: Array, change: Array) -> Array:
             right[i] += moves[i, k] * (total / grid)
         system[k, k] += 1.0
     for k in range(size):
+        # Slices, whose indexes from 0 the compiler knows not to be negative, so that it takes several at a time.
+        row = system[k, k + 1 :]
         for i in range(k + 1, size):
             factor = system[i, k] / system[k, k]
             if factor != 0.0:
-                for j in range(k + 1, size):
-                    system[i, j] -= factor * system[k, j]
+                own = system[i, k + 1 :]
+                for j in range(own.size):
+                    own[j] -= factor * row[j]
                 right[i] -= factor * right[k]
     for k in range(size - 1, -1, -1):
         for j in range(k + 1, size):

@@ -99,7 +99,8 @@ def test_right_solutions_are_certified_and_their_residual_is_that_of_full_search
         size = float(max(np.abs(solution.value).max(), np.abs(drawn.value).max()))
         assert abs(found.residual - residual) <= found.rounding + 1e-13 * size
         if drawn.form.horizon is None:
-            assert found.error_bound <= 1.01 * solution.error_bound
+            # Both count roundings, of searches that are not the same.
+            assert found.error_bound <= 1.1 * solution.error_bound
         else:
             assert found.error_bound <= 4.0 * solution.error_bound
             assert found.residual <= found.rounding

@@ -15,8 +15,17 @@ BY_THE_DRIVER = frozenset(
 """Tests of what the driver of a serial line does before a byte is sent: the stand-in shows it in a thousandth of the
 time that gateware takes, bit by bit."""
 
+ONCE = frozenset(
+    {"test_blocks_leave_their_neighbours_alone", "test_bad_configuration", "test_solves_to_the_bits_of_the_model"}
+)
+"""Tests of several tables, settings or problems, of which gateware behind a serial line takes the first."""
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    taken = set()
     for item in items:
-        if "[serial gateware" in item.name and getattr(item, "originalname", "") in BY_THE_DRIVER:
-            item.add_marker(pytest.mark.slow)
+        name = getattr(item, "originalname", "")
+        if "[serial gateware" in item.name:
+            if name in BY_THE_DRIVER or name in taken & ONCE:
+                item.add_marker(pytest.mark.slow)
+            taken.add(name)
