@@ -171,7 +171,7 @@ def _half_round(
 
 
 @njit(cache=True)
-def expectation_noise(ev: Array, states: int, eta: float) -> float:
+def _expectation_noise(ev: Array, states: int, eta: float) -> float:
     """What an expectation of one state's candidates rounds at most, and the logarithm where that is the utility."""
     largest = 0.0
     for promise in ev:
@@ -215,18 +215,19 @@ def row_slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes
 def _slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, largest: Array) -> None:
     """The largest :func:`row_slack` of each exogenous state."""
     for s in prange(largest.size):
-        largest[s] = _state_slack(ev[s], eta, value[:, s], policy[:, s], margins[:, :, s], largest.size)
+        largest[s] = state_slack(ev[s], eta, value[:, s], policy[:, s], margins[:, :, s], largest.size)
 
 
 @njit(cache=True)
-def _state_slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, states: int) -> float:
+def state_slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, states: int) -> float:
+    """The largest :func:`row_slack` of the rows of an exogenous state that have a choice; 0 where none has."""
     first = 0
     while first < policy.size and policy[first] < 0:
         first += 1
     if first == policy.size:
         return 0.0
     found = np.empty(policy.size - first)
-    row_slack(ev, eta, expectation_noise(ev, states, eta), value[first:], policy[first:], margins[:, first:], found)
+    row_slack(ev, eta, _expectation_noise(ev, states, eta), value[first:], policy[first:], margins[:, first:], found)
     return found.max()
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from beltline.compiled import njit, prange, serial_and_parallel
-from beltline.gpu_ref.brackets import expectation_noise, row_slack
+from beltline.gpu_ref.brackets import state_slack
 from beltline.gpu_ref.row_search import (
     CLOSE,
     FAILED,
@@ -329,21 +329,20 @@ def keep(t: Tables) -> None:
 
 
 @njit(cache=True)
-def _row_slack(t: Tables, turn: int, s: int, margins: Array, found: Array) -> float:
+def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
     """:func:`slacks` of exogenous state ``s``."""
     X, eta, grid = t.X, t.eta, t.X.size
     policy, below, here, above, _, _, _ = _piece(t, s, 0, grid)
     wealth, ev, value = t.W[s], t.both[turn % 2, s], t.values[(turn + 1) % 2, s]
-    first = 0
-    while first < grid and policy[first] < 0:
-        first += 1
-    margins[0, first] = margins[1, grid - 1] = np.inf
     for side in range(2):
-        own = margins[side]
-        for x in range(first + 1 if side == 0 else first, grid if side == 0 else grid - 1):
+        for x in range(grid):
             p = policy[x]
             # The choice of the row before, or behind.
-            q = policy[x - 1] if side == 0 else policy[x + 1]
+            other = x - 1 if side == 0 else x + 1
+            q = policy[other] if 0 <= other < grid else -1
+            if p < 0 or q < 0:
+                margins[side, x] = np.inf
+                continue
             if q == p:
                 known = here[x]
             elif q == p - 1:
@@ -352,14 +351,8 @@ def _row_slack(t: Tables, turn: int, s: int, margins: Array, found: Array) -> fl
                 known = above[x]
             else:
                 known = utility(wealth[x], X[q], eta)
-            own[x] = value[x] - (known + ev[q + 1])
-    inner = ev[1 : grid + 1]
-    noise = expectation_noise(inner, t.clock.size, eta)
-    row_slack(inner, eta, noise, value[first:], policy[first:], margins[:, first:], found[first:])
-    worst = 0.0
-    for x in range(first, grid):
-        worst = max(worst, found[x])
-    return worst
+            margins[side, x] = value[x] - (known + ev[q + 1])
+    return state_slack(ev[1 : grid + 1], eta, value, policy, margins, t.clock.size)
 
 
 @njit(parallel=True, cache=True)
@@ -369,7 +362,7 @@ def slacks(t: Tables, turn: int) -> Array:
     That of :attr:`beltline.gpu_ref.brackets.Swept.slack`, from the utilities that the sweep has left.
     """
     states, grid = t.clock.size, t.X.size
-    worst, found, margins = np.zeros(states), np.empty((states, grid)), np.empty((states, 2, grid))
+    worst, margins = np.zeros(states), np.empty((states, 2, grid))
     for s in prange(states):
-        worst[s] = _row_slack(t, turn, s, margins[s], found[s])
+        worst[s] = _row_slack(t, turn, s, margins[s])
     return worst

@@ -75,7 +75,7 @@ def solve(
     grid, states = given.W.shape
     run, needs = _SOLVERS[method]
     check_memory(needs(grid, states), f"method {method!r} on {grid:,} x {states} states")
-    _compile(method)
+    _compile(method, threads_for(given.W.size) > 1)
     begin = time.perf_counter()
     given = _writable(given)
     copying = time.perf_counter() - begin
@@ -126,7 +126,7 @@ def solve_ages(
     )
     proving = method in ("monotone", "warm")
     count = threads_for(given.W.size)
-    _compile(method)
+    _compile(method, threads_for(given.W.size) > 1)
     seconds: dict[str, float] = {}
     with _timed(seconds, "allocate"):
         value, policy = np.empty((ages, grid, states)), np.empty((ages, grid, states), np.int32)
@@ -149,12 +149,17 @@ def solve_ages(
 
 
 @functools.cache
-def _compile(method: str) -> None:
+def _compile(method: str, parallel: bool) -> None:
     """Compile, or load what was compiled before, outside of what is timed."""
     X = np.arange(1.0, 9.0)
     W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
     given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
-    _SOLVERS[method][0](given)
+    solver = _SOLVERS[method][0]
+    solver(given)
+    if parallel and solver is _proving:
+        iteration = ValueIteration(X, W, given.Q, 0.9, 2.0, 2)
+        iteration.load(given.V0)
+        iteration.sweep("change", 0.0, 1)
     if "start" in METHODS[method].options:
         checked_start(X, W, given.Q, 0.9, 2.0, 1e-3, given.V0)
 

@@ -94,3 +94,13 @@ def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
     guarded = tables.until[:, 1:-1] > tables.clock[:, None]
     assert wide.sum() > 100
     assert (wide & ~guarded).sum() <= 0.02 * wide.sum()
+
+
+def test_an_exogenous_state_in_which_nothing_can_be_afforded_misses_nothing() -> None:
+    """Nobody comes there, so that the others are proven as ever."""
+    X, W, _, beta, eta, V = rough(states=2)
+    W[:, 0] = X[0] - 1.0
+    iteration = swept((X, W, np.array([[0.0, 1.0], [0.0, 1.0]]), beta, eta, V), 60)
+    assert (iteration.read("change")[1][:, 0] == -1).all()
+    alone = swept((X, W[:, 1:], np.eye(1), beta, eta, V[:, 1:]), 60)
+    assert 0.0 < iteration.slack() <= 2.0 * alone.slack()
