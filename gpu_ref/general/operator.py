@@ -27,13 +27,17 @@ class Operator:
     def __init__(self, form: Form, age: int = 0) -> None:
         self._form = form
         self._given: list[Alternative] = list(form.alternatives)
-        self._packed = pack([(one.regime, one.at(age)) for one in form.alternatives], form.shape[0])
+        self._tables = [one.at(age) for one in form.alternatives]
+        regimes = [one.regime for one in form.alternatives]
+        self._packed = pack(list(zip(regimes, self._tables, strict=True)), form.shape[0])
 
     def replace(self, form: Form, age: int = 0) -> None:
         """Go on with another problem of the same alternatives, or at another age."""
         for d, one in enumerate(form.alternatives):
             if one is not self._given[d] or one.aged():
-                put(self._packed, d, one.regime, one.at(age))
+                tables = one.at(age)
+                put(self._packed, d, one.regime, tables, self._tables[d])
+                self._tables[d] = tables
         self._form, self._given = form, list(form.alternatives)
 
     def sweep(self, V: Array, wanted: Indexes, *, doubts: bool = True) -> Iterate:

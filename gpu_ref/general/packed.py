@@ -108,18 +108,22 @@ def _taken(given: NDArray[np.float64], kept: NDArray[np.float64], changed: NDArr
                 changed[s] = True
 
 
-def put(packed: Packed, d: int, regime: int, tables: Tables | Array) -> None:
-    """Put the tables of alternative ``d`` in; a table without a choice is its value, ``(N_k, N_z)``."""
+def put(packed: Packed, d: int, regime: int, tables: Tables | Array, before: Tables | Array | None = None) -> None:
+    """Put the tables of alternative ``d`` in; a table without a choice is its value, ``(N_k, N_z)``.
+
+    ``before`` are those that it had: an array that is the same object is not looked at again.
+    """
     packed.regime[d] = regime
     changed = np.zeros(packed.stale.shape[1], np.bool_)
     if not isinstance(tables, Tables):
         _taken(tables, packed.wealth[d], changed)
         return
-    _taken(tables.wealth, packed.wealth[d], changed)
-    _taken(tables.cost, packed.cost[d], changed)
+    old = before if isinstance(before, Tables) else (None,) * len(tables)
+    new = {name for name, one, other in zip(tables._fields, tables, old, strict=True) if one is not other}
     bounded = np.zeros_like(changed)
-    _taken(tables.low, packed.low[d], bounded)
-    _taken(tables.high, packed.high[d], bounded)
+    for names, marks in ((("wealth", "cost"), changed), (("low", "high"), bounded)):
+        for name in new.intersection(names):
+            _taken(getattr(tables, name), getattr(packed, name)[d], marks)
     packed.stale[d] |= changed | bounded
     packed.moving[d] |= changed | bounded
     for s in np.flatnonzero(bounded):
@@ -128,10 +132,11 @@ def put(packed: Packed, d: int, regime: int, tables: Tables | Array) -> None:
     if bounded.any():
         packed.kind[d] = FORCED if (packed.low[d] == packed.high[d]).all() else SEARCHED
         packed.reach[d] = packed.low[d].min(), packed.high[d].max()
-    for name in ("transition", "beta", "kappa", "mix"):
+    for name in new.intersection(("transition", "beta", "kappa", "mix")):
         getattr(packed, name)[d] = getattr(tables, name)
-    sole = np.flatnonzero(tables.mix)
-    packed.leads_to[d] = sole[0] if sole.size == 1 and tables.mix[sole[0]] == 1.0 else -1
+    if "mix" in new:
+        sole = np.flatnonzero(tables.mix)
+        packed.leads_to[d] = sole[0] if sole.size == 1 and tables.mix[sole[0]] == 1.0 else -1
 
 
 def pack(given: Sequence[tuple[int, Tables | Array]], regimes: int) -> Packed:
