@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup quick sim sim-full test mutants speed durations bench models area vivado bitstream docs lint format clean
+.PHONY: help check setup quick sim sim-full test mutants speed durations bench models area vivado bitstream wheel docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ models: $(READY) ## Print the tables of the models' pages: minutes
 
 bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5 or ulx3s, into build/bitstreams: half an hour
 	$(RUN) -m beltline.constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)
+
+wheel: $(READY) ## Build the wheel into dist, with the Verilog of machines that then need no Yosys
+	$(RUN) -m beltline.hw.top.presets
+	$(RUN) -m build --no-isolation --outdir dist .
 
 docs: $(READY) ## Build the documentation into build/docs; a warning is an error
 	$(RUN) -m sphinx --quiet --fresh-env --fail-on-warning --keep-going -d build/doctrees docs build/docs

@@ -54,12 +54,17 @@ if TYPE_CHECKING:
     from beltline.host.problem.alternative import Alternative as Alternative
     from beltline.host.problem.checks import ProblemError as ProblemError
     from beltline.host.problem.concavity import concave_majorant as concave_majorant
+    from beltline.host.problem.discrete import DiscreteProblem as DiscreteProblem
+    from beltline.host.problem.discrete import from_factors as from_factors
+    from beltline.host.problem.discrete_dp import from_discrete_dp as from_discrete_dp
+    from beltline.host.problem.discrete_of import to_discrete_dp as to_discrete_dp
     from beltline.host.problem.grids import grid_log as grid_log
     from beltline.host.problem.grids import grid_polynomial as grid_polynomial
     from beltline.host.problem.grids import grid_uniform as grid_uniform
     from beltline.host.problem.markov import rouwenhorst as rouwenhorst
     from beltline.host.problem.markov import tauchen as tauchen
     from beltline.host.problem.problem import Problem as Problem
+    from beltline.host.results.discrete_result import DiscreteResult as DiscreteResult
     from beltline.host.results.general_result import GeneralResult as GeneralResult
     from beltline.host.results.load import load as load
     from beltline.host.results.result import Result as Result
@@ -76,6 +81,8 @@ _HOMES = {
     "DeviceInUseError": "beltline.host.devices",
     "DeviceLostError": "beltline.host.devices",
     "DeviceTimeoutError": "beltline.host.devices",
+    "DiscreteProblem": "beltline.host.problem.discrete",
+    "DiscreteResult": "beltline.host.results.discrete_result",
     "Economy": "beltline.host.models.aiyagari.result",
     "Equilibrium": "beltline.host.models.krusell_smith.result",
     "FirmEconomy": "beltline.host.models.hopenhayn_rogerson.result",
@@ -96,6 +103,8 @@ _HOMES = {
     "concave_majorant": "beltline.host.problem.concavity",
     "euler_errors": "beltline.host.analysis.euler",
     "euler_report": "beltline.host.analysis.euler",
+    "from_discrete_dp": "beltline.host.problem.discrete_dp",
+    "from_factors": "beltline.host.problem.discrete",
     "gini": "beltline.host.analysis.inequality",
     "grid_log": "beltline.host.problem.grids",
     "grid_polynomial": "beltline.host.problem.grids",
@@ -121,6 +130,7 @@ _HOMES = {
     "solve_many": "beltline.host.batch.solve_many",
     "stationary_distribution": "beltline.host.analysis.stationary",
     "tauchen": "beltline.host.problem.markov",
+    "to_discrete_dp": "beltline.host.problem.discrete_of",
 }
 """The module of each name, and what it is called there where that differs."""
 
@@ -133,6 +143,8 @@ __all__ = [
     "DeviceInUseError",
     "DeviceLostError",
     "DeviceTimeoutError",
+    "DiscreteProblem",
+    "DiscreteResult",
     "Economy",
     "Equilibrium",
     "FirmEconomy",
@@ -154,6 +166,8 @@ __all__ = [
     "concave_majorant",
     "euler_errors",
     "euler_report",
+    "from_discrete_dp",
+    "from_factors",
     "gini",
     "grid_log",
     "grid_polynomial",
@@ -179,6 +193,7 @@ __all__ = [
     "solve_many",
     "stationary_distribution",
     "tauchen",
+    "to_discrete_dp",
 ]
 
 

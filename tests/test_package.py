@@ -13,17 +13,29 @@ from pathlib import Path
 import pytest
 
 import beltline as bl
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.top import presets
+from beltline.sim.yosys import use_yosys
 from support.paths import ROOT
 
-NOT_SOURCES = shutil.ignore_patterns(".venv", ".git", "build", "dist", "*.egg-info", "__pycache__", ".*_cache")
+NOT_SOURCES = shutil.ignore_patterns(
+    ".venv", ".git", "build", "dist", "written", "*.egg-info", "__pycache__", ".*_cache"
+)
+
+SMALL = MachineParameters(grid=4, states=1)
+"""A machine whose Verilog goes with the wheel."""
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of the sources as they are, built from its source distribution as package managers do."""
+    """The wheel of the sources as they are, and of the Verilog of :data:`SMALL`, built from its source distribution as
+    package managers do.
+    """
     pytest.importorskip("build")
+    use_yosys()
     folder = tmp_path_factory.mktemp("wheel")
     shutil.copytree(ROOT, folder / "sources", symlinks=True, ignore=NOT_SOURCES)
+    presets.write_presets([SMALL], folder / "sources" / "hw" / "top" / "written")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(folder / "sources")]
     subprocess.run(command, check=True, capture_output=True)
     (found,) = folder.glob("*.whl")
@@ -55,8 +67,11 @@ def test_pip_installs_what_solves_without_the_checkout(wheel: Path, tmp_path: Pa
     subprocess.run([*pip, "--target", str(site), str(wheel)], check=True, capture_output=True)
     program = (
         "import beltline as bl\n"
+        "from beltline.hw.interface.parameters import MachineParameters\n"
+        "from beltline.hw.top.presets import find\n"
         "found = [bl.solve(bl.rbc(grid=32), tol=1e-6), bl.solve(bl.rbc(grid=32), tol=1e-6, device='model')]\n"
-        "print(bl.__file__, *((one.device, one.success) for one in found))"
+        "verilog = find(MachineParameters(grid=4, states=1))\n"
+        "print(bl.__file__, *((one.device, one.success) for one in found), sorted(verilog))"
     )
     environment = {**os.environ, "PYTHONPATH": str(site)}
     for command in (["-c", program], [str(site / "bin" / "beltline"), "devices"]):
@@ -64,7 +79,8 @@ def test_pip_installs_what_solves_without_the_checkout(wheel: Path, tmp_path: Pa
             [sys.executable, *command], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
         )
         if command[0] == "-c":
-            assert done.stdout == f"{site / 'beltline' / '__init__.py'} ('cpu', True) ('model', True)\n"
+            names = ["beltline.v", "beltline_build.v", "beltline_evaluator.v", "beltline_ram.v"]
+            assert done.stdout == f"{site / 'beltline' / '__init__.py'} ('cpu', True) ('model', True) {names}\n"
         else:
             assert done.stdout.startswith("auto ")
 

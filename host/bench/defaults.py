@@ -2,9 +2,9 @@
 
 Savings against uncertain income, from call to return, by turns: ``bl.solve(problem)``, which is verified; value
 function iteration in a loop of twenty lines, compiled by Numba, whose choices begin at those of the point below and end
-at the first that is worse; and policy iteration of QuantEcon's ``DiscreteDP`` on pairs of states and choices, if it is
-installed (``pip install 'beltline[bench]'``). Making its tables is not timed. The command ends with 1 where values
-differ by more than their bounds.
+at the first that is worse; and policy iteration on pairs of states and choices, that of ``bl.from_discrete_dp``, which
+is verified, and that of QuantEcon's ``DiscreteDP``, if it is installed (``pip install 'beltline[bench]'``). Making the
+pairs is not timed. The command ends with 1 where values differ by more than their bounds.
 
 ``--rules`` times instead every method that the rules can take, on problems of many kinds, and marks the one that they
 do take: what :mod:`beltline.host.solver.rules` rests on. ``--gpu`` times a graphics card beside the processors.
@@ -29,6 +29,8 @@ from beltline.compiled import njit
 from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.tables import Array
 from beltline.host.models.rbc import rbc
+from beltline.host.problem.discrete_dp import from_discrete_dp
+from beltline.host.problem.discrete_of import to_discrete_dp
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import modulus
@@ -36,6 +38,8 @@ from beltline.host.solver.rules import EVALUATION_STEPS, ways
 from beltline.host.solver.solve import solve
 
 TOL = 1e-10
+OURS, THEIRS = "the same as pairs, proven", "DiscreteDP, policy iteration"
+"""Of :func:`discrete_dp`."""
 
 
 def savings(points: int, beta: float = 0.95, eta: float = 2.0, floor: float = 0.0, states: int = 5) -> Problem:
@@ -75,22 +79,16 @@ def loop(X: Array, W: Array, Q: Array, beta: float, eta: float, tol: float) -> A
     return value
 
 
-def discrete_dp(problem: Problem) -> Callable[[], Array]:
-    """QuantEcon's policy iteration on all that each state can afford; its tables are made here."""
-    sparse = importlib.import_module("scipy.sparse")
-    points, states = problem.wealth.shape
-    wealth = problem.wealth.reshape(-1)
-    choices = np.searchsorted(problem.grid, wealth)
-    state = np.repeat(np.arange(wealth.size), choices)
-    choice = np.arange(state.size) - np.repeat(np.cumsum(choices) - choices, choices)
-    c = wealth[state] - problem.grid[choice]
-    reward = np.log(c) if problem.eta == 1.0 else c ** (1.0 - problem.eta) / (1.0 - problem.eta)
-    columns = (choice[:, None] * states + np.arange(states)).astype(np.int32)
-    rows = states * np.arange(state.size + 1, dtype=np.int32)
-    shape = state.size, wealth.size
-    chances = sparse.csr_matrix((problem.transition[state % states].reshape(-1), columns.reshape(-1), rows), shape)
-    made = importlib.import_module("quantecon.markov").DiscreteDP(reward, chances, problem.beta, state, choice)
-    return lambda: np.asarray(made.solve(method="policy_iteration").v.reshape(points, states))
+def discrete_dp(problem: Problem) -> dict[str, Callable[[], Array]]:
+    """Policy iteration on all that each state can afford, ours and QuantEcon's if it is here; tables are made now."""
+    arrays = to_discrete_dp(problem)
+    shape = problem.wealth.shape
+    ours = from_discrete_dp(*arrays)
+    runs = {OURS: lambda: np.asarray(solve(ours, tol=TOL, progress=False).value.reshape(shape))}
+    if importlib.util.find_spec("quantecon") is not None:
+        theirs = importlib.import_module("quantecon.markov").DiscreteDP(*arrays)
+        runs[THEIRS] = lambda: np.asarray(theirs.solve(method="policy_iteration").v.reshape(shape))
+    return runs
 
 
 def timed(runs: dict[str, Callable[[], Any]], repeats: int) -> tuple[dict[str, float], dict[str, Any]]:
@@ -110,26 +108,22 @@ def compare(points: int, repeats: int) -> bool:
     """Time one size and print; whether all values agree."""
     problem = savings(points)
     tables = problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta, TOL
-    loop_name, other_name = "a monotone Numba loop", "DiscreteDP, policy iteration"
+    loop_name = "a monotone Numba loop"
     runs: dict[str, Callable[[], Any]] = {
         "bl.solve": lambda: solve(problem, tol=TOL, progress=False),
         loop_name: lambda: loop(*tables),
+        **discrete_dp(problem),
     }
-    if importlib.util.find_spec("quantecon") is not None:
-        runs[other_name] = discrete_dp(problem)
     seconds, found = timed(runs, repeats)
     result = found["bl.solve"]
     print(f"savings {points:,} x {problem.states}, {result.chosen}")
-    values = {loop_name: (found[loop_name], TOL / (1.0 - problem.beta))}
-    if other_name in found:
-        values[other_name] = found[other_name], 1e-9
+    bounds = {loop_name: TOL / (1.0 - problem.beta), OURS: TOL / (1.0 - problem.beta), THEIRS: 1e-9}
     same = bool(result.success)
     for name, spent in seconds.items():
         text = ""
-        if name in values:
-            value, bound = values[name]
-            gap = float(np.abs(value - result.value).max())
-            same &= gap <= bound + result.error_bound
+        if name in bounds:
+            gap = float(np.abs(found[name] - result.value).max())
+            same &= gap <= bounds[name] + result.error_bound
             text = f", {spent / seconds['bl.solve']:.1f} times as long; values differ by {gap:.2g} at most"
         print(f"  {name:<30}{1e3 * spent:10.2f} ms{text}", flush=True)
     return same

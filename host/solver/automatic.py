@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 from beltline.host.devices.base import DeviceError, Progress
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.results.result import Result
 from beltline.host.solver.options import UNNAMED, SolveOptions
 from beltline.host.solver.reference import solve_reference
 from beltline.host.solver.rules import AUTO, boards, check_unnamed, without_gpu
 from beltline.host.solver.session import Session
+from beltline.host.solver.solve_discrete import solve_discrete
 from beltline.host.solver.solve_general import solve_general
 from beltline.sim.progress import reporting
 
@@ -43,9 +45,15 @@ def solve_automatic(
 
 
 def solve_in_double(
-    problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
+    problem: Problem | DiscreteProblem,
+    options: SolveOptions,
+    device: str,
+    more: dict[str, Any],
+    report: Progress | None,
 ) -> Any:
-    """Solve a problem of either form in double precision, on ``"cpu"``, ``"gpu"`` or, by rule, ``"auto"``."""
+    """Solve a problem of any form in double precision, on ``"cpu"``, ``"gpu"`` or, by rule, ``"auto"``."""
+    if isinstance(problem, DiscreteProblem):
+        return solve_discrete(problem, options, device, more, report)
     if problem.general:
         return solve_general(problem, options, "cpu" if device == UNNAMED else device, more, report)
     if device == UNNAMED:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from beltline.host.devices import REFERENCES
 from beltline.host.devices.base import Device, DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.automatic import solve_in_double
 from beltline.host.solver.options import MACHINE_ONLY, UNNAMED, SolveOptions, Start, start_named
@@ -55,7 +56,7 @@ class ProcessorSession:
 
     def solve(
         self,
-        problem: Problem,
+        problem: Problem | DiscreteProblem,
         tol: float = 1e-10,
         max_sweeps: int = 10_000,
         *,
@@ -71,8 +72,8 @@ class ProcessorSession:
         ----------
         start
             ``"last"``: the value of the last solution, where it has the shape of this problem's, and no horizon makes
-            the start a part of the problem. ``"stay"``, ``"coarse"``: option ``start`` of the method, which must be
-            named. ``"given"``: what the method does by itself.
+            the start a part of the problem; discrete problems begin anew. ``"stay"``, ``"coarse"``: option ``start`` of
+            the method, which must be named. ``"given"``: what the method does by itself.
         method, **options
             As of :func:`beltline.host.solver.solve.solve`.
 
@@ -84,22 +85,22 @@ class ProcessorSession:
         if self._closed:
             raise DeviceError("the session is closed")
         check_progress(progress)
-        if not isinstance(problem, Problem):
+        if not isinstance(problem, Problem | DiscreteProblem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
         start = start_named(start)
         if start in ("stay", "coarse"):
             options["start"] = start
         machine = {name: options.pop(name) for name in MACHINE_ONLY if name in options}
         given = SolveOptions(tol, max_sweeps, verify, **machine, method=method, device=self.name)
-        if self.name == UNNAMED and not problem.general:
+        if self.name == UNNAMED and isinstance(problem, Problem) and not problem.general:
             check_unnamed(method, options)
         with reporting(self._progress if progress is None else progress) as report:
             result = None
-            if start == "last":
+            if start == "last" and not isinstance(problem, DiscreteProblem):
                 result = self._from_last(problem, given, options, report)
             if result is None or not result.success:
                 result = solve_in_double(problem, given, self.name, options, report)
-        if result.success:
+        if result.success and not isinstance(problem, DiscreteProblem):
             self._last = result
         return result
 

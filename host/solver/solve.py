@@ -11,13 +11,16 @@ from typing import Any, Literal, overload
 
 from beltline.host.devices import REFERENCES, Device, Progress
 from beltline.host.problem.checks import ProblemError, check_progress, shown
+from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.solvable import Solvable
+from beltline.host.results.discrete_result import DiscreteResult
 from beltline.host.results.result import Result
 from beltline.host.solver.automatic import solve_automatic, solve_in_double
 from beltline.host.solver.options import UNNAMED, SolveOptions, machine_method
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session, in_session
+from beltline.host.solver.solve_discrete import DEVICE, check_discrete
 from beltline.sim.progress import reporting
 
 
@@ -39,6 +42,8 @@ def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]
 
 @overload
 def solve(problem: Problem, *arguments: Any, **more: Any) -> Result: ...
+@overload
+def solve(problem: DiscreteProblem, *arguments: Any, **more: Any) -> DiscreteResult: ...
 @overload
 def solve(problem: Solvable, *arguments: Any, **more: Any) -> Any: ...
 
@@ -71,7 +76,9 @@ def solve(
     ----------
     problem
         Or a model (:class:`~beltline.host.problem.solvable.Solvable`), whose own ``solve`` is called with those of
-        these arguments that are given, and whose solution is returned.
+        these arguments that are given, and whose solution is returned. Or a
+        :class:`~beltline.host.problem.discrete.DiscreteProblem`, which processors solve by policy iteration, and the
+        result is a :class:`~beltline.host.results.discrete_result.DiscreteResult`.
     tol
         Largest change of ``V`` at which to stop, in utility; above 0, at least four units of value.
     max_sweeps
@@ -122,13 +129,18 @@ def solve(
     """
     check_progress(progress)
     where: Any = named(device)
-    if isinstance(where, str) and where == UNNAMED and isinstance(problem, Problem) and problem.general:
-        where = REFERENCES[0]
+    if isinstance(where, str) and where == UNNAMED:
+        if isinstance(problem, DiscreteProblem):
+            where = DEVICE
+        elif isinstance(problem, Problem) and problem.general:
+            where = REFERENCES[0]
     given = SolveOptions(
         tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=where
     )
+    if isinstance(problem, DiscreteProblem):
+        check_discrete(given, where, options)
     if isinstance(where, str) and where in (UNNAMED, *REFERENCES):
-        if not isinstance(problem, Problem):
+        if not isinstance(problem, Problem | DiscreteProblem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
         if where == UNNAMED:
             return solve_automatic(problem, given, options, progress)

@@ -27,6 +27,7 @@ import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.devices import DEVICES
 from support.paths import ROOT
+from support.texts import plain
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
@@ -37,8 +38,6 @@ SMALLER = {
     "bl.krusell_smith())": "bl.krusell_smith(), agents=1000, periods=400)",
 }
 """What would take a minute is made to take none."""
-
-NUMBER = re.compile(r"-?\d[\d,.]*(e[-+]?\d+)?")
 
 
 @dataclass(frozen=True)
@@ -92,11 +91,6 @@ def shorter(text: str) -> str:
     for long, short in SMALLER.items():
         text = text.replace(long, short)
     return text
-
-
-def plain(text: str) -> list[str]:
-    """The words of a text, wherever its lines break, with every number as ``#``."""
-    return NUMBER.sub("#", text).split()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

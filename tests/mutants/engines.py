@@ -321,4 +321,18 @@ FAULTS = (
         "kept.write.eq(0),",
         ("tests/hw/sweep/test_datapath.py::test_rbc_to_the_end[1-lanes]",),
     ),
+    Fault(
+        "Verilog of a wheel is used whatever its content hash",
+        "hw/top/presets.py",
+        '    if unit not in files or f"64\'h{digits};" not in files[unit] or digits != build.digits:',
+        "    if unit not in files:",
+        ("tests/hw/top/test_presets.py::test_damage_is_told",),
+    ),
+    Fault(
+        "Verilog of a wheel is used whatever sources it was written from",
+        "hw/top/presets.py",
+        'if each.read_text(encoding="ascii").strip() != stamp():',
+        "if False:",
+        ("tests/hw/top/test_presets.py::test_other_machines_and_other_sources_are_not_found",),
+    ),
 )

@@ -257,6 +257,15 @@ def test_figures(kind: str, tmp_path: Path) -> None:
         assert figure.axes[0].get_xlabel() == ("assets a, units of the good", "bonds B")[k]
         assert path.stat().st_size > 5_000
         assert len(figure.axes) == (2 if kind == "regions" else 4)
+        if kind == "policy":
+            best = (result.choice[0] if k == 0 else result.choice)[0, :, result.problem.states // 2]
+            for axes in figure.axes[:2]:
+                # A rectangle for each run of states that take the same alternative, from the first point to the last.
+                assert len(axes.patches) == 1 + np.count_nonzero(np.diff(best))
+                assert len({patch.get_facecolor() for patch in axes.patches}) == np.unique(best).size
+                ends = [edge for patch in axes.patches for edge in (patch.get_x(), patch.get_x() + patch.get_width())]
+                assert (min(ends), max(ends)) == pytest.approx(result.problem.grid[[0, -1]])
+            assert not figure.axes[2].patches
     with pytest.raises(bl.ProblemError, match="^kind must be one of 'regions', 'policy', not 'euler'$"):
         result.plot(kind="euler")
 

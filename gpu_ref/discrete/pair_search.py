@@ -1,0 +1,163 @@
+"""Searches of a discrete program: all pairs, or by divide and conquer where rewards have increasing differences.
+
+Let a group's states be ``x = 0, 1, ...`` in their order, and its lotteries ``c``. Suppose that every ``x`` has the
+lotteries ``lo(x)`` to ``hi(x)``, of which neither end falls in ``x``, and that for neighbours ``x, x + 1`` and ``c,
+c + 1``, all four allowed::
+
+    R(x + 1, c + 1) - R(x + 1, c)  >=  R(x, c + 1) - R(x, c)
+
+Added up over rows and candidates this is increasing differences: between two rows, whatever both may choose, all rows
+between them may choose too. So the lowest best choice does not fall in ``x``, whatever the value is (Topkis 1978; the
+argument of :mod:`beltline.gpu_ref.exact` with ``R`` in place of utility), and the choices of two rows bound those of
+all rows between them (Gordon and Qiu 2018).
+
+The differences are tested with an allowance for the rounding of the table. Nothing rests on that: the sweep that ends
+an iteration searches every pair, and so does :mod:`beltline.gpu_ref.discrete.exact_step`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.compiled import njit, prange
+from beltline.gpu_ref.discrete.program import DOUBLE, Program
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.threads import threads, threads_for
+
+Numbers = NDArray[np.int64]
+
+ALLOWANCE = 4.0 * DOUBLE
+"""Share of the sizes of four rewards by which their differences may be off."""
+
+
+@njit(parallel=True, cache=True)
+def _all_pairs(
+    first: Numbers, lottery: NDArray[np.int32], reward: Array, expected: Array, value: Array, chosen: Numbers
+) -> None:
+    for i in prange(value.size):
+        best, at = -np.inf, -1
+        for j in range(first[i], first[i + 1]):
+            objective = reward[j] + expected[lottery[j]]
+            if objective > best:
+                best, at = objective, j
+        value[i] = best
+        chosen[i] = at
+
+
+@njit(parallel=True, cache=True)
+def _by_order(
+    order: Numbers,
+    begin: Numbers,
+    first: Numbers,
+    lottery: NDArray[np.int32],
+    reward: Array,
+    expected: Array,
+    value: Array,
+    chosen: Numbers,
+    evaluations: Numbers,
+) -> None:
+    # Rows of a group are numbered from 1: a level holds the odd multiples of `step`.
+    for g in prange(begin.size - 1):
+        rows = order[begin[g] : begin[g + 1]]
+        step = 1
+        while 2 * step <= rows.size:
+            step *= 2
+        count = 0
+        while step > 0:
+            for t in range((rows.size // step + 1) // 2):
+                row = (2 * t + 1) * step - 1
+                i = rows[row]
+                low, high = first[i], first[i + 1] - 1
+                pair = low - lottery[low]
+                if row >= step and chosen[rows[row - step]] >= 0:
+                    low = max(low, pair + lottery[chosen[rows[row - step]]])
+                if row + step < rows.size and chosen[rows[row + step]] >= 0:
+                    high = min(high, pair + lottery[chosen[rows[row + step]]])
+                best, at = -np.inf, -1
+                for j in range(low, high + 1):
+                    objective = reward[j] + expected[lottery[j]]
+                    if objective > best:
+                        best, at = objective, j
+                value[i] = best
+                chosen[i] = at
+                count += high - low + 1
+            step //= 2
+        evaluations[g] = count
+
+
+@njit(parallel=True, cache=True)
+def _ordered(
+    order: Numbers, begin: Numbers, first: Numbers, lottery: NDArray[np.int32], reward: Array, found: NDArray[np.bool_]
+) -> None:
+    for g in prange(begin.size - 1):
+        good = True
+        for row in range(begin[g], begin[g + 1]):
+            i = order[row]
+            low, high = first[i], first[i + 1] - 1
+            if lottery[high] - lottery[low] != high - low:
+                good = False
+                break
+            if row == begin[g]:
+                continue
+            before = order[row - 1]
+            below, end = first[before], first[before + 1] - 1
+            if lottery[low] < lottery[below] or lottery[high] < lottery[end]:
+                good = False
+                break
+            # From the lottery at `low`, which both have, to that at `end`.
+            shift = below + lottery[low] - lottery[below] - low
+            for j in range(low, low + lottery[end] - lottery[low]):
+                here = reward[j + 1] - reward[j]
+                there = reward[j + shift + 1] - reward[j + shift]
+                size = abs(reward[j + 1]) + abs(reward[j]) + abs(reward[j + shift + 1]) + abs(reward[j + shift])
+                if here < there - ALLOWANCE * size:
+                    good = False
+                    break
+            if not good:
+                break
+        found[g] = good
+
+
+def increasing(program: Program) -> bool:
+    """Whether rewards have increasing differences in every group, and choices of neighbours can bound a search.
+
+    False where no group has two states, so that there is nothing to bound.
+    """
+    if program.groups == program.states:
+        return False
+    found = np.zeros(program.groups, np.bool_)
+    with threads(threads_for(program.pairs)):
+        _ordered(program.order, program.begin, program.first, program.lottery, program.reward, found)
+    return bool(found.all())
+
+
+def search(program: Program, expected: Array, ordered: bool) -> tuple[Array, Numbers, int]:
+    """Maximise in every state.
+
+    Parameters
+    ----------
+    program
+    expected
+        ``(K,)``, the discounted expectation of every lottery.
+    ordered
+        Whether to search by divide and conquer, which wants :func:`increasing`.
+
+    Returns
+    -------
+    value
+        ``(n,)``, ``float64``, units of utility.
+    chosen
+        ``(n,)``, ``int64``: the best pair, of equals that of the lowest lottery; -1 where an expectation is not finite.
+    evaluations
+        Pairs that were looked at.
+    """
+    value, chosen = np.empty(program.states), np.empty(program.states, np.int64)
+    tables = program.first, program.lottery, program.reward, expected, value, chosen
+    with threads(threads_for(program.pairs)):
+        if not ordered:
+            _all_pairs(*tables)
+            return value, chosen, program.pairs
+        evaluations = np.zeros(program.groups, np.int64)
+        _by_order(program.order, program.begin, *tables, evaluations)
+    return value, chosen, int(evaluations.sum())

@@ -1,0 +1,232 @@
+"""The tables of a discrete dynamic program: pairs of a state and an action, and the lotteries that they lead to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from beltline.gpu_ref.memory import check_memory
+from beltline.gpu_ref.tables import Array
+
+Integers = NDArray[np.integer[Any]]
+
+DOUBLE = 2.0**-53
+"""Largest relative error of one rounding."""
+
+BYTES = 64
+"""A pair takes no more while a program is made, besides its lotteries."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A discrete dynamic program, made by :func:`program_of`.
+
+    Attributes
+    ----------
+    reward
+        ``(L,)``, ``float64``: of every pair, units of utility. State ``i`` has the pairs from ``first[i]`` to
+        ``first[i + 1] - 1``, at least one.
+    first
+        ``(n + 1,)``, ``int64``.
+    lottery
+        ``(L,)``, ``int32``: rises strictly within a state.
+    action
+        ``(L,)``, unsigned: what the action of each pair was called.
+    chances
+        ``(K, n)``, sparse rows: the lotteries. No entry is negative.
+    beta
+        Discount factor.
+    order, begin
+        ``(n,)`` and ``(G + 1,)``, ``int64``: the states by groups, of which no two share a lottery; group ``g`` has
+        ``order[begin[g]:begin[g + 1]]``, which rises.
+    """
+
+    reward: Array
+    first: NDArray[np.int64]
+    lottery: NDArray[np.int32]
+    action: Integers
+    chances: Any
+    beta: float
+    order: NDArray[np.int64]
+    begin: NDArray[np.int64]
+
+    @property
+    def states(self) -> int:
+        """``n``."""
+        return self.first.size - 1
+
+    @property
+    def pairs(self) -> int:
+        """``L``."""
+        return self.reward.size
+
+    @property
+    def groups(self) -> int:
+        """``G``."""
+        return self.begin.size - 1
+
+    @cached_property
+    def modulus(self) -> float:
+        """Contraction modulus, rounded up: ``beta`` times the largest sum of a lottery."""
+        return float(self.beta * self.chances.sum(axis=1).max() * (1.0 + (self._width + 2) * DOUBLE))
+
+    @cached_property
+    def _width(self) -> int:
+        """Most next states of a lottery."""
+        return int(np.diff(self.chances.indptr).max())
+
+    def expected(self, V: Array) -> Array:
+        """``beta P V``, ``(K,)``, of a value ``(n,)``."""
+        found: Array = self.beta * (self.chances @ V)
+        return found
+
+    def rounding(self, V: Array, best: Array) -> float:
+        """How far the computed ``T V``, which is ``best``, may be from the exact one, in any state.
+
+        An expectation of ``w`` next states takes ``w`` products and sums, one product by ``beta``, and the sum with the
+        reward is rounded once more.
+        """
+        size = float(np.abs(V).max())
+        return (self._width + 2) * DOUBLE * self.modulus * size * 1.01 + DOUBLE * 1.01 * float(np.abs(best).max())
+
+    def state_of(self, pair: int) -> int:
+        """The state that a pair belongs to."""
+        return int(np.searchsorted(self.first, pair, side="right")) - 1
+
+
+def check_pairs(count: int) -> None:
+    """Refuse more pairs than fit the memory that is free.
+
+    Raises
+    ------
+    MemoryError
+        They do not fit; the message says how much is missing.
+    """
+    check_memory(BYTES * count, f"a discrete program of {count:,} pairs of a state and an action")
+
+
+def next_states(chain: Array, points: int) -> Any:
+    """The lotteries of an action that chooses the next endogenous state, while a chain moves the exogenous one.
+
+    Parameters
+    ----------
+    chain
+        ``(N_z, N_z)``.
+    points
+        ``N_k``.
+
+    Returns
+    -------
+    sparse array
+        ``(N_z N_k, N_k N_z)``: row ``z N_k + k'`` leads to the states ``k' N_z + z'``.
+    """
+    states = chain.shape[0]
+    z, to = np.nonzero(chain)
+    rows = (z * points)[:, None] + np.arange(points)
+    columns = np.arange(points) * states + to[:, None]
+    shape = states * points, points * states
+    return sparse.csr_array((np.repeat(chain[z, to], points), (rows.ravel(), columns.ravel())), shape=shape)
+
+
+def distinct(rows: Any) -> tuple[Any, NDArray[np.int64]]:
+    """The different rows of a sparse matrix, and for each row which of them it is.
+
+    ``rows`` has sorted indices and no zeros. Rows are told apart by their product with random numbers, and then
+    compared entry by entry: where two different ones have one product, every row counts as different.
+    """
+    keys = rows @ np.random.default_rng(0).random(rows.shape[1])
+    _, where, which = np.unique(keys, return_index=True, return_inverse=True)
+    if where.size == rows.shape[0]:
+        return rows, np.arange(rows.shape[0])
+    found = rows[where]
+    again = found[which]
+    if all(np.array_equal(getattr(again, name), getattr(rows, name)) for name in ("indptr", "indices", "data")):
+        return found, which.astype(np.int64)
+    return rows, np.arange(rows.shape[0])
+
+
+def numbered(state: Integers, lottery: Integers, chances: Any) -> tuple[Integers, Any, NDArray[np.int64]]:
+    """Number lotteries by groups that share no state, and in a group by the mean number of the next state.
+
+    Parameters
+    ----------
+    state, lottery
+        ``(L,)``: of every pair.
+    chances
+        ``(K, n)``, the lotteries.
+
+    Returns
+    -------
+    lottery
+        ``(L,)``, by the new numbers.
+    chances
+        In the new order.
+    group
+        ``(n,)``, the group of each state.
+    """
+    count, states = chances.shape
+    links = sparse.coo_array(
+        (np.ones(state.size, np.int8), (state, states + lottery)), shape=(states + count, states + count)
+    )
+    group = connected_components(links, directed=False)[1].astype(np.int64)
+    order = np.lexsort((chances @ np.arange(states, dtype=np.float64), group[states:]))
+    number = np.empty(count, np.int64)
+    number[order] = np.arange(count)
+    return number[lottery], chances[order], group[:states]
+
+
+def program_of(
+    state: Integers,
+    action: Integers,
+    reward: Array,
+    lottery: Integers,
+    chances: Any,
+    beta: float,
+    group: Integers | None = None,
+) -> Program:
+    """Arrange pairs as a program; nothing is checked.
+
+    Parameters
+    ----------
+    state, action, reward, lottery
+        ``(L,)``: the pairs, in any order; every state has one, and rewards are finite. Of several actions of a state
+        that lead to one lottery the best is kept, the lowest of equals.
+    chances
+        ``(K, n)``, sparse rows.
+    beta
+        Discount factor, from 0 and below 1.
+    group
+        ``(n,)``: equal for states that may share a lottery; all states by default.
+    """
+    states = chances.shape[1]
+    step = np.diff(state)
+    if not ((step > 0) | ((step == 0) & (np.diff(lottery) > 0))).all():
+        order = np.lexsort((action, -reward, lottery, state))
+        state, action, reward, lottery = state[order], action[order], reward[order], lottery[order]
+        keep = np.append(True, (np.diff(state) > 0) | (np.diff(lottery) > 0))
+        state, action, reward, lottery = state[keep], action[keep], reward[keep], lottery[keep]
+    first = np.zeros(states + 1, np.int64)
+    np.cumsum(np.bincount(state, minlength=states), out=first[1:])
+    group = np.zeros(states, np.int64) if group is None else group
+    by_group = np.argsort(group, kind="stable")
+    begin = np.flatnonzero(np.append(True, np.diff(group[by_group]) != 0))
+    tables = (
+        np.ascontiguousarray(reward, np.float64),
+        first,
+        lottery.astype(np.int32),
+        action.astype(np.min_scalar_type(int(action.max()))),
+        chances,
+        beta,
+        by_group.astype(np.int64),
+        np.append(begin, states).astype(np.int64),
+    )
+    for table in tables:
+        if isinstance(table, np.ndarray):
+            table.flags.writeable = False
+    return Program(*tables)

@@ -1,0 +1,130 @@
+"""Problems of tables as discrete programs, and as the arrays of QuantEcon's ``DiscreteDP``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.discrete import DiscreteProblem, refused
+from beltline.host.problem.problem import Problem
+
+
+def to_discrete_dp(
+    problem: Problem | DiscreteProblem,
+) -> tuple[NDArray[np.float64], Any, float, NDArray[np.int64], NDArray[np.int64]]:
+    """Return the arguments of QuantEcon's ``DiscreteDP`` for a problem, so that its methods check what is solved here.
+
+    Of a :class:`~beltline.host.problem.problem.Problem` state ``(r * N_k + x) * N_z + s`` is grid point ``x`` and
+    exogenous state ``s`` in regime ``r``, and action ``d * N_k + x'`` the choice of ``x'`` under alternative ``d``.
+    Alternatives that are a table without a choice (``value=``) are paid at once and lead to one more state, the last,
+    which is worth nothing. Where several actions of a state have the same distribution of the next state, only the best
+    is returned.
+
+    Returns
+    -------
+    R : (L,) float64 array
+        Rewards of the pairs that can be taken.
+    Q : (L, n) scipy.sparse array
+        Their probabilities of the next state.
+    beta : float
+    s_indices, a_indices : (L,) int64 array
+        State and action of each pair.
+
+    Raises
+    ------
+    ProblemError
+        The problem has ages, taste shocks, or several discount factors, none of which ``DiscreteDP`` has, or does not
+        fit the memory.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> R, Q, beta, s, a = bl.to_discrete_dp(bl.rbc(grid=64))
+    >>> R.shape == s.shape == a.shape, Q.shape[1]
+    (True, 256)
+
+    With QuantEcon: ``DiscreteDP(*bl.to_discrete_dp(problem)).solve(method="policy_iteration").v``.
+    """
+    if not isinstance(problem, Problem | DiscreteProblem):
+        raise ProblemError(f"problem must be a Problem or a DiscreteProblem, not {shown(problem)}")
+    with refused():
+        if isinstance(problem, Problem):
+            problem = discrete_of(problem)
+        program = problem.program
+        state = np.repeat(np.arange(program.states), np.diff(program.first))
+        return (
+            program.reward.copy(),
+            program.chances[program.lottery],
+            program.beta,
+            state,
+            program.action.astype(np.int64),
+        )
+
+
+def discrete_of(problem: Problem) -> DiscreteProblem:
+    """A problem of tables as a discrete one, with states and actions as of :func:`to_discrete_dp`.
+
+    Raises
+    ------
+    ProblemError
+        As there.
+    """
+    from scipy import sparse
+
+    from beltline.gpu_ref.discrete.program import check_pairs, next_states, numbered, program_of
+    from beltline.gpu_ref.general.form import Branch
+    from beltline.gpu_ref.general.full_search import objectives
+
+    form = problem.form
+    regimes, n_k, n_z = form.shape
+    if problem.horizon is not None:
+        raise _lacks(problem, "an infinite horizon", f"{problem.horizon} ages")
+    if form.sigma > 0.0:
+        raise _lacks(problem, "no taste shocks", f"taste = {form.sigma:g}")
+    discounts = {float(each) for one in form.alternatives if isinstance(one, Branch) for each in np.unique(one.beta)}
+    if len(discounts) > 1:
+        raise _lacks(problem, "one beta", f"betas from {min(discounts):g} to {max(discounts):g}")
+    outside = any(not isinstance(one, Branch) for one in form.alternatives)
+    # One more state, where what is paid at once leads to.
+    states = regimes * n_k * n_z + outside
+    parts: list[tuple[Any, ...]] = []
+    lotteries: list[Any] = []
+    count = 0
+    with refused():
+        check_pairs(len(form.alternatives) * n_k * n_k * n_z)
+        for d, one in enumerate(form.alternatives):
+            here = (one.regime * n_k + np.arange(n_k)[:, None]) * n_z + np.arange(n_z)
+            if isinstance(one, Branch):
+                tables = one.at(0)
+                nothing = np.zeros(form.shape)
+                for s in range(n_z):
+                    rewards = objectives(tables, nothing, form.eta, s, negative=form.negative)
+                    x, to = np.nonzero(rewards > -np.inf)
+                    parts.append((here[x, s], d * n_k + to, rewards[x, to], count + s * n_k + to))
+                moved = next_states(tables.transition, n_k)
+                rows = sparse.hstack([share * moved for share in tables.mix], format="csr")
+            else:
+                value = one.at(0)
+                can = np.nonzero(value > -np.inf)
+                nowhere = np.full(can[0].size, count)
+                parts.append((here[can], np.full(can[0].size, d * n_k), value[can], nowhere))
+                rows = sparse.csr_array(([1.0], ([0], [states - 1])))
+            lotteries.append(sparse.csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.shape[0], states)))
+            count += rows.shape[0]
+        if outside:
+            end = sparse.csr_array(([1.0], ([0], [states - 1])), shape=(1, states))
+            lotteries.append(end)
+            parts.append(tuple(np.array([each]) for each in (states - 1, 0, 0.0, count)))
+        state, action, reward, lottery = (np.concatenate(each) for each in zip(*parts, strict=True))
+        chances = sparse.vstack(lotteries, format="csr")
+        chances.eliminate_zeros()
+        number, chances, group = numbered(state, lottery, chances)
+        program = program_of(state, action, reward, number, chances, discounts.pop() if discounts else 0.0, group)
+    return DiscreteProblem(program, (states,), problem.name)
+
+
+def _lacks(problem: Problem, wanted: str, found: str) -> ProblemError:
+    return ProblemError(f"a discrete program has {wanted}, and problem {problem.name!r} has {found}")

@@ -1,0 +1,147 @@
+"""Discrete problems on the processor: policy iteration, and its result proven by one more search of every pair."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from beltline.host.devices.base import Progress
+from beltline.host.problem.checks import ProblemError, shown
+from beltline.host.problem.discrete import DiscreteProblem
+from beltline.host.results.discrete_result import DiscreteResult
+from beltline.host.results.outcome import Outcome
+from beltline.host.solver.options import UNNAMED, SolveOptions
+from beltline.host.solver.run import timed
+
+if TYPE_CHECKING:
+    from beltline.gpu_ref.discrete.exact_step import Certified
+    from beltline.gpu_ref.discrete.policy_iteration import Iterated
+
+DEVICE = "cpu"
+"""What such problems are solved on."""
+
+METHOD = "policy_iteration"
+"""The one method."""
+
+OUTCOMES = {"converged": Outcome.CONVERGED, "sweep limit": Outcome.LIMIT, "not finite": Outcome.NOT_FINITE}
+"""What a status of the solver is called here."""
+
+
+def solve_discrete(
+    problem: DiscreteProblem, options: SolveOptions, device: Any, more: dict[str, Any], report: Progress | None
+) -> DiscreteResult:
+    """Solve a discrete problem.
+
+    Parameters
+    ----------
+    problem
+    options
+        Of them ``tol``, ``max_sweeps`` and ``verify`` have a meaning.
+    device
+        ``"cpu"`` or ``"auto"``.
+    more
+        Options of the method, of which there are none.
+    report
+
+    Raises
+    ------
+    ProblemError
+        There is no such device, method or option for such problems, or the problem does not fit the memory.
+    """
+    check_discrete(options, device, more)
+    timing: dict[str, float] = {}
+    with timed(timing, "open"):
+        if report:
+            report("loading compiled code")
+        from beltline.gpu_ref.discrete import certify, solve
+
+    def told(sweeps: int, change: float) -> None:
+        if report:
+            report(f"sweep {sweeps:,}, largest change of V {change:.2e}")
+
+    program = problem.program
+    with timed(timing, "solve"):
+        try:
+            found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=told)
+        except MemoryError as error:
+            raise ProblemError(f"{error}") from error
+    outcome, message = OUTCOMES[found.status], _message(found, options.tol)
+    residual, bound, verified = _unverified(problem, found)
+    if options.verify and outcome is not Outcome.NOT_FINITE:
+        if report:
+            report("verifying by a second search")
+        with timed(timing, "verify"):
+            proven = certify(program, found.value, found.chosen, found.change)
+        residual, bound, verified = proven.residual, proven.error_bound, True
+        if proven.missed:
+            outcome, message = Outcome.NOT_VERIFIED, f"{message} {_missed(problem, proven)}"
+    success = outcome is Outcome.CONVERGED and math.isfinite(bound)
+    return DiscreteResult(
+        value=found.value.reshape(problem.shape),
+        policy=_actions(problem, found).reshape(problem.shape),
+        success=success,
+        status=outcome.value,
+        message=message,
+        sweeps=found.sweeps,
+        residual=residual,
+        error_bound=bound,
+        verified=verified,
+        tol=options.tol,
+        evaluations=found.evaluations,
+        ordered=found.ordered,
+        timing=timing,
+        device=DEVICE,
+        method=METHOD,
+        problem=problem,
+    )
+
+
+def check_discrete(options: SolveOptions, device: Any, more: dict[str, Any]) -> None:
+    """Check arguments of :func:`solve_discrete`.
+
+    Raises
+    ------
+    ProblemError
+        There is no such device, method or option for such problems.
+    """
+    if device not in (DEVICE, UNNAMED):
+        raise ProblemError(f"a discrete problem is solved on device {DEVICE!r}, not on {shown(device)}")
+    if options.method not in (None, UNNAMED, METHOD):
+        raise ProblemError(f"a discrete problem is solved by method {METHOD!r}, not by {shown(options.method)}")
+    for name in more:
+        raise ProblemError(f"a discrete problem has no option {name!r}: it takes tol, max_sweeps, progress and verify")
+
+
+def _message(found: Iterated, tol: float) -> str:
+    if found.status == "not finite":
+        state = int(np.argmax(~np.isfinite(found.value)))
+        return f"The value of state {state} is {found.value[state]}: rewards are too large for double precision."
+    if found.status == "sweep limit":
+        return f"After {found.sweeps:,} sweeps the value still changed by {found.change:.3g}, and tol is {tol:g}."
+    text = f"The last of {found.sweeps:,} sweeps changed the value by {found.change:.3g}."
+    if found.change >= tol:
+        text += " Double precision rounds values of this size by more than tol, which the error bound counts."
+    return text
+
+
+def _missed(problem: DiscreteProblem, proven: Certified) -> str:
+    what = "an action better" if proven.better else "the value wrong"
+    more = "" if proven.missed == 1 else f", the largest of {proven.missed:,} faults"
+    return f"A second, full search finds {what} by {proven.amount:.3g} in {problem.state_name(proven.state)}{more}."
+
+
+def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float, bool]:
+    """Residual and bound that the solver's last sweep implies, which holds where it searched every pair."""
+    modulus = problem.program.modulus
+    if found.status != "converged" or not modulus < 1.0:
+        return found.change, math.inf, False
+    residual = modulus * found.change + found.noise
+    return found.change, (residual + found.noise) / (1.0 - modulus), False
+
+
+def _actions(problem: DiscreteProblem, found: Iterated) -> Any:
+    """The action of every state by the caller's number; -1 where none was found."""
+    action = problem.program.action[np.maximum(found.chosen, 0)].astype(np.int64)
+    return np.where(found.chosen >= 0, action, -1)

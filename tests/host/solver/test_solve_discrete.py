@@ -1,0 +1,176 @@
+"""Discrete problems of QuantEcon's lectures, solved as `bl.solve` does, against brute force and `DiscreteDP`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import beltline as bl
+from beltline.gpu_ref.discrete import exact_step
+from support.discrete import by_brute_force, growth, random_dp, savings, storage
+
+PRINTED_POLICY = [0, 0, 0, 0, 1, 1, 1, 2, 2, 3, 3, 4, 5, 5, 5, 5]
+"""Of the storage problem, as the lecture prints it."""
+
+
+def test_storage_as_the_lecture_prints_it() -> None:
+    R, Q, beta = storage()
+    result = bl.solve(bl.from_discrete_dp(R, Q, beta, name="storage"))
+    assert (result.success, result.verified, result.status) == (True, True, "converged")
+    assert result.policy.tolist() == PRINTED_POLICY
+    assert result.value[[0, 15]] == pytest.approx([19.01740222, 23.27761762], abs=5e-9)
+    np.testing.assert_allclose(result.value, by_brute_force(R, Q, beta)[0], atol=result.error_bound + 1e-12)
+    # The next stock depends on what is stored, and not on the stock.
+    assert result.problem.program.chances.shape == (6, 16)
+    rows = np.arange(16)
+    np.testing.assert_array_equal(result.transitions().toarray(), Q[rows, result.policy])
+    assert "policy iteration, searching few pairs" in str(result)
+    assert "storage, 16 states, 81 pairs, on device cpu" in str(result)
+
+
+def test_growth_by_pairs_comes_near_the_value_without_a_grid() -> None:
+    R, Q, beta, s, a, exact = growth(200)
+    result = bl.solve(bl.from_discrete_dp(R, sparse.csr_matrix(Q), beta, s, a))
+    assert result.success
+    assert result.error_bound < 1e-9
+    # On a grid nobody does better than without one.
+    assert (result.value <= exact + result.error_bound).all()
+    assert np.abs(result.value - exact)[20:].max() < 0.2
+    dense = bl.solve(bl.from_discrete_dp(R, Q, beta, s, a))
+    np.testing.assert_array_equal(dense.value, result.value)
+
+
+def test_savings_in_every_form_and_by_factors() -> None:
+    R, Q, beta, assets, chain = savings(40)
+    value, policy = by_brute_force(R, Q, beta)
+    s, a = np.nonzero(R > -np.inf)
+    order = np.random.default_rng(0).permutation(s.size)
+    pairs = R[s, a][order], Q[s, a][order], beta, s[order], a[order]
+
+    def consumption(k: Any, z: Any, a: Any) -> Any:
+        return 1.01 * assets[k] + np.array([0.1, 1.0])[z] - assets[a]
+
+    def utility(k: Any, z: Any, a: Any) -> Any:
+        return np.log(consumption(k, z, a))
+
+    def feasible(k: Any, z: Any, a: Any) -> Any:
+        return consumption(k, z, a) > 0
+
+    class Chain:
+        P = chain
+
+    shaped = R.reshape(40, 2, 40)
+
+    def invest(k: Any, z: Any, a: Any) -> Any:
+        return np.where((a + k < 39) | (a + k > 78), -np.inf, shaped[k, z, (a + k - 39) % 40])
+
+    problems = {
+        "product": bl.from_discrete_dp(R, Q, beta),
+        "pairs": bl.from_discrete_dp(*pairs),
+        "sparse pairs": bl.from_discrete_dp(pairs[0], sparse.coo_matrix(pairs[1]), *pairs[2:]),
+        "endogenous states": bl.from_discrete_dp(R, Q, beta, endog_size=40),
+        "factors": bl.from_factors(40, chain, reward=shaped, beta=beta),
+        "functions": bl.from_factors(40, Chain, 40, utility, beta=beta, feasible=feasible),
+        "investment": bl.from_factors(
+            40, chain, 79, invest, lambda k, z, a: np.clip(a + k - 39, 0, 39), beta=beta
+        ),
+    }  # fmt: skip
+    for name, problem in problems.items():
+        result = bl.solve(problem)
+        assert result.success, name
+        assert result.ordered, name
+        np.testing.assert_allclose(result.value.reshape(-1), value, atol=result.error_bound + 1e-11, err_msg=name)
+        chosen = result.policy.reshape(-1)
+        if name == "investment":
+            chosen = chosen + np.arange(80) // 2 - 39
+        np.testing.assert_array_equal(chosen, policy, err_msg=name)
+        assert result.value.shape == ((80,) if name in ("product", "pairs", "sparse pairs") else (40, 2)), name
+
+
+def test_transitions_of_any_kind_are_solved() -> None:
+    rng = np.random.default_rng(5)
+    for shared in (False, True):
+        R, Q, _ = random_dp(rng, 15, 5, shared=shared)
+        result = bl.solve(bl.from_discrete_dp(R, Q, 0.95))
+        assert result.success
+        np.testing.assert_allclose(result.value, by_brute_force(R, Q, 0.95)[0], atol=1e-8)
+
+
+def test_discrete_dp_itself_agrees() -> None:
+    markov = pytest.importorskip("quantecon.markov")
+    R, Q, beta, *_ = savings(30)
+    for ddp in (markov.DiscreteDP(R, Q, beta), markov.DiscreteDP(*storage())):
+        theirs = ddp.solve(method="policy_iteration")
+        for form in (ddp, ddp.to_sa_pair_form(), ddp.to_sa_pair_form(sparse=False)):
+            ours = bl.solve(bl.from_discrete_dp(form))
+            assert ours.success
+            np.testing.assert_allclose(ours.value, theirs.v, atol=ours.error_bound + 1e-10)
+            np.testing.assert_array_equal(ours.policy, theirs.sigma)
+    for problem in (bl.rbc(grid=24), bl.from_discrete_dp(R, Q, beta)):
+        ours = bl.solve(problem)
+        theirs = markov.DiscreteDP(*bl.to_discrete_dp(problem)).solve(method="policy_iteration")
+        np.testing.assert_allclose(ours.value.reshape(-1), theirs.v, atol=ours.error_bound + 1e-10)
+
+
+def test_without_verification_the_bound_is_that_of_the_last_full_sweep() -> None:
+    R, Q, beta = storage()
+    result = bl.solve(bl.from_discrete_dp(R, Q, beta), verify=False)
+    assert (result.success, result.verified) == (True, False)
+    assert np.abs(result.value - by_brute_force(R, Q, beta)[0]).max() <= result.error_bound < 1e-8
+
+
+def test_no_success_without_proof(monkeypatch: pytest.MonkeyPatch) -> None:
+    R, Q, beta = storage()
+    problem = bl.from_discrete_dp(R, Q, beta)
+    limited = bl.solve(problem, max_sweeps=1)
+    assert (limited.success, limited.status) == (False, "sweep limit reached")
+    assert limited.message.startswith("After 1 sweeps the value still changed by ")
+    true = exact_step.certify
+
+    def planted(program: Any, value: Any, chosen: Any, change: float) -> Any:
+        chosen = chosen.copy()
+        chosen[4] -= 1
+        return true(program, value, chosen, change)
+
+    monkeypatch.setattr("beltline.gpu_ref.discrete.certify", planted)
+    wrong = bl.solve(problem)
+    assert (wrong.success, wrong.status) == (False, "not verified")
+    assert "A second, full search finds an action better by 0.0" in wrong.message
+    assert wrong.message.endswith(" in state 4.")
+
+
+def test_values_too_large_for_tol_and_for_double_precision_say_so() -> None:
+    R, Q, beta = storage()
+    large = bl.solve(bl.from_discrete_dp(1e9 * R, Q, beta))
+    assert large.success
+    assert large.error_bound > 1e-10
+    assert large.message.endswith("by more than tol, which the error bound counts.")
+    huge = bl.solve(bl.from_discrete_dp(np.where(R > -np.inf, 1.7e308, R), Q, beta))
+    assert (huge.success, huge.status) == (False, "not finite")
+    assert huge.message == "The value of state 0 is inf: rewards are too large for double precision."
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"device": "model"}, "a discrete problem is solved on device 'cpu', not on 'model'"),
+        ({"method": "warm"}, "a discrete problem is solved by method 'policy_iteration', not by 'warm'"),
+        ({"steps": 3}, "a discrete problem has no option 'steps': it takes tol, max_sweeps, progress and verify"),
+        ({"tol": 0}, "tol must be a number above 0, not 0"),
+    ],
+)
+def test_what_such_problems_lack(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError) as error:
+        bl.solve(bl.from_discrete_dp(*storage()), **options)
+    assert str(error.value) == sentence
+
+
+def test_sessions_solve_them_among_others() -> None:
+    with bl.open("cpu") as session:
+        before = session.solve(bl.rbc(grid=32))
+        result = session.solve(bl.from_discrete_dp(*storage()), start="last")
+        assert result.policy.tolist() == PRINTED_POLICY
+        assert session.solve(bl.rbc(grid=32), start="last").sweeps < before.sweeps

@@ -1,0 +1,76 @@
+"""Faults of discrete dynamic programs."""
+
+from __future__ import annotations
+
+from .fault import Fault
+
+HERE = "gpu_ref/discrete/"
+TESTS = "tests/gpu_ref/discrete/test_policy_iteration.py::"
+MADE = "tests/host/problem/test_discrete_dp.py::"
+SOLVED = "tests/host/solver/test_solve_discrete.py::"
+
+FAULTS = (
+    Fault(
+        "rows of transitions are told apart by what they sum to, which is 1",
+        HERE + "program.py",
+        "keys = rows @ np.random.default_rng(0).random(rows.shape[1])",
+        "keys = rows @ np.ones(rows.shape[1])",
+        (TESTS + "test_equal_lotteries_are_told_apart_by_every_entry",),
+    ),
+    Fault(
+        "of actions with the same consequences the worst is kept",
+        HERE + "program.py",
+        "order = np.lexsort((action, -reward, lottery, state))",
+        "order = np.lexsort((action, reward, lottery, state))",
+        (TESTS + "test_of_actions_with_one_lottery_the_best_is_kept",),
+    ),
+    Fault(
+        "differences of rewards are tested the wrong way round",
+        HERE + "pair_search.py",
+        "if here < there - ALLOWANCE * size:",
+        "if there < here - ALLOWANCE * size:",
+        (TESTS + "test_savings_have_increasing_differences_and_are_searched_in_few_pairs",),
+    ),
+    Fault(
+        "the sweep that ends policy iteration need not search every pair",
+        HERE + "policy_iteration.py",
+        "if done and not searched:",
+        "if done:",
+        (TESTS + "test_a_wrong_test_of_differences_costs_time_and_no_truth",),
+    ),
+    Fault(
+        "the certificate of a discrete program looks at no choice",
+        HERE + "exact_step.py",
+        "faults = (lost > 0.0) | (wrong > 0.0)",
+        "faults = wrong > 0.0",
+        (TESTS + "test_what_is_planted_is_found",),
+    ),
+    Fault(
+        "the certificate of a discrete program forgets to divide by one less the modulus",
+        HERE + "exact_step.py",
+        "+ rounding) / (1.0 - modulus) * (1.0",
+        "+ rounding) * (1.0",
+        (TESTS + "test_bounds_hold_far_from_the_solution",),
+    ),
+    Fault(
+        "actions of a discrete program are returned by their place and not by their number",
+        "host/solver/solve_discrete.py",
+        "action = problem.program.action[np.maximum(found.chosen, 0)].astype(np.int64)",
+        "action = found.chosen - problem.program.first[:-1]",
+        (SOLVED + "test_savings_in_every_form_and_by_factors",),
+    ),
+    Fault(
+        "transitions are taken to factor where the next endogenous state does",
+        "host/problem/discrete_dp.py",
+        "off = abs(rows - wanted)",
+        "off = 0.0 * abs(rows - wanted)",
+        (MADE + "test_transitions_that_do_not_factor_are_named_where_factors_are_asked_for",),
+    ),
+    Fault(
+        "a table without a choice is worth its value for ever",
+        "host/problem/discrete_of.py",
+        "np.array([each]) for each in (states - 1, 0, 0.0, count)",
+        "np.array([each]) for each in (states - 1, 0, 0.1, count)",
+        (MADE + "test_problems_of_every_form_have_the_value_of_their_discrete_dp",),
+    ),
+)
