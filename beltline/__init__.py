@@ -35,9 +35,13 @@ if TYPE_CHECKING:
     from beltline.host.devices import DeviceTimeoutError as DeviceTimeoutError
     from beltline.host.models.aiyagari.model import aiyagari as aiyagari
     from beltline.host.models.aiyagari.result import Economy as Economy
+    from beltline.host.models.aiyagari_path.model import aiyagari_path as aiyagari_path
+    from beltline.host.models.aiyagari_path.result import TransitionPath as TransitionPath
     from beltline.host.models.arellano.model import arellano as arellano
     from beltline.host.models.arellano.result import DefaultEconomy as DefaultEconomy
     from beltline.host.models.base import Model as Model
+    from beltline.host.models.cohort.model import cohort as cohort
+    from beltline.host.models.cohort.result import CohortResult as CohortResult
     from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson as hopenhayn_rogerson
     from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
     from beltline.host.models.krusell_smith.load import load_equilibrium as load_equilibrium
@@ -71,6 +75,7 @@ _HOMES = {
     "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
     "BondPrices": "beltline.gpu_ref.general.prices",
+    "CohortResult": "beltline.host.models.cohort.result",
     "DefaultEconomy": "beltline.host.models.arellano.result",
     "DeviceError": "beltline.host.devices",
     "DeviceInUseError": "beltline.host.devices",
@@ -90,9 +95,12 @@ _HOMES = {
     "RetirementResult": "beltline.host.models.retirement.result",
     "Session": "beltline.host.solver.session",
     "Store": "beltline.host.batch.store",
+    "TransitionPath": "beltline.host.models.aiyagari_path.result",
     "Workers": "beltline.host.batch.pool",
     "aiyagari": "beltline.host.models.aiyagari.model",
+    "aiyagari_path": "beltline.host.models.aiyagari_path.model",
     "arellano": "beltline.host.models.arellano.model",
+    "cohort": "beltline.host.models.cohort.model",
     "concave_majorant": "beltline.host.problem.concavity",
     "euler_errors": "beltline.host.analysis.euler",
     "euler_report": "beltline.host.analysis.euler",
@@ -128,6 +136,7 @@ __all__ = [
     "Alternative",
     "Attempt",
     "BondPrices",
+    "CohortResult",
     "DefaultEconomy",
     "DeviceError",
     "DeviceInUseError",
@@ -147,10 +156,13 @@ __all__ = [
     "RetirementResult",
     "Session",
     "Store",
+    "TransitionPath",
     "Workers",
     "__version__",
     "aiyagari",
+    "aiyagari_path",
     "arellano",
+    "cohort",
     "concave_majorant",
     "euler_errors",
     "euler_report",

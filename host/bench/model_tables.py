@@ -16,6 +16,7 @@ import numpy as np
 from beltline.gpu_ref import brute_force
 from beltline.host.bench import (
     arellano_tables,
+    cohort_tables,
     hopenhayn_rogerson_tables,
     krusell_smith_tables,
     lumpy_investment_tables,
@@ -119,6 +120,7 @@ def aiyagari_tables(device: str, grid: int = 2000, cells: Mapping[tuple[float, f
 
 TABLES: dict[str, Callable[[str], None]] = {
     "life-cycle": life_cycle_tables,
+    "cohort": cohort_tables.tables,
     "aiyagari": aiyagari_tables,
     "arellano": arellano_tables.tables,
     "retirement": retirement_tables.tables,

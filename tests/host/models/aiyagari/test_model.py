@@ -296,7 +296,7 @@ def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     assert unique
     assert moves < 1e-15
     assert mass.sum(axis=0) == pytest.approx([2 / 3, 1 / 3], rel=1e-14)
-    carried, _ = _carry(start.copy(), walk, chain, 1e-15, 10_000)
+    carried, _ = _carry(start.copy(), walk, np.zeros((4, 2)), chain, 1e-15, 10_000)
     assert mass == pytest.approx(carried, abs=1e-13)
     # Two halves that nobody leaves: it depends on the start.
     halves = np.array([[0, 1], [0, 1], [2, 3], [2, 3]], dtype=np.int32)
