@@ -159,8 +159,8 @@ def _verdict(path: TransitionPath) -> tuple[Outcome, str]:
         )
     if not abs(path.excess[-1]) <= PATH_TOLERANCE:
         return Outcome.MARKET, (
-            f"After {path.model.periods} dates households hold {path.excess[-1]:+.2e} of what firms rent in the new "
-            f"steady state in excess, {allowed}: raise periods."
+            f"After {path.model.periods} dates the new steady state is not reached: households hold "
+            f"{path.excess[-1]:+.2e} of what firms rent there in excess, {allowed}: raise periods."
         )
     if path.at_top > GRID_END_SHARE:
         return Outcome.GRID, (

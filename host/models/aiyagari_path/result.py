@@ -209,7 +209,7 @@ class TransitionPath:
                 ("after", f"r = {after.interest:.4%}, wage {after.wage:.5f}, capital {after.capital:.5f} a head, "
                           f"excess {after.excess:+.1e}; productivity {after.productivity:.6g}"),
                 ("capital", f"furthest from before at date {peak}, {self.capital[peak] / before.capital - 1:+.3%}"),
-                ("interest", f"{self.interest[0]:.4%} at date 0; {self.interest.min():.4%} to {self.interest.max():.4%}"),
+                ("rates", f"{self.interest[0]:.4%} at date 0, {self.interest.min():.4%} to {self.interest.max():.4%}"),
                 ("consumption", f"{self._moved(self.consumption)} at date 0"),
                 ("market", f"largest excess {self.largest_excess:.1e} of what firms rent, at date "
                            f"{int(np.abs(self.excess).argmax())} (at most {PATH_TOLERANCE:g} at any)"),
