@@ -75,13 +75,13 @@ class Euler:
         return found
 
 
-def ages(grid: int = 500) -> None:
+def ages(grid: int = 1_000) -> None:
     """Print the default cohort by age."""
     result: CohortResult = solve(cohort(grid=grid), progress=False)
     print(f"{result}\n\n{result.paths()}\n")
 
 
-def educations(grid: int = 500) -> None:
+def educations(grid: int = 1_000) -> None:
     """Print what education and a wish to leave something do."""
     print("| education | bequest | income, highest mean | consumption, highest mean | at age | assets, highest mean |"
           " at age | kept nothing, years of life | left behind, mean of all |")  # fmt: skip

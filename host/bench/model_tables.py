@@ -15,6 +15,7 @@ import numpy as np
 
 from beltline.gpu_ref import brute_force
 from beltline.host.bench import (
+    aiyagari_path_tables,
     arellano_tables,
     cohort_tables,
     hopenhayn_rogerson_tables,
@@ -122,6 +123,7 @@ TABLES: dict[str, Callable[[str], None]] = {
     "life-cycle": life_cycle_tables,
     "cohort": cohort_tables.tables,
     "aiyagari": aiyagari_tables,
+    "aiyagari-path": aiyagari_path_tables.tables,
     "arellano": arellano_tables.tables,
     "retirement": retirement_tables.tables,
     "lumpy-investment": lumpy_investment_tables.tables,

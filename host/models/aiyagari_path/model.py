@@ -177,7 +177,7 @@ def aiyagari_path(
     grid: int = 400,
     shock: float = -0.01,
     persistence: float = 0.9,
-    periods: int = 200,
+    periods: int = 300,
     productivity: ArrayLike | None = None,
     states: int = 7,
     beta: float = 0.96,

@@ -53,7 +53,7 @@ class Cohort(Calibration, Model):
 
 
 def cohort(
-    grid: int = 500,
+    grid: int = 1000,
     states: int = 7,
     education: str = "high school",
     first: int = 21,

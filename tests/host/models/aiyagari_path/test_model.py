@@ -24,7 +24,7 @@ from beltline.host.models.aiyagari_path.steady_state import SteadyState, steady_
 
 Array = NDArray[np.float64]
 
-SMALL: dict[str, Any] = {"grid": 80, "states": 3, "sigma": 0.4, "high": 40.0, "periods": 160}
+SMALL: dict[str, Any] = {"grid": 80, "states": 3, "sigma": 0.4, "high": 40.0, "periods": 180}
 
 
 def solved(**parameters: Any) -> bl.TransitionPath:
@@ -37,14 +37,19 @@ def path() -> bl.TransitionPath:
     return solved(shock=-0.02, persistence=0.8)
 
 
+@pytest.fixture(scope="module")
+def still() -> bl.TransitionPath:
+    return solved(shock=0.0)
+
+
 def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
     assert path.success, path.message
-    assert (path.status, path.excess.shape) == ("solved", (161,))
+    assert (path.status, path.excess.shape) == ("solved", (181,))
     assert path.largest_excess <= PATH_TOLERANCE
     # By hand: households where choices lead, half of them here and half there, and what firms pay for what they hold.
     economy, (units, chain) = path.model.economy, path.model.economy.labour()
     grid, mass = path.assets, path.distribution[0]
-    for date in range(160):
+    for date in range(180):
         held = float(grid @ mass.sum(axis=1))
         assert held == pytest.approx(path.capital[date], rel=PATH_TOLERANCE)
         level = 1 - 0.02 * 0.8**date
@@ -73,7 +78,7 @@ def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
 def test_choices_are_best_at_the_prices_of_the_path(path: bl.TransitionPath) -> None:
     units, chain = path.model.economy.labour()
     grid = path.assets
-    for date in (0, 1, 30, 158):
+    for date in (0, 1, 30, 178):
         ahead = PchipInterpolator(grid, 0.96 * path.value[date + 1] @ chain.T, axis=0)
         fine = np.linspace(0.0, 40.0, 40_001)
         for x, s in ((0, 0), (0, 2), (25, 1), (60, 0), (79, 2)):
@@ -99,12 +104,12 @@ def held_by_euler_equations(path: bl.TransitionPath) -> Array:
     eaten = 0.5 * cash[-1]
     for _ in range(1500):
         eaten = before(eaten, -1, -1)
-    kept = np.empty((160, 80, 3))
-    for date in reversed(range(160)):
+    kept = np.empty((180, 80, 3))
+    for date in reversed(range(180)):
         eaten = before(eaten, date, date + 1)
         kept[date] = cash[date] - eaten
     mass, held = path.distribution[0], []
-    for date in range(160):
+    for date in range(180):
         held.append(float((mass * kept[date]).sum()))
         below = np.clip(np.searchsorted(grid, kept[date], side="right") - 1, 0, 78)
         up = (kept[date] - grid[below]) / np.diff(grid)[below]
@@ -115,10 +120,9 @@ def held_by_euler_equations(path: bl.TransitionPath) -> Array:
     return np.array(held)
 
 
-def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath) -> None:
+def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath, still: bl.TransitionPath) -> None:
     # The endogenous grid method, which is linear where the path has cubics, holds a little less in the long run, shock
     # or not; what the shock does is the same.
-    still = solved(shock=0.0)
     moved = held_by_euler_equations(path) / held_by_euler_equations(still)
     wanted = np.append(path.capital[1:], path.final.capital) / np.append(still.capital[1:], still.final.capital)
     deepest = float(np.abs(wanted - 1).max())
@@ -126,16 +130,15 @@ def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath) -> No
     assert np.abs(moved - wanted).max() < 0.05 * deepest
 
 
-def test_without_a_shock_nothing_moves() -> None:
-    still = solved(shock=0.0)
+def test_without_a_shock_nothing_moves(still: bl.TransitionPath) -> None:
     assert still.success, still.message
     assert len(still.steps) == 1
-    assert still.capital == pytest.approx(np.full(160, still.initial.capital), rel=1e-14)
+    assert still.capital == pytest.approx(np.full(180, still.initial.capital), rel=1e-14)
     assert still.largest_excess < 1e-8
     assert np.abs(still.distribution - still.distribution[0]).max() < 1e-8
     assert still.initial == still.final
     # It is the economy whose choices are those of a fine grid.
-    on_grid = bl.solve(bl.aiyagari(grid=1500, states=3, sigma=0.4, high=40.0), tol=1e-7, device="cpu", progress=False)
+    on_grid = bl.solve(bl.aiyagari(grid=800, states=3, sigma=0.4, high=40.0), tol=1e-7, device="cpu", progress=False)
     assert still.initial.interest == pytest.approx(on_grid.interest, abs=2e-4)
 
 
@@ -154,9 +157,9 @@ def test_a_shock_that_fades_and_what_it_does(path: bl.TransitionPath) -> None:
     assert -0.02 < path.consumption[0] / eaten - 1 < 0
     assert path.capital[-1] == pytest.approx(before.capital, rel=1e-5)
     assert path.final == before
-    assert path.euler_errors.shape == (159,)
+    assert path.euler_errors.shape == (179,)
     assert path.euler_errors.max() < 5e-3
-    assert path.gini.shape == (161,)
+    assert path.gini.shape == (181,)
 
 
 def test_a_shock_for_good_leads_to_the_new_steady_state() -> None:
@@ -208,9 +211,10 @@ def test_a_market_that_does_not_clear_is_no_success() -> None:
 
 
 def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
-    found = solved(grid=60, high=8.5, periods=5)
-    assert not found.success
+    found = solved(grid=60, high=20.0, shock=1e-7, periods=8)
     assert found.at_top > 1e-3
+    assert (found.success, found.status) == (False, "grid ends too early")
+    assert found.message.startswith(f"At some date {found.at_top:.2%} of households keep the highest assets, 20, where")
     short = solved(grid=60, high=3.0, periods=5)
     assert (short.success, short.status) == (False, "market not solved")
     assert short.message.startswith("Just below 1/beta - 1 too little is held: the grid ends too early, so raise high")
@@ -228,7 +232,7 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
         ({"shock": -1.0}, "shock must be a number above -1, not -1.0"),
         ({"persistence": 1.5}, "persistence must be a number from 0 to 1, not 1.5"),
         ({"periods": 1}, "periods must be a whole number from 2 to 10000, not 1"),
-        ({"productivity": [1.0] * 161}, "productivity must be of 1 to periods = 160 dates, not 161"),
+        ({"productivity": [1.0] * 181}, "productivity must be of 1 to periods = 180 dates, not 181"),
         ({"productivity": [1.0, 0.0]}, "productivity must be above 0, but at date 1 it is 0"),
         ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
     ],
@@ -254,7 +258,7 @@ def test_what_a_solve_refuses(wrong: dict[str, Any], sentence: str) -> None:
 
 def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> None:
     text = str(path)
-    assert text.startswith("A path of Aiyagari's economy, 160 dates, 80 grid points x 3 states, on device cpu\n")
+    assert text.startswith("A path of Aiyagari's economy, 180 dates, 80 grid points x 3 states, on device cpu\n")
     assert re.search(r"  market        largest excess [\d.e-]+ of what firms rent, at date \d+ \(at most 1e-06", text)
     file = tmp_path / "a.npz"
     again = bl.load(path.save(file))
@@ -275,7 +279,7 @@ def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> N
     ours = repr(str(file)) + " is damaged or was not saved by Beltline: "
     for other, sentence in (
         (replace(path, status="stopped"), "success of its path must be false with status 'stopped', not true"),
-        (replace(path, capital=path.capital[1:]), "array 'value' has shape (160, 80, 3), not (159, 80, 3)"),
+        (replace(path, capital=path.capital[1:]), "array 'value' has shape (180, 80, 3), not (179, 80, 3)"),
         (replace(path, capital=path.capital * np.nan), "success of its path must be false where a table is not finite"),
         (replace(path, model=replace(path.model, after=-1.0)), "after of its model must be a finite number above 0"),
     ):
@@ -292,9 +296,9 @@ def test_progress_says_where_it_is() -> None:
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, plot = tmp_path / "a.npz", tmp_path / "a.png"
-    words = ["solve", "aiyagari-path", "--grid", "60", "--states", "2", "--sigma", "0.4", "--high", "40"]
-    assert main([*words, "--periods", "160", "--out", str(out), "--plot", str(plot)]) == 0
-    assert capsys.readouterr().out.startswith("A path of Aiyagari's economy, 160 dates, 60 grid points x 2 states, on")
+    words = ["solve", "aiyagari-path", "--grid", "60", "--states", "3", "--sigma", "0.4", "--high", "40"]
+    assert main([*words, "--periods", "180", "--out", str(out), "--plot", str(plot)]) == 0
+    assert capsys.readouterr().out.startswith("A path of Aiyagari's economy, 180 dates, 60 grid points x 3 states, on")
     assert main(["plot", str(out), "--kind", "market"]) == 0
     assert (tmp_path / "a-market.png").exists()
     capsys.readouterr()
