@@ -1,4 +1,6 @@
-"""The tables of the page on Aiyagari's economy after a shock: ``python -m beltline.host.bench.aiyagari_path_tables``."""
+"""The tables of the page on Aiyagari's economy after a shock: ``python -m
+beltline.host.bench.aiyagari_path_tables``.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,16 @@ from beltline.host.solver.solve import solve
 GRIDS = (100, 200, 400, 800)
 """Grid points of the table of grids; the last is what the others are compared with."""
 
-SHOCKS: dict[str, dict[str, float]] = {
+LENGTHS = (100, 200, 400, 800)
+"""Dates of the table of lengths; the last is what the others are compared with."""
+
+EARLY = 100
+"""Dates of which they are compared."""
+
+SHOCKS: dict[str, dict[str, Any]] = {
     "-1%, persistence 0.9": {},
     "+1%, persistence 0.9": {"shock": 0.01},
-    "-5%, persistence 0.9": {"shock": -0.05},
+    "-5%, persistence 0.9": {"shock": -0.05, "periods": 300},
     "-1%, persistence 0.5": {"persistence": 0.5},
     "+1% for good": {"shock": 0.01, "persistence": 1.0},
 }
@@ -47,7 +55,21 @@ def grids(sizes: Sequence[int] = GRIDS) -> None:
     print("\nCapital from before; its difference is from that with the most grid points.\n")
 
 
-def shocks(grid: int = 200, cases: Mapping[str, Mapping[str, float]] = SHOCKS) -> None:
+def lengths(grid: int = 200, sizes: Sequence[int] = LENGTHS) -> None:
+    """Print the path of the default shock with these many dates."""
+    paths = [found(grid=grid, periods=periods) for periods in sizes]
+    longest = paths[-1].capital / paths[-1].initial.capital
+    print(f"| dates | excess after the last | capital of the first {EARLY} dates, largest difference, % |")
+    print("|---:|---:|---:|")
+    for periods, path in zip(sizes, paths, strict=True):
+        early = min(periods, EARLY)
+        moved = path.capital / path.initial.capital
+        gap = 100 * np.abs(moved[:early] - longest[:early]).max()
+        print(f"| {periods} | {path.excess[-1]:+.1e} | {gap:.1e} |{'' if path.success else f' {path.message}'}")
+    print(f"\n{grid:,} grid points; the difference is from the longest path.\n", flush=True)
+
+
+def shocks(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = SHOCKS) -> None:
     """Print what shocks do."""
     print("| productivity | output at date 0, % | consumption at date 0, % | capital furthest, % | at date |"
           " interest, at date 0 and furthest the other way, points | largest excess | steps |")  # fmt: skip
@@ -70,7 +92,7 @@ def shocks(grid: int = 200, cases: Mapping[str, Mapping[str, float]] = SHOCKS) -
 def tables(device: str) -> None:
     """Print all tables; paths are solved on device ``cpu`` alone, whatever ``device`` is."""
     print(f"On device cpu{'' if device == 'cpu' else ', which alone solves paths'}.\n")
-    for table in (grids, shocks):
+    for table in (grids, lengths, shocks):
         table()
 
 

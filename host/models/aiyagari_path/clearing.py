@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from beltline.host.models.aiyagari_path.calibration import Calibration
-from beltline.host.models.aiyagari_path.household import Household, Period
 from beltline.host.models.aiyagari_path.jacobian import jacobian
+from beltline.host.models.aiyagari_path.period import Household, Period
 from beltline.host.models.aiyagari_path.steady_state import SteadyState
 from beltline.host.problem.arrays import Array
 
@@ -44,8 +44,8 @@ class Guess:
 
     @property
     def largest(self) -> float:
-        """The largest excess of any date, in size; infinity where one is not a number."""
-        found = float(np.abs(self.excess).max())
+        """The largest excess of any date of the path, in size; infinity where one is not a number."""
+        found = float(np.abs(self.excess[:-1]).max())
         return found if math.isfinite(found) else math.inf
 
 
@@ -82,15 +82,14 @@ def clear(
 ) -> tuple[Guess, tuple[float, ...]]:
     """Find capital at every date, by Newton's method with the Jacobian of the final steady state.
 
-    A step that would raise the largest excess of all dates but the last is halved; the last one is not for prices to
-    mend.
+    A step that would raise the largest excess is halved. That of the date after the last is not for prices to mend.
 
     Returns
     -------
     guess : Guess
         The best.
     steps : tuple of float
-        The largest excess of any date after each evaluation, the first guess included.
+        The largest excess of any date of the path after each evaluation, the first guess included.
     """
     slopes = jacobian(model, household, final)[:-1, 1:] - np.eye(model.periods - 1)
     begin = initial.capital
@@ -99,14 +98,10 @@ def clear(
     best = respond(model, household, initial, final, final.capital + (begin - final.capital) * fade)
     steps = [best.largest]
 
-    def gap(guess: Guess) -> float:
-        found = float(np.abs(guess.excess[:-1]).max())
-        return found if math.isfinite(found) else math.inf
-
     share = 1.0
-    while gap(best) > tolerance and len(steps) <= max_steps and share >= SMALLEST_STEP:
+    while best.largest > tolerance and len(steps) <= max_steps and share >= SMALLEST_STEP:
         if report is not None:
-            report(f"path, step {len(steps)}: largest excess {gap(best):.2e} of what firms rent")
+            report(f"path, step {len(steps)}: largest excess {best.largest:.2e} of what firms rent")
         missing = best.supply[1:-1] - best.capital[1:]
         capital = best.capital.copy()
         capital[1:] -= share * np.linalg.solve(slopes, missing)
@@ -115,7 +110,7 @@ def clear(
             continue
         found = respond(model, household, initial, final, capital)
         steps.append(found.largest)
-        if gap(found) < gap(best):
+        if found.largest < best.largest:
             best, share = found, 1.0
         else:
             share /= 2

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from beltline.host.models.aiyagari_path.calibration import Calibration
-from beltline.host.models.aiyagari_path.household import Household
+from beltline.host.models.aiyagari_path.period import Household
 from beltline.host.models.aiyagari_path.steady_state import SteadyState
 from beltline.host.problem.arrays import Array
 
@@ -40,12 +40,11 @@ def jacobian(model: Calibration, household: Household, steady: SteadyState) -> A
     bent = steady.capital * (1.0 + STEP)
     alpha, output = model.economy.alpha, steady.productivity * bent**model.economy.alpha
     prices = alpha * output / bent - model.economy.delta, (1.0 - alpha) * output
-    # Choices u dates before capital is another one, less those where it never is.
+    # Choices u dates before capital is another one, less those where it never is, which are the same at every date.
     kept, moved = np.empty(dates), np.empty((dates, *mass.shape))
-    base = household.choose(steady.interest, steady.wage, rest.value)
     ahead = household.choose(*prices, rest.value)
     for u in range(dates):
-        change = (ahead.choice - base.choice) / (steady.capital * STEP)
+        change = (ahead.choice - rest.choice) / (steady.capital * STEP)
         kept[u] = float((mass * change).sum())
         # Mass that goes up by a share of a cell, from its lower end to its upper one.
         flow = mass * change / steps[rest.below]
@@ -54,7 +53,6 @@ def jacobian(model: Calibration, household: Household, steady: SteadyState) -> A
         np.add.at(shifted, (rest.below + 1, np.arange(chain.shape[0])), flow)
         moved[u] = shifted @ chain
         ahead = household.choose(steady.interest, steady.wage, ahead.value)
-        base = household.choose(steady.interest, steady.wage, base.value)
     news = np.empty((dates, dates))
     news[0] = kept
     will_keep = rest.choice

@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.calibration import Calibration
 from beltline.host.models.aiyagari_path.clearing import Guess, clear
-from beltline.host.models.aiyagari_path.household import Household
+from beltline.host.models.aiyagari_path.period import Household
 from beltline.host.models.aiyagari_path.plot import KINDS
-from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, SUFFIXES, Rest, TransitionPath
+from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLERANCE, SUFFIXES, Rest, TransitionPath
 from beltline.host.models.aiyagari_path.steady_state import SteadyState, UnsolvedError, steady_state
 from beltline.host.models.base import Model
 from beltline.host.problem.arrays import Array
@@ -150,17 +150,17 @@ def _verdict(path: TransitionPath) -> tuple[Outcome, str]:
                 f"In the steady state {name} the shock the market does not clear: an excess of {rest.excess:+.2e} "
                 f"{allowed}: raise grid above {economy.grid:,}, or lower tol."
             )
-    inside = np.abs(path.excess[:-1])
-    if not inside.max() <= PATH_TOLERANCE:
-        date = int(inside.argmax())
+    if not path.largest_excess <= PATH_TOLERANCE:
+        date = int(np.abs(path.excess[:-1]).argmax())
         return Outcome.MARKET, (
             f"After {len(path.steps)} steps the market of date {date} does not clear: an excess of "
             f"{path.excess[date]:+.2e} {allowed}: raise grid above {economy.grid:,} or max_steps, or lower the shock."
         )
-    if not abs(path.excess[-1]) <= PATH_TOLERANCE:
+    if not abs(path.excess[-1]) <= REST_TOLERANCE:
         return Outcome.MARKET, (
             f"After {path.model.periods} dates the new steady state is not reached: households hold "
-            f"{path.excess[-1]:+.2e} of what firms rent there in excess, {allowed}: raise periods."
+            f"{path.excess[-1]:+.2e} of what firms rent there in excess, where at most {REST_TOLERANCE:g} is allowed: "
+            f"raise periods."
         )
     if path.at_top > GRID_END_SHARE:
         return Outcome.GRID, (
@@ -168,8 +168,7 @@ def _verdict(path: TransitionPath) -> tuple[Outcome, str]:
             f"{GRID_END_SHARE:.2%} may: raise high."
         )
     return Outcome.SOLVED, (
-        f"At all {path.model.periods} dates and after them households hold what firms rent, within "
-        f"{path.largest_excess:.1e} of it."
+        f"At all {path.model.periods} dates households hold what firms rent, within {path.largest_excess:.1e} of it."
     )
 
 
@@ -177,7 +176,7 @@ def aiyagari_path(
     grid: int = 400,
     shock: float = -0.01,
     persistence: float = 0.9,
-    periods: int = 300,
+    periods: int = 200,
     productivity: ArrayLike | None = None,
     states: int = 7,
     beta: float = 0.96,

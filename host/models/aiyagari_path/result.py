@@ -32,6 +32,9 @@ KIND = "aiyagari_path"
 PATH_TOLERANCE = 1e-6
 """Largest ``excess`` of a market that clears, at any date, as a share of what firms rent."""
 
+REST_TOLERANCE = 1e-4
+"""The same at the date after the last, where the path counts as at rest."""
+
 TABLES = {
     "capital": ("dates",),
     "excess": ("dates and one",),
@@ -88,14 +91,15 @@ class TransitionPath:
     distribution : (T + 1, N_k, N_z) float64 array
         Share of households in each state at the beginning of each date; adds up to 1.
     success : bool
-        Whether both steady states are solved, the largest ``excess`` of any date is at most :data:`PATH_TOLERANCE`, and
-        the grid is long enough (``at_top`` at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
+        Whether both steady states are solved, ``excess`` of every date is at most :data:`PATH_TOLERANCE` in size and of
+        the date after the last at most :data:`REST_TOLERANCE`, and the grid is long enough (``at_top`` at most
+        :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
     status : str
         One of :class:`~beltline.host.results.outcome.Outcome`: ``"solved"``, or which part is not.
     message : str
         The status in a sentence, with what to do about it.
     steps : tuple of float
-        The largest excess of any date at each step of the search for prices.
+        The largest excess of any date of the path at each step of the search for prices.
     seconds : float
         Of this computer.
     """
@@ -195,8 +199,8 @@ class TransitionPath:
 
     @property
     def largest_excess(self) -> float:
-        """The largest ``excess`` of any date, in size."""
-        return float(np.abs(self.excess).max())
+        """The largest ``excess`` of any date of the path, in size."""
+        return float(np.abs(self.excess[:-1]).max())
 
     def __str__(self) -> str:
         model, before, after = self.model, self.initial, self.final
@@ -212,7 +216,8 @@ class TransitionPath:
                 ("rates", f"{self.interest[0]:.4%} at date 0, {self.interest.min():.4%} to {self.interest.max():.4%}"),
                 ("consumption", f"{self._moved(self.consumption)} at date 0"),
                 ("market", f"largest excess {self.largest_excess:.1e} of what firms rent, at date "
-                           f"{int(np.abs(self.excess).argmax())} (at most {PATH_TOLERANCE:g} at any)"),
+                           f"{int(np.abs(self.excess[:-1]).argmax())} (at most {PATH_TOLERANCE:g} at any)"),
+                ("rest", f"after the last date excess {self.excess[-1]:+.1e} (at most {REST_TOLERANCE:g} in size)"),
                 ("resources", f"largest gap {np.abs(self.resources).max():.1e} of output"),
                 ("Euler errors", f"mean {self.euler_errors.max():.1e} of consumption at the worst date"),
                 ("top of grid", f"kept by {self.at_top:.2g} of households (at most {GRID_END_SHARE:g})"),

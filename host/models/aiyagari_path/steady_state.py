@@ -14,7 +14,7 @@ from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.analysis.refine import settle
 from beltline.host.models.aiyagari.bracket import GridEndsError, bracket
 from beltline.host.models.aiyagari.calibration import Calibration
-from beltline.host.models.aiyagari_path.household import Household, Period
+from beltline.host.models.aiyagari_path.period import Household, Period
 from beltline.host.problem.arrays import Array
 from beltline.host.results.outcome import Outcome
 

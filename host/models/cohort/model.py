@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from beltline.host.models.base import Model
 from beltline.host.models.cohort.calibration import Calibration
 from beltline.host.models.cohort.plot import KINDS
-from beltline.host.models.cohort.published import EDUCATION, SURVIVAL, SURVIVAL_BEGINS
+from beltline.host.models.cohort.published import EDUCATION, SURVIVAL, SURVIVAL_BEGINS, IncomeProcess
 from beltline.host.models.cohort.result import CohortResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, table, whole
@@ -142,17 +142,15 @@ def cohort(
     71(3), 743-768. Fella, Gallipoli and Pan (2019), "Markov-chain approximations for life-cycle models", Review of
     Economic Dynamics 34, 183-201.
     """
-    if not isinstance(education, str) or education not in EDUCATION:
-        raise ProblemError(f"education must be one of {', '.join(map(repr, EDUCATION))}, not {shown(education)}")
-    process = EDUCATION[education]
+    process = _process(education)
     first = whole("first", first, f"an age from 0 to {OLDEST - 1}", lambda v: 0 <= v < OLDEST)
     last = whole("last", last, f"an age above first = {first}, at most {OLDEST}", lambda v: first < v <= OLDEST)
     wanted = f"an age from first = {first} to last = {last}"
     retirement = whole("retirement", retirement, wanted, lambda v: first <= v <= last)
     above_zero, from_zero = "a number above 0", "a number from 0"
-    share = process.replacement if replacement is None else replacement
-    spread = math.sqrt(process.permanent) if sigma is None else sigma
-    shaken = math.sqrt(process.transitory) if transitory is None else transitory
+    replacement = process.replacement if replacement is None else replacement
+    sigma = math.sqrt(process.permanent) if sigma is None else sigma
+    transitory = math.sqrt(process.transitory) if transitory is None else transitory
     if income is None:
         income = process.income(np.arange(first, retirement + 1, dtype=np.float64))
     return Cohort(
@@ -166,15 +164,21 @@ def cohort(
         beta=parameter("beta", beta),
         eta=parameter("eta", eta),
         interest=real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf),
-        replacement=real("replacement", share, above_zero, lambda v: 0 < v < math.inf),
+        replacement=real("replacement", replacement, above_zero, lambda v: 0 < v < math.inf),
         rho=real("rho", rho, "a number above -1 and at most 1", lambda v: -1 < v <= 1),
-        sigma=parameter("sigma", spread),
-        transitory=real("transitory", shaken, from_zero, lambda v: 0 <= v < math.inf),
+        sigma=parameter("sigma", sigma),
+        transitory=real("transitory", transitory, from_zero, lambda v: 0 <= v < math.inf),
         bequest=real("bequest", bequest, from_zero, lambda v: 0 <= v < math.inf),
         luxury=real("luxury", luxury, above_zero, lambda v: 0 < v < math.inf),
         high=real("high", high, above_zero, lambda v: 0 < v < math.inf),
         power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
     )
+
+
+def _process(education: str) -> IncomeProcess:
+    if not isinstance(education, str) or education not in EDUCATION:
+        raise ProblemError(f"education must be one of {', '.join(map(repr, EDUCATION))}, not {shown(education)}")
+    return EDUCATION[education]
 
 
 def _life_table(begins: int, ends: int) -> tuple[float, ...]:

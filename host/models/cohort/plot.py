@@ -66,7 +66,7 @@ def _paths(result: CohortResult, figure: Figure) -> None:
 def _inequality(result: CohortResult, figure: Figure) -> None:
     paths = result.paths()
     left, right = figure.subplots(1, 2)
-    for (name, line), colour in zip(paths.log_variance.items(), colours(3), strict=False):
+    for (name, line), colour in zip(paths.log_variance.items(), colours(2), strict=True):
         left.plot(paths.ages, line, color=colour, label=name, linewidth=1.6)
     left.set_ylabel("variance of logarithms")
     right.plot(paths.ages, paths.gini, color=colours(1)[0], label="assets", linewidth=1.6)
@@ -84,8 +84,8 @@ def _policy(result: CohortResult, figure: Figure) -> None:
     for age, colour in zip(shown, colours(len(shown)), strict=True):
         axes.plot(result.assets[there], result.consumption[age, there, middle], color=colour,
                   label=f"age {result.ages[age]}", linewidth=1.4)  # fmt: skip
-    axes.set_ylabel(f"consumption in the middle state of income, {GOOD}")
-    _finish(result, figure, [axes], "Consumption", f"assets, {GOOD}")
+    axes.set_ylabel(f"consumption, {GOOD}")
+    _finish(result, figure, [axes], "Consumption in the middle state of income", f"assets, {GOOD}")
 
 
 _DRAWN: dict[str, Callable[[CohortResult, Figure], None]] = {

@@ -16,15 +16,15 @@ from scipy.interpolate import PchipInterpolator
 import beltline as bl
 from beltline.host.cli.main import main
 from beltline.host.models.aiyagari_path.clearing import respond
-from beltline.host.models.aiyagari_path.household import Household
 from beltline.host.models.aiyagari_path.jacobian import jacobian
 from beltline.host.models.aiyagari_path.model import AiyagariPath
+from beltline.host.models.aiyagari_path.period import Household
 from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
 from beltline.host.models.aiyagari_path.steady_state import SteadyState, steady_state
 
 Array = NDArray[np.float64]
 
-SMALL: dict[str, Any] = {"grid": 80, "states": 3, "sigma": 0.4, "high": 40.0, "periods": 180}
+SMALL: dict[str, Any] = {"grid": 80, "states": 3, "sigma": 0.4, "high": 40.0, "periods": 120}
 
 
 def solved(**parameters: Any) -> bl.TransitionPath:
@@ -44,12 +44,12 @@ def still() -> bl.TransitionPath:
 
 def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
     assert path.success, path.message
-    assert (path.status, path.excess.shape) == ("solved", (181,))
+    assert (path.status, path.excess.shape) == ("solved", (121,))
     assert path.largest_excess <= PATH_TOLERANCE
     # By hand: households where choices lead, half of them here and half there, and what firms pay for what they hold.
     economy, (units, chain) = path.model.economy, path.model.economy.labour()
     grid, mass = path.assets, path.distribution[0]
-    for date in range(180):
+    for date in range(120):
         held = float(grid @ mass.sum(axis=1))
         assert held == pytest.approx(path.capital[date], rel=PATH_TOLERANCE)
         level = 1 - 0.02 * 0.8**date
@@ -71,14 +71,14 @@ def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
         assert eaten + float(grid @ moved.sum(axis=1)) == pytest.approx(made, rel=PATH_TOLERANCE)
         mass = moved @ chain
         assert path.distribution[date + 1] == pytest.approx(mass, abs=1e-13)
-    assert economy.capital(path.final.interest) == pytest.approx(float(grid @ mass.sum(axis=1)), rel=PATH_TOLERANCE)
+    assert economy.capital(path.final.interest) == pytest.approx(float(grid @ mass.sum(axis=1)), rel=1e-4)
     assert np.abs(path.resources).max() < PATH_TOLERANCE
 
 
 def test_choices_are_best_at_the_prices_of_the_path(path: bl.TransitionPath) -> None:
     units, chain = path.model.economy.labour()
     grid = path.assets
-    for date in (0, 1, 30, 178):
+    for date in (0, 1, 30, 118):
         ahead = PchipInterpolator(grid, 0.96 * path.value[date + 1] @ chain.T, axis=0)
         fine = np.linspace(0.0, 40.0, 40_001)
         for x, s in ((0, 0), (0, 2), (25, 1), (60, 0), (79, 2)):
@@ -104,12 +104,12 @@ def held_by_euler_equations(path: bl.TransitionPath) -> Array:
     eaten = 0.5 * cash[-1]
     for _ in range(1500):
         eaten = before(eaten, -1, -1)
-    kept = np.empty((180, 80, 3))
-    for date in reversed(range(180)):
+    kept = np.empty((120, 80, 3))
+    for date in reversed(range(120)):
         eaten = before(eaten, date, date + 1)
         kept[date] = cash[date] - eaten
     mass, held = path.distribution[0], []
-    for date in range(180):
+    for date in range(120):
         held.append(float((mass * kept[date]).sum()))
         below = np.clip(np.searchsorted(grid, kept[date], side="right") - 1, 0, 78)
         up = (kept[date] - grid[below]) / np.diff(grid)[below]
@@ -133,7 +133,7 @@ def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath, still
 def test_without_a_shock_nothing_moves(still: bl.TransitionPath) -> None:
     assert still.success, still.message
     assert len(still.steps) == 1
-    assert still.capital == pytest.approx(np.full(180, still.initial.capital), rel=1e-14)
+    assert still.capital == pytest.approx(np.full(120, still.initial.capital), rel=1e-14)
     assert still.largest_excess < 1e-8
     assert np.abs(still.distribution - still.distribution[0]).max() < 1e-8
     assert still.initial == still.final
@@ -155,24 +155,24 @@ def test_a_shock_that_fades_and_what_it_does(path: bl.TransitionPath) -> None:
     eaten = before.capital**0.36 - 0.08 * before.capital
     # It is smoothed: consumption falls by less than output.
     assert -0.02 < path.consumption[0] / eaten - 1 < 0
-    assert path.capital[-1] == pytest.approx(before.capital, rel=1e-5)
+    assert path.capital[-1] == pytest.approx(before.capital, rel=1e-4)
     assert path.final == before
-    assert path.euler_errors.shape == (179,)
+    assert path.euler_errors.shape == (119,)
     assert path.euler_errors.max() < 5e-3
-    assert path.gini.shape == (181,)
+    assert path.gini.shape == (121,)
 
 
 def test_a_shock_for_good_leads_to_the_new_steady_state() -> None:
-    found = solved(shock=0.02, persistence=1.0, periods=220)
+    found = solved(shock=0.02, persistence=1.0, periods=130)
     assert found.success, found.message
     # With this utility and no borrowing all scales with output; only the grid does not.
     assert found.final.capital / found.initial.capital == pytest.approx(1.02 ** (1 / 0.64), rel=2e-3)
     assert found.final.interest == pytest.approx(found.initial.interest, abs=1e-4)
     assert (np.diff(found.capital) > -1e-6).all()
-    assert found.capital[-1] == pytest.approx(found.final.capital, rel=1e-5)
+    assert found.capital[-1] == pytest.approx(found.final.capital, rel=1e-4)
     assert np.abs(found.resources).max() < PATH_TOLERANCE
     # Prices by date of one's own, the same ones.
-    again = bl.aiyagari_path(**{**SMALL, "periods": 220}, productivity=[1.02])
+    again = bl.aiyagari_path(**{**SMALL, "periods": 130}, productivity=[1.02])
     assert again.productivity == found.model.productivity
     assert again.after == found.model.after
 
@@ -198,10 +198,10 @@ def test_a_path_that_is_too_short_is_no_success() -> None:
     assert (found.success, found.status) == (False, "market not solved")
     assert re.fullmatch(
         r"After 25 dates the new steady state is not reached: households hold [-+][\d.e-]+ of what firms rent there in "
-        r"excess, where at most 1e-06 is allowed: raise periods\.",
+        r"excess, where at most 0\.0001 is allowed: raise periods\.",
         found.message,
     )
-    assert np.abs(found.excess[:-1]).max() <= PATH_TOLERANCE < abs(found.excess[-1])
+    assert found.largest_excess <= PATH_TOLERANCE < 1e-4 < abs(found.excess[-1])
 
 
 def test_a_market_that_does_not_clear_is_no_success() -> None:
@@ -232,7 +232,7 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
         ({"shock": -1.0}, "shock must be a number above -1, not -1.0"),
         ({"persistence": 1.5}, "persistence must be a number from 0 to 1, not 1.5"),
         ({"periods": 1}, "periods must be a whole number from 2 to 10000, not 1"),
-        ({"productivity": [1.0] * 181}, "productivity must be of 1 to periods = 180 dates, not 181"),
+        ({"productivity": [1.0] * 121}, "productivity must be of 1 to periods = 120 dates, not 121"),
         ({"productivity": [1.0, 0.0]}, "productivity must be above 0, but at date 1 it is 0"),
         ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
     ],
@@ -258,7 +258,7 @@ def test_what_a_solve_refuses(wrong: dict[str, Any], sentence: str) -> None:
 
 def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> None:
     text = str(path)
-    assert text.startswith("A path of Aiyagari's economy, 180 dates, 80 grid points x 3 states, on device cpu\n")
+    assert text.startswith("A path of Aiyagari's economy, 120 dates, 80 grid points x 3 states, on device cpu\n")
     assert re.search(r"  market        largest excess [\d.e-]+ of what firms rent, at date \d+ \(at most 1e-06", text)
     file = tmp_path / "a.npz"
     again = bl.load(path.save(file))
@@ -279,7 +279,7 @@ def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> N
     ours = repr(str(file)) + " is damaged or was not saved by Beltline: "
     for other, sentence in (
         (replace(path, status="stopped"), "success of its path must be false with status 'stopped', not true"),
-        (replace(path, capital=path.capital[1:]), "array 'value' has shape (180, 80, 3), not (179, 80, 3)"),
+        (replace(path, capital=path.capital[1:]), "array 'value' has shape (120, 80, 3), not (119, 80, 3)"),
         (replace(path, capital=path.capital * np.nan), "success of its path must be false where a table is not finite"),
         (replace(path, model=replace(path.model, after=-1.0)), "after of its model must be a finite number above 0"),
     ):
@@ -296,9 +296,9 @@ def test_progress_says_where_it_is() -> None:
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, plot = tmp_path / "a.npz", tmp_path / "a.png"
-    words = ["solve", "aiyagari-path", "--grid", "60", "--states", "3", "--sigma", "0.4", "--high", "40"]
-    assert main([*words, "--periods", "180", "--out", str(out), "--plot", str(plot)]) == 0
-    assert capsys.readouterr().out.startswith("A path of Aiyagari's economy, 180 dates, 60 grid points x 3 states, on")
+    words = ["solve", "aiyagari-path", "--grid", "40", "--states", "2", "--sigma", "0.4", "--high", "40"]
+    assert main([*words, "--shock", "0.005", "--periods", "100", "--out", str(out), "--plot", str(plot)]) == 0
+    assert capsys.readouterr().out.startswith("A path of Aiyagari's economy, 100 dates, 40 grid points x 2 states, on")
     assert main(["plot", str(out), "--kind", "market"]) == 0
     assert (tmp_path / "a-market.png").exists()
     capsys.readouterr()
