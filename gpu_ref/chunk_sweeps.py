@@ -321,11 +321,31 @@ serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
 """On one thread, which is what small problems need, or on all."""
 
 
+@njit(cache=True)
+def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low: Array, high: Array) -> None:
+    """Exogenous state ``s`` of :func:`take`."""
+    new, kept = t.values[turn, s], _piece(t, s, 0, t.X.size)
+    chosen = kept.policy
+    for x in range(new.size):
+        new[x] = value[x, s]
+        chosen[x] = policy[x, s]
+    keep_row(t.X, t.W[s], t.eta, kept)
+    low[s], high[s] = changes(t.values[1 - turn, s], new)
+    if high[s] < low[s]:
+        # Nobody can be in this state, as in the sweep before.
+        low[s] = high[s] = 0.0
+
+
 @njit(parallel=True, cache=True)
-def keep(t: Tables) -> None:
-    """Keep the utilities of a policy that another search has found, and of the candidates beside it."""
+def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: Array) -> bool:
+    """Go on from a sweep that another search has made, as the one that wrote ``turn``; whether all ``EV`` is finite.
+
+    ``value`` and ``policy`` are ``(N_k, N_z)``. Utilities of the choices and of the candidates beside them are kept;
+    ``low`` and ``high``, ``(N_z,)``, receive the least and the largest change.
+    """
     for s in prange(t.clock.size):
-        keep_row(t.X, t.W[s], t.eta, _piece(t, s, 0, t.X.size))
+        _take_state(t, turn, s, value, policy, low, high)
+    return _expect(t, t.values[turn], t.both[turn], 0, t.X.size)
 
 
 @njit(cache=True)

@@ -64,6 +64,13 @@ def _level(X: Array, W: Array, ev: Array, eta: float, step: int, value: Array, p
         policy[row, s] = index
 
 
+@njit(cache=True)
+def _levels(X: Array, W: Array, ev: Array, eta: float, step: int, value: Array, policy: NDArray[np.int32]) -> None:
+    while step:
+        _level(X, W, ev, eta, step, value, policy)
+        step //= 2
+
+
 def exact_sweep(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float
 ) -> tuple[Array, NDArray[np.int32]]:
@@ -85,8 +92,5 @@ def exact_sweep(
 
 def divide_and_conquer(X: Array, W: Array, ev: Array, eta: float, value: Array, policy: NDArray[np.int32]) -> None:
     """Fill ``value`` and ``policy``, ``(N_k, N_z)``, from checked tables and their expectation, ``(N_z, N_k)``."""
-    step = 1 << (X.size.bit_length() - 1)
     with threads(threads_for(W.size)):
-        while step:
-            _level(X, W, ev, eta, step, value, policy)
-            step //= 2
+        _levels(X, W, ev, eta, 1 << (X.size.bit_length() - 1), value, policy)

@@ -24,11 +24,11 @@ from beltline.gpu_ref.chunk_sweeps import (
     UNPROVEN,
     WARM,
     Tables,
-    keep,
     measure,
     parallel_sweeps,
     serial_sweeps,
     slacks,
+    take,
 )
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import shifts
@@ -177,19 +177,13 @@ class ValueIteration:
         ev = np.ascontiguousarray(t.both[self._now, :, 1:-1])
         value, policy = np.empty(self._source.shape), np.empty(self._source.shape, np.int32)
         divide_and_conquer(t.X, self._source, ev, t.eta, value, policy)
-        t.policy[:] = policy.T
-        keep(t)
+        self._now = 1 - self._now
+        self._finite = take(t, self._now, value, policy, self.low, self.high)
         self.exact_sweeps += 1
-        with np.errstate(invalid="ignore"):
-            before = t.values[self._now].T
-            change = np.where(value == before, 0.0, value - before)
-        self.low[:], self.high[:] = change.min(axis=0), change.max(axis=0)
         self.h = measure(RULES[rule], self.low.copy(), self.high.copy(), self.low[None, :], self.high[None, :])
         self._divided = True
         self.sweeps += 1
         self.maximising_sweeps += 1
-        self._now = 1 - self._now
-        self._put(value, expectation(t.Q, value, t.beta))
         return DONE if self.h < epsilon else LIMIT
 
     def slack(self) -> float:

@@ -20,8 +20,10 @@ from __future__ import annotations
 import numpy as np
 
 from beltline.compiled import njit
+from beltline.gpu_ref.general.candidates import Indexes
+from beltline.gpu_ref.general.held import Choices, held
 from beltline.gpu_ref.general.packed import Packed
-from beltline.gpu_ref.general.sweep import Choices, Found, held
+from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
 
 CYCLE = 3
@@ -37,7 +39,7 @@ def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, step
     Parameters
     ----------
     packed, sigma
-        As of :func:`beltline.gpu_ref.general.sweep.held`.
+        As of :func:`beltline.gpu_ref.general.held.held`.
     found
         The sweep; its value is finite.
     choices
@@ -47,65 +49,81 @@ def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, step
     enough
         A step that changes the value by no more ends it, units of utility.
     """
-    V = held(packed, found.value, choices, sigma, 1)
-    change = V - found.value
-    largest, left = float(np.abs(change).max()), steps - 1
-    moves = _moves(packed, found, sigma) if left > 1 and largest > enough else None
-    while moves is not None and left > 1 and largest > enough:
+    last = held(packed, found.value, choices, sigma, 1)
+    left = steps - 1
+    moves = _moves(packed, found, sigma) if left > 1 and last.largest > enough else None
+    while moves is not None and left > 1 and last.largest > enough:
         count = min(left, CYCLE)
-        last = V + _correction(moves, change)[:, :, None]
-        last = held(packed, last, choices, sigma, count - 1)
-        after = held(packed, last, choices, sigma, 1)
         left -= count
-        new = after - last
-        if not float(np.abs(new).max()) < largest:
+        begin = last.value + _correction(moves, last.mean)[:, :, None]
+        after = held(packed, begin, choices, sigma, count)
+        if not after.largest < last.largest:
             moves = None
             break
-        V, change, largest = after, new, float(np.abs(new).max())
-    return V if moves is not None or largest <= enough else held(packed, V, choices, sigma, left)
+        last = after
+    if left and moves is None and last.largest > enough:
+        return held(packed, last.value, choices, sigma, left).value
+    return last.value
 
 
 def _moves(packed: Packed, found: Found, sigma: float) -> Array | None:
-    """``M``, ``(N_r N_z, N_r N_z)``, or nothing where it is too large, or does not shrink."""
+    """``I - M``, ``(N_r N_z, N_r N_z)``, eliminated, or nothing where it is too large, or ``M`` does not shrink."""
     regimes, states, _ = found.value.shape
     if regimes * states > LARGEST:
         return None
-    moves = np.zeros((regimes, states, regimes, states))
-    for d in range(packed.kind.size):
-        r = packed.regime[d]
-        share = (found.probabilities[d] if sigma > 0.0 else found.choice[r] == d).mean(axis=1)
-        weights = (share * packed.beta[d])[:, None] * packed.transition[d]
-        for q in np.flatnonzero(packed.mix[d]):
-            moves[r, :, q, :] += packed.mix[d, q] * weights
-    flat = moves.reshape(regimes * states, regimes * states)
-    return flat if flat.sum(axis=1).max() < 1.0 - 1e-6 else None
+    system = np.empty((regimes * states, regimes * states))
+    taken = found.probabilities if sigma > 0.0 else found.values[:, :, :0]
+    return system if _eliminated(packed, found.choice, taken, system) else None
 
 
 @njit(cache=True)
-def _correction(moves: Array, change: Array) -> Array:
-    """``(I - M)^-1 M D``, ``(N_r, N_z)``, by elimination: rows of ``M`` sum to less than 1, so no pivots are sought."""
-    regimes, states, grid = change.shape
-    size = regimes * states
-    system, right = -moves, np.zeros(size)
-    for k in range(size):
-        total = 0.0
-        for x in range(grid):
-            total += change[k // states, k % states, x]
-        for i in range(size):
-            right[i] += moves[i, k] * (total / grid)
+def _eliminated(packed: Packed, choice: Indexes, taken: Array, system: Array) -> bool:
+    """Fill ``system`` with ``I - M`` and eliminate: factors below the diagonal; or say that ``M`` does not shrink.
+
+    ``choice`` is ``(N_r, N_z, N_k)``, ``taken`` ``(N_d, N_z, N_k)`` probabilities, or empty where there are no taste
+    shocks. Rows of ``M`` sum to less than 1, so no pivots are sought.
+    """
+    regimes, states, grid = choice.shape
+    system[:] = 0.0
+    for d in range(packed.kind.size):
+        r = packed.regime[d]
+        for s in range(states):
+            share = 0.0
+            for x in range(grid):
+                share += taken[d, s, x] if taken.size else 1.0 if choice[r, s, x] == d else 0.0
+            for q in range(regimes):
+                weight = share / grid * packed.beta[d, s] * packed.mix[d, q]
+                if weight != 0.0:
+                    system[r * states + s, q * states : (q + 1) * states] -= weight * packed.transition[d, s]
+    for k in range(regimes * states):
+        # Entries of -M are not above 0.
+        if not system[k].sum() > 1e-6 - 1.0:
+            return False
+    for k in range(regimes * states):
         system[k, k] += 1.0
-    for k in range(size):
+    for k in range(regimes * states):
         # Slices, whose indexes from 0 the compiler knows not to be negative, so that it takes several at a time.
         row = system[k, k + 1 :]
-        for i in range(k + 1, size):
+        for i in range(k + 1, regimes * states):
             factor = system[i, k] / system[k, k]
+            system[i, k] = factor
             if factor != 0.0:
                 own = system[i, k + 1 :]
                 for j in range(own.size):
                     own[j] -= factor * row[j]
-                right[i] -= factor * right[k]
-    for k in range(size - 1, -1, -1):
-        for j in range(k + 1, size):
+    return True
+
+
+@njit(cache=True)
+def _correction(system: Array, mean: Array) -> Array:
+    """``(I - M)^-1 M D``, ``(N_r, N_z)``, with the ``system`` of :func:`_eliminated`: ``(I - M)^-1 D`` less ``D``."""
+    found = mean.copy()
+    right = found.reshape(-1)
+    for k in range(right.size):
+        for i in range(k):
+            right[k] -= system[k, i] * right[i]
+    for k in range(right.size - 1, -1, -1):
+        for j in range(k + 1, right.size):
             right[k] -= system[k, j] * right[j]
         right[k] /= system[k, k]
-    return right.reshape(regimes, states)
+    return found - mean

@@ -24,7 +24,9 @@ def _numbers(what: str, value: ArrayLike) -> Array:
 
 def finite(what: str, table: Array, *, missing: bool = False) -> None:
     """Refuse what is not finite; ``missing`` lets ``-inf`` through."""
-    good = np.isfinite(table) | (missing & (table == -np.inf))
+    good = np.isfinite(table)
+    if missing:
+        good |= table == -np.inf
     if not good.all():
         where = [int(i) for i in np.argwhere(~good)[0]]
         wanted = "neither finite nor -inf" if missing else "not finite"
@@ -88,9 +90,9 @@ def positive(what: str, name: str, found: Array) -> None:
 
 def not_falling(what: str, name: str, found: NDArray[Any]) -> None:
     """Refuse a table that falls in ``x``, its last axis but one."""
-    falls = np.argwhere(np.diff(found, axis=-2) < 0)
-    if falls.size:
-        before = [int(i) for i in falls[0]]
+    falls = found[..., 1:, :] < found[..., :-1, :]
+    if falls.any():
+        before = [int(i) for i in np.argwhere(falls)[0]]
         after = [*before[:-2], before[-2] + 1, before[-1]]
         raise ValueError(
             f"{what}{name} must not fall in x, but {name}{after} = {found[tuple(after)]} "
@@ -133,12 +135,14 @@ def bound(what: str, name: str, value: ArrayLike, shape: tuple[int, int]) -> Ind
     given = _numbers(what + name, value)
     if given.ndim and given.shape != shape:
         raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {given.shape}")
-    found = np.ascontiguousarray(np.broadcast_to(given, shape))
-    good = (found >= 0) & (found < shape[0]) & (found == np.floor(found))
+    good = (given >= 0) & (given < shape[0]) & (given == np.floor(given))
     if not good.all():
-        where = [int(i) for i in np.argwhere(~good)[0]]
-        raise ValueError(f"{what}{name}{where} is {found[tuple(where)]:g}, not an index from 0 to {shape[0] - 1}")
-    whole = found.astype(np.int32)
+        where = [int(i) for i in np.argwhere(~good)[0]] if given.ndim else [0, 0]
+        wrong = given[tuple(where)] if given.ndim else given
+        raise ValueError(f"{what}{name}{where} is {wrong:g}, not an index from 0 to {shape[0] - 1}")
+    if not given.ndim:
+        return np.full(shape, int(given), np.int32)
+    whole = given.astype(np.int32)
     not_falling(what, name, whole)
     return whole
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from beltline.gpu_ref.general.aggregation import evaluated
 from beltline.gpu_ref.general.form import Alternative, Form, Indexes
+from beltline.gpu_ref.general.held import held, hold
 from beltline.gpu_ref.general.packed import pack, put
 from beltline.gpu_ref.general.solution import Iterate
-from beltline.gpu_ref.general.sweep import Found, held, hold, swept
+from beltline.gpu_ref.general.sweep import Found, swept
 from beltline.gpu_ref.tables import Array
 
 
@@ -48,9 +49,9 @@ class Operator:
 
         With ``enough`` they are corrected (:mod:`beltline.gpu_ref.general.aggregation`), and end at a change of that.
         """
-        choices = hold(self._packed, found.policy, self._form.eta)
+        choices = hold(self._packed, found.policy, self._form.eta, self._form.sigma)
         if enough is None:
-            return held(self._packed, found.value, choices, self._form.sigma, steps)
+            return held(self._packed, found.value, choices, self._form.sigma, steps).value
         return evaluated(self._packed, found, choices, self._form.sigma, steps, enough)
 
 

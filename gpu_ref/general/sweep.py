@@ -1,4 +1,4 @@
-"""Compiled sweeps of all alternatives: one that maximises, and steps that hold every choice of ``x'``.
+"""Compiled sweeps of all alternatives.
 
 Exogenous states run in parallel, rows of one of them do not: the order of the rounds
 (:mod:`beltline.gpu_ref.general.column`), and so every bit, is the same on any number of threads.
@@ -20,7 +20,6 @@ from beltline.gpu_ref.general.packed import FORCED, TABLE, Packed, pack
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads, threads_for
-from beltline.gpu_ref.utility import crra
 
 
 class Found(NamedTuple):
@@ -81,7 +80,7 @@ class Swept(NamedTuple):
 
 
 @njit(cache=True)
-def _mixed(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
+def mixed_values(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
     """``sum_r mix_d(r) V_r``, ``(N_d, N_z, N_k)``, of alternatives that lead to several regimes, within ``reach``."""
     mixed = np.empty(packed.low.shape)
     for d in range(packed.kind.size):
@@ -99,7 +98,7 @@ def _mixed(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
 
 
 @njit(cache=True)
-def _expected(packed: Packed, V: Array, mixed: Array, d: int, s: int, begin: int, end: int, ev: Array) -> None:
+def expected(packed: Packed, V: Array, mixed: Array, d: int, s: int, begin: int, end: int, ev: Array) -> None:
     """``kappa + beta sum_s' Q(s, s') sum_r mix(r) V_r`` of the ``x'`` from ``begin`` to ``end``; elsewhere that of one.
 
     Summed in the order of ``s'``, whatever the range.
@@ -146,7 +145,7 @@ def _best_of(packed: Packed, values: Array, r: int, s: int, value: Array, choice
 
 
 @njit(cache=True)
-def _log_sum(packed: Packed, values: Array, r: int, s: int, sigma: float, value: Array, probabilities: Array) -> None:
+def log_sum(packed: Packed, values: Array, r: int, s: int, sigma: float, value: Array, probabilities: Array) -> None:
     """``sigma log sum_d exp(v_d / sigma)`` of regime ``r`` in place of its largest ``v_d``, and ``exp(v_d / sigma)``
     over the sum.
 
@@ -210,7 +209,7 @@ def _aggregate(packed: Packed, V: Array, s: int, sigma: float, doubts: bool, fou
         value = found.value[r, s]
         _best_of(packed, found.values, r, s, value, found.choice[r, s])
         if sigma > 0.0:
-            _log_sum(packed, found.values, r, s, sigma, value, found.probabilities)
+            log_sum(packed, found.values, r, s, sigma, value, found.probabilities)
         before = V[r, s]
         for x in range(value.size):
             change = max(change, abs(value[x] - before[x]))
@@ -237,7 +236,7 @@ def _one_state(
             slack[:] = 0.0
             continue
         begin, end = packed.reach[d]
-        _expected(packed, V, mixed, d, s, begin, end, ev)
+        expected(packed, V, mixed, d, s, begin, end, ev)
         # What an expectation and the logarithm of a utility round at most.
         terms = (states + V.shape[0] + 6) * packed.beta[d, s] * largest + 2.0 * abs(packed.kappa[d, s])
         noise = 1.001 * DOUBLE * (terms + (1.0 if eta == 1.0 else 0.0))
@@ -301,108 +300,8 @@ def swept(
     )
     largest = float(np.abs(V).max()) if doubts else 0.0
     with threads(threads_for(states * grid)):
-        _sweep(packed, V, _mixed(packed, V, packed.reach), eta, sigma, negative, largest, doubts, wanted, found)
+        _sweep(packed, V, mixed_values(packed, V, packed.reach), eta, sigma, negative, largest, doubts, wanted, found)
     return found
-
-
-@njit(cache=True)
-def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDArray[np.int64]]:
-    """Utilities of held choices, ``(N_d, N_z, N_k)``, and the range of the choices, ``(N_d, 2)``."""
-    utility = np.empty(policy.shape)
-    count, states, grid = policy.shape
-    reach = np.zeros((count, 2), np.int64)
-    for d in range(count):
-        if packed.kind[d] == TABLE:
-            utility[d] = packed.wealth[d]
-            continue
-        least, most = grid - 1, 0
-        for s in range(states):
-            for x in range(grid):
-                i = policy[d, s, x]
-                utility[d, s, x] = crra(packed.wealth[d, s, x] - packed.cost[d, s, i], eta) if i >= 0 else -np.inf
-                if i >= 0:
-                    least, most = min(least, i), max(most, i)
-        reach[d] = min(least, most), most
-    return utility, reach
-
-
-@njit(cache=True)
-def _held_state(
-    packed: Packed, V: Array, mixed: Array, reach: NDArray[np.int64], utility: Array, policy: Indexes, sigma: float,
-    values: Array, probabilities: Array, value: Array, s: int,
-) -> None:  # fmt: skip
-    """Exogenous state ``s`` of :func:`_held`."""
-    count, _, grid = policy.shape
-    ev = np.empty(grid)
-    value[:, s] = -np.inf
-    for d in range(count):
-        own, utilities, chosen = values[d, s], utility[d, s], policy[d, s]
-        best = value[packed.regime[d], s]
-        if packed.kind[d] == TABLE:
-            own[:] = utilities
-        else:
-            begin, end = reach[d]
-            _expected(packed, V, mixed, d, s, begin, end, ev)
-            if begin == end:
-                only = ev[begin]
-                for x in range(grid):
-                    own[x] = utilities[x] + only
-            else:
-                for x in range(grid):
-                    own[x] = utilities[x] + ev[max(chosen[x], 0)]
-        for x in range(grid):
-            best[x] = max(best[x], own[x])
-    if sigma > 0.0:
-        for r in range(V.shape[0]):
-            _log_sum(packed, values, r, s, sigma, value[r, s], probabilities)
-
-
-@njit(parallel=True, cache=True)
-def _held(
-    packed: Packed, V: Array, mixed: Array, reach: NDArray[np.int64], utility: Array, policy: Indexes, sigma: float,
-    values: Array, probabilities: Array, value: Array,
-) -> None:  # fmt: skip
-    """One step from ``V`` with choices of ``x'`` held, into ``value``, both ``(N_r, N_z, N_k)``."""
-    for s in prange(V.shape[1]):
-        _held_state(packed, V, mixed, reach, utility, policy, sigma, values, probabilities, value, s)
-
-
-class Choices(NamedTuple):
-    """Choices that steps hold.
-
-    Attributes
-    ----------
-    policy
-        ``(N_d, N_z, N_k)``, ``int32``: index of ``x'``; -1 where there is none.
-    utility
-        ``(N_d, N_z, N_k)``: of what they leave, at the tables of :func:`hold`; units of utility.
-    reach
-        ``(N_d, 2)``: the lowest and the highest of them.
-    """
-
-    policy: Indexes
-    utility: Array
-    reach: NDArray[np.int64]
-
-
-def hold(packed: Packed, policy: Indexes, eta: float) -> Choices:
-    """Choices to hold, at these tables."""
-    return Choices(policy, *_utilities(packed, policy, eta))
-
-
-def held(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Array:
-    """The value after ``steps`` sweeps from ``V``, ``(N_r, N_z, N_k)``, that hold every ``x'``."""
-    policy, utility, reach = choices
-    values = np.empty_like(utility)
-    probabilities = np.empty_like(utility if sigma > 0.0 else utility[:, :0])
-    other = V
-    # A step of a state is a few operations for each exogenous state, where a sweep takes some fifty.
-    with threads(threads_for(V[0].size * (V.shape[1] + 8) // 100)):
-        for number in range(steps):
-            into = np.empty_like(V) if number < 2 else other
-            _held(packed, V, _mixed(packed, V, reach), reach, utility, policy, sigma, values, probabilities, into)
-            V, other = into, V
-    return V
 
 
 def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = False, policy: ArrayLike = -1) -> Swept:

@@ -9,7 +9,18 @@ import pytest
 
 from beltline.gpu_ref.brackets import proven, proven_sweep
 from beltline.gpu_ref.compare import Allowed, compare
-from beltline.gpu_ref.confirmation import FAR, MENDED, Confirmed, confirmed
+from beltline.gpu_ref.confirmation import (
+    AHEAD,
+    FAR,
+    MENDED,
+    SHIFT,
+    STEP,
+    WORST,
+    Confirmed,
+    _rows,
+    _smooth_rows,
+    confirmed,
+)
 from beltline.gpu_ref.random_problems import random_problem
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.utility import crra_utility
@@ -159,6 +170,60 @@ def test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not() -> None
     assert confirm(tables, sweep.value, policy, generous) is None
     again = compare(*tables, sweep.value, policy, generous)
     assert again.missed == 0
+
+
+def smooth() -> tuple[Any, ...]:
+    """Growth on a grid so fine that choices rise by a point a row or less, so that nothing is followed row by row."""
+    X = np.linspace(1.0, 9.0, 1600)
+    W = np.stack([z * X**0.36 + 0.9 * X for z in (0.98, 1.02)], axis=1)
+    return X, W, np.array([[0.9, 0.1], [0.1, 0.9]]), 2.0 * np.sqrt(W), 0.95, 1.5
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+def test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one(side: int) -> None:
+    X, W, Q, V, beta, eta = tables = smooth()
+    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    found = confirm(tables, sweep.value, sweep.policy)
+    assert found is not None
+    assert found.residual == 0.0
+    assert found.rounding >= sweep.slack
+    ev = expectation(Q, V, beta)
+    rises = np.diff(sweep.policy, axis=0)
+    assert set(np.unique(rises)) == {0, 1}
+    # A whole piece: choices that rise towards one neighbour and not towards the other.
+    ends = rises[519:1000], rises[520:1001]
+    tried = 0
+    offs = np.argwhere((ends[0] == (side == -1)) & (ends[1] == (side == 1)))
+    for x, s in zip(offs[:, 0] + 520, offs[:, 1], strict=True):
+        value, policy = sweep.value.copy(), sweep.policy.copy()
+        policy[x, s] += side
+        value[x, s] = crra_utility(W[x, s] - X[policy[x, s]], eta) + ev[s, policy[x, s]]
+        loss = sweep.value[x, s] - value[x, s]
+        if loss > 1e-13:
+            tried += 1
+            assert confirm(tables, value, policy, Allowed(0.1 * loss, times=0.0)) is None
+    assert tried > 10
+
+
+def test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row() -> None:
+    X, W, Q, V, beta, eta = tables = smooth()
+    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    errors = np.full(2, 1e-16)
+    given = X, W, expectation(Q, V, beta), eta, errors, 512, 1024, sweep.value, sweep.policy, sweep.policy
+    allowed = np.array([0.0, 0.0, 0.0, 1e-6, 4.0])
+    (here, own), (there, other) = ((np.empty(4), np.empty((2, 2, 4))) for _ in range(2))
+    assert _smooth_rows(*given, allowed, 1e-15, here, own)
+    _rows(*given, allowed, 1e-15, there, other)
+    np.testing.assert_array_equal(here, there)
+    # Of what comes in, and of what does not, never less.
+    for excess in (-np.inf, 0.0, 1e-14):
+        for piece in (own, other):
+            piece[..., AHEAD] = np.maximum(piece[..., AHEAD], excess + piece[..., STEP])
+            piece[..., WORST] = np.maximum(piece[..., WORST], excess + piece[..., SHIFT])
+        assert (own[..., AHEAD] >= other[..., AHEAD]).all()
+        assert (own[..., WORST] >= other[..., WORST]).all()
+    # Margins as small as roundings are followed row by row.
+    assert not _smooth_rows(*given[:4], 1e-3 * np.ones(2), *given[5:], allowed, 1e-15, here, own)
 
 
 def test_what_proves_nothing() -> None:

@@ -138,15 +138,15 @@ FAULTS = (
     Fault(
         "a correction that makes things worse is kept",
         HERE + "aggregation.py",
-        "if not float(np.abs(new).max()) < largest:",
-        "if not float(np.abs(new).max()) < np.inf:",
+        "if not after.largest < last.largest:",
+        "if not after.largest < np.inf:",
         (TESTS + "test_aggregation.py::test_a_correction_that_does_not_help_is_undone",),
     ),
     Fault(
         "a correction takes every alternative to be taken everywhere",
         HERE + "aggregation.py",
-        "weights = (share * packed.beta[d])[:, None]",
-        "weights = (1.0 * packed.beta[d])[:, None]",
+        "weight = share / grid * packed.beta[d, s]",
+        "weight = 1.0 * packed.beta[d, s]",
         (TESTS + "test_aggregation.py::test_default_takes_fewer_sweeps_and_steps",),
     ),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -55,17 +55,15 @@ class Calibration:
         bonds[self.zero] = 0.0
         return _fixed(bonds)
 
-    @cached_property
+    @property
     def chain(self) -> tuple[Array, Array]:
         """Income by state, ``(N_y,)``, units of the good a quarter, and its transition matrix, ``(N_y, N_y)``."""
-        logs, transition = tauchen(self.incomes, self.rho, self.sigma, width=self.width)
-        return _fixed(np.exp(logs)), _fixed(transition)
+        return _income(self.incomes, self.rho, self.sigma, self.width)[:2]
 
-    @cached_property
+    @property
     def mean_income(self) -> float:
         """Of the chain's long-run distribution."""
-        income, transition = self.chain
-        return float(chain_distribution(transition) @ income)
+        return _income(self.incomes, self.rho, self.sigma, self.width)[2]
 
     @cached_property
     def default_income(self) -> Array:
@@ -91,8 +89,18 @@ class Calibration:
         """What ending the quarter with ``B'`` costs, ``(N_B, N_y)``, units of the good; debt brings money in."""
         return self.update.costs(prices)
 
-    def problem(self, prices: Array | None = None) -> Problem:
-        """Return the government's problem at ``prices`` of bonds, ``(N_B, N_y)``; by default that of a safe bond."""
+    def problem(self, prices: Array | None = None, start: Array | None = None) -> Problem:
+        """Return the government's problem at ``prices`` of bonds, ``(N_B, N_y)``; by default that of a safe bond.
+
+        A solve of it begins from ``start``, ``(N_B, N_y)`` or ``(2, N_B, N_y)``; zeros by default.
+        """
+        return self._safe if prices is None and start is None else self._problem(prices, start)
+
+    @cached_property
+    def _safe(self) -> Problem:
+        return self._problem(None, None)
+
+    def _problem(self, prices: Array | None, start: Array | None) -> Problem:
         income, transition = self.chain
         bonds, shape = self.grid, (self.bonds, self.incomes)
         flat = np.zeros(shape)
@@ -107,7 +115,7 @@ class Calibration:
             wealth=income + bonds[:, None],
             cost=self.costs(prices),
             transition=transition,
-            start=flat,
+            start=flat if start is None else start,
             beta=self.beta,
             eta=self.eta,
             alternatives=[
@@ -124,6 +132,14 @@ class Calibration:
                 "share": self.share, "width": self.width,
             },
         )  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def _income(incomes: int, rho: float, sigma: float, width: float) -> tuple[Array, Array, float]:
+    """The chain of income, and its mean in the long run; economies that differ in other things share it."""
+    logs, transition = tauchen(incomes, rho, sigma, width=width)
+    income = _fixed(np.exp(logs))
+    return income, _fixed(transition), float(chain_distribution(transition) @ income)
 
 
 def _fixed(table: Array) -> Array:

@@ -84,20 +84,24 @@ class Arellano(Calibration, Model):
         start = STARTS[device] if start is None else start
         if start not in STARTS.values():
             raise ProblemError(f"start must be {' or '.join(map(repr, STARTS.values()))}, not {shown(start)}")
-        options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, "update": self.update}
-        options |= {"verify": verify, **more}
-        coarser = self._coarser() if start == "coarse" else None
+        options = {"max_sweeps": max_sweeps, "device": device, "progress": progress, **more}
+        return DefaultEconomy(self, self._at_last_prices(self._solved(tol, start == "coarse", verify, options)))
+
+    def _solved(self, tol: float, coarse: bool, verify: bool, options: dict[str, Any]) -> GeneralResult:
+        """The result, with the problem that it began from; ``coarse`` of :data:`STARTS`."""
         found: Any = None
+        more = {"tol": tol, "verify": verify, "update": self.update, **options}
+        coarser = self._coarser() if coarse else None
         if coarser is not None:
-            before = coarser.solve(max(tol, COARSE_TOL), max_sweeps, device, progress, verify=False, **more).solution
+            before = coarser._solved(max(tol, COARSE_TOL), True, False, options)
             if before.success:
-                found = solve(self._begun(coarser, before), tol=tol, **options)
+                found = solve(self._begun(coarser, before), **more)
                 spent = sum(before.timing.values())
                 found = replace(found, timing={"coarser grids": spent, **found.timing})
         if found is None or not found.success:
-            plain: Any = solve(self.problem(), tol=tol, **options)
+            plain: Any = solve(self.problem(), **more)
             found = plain if found is None or plain.success else found
-        return DefaultEconomy(self, self._at_last_prices(found))
+        return found
 
     def _at_last_prices(self, found: GeneralResult) -> GeneralResult:
         """The result with the problem at the prices that it has, for which it is measured."""
@@ -121,7 +125,7 @@ class Arellano(Calibration, Model):
             return np.stack([np.interp(self.grid, coarser.grid, column) for column in table.T], axis=1)
 
         assert before.prices is not None
-        return replace(self.problem(between(before.prices)), start=np.stack([between(v) for v in before.value]))
+        return self.problem(between(before.prices), np.stack([between(v) for v in before.value]))
 
 
 def arellano(

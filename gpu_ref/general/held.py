@@ -1,0 +1,151 @@
+"""Policy evaluation by steps that hold every choice of ``x'``, compiled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.compiled import njit, prange
+from beltline.gpu_ref.general.candidates import Indexes
+from beltline.gpu_ref.general.packed import TABLE, Packed
+from beltline.gpu_ref.general.sweep import expected, log_sum, mixed_values
+from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.threads import threads, threads_for
+from beltline.gpu_ref.utility import crra
+
+
+class Choices(NamedTuple):
+    """Choices that steps hold, and room for what they compute.
+
+    Attributes
+    ----------
+    policy
+        ``(N_d, N_z, N_k)``, ``int32``: index of ``x'``; -1 where there is none.
+    utility
+        ``(N_d, N_z, N_k)``: of what they leave, at the tables of :func:`hold`; units of utility.
+    reach
+        ``(N_d, 2)``: the lowest and the highest of them.
+    values
+        ``(N_d, N_z, N_k)``, of the last step.
+    probabilities
+        The same with taste shocks, else empty.
+    """
+
+    policy: Indexes
+    utility: Array
+    reach: NDArray[np.int64]
+    values: Array
+    probabilities: Array
+
+
+class Step(NamedTuple):
+    """What steps end with.
+
+    Attributes
+    ----------
+    value
+        ``(N_r, N_z, N_k)``, units of utility.
+    mean
+        ``(N_r, N_z)``: by how much the last step changed it, the mean over ``x``.
+    largest
+        The largest of these changes, of either sign; infinite where one is no number.
+    """
+
+    value: Array
+    mean: Array
+    largest: float
+
+
+@njit(cache=True)
+def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDArray[np.int64]]:
+    """Utilities of held choices, ``(N_d, N_z, N_k)``, and the range of the choices, ``(N_d, 2)``."""
+    utility = np.empty(policy.shape)
+    count, states, grid = policy.shape
+    reach = np.zeros((count, 2), np.int64)
+    for d in range(count):
+        if packed.kind[d] == TABLE:
+            utility[d] = packed.wealth[d]
+            continue
+        least, most = grid - 1, 0
+        for s in range(states):
+            for x in range(grid):
+                i = policy[d, s, x]
+                utility[d, s, x] = crra(packed.wealth[d, s, x] - packed.cost[d, s, i], eta) if i >= 0 else -np.inf
+                if i >= 0:
+                    least, most = min(least, i), max(most, i)
+        reach[d] = min(least, most), most
+    return utility, reach
+
+
+def hold(packed: Packed, policy: Indexes, eta: float, sigma: float) -> Choices:
+    """Choices to hold, at these tables."""
+    utility, reach = _utilities(packed, policy, eta)
+    values = np.empty_like(utility)
+    return Choices(policy, utility, reach, values, np.empty_like(utility if sigma > 0.0 else utility[:, :0]))
+
+
+@njit(cache=True)
+def _held_state(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, s: int) -> None:
+    """Exogenous state ``s`` of :func:`_held`."""
+    count, _, grid = choices.policy.shape
+    ev = np.empty(grid)
+    value[:, s] = -np.inf
+    for d in range(count):
+        own, utilities, chosen = choices.values[d, s], choices.utility[d, s], choices.policy[d, s]
+        best = value[packed.regime[d], s]
+        if packed.kind[d] == TABLE:
+            own[:] = utilities
+        else:
+            begin, end = choices.reach[d]
+            expected(packed, V, mixed, d, s, begin, end, ev)
+            if begin == end:
+                only = ev[begin]
+                for x in range(grid):
+                    own[x] = utilities[x] + only
+            else:
+                for x in range(grid):
+                    own[x] = utilities[x] + ev[max(chosen[x], 0)]
+        for x in range(grid):
+            best[x] = max(best[x], own[x])
+    if sigma > 0.0:
+        for r in range(V.shape[0]):
+            log_sum(packed, choices.values, r, s, sigma, value[r, s], choices.probabilities)
+
+
+@njit(parallel=True, cache=True)
+def _held(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array) -> None:
+    """One step from ``V`` with choices of ``x'`` held, into ``value``, both ``(N_r, N_z, N_k)``."""
+    for s in prange(V.shape[1]):
+        _held_state(packed, V, mixed, choices, sigma, value, s)
+
+
+@njit(cache=True)
+def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
+    """``steps`` of :func:`_held` from ``V``, at least one."""
+    regimes, states, grid = V.shape
+    value, before = np.empty_like(V), V
+    for number in range(steps):
+        if number == 1:
+            value, before = np.empty_like(V), value
+        elif number > 1:
+            value, before = before, value
+        _held(packed, before, mixed_values(packed, before, choices.reach), choices, sigma, value)
+    mean, largest = np.empty((regimes, states)), 0.0
+    for r in range(regimes):
+        for s in range(states):
+            total = 0.0
+            for x in range(grid):
+                change = value[r, s, x] - before[r, s, x]
+                total += change
+                largest = max(largest, abs(change) if abs(change) < np.inf else np.inf)
+            mean[r, s] = total / grid
+    return Step(value, mean, largest)
+
+
+def held(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
+    """Take ``steps`` sweeps, at least one, from ``V``, ``(N_r, N_z, N_k)``, that hold every ``x'``."""
+    # A step of a state is a few operations for each exogenous state, where a sweep takes some fifty.
+    with threads(threads_for(V[0].size * (V.shape[1] + 8) // 100)):
+        return Step(*_steps(packed, V, choices, sigma, steps))
