@@ -132,8 +132,7 @@ def cohort(
 
     Examples
     --------
-    >>> people = bl.solve(bl.cohort(grid=300))  # doctest: +SKIP
-    >>> people.paths().mean["assets"].max(), people.plot()  # doctest: +SKIP
+    >>> bl.solve(bl.cohort()).paths().mean["assets"].max()  # doctest: +SKIP
 
     Sources
     -------
@@ -147,7 +146,6 @@ def cohort(
     last = whole("last", last, f"an age above first = {first}, at most {OLDEST}", lambda v: first < v <= OLDEST)
     wanted = f"an age from first = {first} to last = {last}"
     retirement = whole("retirement", retirement, wanted, lambda v: first <= v <= last)
-    above_zero, from_zero = "a number above 0", "a number from 0"
     replacement = process.replacement if replacement is None else replacement
     sigma = math.sqrt(process.permanent) if sigma is None else sigma
     transitory = math.sqrt(process.transitory) if transitory is None else transitory
@@ -164,13 +162,13 @@ def cohort(
         beta=parameter("beta", beta),
         eta=parameter("eta", eta),
         interest=real("interest", interest, "a number above -1", lambda v: -1 < v < math.inf),
-        replacement=real("replacement", replacement, above_zero, lambda v: 0 < v < math.inf),
+        replacement=real("replacement", replacement, "a number above 0", lambda v: 0 < v < math.inf),
         rho=real("rho", rho, "a number above -1 and at most 1", lambda v: -1 < v <= 1),
         sigma=parameter("sigma", sigma),
-        transitory=real("transitory", transitory, from_zero, lambda v: 0 <= v < math.inf),
-        bequest=real("bequest", bequest, from_zero, lambda v: 0 <= v < math.inf),
-        luxury=real("luxury", luxury, above_zero, lambda v: 0 < v < math.inf),
-        high=real("high", high, above_zero, lambda v: 0 < v < math.inf),
+        transitory=real("transitory", transitory, "a number from 0", lambda v: 0 <= v < math.inf),
+        bequest=real("bequest", bequest, "a number from 0", lambda v: 0 <= v < math.inf),
+        luxury=real("luxury", luxury, "a number above 0", lambda v: 0 < v < math.inf),
+        high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
         power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
     )
 
