@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from beltline.host.models.aiyagari.result import Economy as Economy
     from beltline.host.models.aiyagari_path.model import aiyagari_path as aiyagari_path
     from beltline.host.models.aiyagari_path.result import TransitionPath as TransitionPath
+    from beltline.host.models.aiyagari_types.model import aiyagari_types as aiyagari_types
+    from beltline.host.models.aiyagari_types.result import TypesEconomy as TypesEconomy
     from beltline.host.models.arellano.model import arellano as arellano
     from beltline.host.models.arellano.result import DefaultEconomy as DefaultEconomy
     from beltline.host.models.base import Model as Model
@@ -96,9 +98,11 @@ _HOMES = {
     "Session": "beltline.host.solver.session",
     "Store": "beltline.host.batch.store",
     "TransitionPath": "beltline.host.models.aiyagari_path.result",
+    "TypesEconomy": "beltline.host.models.aiyagari_types.result",
     "Workers": "beltline.host.batch.pool",
     "aiyagari": "beltline.host.models.aiyagari.model",
     "aiyagari_path": "beltline.host.models.aiyagari_path.model",
+    "aiyagari_types": "beltline.host.models.aiyagari_types.model",
     "arellano": "beltline.host.models.arellano.model",
     "cohort": "beltline.host.models.cohort.model",
     "concave_majorant": "beltline.host.problem.concavity",
@@ -157,10 +161,12 @@ __all__ = [
     "Session",
     "Store",
     "TransitionPath",
+    "TypesEconomy",
     "Workers",
     "__version__",
     "aiyagari",
     "aiyagari_path",
+    "aiyagari_types",
     "arellano",
     "cohort",
     "concave_majorant",

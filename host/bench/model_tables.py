@@ -16,6 +16,7 @@ import numpy as np
 from beltline.gpu_ref import brute_force
 from beltline.host.bench import (
     aiyagari_path_tables,
+    aiyagari_types_tables,
     arellano_tables,
     cohort_tables,
     hopenhayn_rogerson_tables,
@@ -124,6 +125,7 @@ TABLES: dict[str, Callable[[str], None]] = {
     "cohort": cohort_tables.tables,
     "aiyagari": aiyagari_tables,
     "aiyagari-path": aiyagari_path_tables.tables,
+    "aiyagari-types": aiyagari_types_tables.tables,
     "arellano": arellano_tables.tables,
     "retirement": retirement_tables.tables,
     "lumpy-investment": lumpy_investment_tables.tables,

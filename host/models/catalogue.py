@@ -9,6 +9,7 @@ from typing import Any
 
 from beltline.host.models.aiyagari.model import aiyagari
 from beltline.host.models.aiyagari_path.model import aiyagari_path
+from beltline.host.models.aiyagari_types.model import aiyagari_types
 from beltline.host.models.arellano.model import arellano
 from beltline.host.models.base import Model
 from beltline.host.models.cohort.model import cohort
@@ -119,6 +120,23 @@ MODELS: dict[str, Entry] = {
             "states": "labour states",
             "beta": "discount factor a year",
             "eta": "relative risk aversion",
+            "alpha": "capital's share of output",
+            "delta": "depreciation a year",
+            "rho": "persistence of log labour",
+            "sigma": "its standard deviation, unconditional",
+            "high": "highest assets",
+        },
+    ),
+    "aiyagari-types": Entry(
+        aiyagari_types,
+        "the same economy with households of several kinds, by patience; on device cpu",
+        {
+            "grid": "grid points of assets, between which households choose",
+            "types": "kinds of households",
+            "beta": "middle of their discount factors",
+            "spread": "from there to the first and the last of them, from 0",
+            "eta": "relative risk aversion",
+            "states": "labour states",
             "alpha": "capital's share of output",
             "delta": "depreciation a year",
             "rho": "persistence of log labour",

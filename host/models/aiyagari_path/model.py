@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -16,12 +17,10 @@ from beltline.host.models.aiyagari_path.clearing import Guess, clear
 from beltline.host.models.aiyagari_path.period import Household
 from beltline.host.models.aiyagari_path.plot import KINDS
 from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLERANCE, SUFFIXES, Rest, TransitionPath
-from beltline.host.models.aiyagari_path.steady_state import SteadyState, UnsolvedError, steady_state
+from beltline.host.models.aiyagari_path.steady_state import SteadyState, UnsolvedError, first_value, steady_state
 from beltline.host.models.base import Model
-from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, check_progress, real, shown, table, whole
 from beltline.host.problem.problem import Problem
-from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import GRID_END_SHARE, Outcome
 from beltline.host.solver.options import UNNAMED
 from beltline.sim.progress import reporting
@@ -76,14 +75,8 @@ class AiyagariPath(Calibration, Model):
             Nothing is left behind. Markets that do not clear are no error: ``success`` is false and ``message`` says
             why.
         """
-        check_progress(progress)
-        tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
+        tol = check_arguments("a path of an economy", tol, device, progress, more)
         max_steps = whole("max_steps", max_steps, "a whole number from 1", lambda v: v >= 1)
-        if device not in (UNNAMED, DEVICE):
-            raise ProblemError(f"a path is solved on device {DEVICE!r}, not on {shown(device)}")
-        for name, value in more.items():
-            if value is not None and name not in WITHOUT_MEANING:
-                raise ProblemError(f"a path of an economy takes no {name}")
         begin = time.perf_counter()
         states: list[SteadyState] = []
         guess: Guess | None = None
@@ -94,7 +87,7 @@ class AiyagariPath(Calibration, Model):
             try:
                 for level in (1.0, self.after):
                     if level != 1.0 or not states:
-                        value = states[0].period.value if states else _first_value(self.economy.problem())
+                        value = states[0].period.value if states else first_value(self.economy.problem())
                         states.append(steady_state(self.economy, household, level, value, tol, report))
                 guess, steps = clear(self, household, states[0], states[-1], PATH_TOLERANCE, max_steps, report)
             except UnsolvedError as unsolved:
@@ -128,11 +121,21 @@ class AiyagariPath(Calibration, Model):
         )
 
 
-def _first_value(problem: Problem) -> Array:
-    """Of consuming half of all cash on hand, and income then for ever; what follows does not depend on it."""
-    now = utility(0.5 * problem.wealth, problem.eta)
-    found: Array = now + problem.beta / (1.0 - problem.beta) * utility(problem.wealth[0].mean(), problem.eta)
-    return found
+def check_arguments(what: str, tol: object, device: object, progress: object, more: Mapping[str, object]) -> float:
+    """Check arguments of a solve on the processor that has no sweeps of its own; return ``tol``.
+
+    Raises
+    ------
+    ProblemError
+        One is out of range, or has no meaning for ``what``.
+    """
+    check_progress(progress)
+    if device not in (UNNAMED, DEVICE):
+        raise ProblemError(f"{what} is solved on device {DEVICE!r}, not on {shown(device)}")
+    for name, value in more.items():
+        if value is not None and name not in WITHOUT_MEANING:
+            raise ProblemError(f"{what} takes no {name}")
+    return real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
 
 
 def _judged(path: TransitionPath, status: Outcome, message: str) -> TransitionPath:

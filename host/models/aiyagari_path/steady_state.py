@@ -16,6 +16,8 @@ from beltline.host.models.aiyagari.bracket import GridEndsError, bracket
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari_path.period import Household, Period
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
 
 MAX_STEPS = 200
@@ -79,30 +81,53 @@ class _Search:
         return min(self._economy.rate(held, self._productivity) - interest, 1.0) if held > 0 else 1.0
 
     def _at(self, interest: float) -> SteadyState:
-        economy, household = self._economy, self._household
-        wage = economy.wage(interest, self._productivity)
-        _, value, change, _ = settle(household.at(interest, wage), self._value, monotone_cubics, self._tol, MAX_STEPS)
-        if not change < self._tol:
-            raise UnsolvedError(
-                Outcome.HOUSEHOLD,
-                f"At r = {interest:.4%} choices between grid points do not settle: values still change by {change:.3g} "
-                f"after {MAX_STEPS} steps, where tol is {self._tol:g}: raise tol or grid.",
-            )
-        self._value = value
-        period = household.choose(interest, wage, value)
-        mass, moves, unique = long_run(period.below, household.chain, self._mass, period.share)
-        if not unique or moves > MASS_MOVES:
-            raise UnsolvedError(
-                Outcome.DISTRIBUTION,
-                f"At r = {interest:.4%} households do not come to rest in one distribution: raise grid.",
-            )
-        self._mass = mass
-        held = float(household.assets @ mass.sum(axis=1))
-        rented = economy.capital(interest, self._productivity)
+        economy, productivity = self._economy, self._productivity
+        wage = economy.wage(interest, productivity)
+        period, self._value, self._mass = at_rest(self._household, interest, wage, self._value, self._mass, self._tol)
+        held = float(self._household.assets @ self._mass.sum(axis=1))
+        rented = economy.capital(interest, productivity)
         if self._report is not None:
             self._report(f"steady state {len(self.tried) + 1}: r = {interest:.4%}, households hold {held:.4f}, firms "
                          f"rent {rented:.4f}")  # fmt: skip
-        return SteadyState(self._productivity, interest, wage, held, held / rented - 1, period, mass)
+        return SteadyState(productivity, interest, wage, held, held / rented - 1, period, self._mass)
+
+
+def at_rest(
+    household: Household, interest: float, wage: float, value: Array, mass: Array, tol: float
+) -> tuple[Period, Array, Array]:
+    """Return what households do at prices that never change, what that is worth, and where it leads in the long run.
+
+    Parameters
+    ----------
+    household
+    interest, wage
+    value : (N_k, N_z) array
+        From which the iteration begins.
+    mass : (N_k, N_z) array
+        From which the distribution is carried on, where it is.
+    tol
+        Of values, in utility, as of :func:`beltline.host.analysis.refine.settle`.
+
+    Raises
+    ------
+    UnsolvedError
+        Choices do not settle, or the distribution is not unique or does not.
+    """
+    _, value, change, _ = settle(household.at(interest, wage), value, monotone_cubics, tol, MAX_STEPS)
+    if not change < tol:
+        raise UnsolvedError(
+            Outcome.HOUSEHOLD,
+            f"At r = {interest:.4%} choices between grid points do not settle: values still change by {change:.3g} "
+            f"after {MAX_STEPS} steps, where tol is {tol:g}: raise tol or grid.",
+        )
+    period = household.choose(interest, wage, value)
+    mass, moves, unique = long_run(period.below, household.chain, mass, period.share)
+    if not unique or moves > MASS_MOVES:
+        raise UnsolvedError(
+            Outcome.DISTRIBUTION,
+            f"At r = {interest:.4%} households do not come to rest in one distribution: raise grid.",
+        )
+    return period, value, mass
 
 
 def steady_state(
@@ -145,3 +170,10 @@ def steady_state(
     rate = float(brentq(search.gap, *ends, xtol=RATE_TOLERANCE, rtol=8.9e-16, maxiter=200))
     search.gap(rate)
     return min(search.tried.values(), key=lambda found: abs(found.excess))
+
+
+def first_value(problem: Problem) -> Array:
+    """Of consuming half of all cash on hand, and income then for ever; what follows does not depend on it."""
+    now = utility(0.5 * problem.wealth, problem.eta)
+    found: Array = now + problem.beta / (1.0 - problem.beta) * utility(problem.wealth[0].mean(), problem.eta)
+    return found
