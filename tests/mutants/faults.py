@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
-from . import arithmetic, engines, general, host, proofs, solvers
+from . import arithmetic, engines, general, host, models, proofs, solvers
 
-FAULTS = (*arithmetic.FAULTS, *engines.FAULTS, *proofs.FAULTS, *solvers.FAULTS, *general.FAULTS, *host.FAULTS)
+FAULTS = (
+    *arithmetic.FAULTS,
+    *engines.FAULTS,
+    *proofs.FAULTS,
+    *solvers.FAULTS,
+    *general.FAULTS,
+    *host.FAULTS,
+    *models.FAULTS,
+)

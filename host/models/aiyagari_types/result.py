@@ -169,8 +169,8 @@ class TypesEconomy:
                 model.names, model.weights, self.wealth_shares, self.held, self.ginis, self.at_limit, strict=True
             )
             rows += [
-                (f"kind {number}", f"{name}: {weight:.1%} of households, {share:.1%} of wealth, {held:.4f} a head, Gini "
-                                   f"{within:.4f}; {limit:.1%} keep nothing")
+                (f"kind {number}", f"{name}: {weight:.1%} of households, {share:.1%} of wealth, {held:.4f} a head, "
+                                   f"Gini {within:.4f}; {limit:.1%} keep nothing")
                 for number, (name, weight, share, held, within, limit) in enumerate(each, start=1)
             ]  # fmt: skip
         rows.append(("this computer", f"{self.seconds:.2f} s, {self.steps} interest rates"))
