@@ -15,8 +15,8 @@ from beltline.host.models.aiyagari_path.model import check_arguments
 from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
 from beltline.host.models.aiyagari_path.steady_state import UnsolvedError
 from beltline.host.models.aiyagari_types.calibration import Calibration
-from beltline.host.models.aiyagari_types.market import Rest, clear
 from beltline.host.models.aiyagari_types.plot import KINDS
+from beltline.host.models.aiyagari_types.population import Population, clear
 from beltline.host.models.aiyagari_types.result import SUFFIXES, TypesEconomy
 from beltline.host.models.base import Model
 from beltline.host.problem.checks import ProblemError, real, table, whole
@@ -65,23 +65,23 @@ class AiyagariTypes(Calibration, Model):
         """
         tol = check_arguments("an economy with several kinds of households", tol, device, progress, more)
         begin = time.perf_counter()
-        rest: Rest | None = None
+        found: Population | None = None
         steps, status, message = 0, Outcome.SOLVED, ""
         with reporting(progress) as report:
             try:
-                rest, steps = clear(self, tol, report)
+                found, steps = clear(self, tol, report)
             except UnsolvedError as unsolved:
                 status, message = unsolved.status, str(unsolved)
-        if rest is not None:
-            status, message = self._verdict(rest)
+        if found is not None:
+            status, message = self._verdict(found)
         none = np.full((len(self.betas), self.economy.grid, self.economy.states), np.nan)
         return TypesEconomy(
             model=self,
-            interest=math.nan if rest is None else rest.interest,
-            excess=math.nan if rest is None else rest.excess,
-            value=none if rest is None else np.stack([period.value for period in rest.periods]),
-            choice=none if rest is None else np.stack([period.choice for period in rest.periods]),
-            distribution=none if rest is None else rest.distribution,
+            interest=math.nan if found is None else found.interest,
+            excess=math.nan if found is None else found.excess,
+            value=none if found is None else np.stack([period.value for period in found.periods]),
+            choice=none if found is None else np.stack([period.choice for period in found.periods]),
+            distribution=none if found is None else found.distribution,
             success=status == Outcome.SOLVED,
             status=status.value,
             message=message,
@@ -89,15 +89,15 @@ class AiyagariTypes(Calibration, Model):
             seconds=time.perf_counter() - begin,
         )
 
-    def _verdict(self, rest: Rest) -> tuple[Outcome, str]:
+    def _verdict(self, found: Population) -> tuple[Outcome, str]:
         """How a search that found a rate has ended, and the message."""
-        if not abs(rest.excess) <= PATH_TOLERANCE:
+        if not abs(found.excess) <= PATH_TOLERANCE:
             return Outcome.MARKET, (
-                f"At r = {rest.interest:.4%} the market does not clear: an excess of {rest.excess:+.2e} where at most "
-                f"{PATH_TOLERANCE:g} is allowed: raise grid above {self.economy.grid:,}, or lower tol."
+                f"At r = {found.interest:.4%} the market does not clear: an excess of {found.excess:+.2e} where at "
+                f"most {PATH_TOLERANCE:g} is allowed: raise grid above {self.economy.grid:,}, or lower tol."
             )
         highest = [float(mass[period.choice >= self.economy.high].sum())
-                   for mass, period in zip(rest.distribution, rest.periods, strict=True)]  # fmt: skip
+                   for mass, period in zip(found.distribution, found.periods, strict=True)]  # fmt: skip
         top = float(self.shares @ highest)
         if top > GRID_END_SHARE:
             return Outcome.GRID, (
@@ -105,7 +105,7 @@ class AiyagariTypes(Calibration, Model):
                 f"{GRID_END_SHARE:.2%} may: raise high."
             )
         return Outcome.SOLVED, (
-            f"Households hold {self.shares @ rest.held:.6g} and firms rent that, within {abs(rest.excess):.1e} of it."
+            f"Households hold {self.shares @ found.held:.6g} and firms rent that, within {abs(found.excess):.1e} of it."
         )
 
 

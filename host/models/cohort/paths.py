@@ -57,7 +57,7 @@ class Paths:
         for name, mean in self.mean.items():
             rows.append((name, [f"{mean[t]:.2f}" for t in at]))
             rows += [
-                (f"  {share:.0%} have less", [f"{line[t]:.2f}" for t in at])
+                (f"  percentile {100 * share:g}", [f"{line[t]:.2f}" for t in at])
                 for share, line in zip(self.shares, self.percentiles[name], strict=True)
             ]
         rows += [(f"var. log {name}", [f"{line[t]:.3f}" for t in at]) for name, line in self.log_variance.items()]

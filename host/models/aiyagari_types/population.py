@@ -23,7 +23,7 @@ from beltline.host.results.outcome import Outcome
 
 
 @dataclass(frozen=True, eq=False)
-class Rest:
+class Population:
     """Households of all kinds at one interest rate.
 
     Parameters
@@ -54,7 +54,7 @@ class _Search:
         points, chain = model.economy.grid, self._households[0].chain
         even = np.full((points, chain.shape[0]), 1.0 / points) * chain_distribution(chain)
         self._masses = [even] * len(self._households)
-        self.tried: dict[float, Rest] = {}
+        self.tried: dict[float, Population] = {}
 
     def gap(self, interest: float) -> float:
         """By how much the rate at which firms would rent what is held at ``interest`` lies above it."""
@@ -63,7 +63,7 @@ class _Search:
         held = float(self._model.shares @ self.tried[interest].held)
         return min(self._model.economy.rate(held) - interest, 1.0) if held > 0 else 1.0
 
-    def _at(self, interest: float) -> Rest:
+    def _at(self, interest: float) -> Population:
         economy, periods = self._model.economy, []
         for kind, household in enumerate(self._households):
             period, self._values[kind], self._masses[kind] = at_rest(
@@ -75,10 +75,10 @@ class _Search:
         excess = float(self._model.shares @ held) / economy.capital(interest) - 1
         if self._report is not None:
             self._report(f"step {len(self.tried) + 1}: r = {interest:.4%}, excess {excess:+.2e}")
-        return Rest(interest, held, excess, tuple(periods), mass)
+        return Population(interest, held, excess, tuple(periods), mass)
 
 
-def clear(model: Calibration, tol: float, report: Callable[[str], None] | None) -> tuple[Rest, int]:
+def clear(model: Calibration, tol: float, report: Callable[[str], None] | None) -> tuple[Population, int]:
     """Find the rate at which households of all kinds hold what firms rent; return what they do, and how many rates
     were tried.
 
