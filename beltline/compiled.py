@@ -18,8 +18,10 @@ from __future__ import annotations
 import functools
 import hashlib
 import importlib
+import importlib.util
 import os
 import re
+import sys
 import types
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,6 +41,9 @@ FORKED = (
 
 OPENMP = "numba.np.ufunc.omppool"
 """Module of Numba's OpenMP layer."""
+
+ARRAYS, BLAS = "numba.np.arraymath", "scipy.linalg.cython_blas"
+"""Numba's module of array functions, and what that looks for."""
 
 WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 """Variables of the environment by which users say themselves how threads wait."""
@@ -134,6 +139,25 @@ def _load_threads() -> None:
         del os.environ[WAITING[0]]
 
 
+def _load_arrays() -> None:
+    """Load Numba's arrays now, without SciPy's linear algebra.
+
+    Numba imports that to see whether it is there, which is a third of the time to a first solve, and needs it for
+    functions that this package does not call. Whoever calls one imports it then.
+    """
+    there = importlib.util.find_spec("scipy") is not None
+    if not there or BLAS in sys.modules or ARRAYS in sys.modules:
+        return
+    # An import of what is None here fails at once.
+    sys.modules[BLAS] = None  # type: ignore[assignment]
+    try:
+        arrays = importlib.import_module(ARRAYS)
+    finally:
+        del sys.modules[BLAS]
+    if "_HAVE_BLAS" in vars(arrays):
+        vars(arrays)["_HAVE_BLAS"] = True
+
+
 _parallel: list[Any] = []
 """Compiled functions that use threads."""
 
@@ -200,5 +224,6 @@ def _after_fork() -> None:
 
 _install()
 _load_threads()
+_load_arrays()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

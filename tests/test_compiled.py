@@ -136,6 +136,28 @@ def test_a_thread_that_waits_takes_no_time() -> None:
     assert program("import os, beltline.compiled; print(os.environ.get('OMP_WAIT_POLICY'))").stdout == "None\n"
 
 
+ALGEBRA = """
+import sys
+import numpy as np
+from beltline.compiled import njit
+
+@njit
+def doubled(a):
+    return 2.0 * a
+
+doubled(np.ones(2))
+print("scipy.linalg" in sys.modules)
+import numba
+print(numba.njit(lambda a: a @ np.linalg.inv(a))(2.0 * np.eye(2)).tolist())
+print(numba.njit(lambda a: np.convolve(a, a))(np.ones(2)).tolist())
+"""
+
+
+def test_linear_algebra_that_nobody_asks_for_is_not_loaded() -> None:
+    done = program(ALGEBRA)
+    assert done.stdout.splitlines() == ["False", "[[1.0, 0.0], [0.0, 1.0]]", "[1.0, 2.0, 1.0]"], done.stderr
+
+
 FORK = """
 import os, sys
 import numba
