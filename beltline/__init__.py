@@ -35,9 +35,15 @@ if TYPE_CHECKING:
     from beltline.host.devices import DeviceTimeoutError as DeviceTimeoutError
     from beltline.host.models.aiyagari.model import aiyagari as aiyagari
     from beltline.host.models.aiyagari.result import Economy as Economy
+    from beltline.host.models.aiyagari_path.model import aiyagari_path as aiyagari_path
+    from beltline.host.models.aiyagari_path.result import TransitionPath as TransitionPath
+    from beltline.host.models.aiyagari_types.model import aiyagari_types as aiyagari_types
+    from beltline.host.models.aiyagari_types.result import TypesEconomy as TypesEconomy
     from beltline.host.models.arellano.model import arellano as arellano
     from beltline.host.models.arellano.result import DefaultEconomy as DefaultEconomy
     from beltline.host.models.base import Model as Model
+    from beltline.host.models.cohort.model import cohort as cohort
+    from beltline.host.models.cohort.result import CohortResult as CohortResult
     from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson as hopenhayn_rogerson
     from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy as FirmEconomy
     from beltline.host.models.krusell_smith.load import load_equilibrium as load_equilibrium
@@ -76,6 +82,7 @@ _HOMES = {
     "Alternative": "beltline.host.problem.alternative",
     "Attempt": "beltline.host.batch.solve_many",
     "BondPrices": "beltline.gpu_ref.general.prices",
+    "CohortResult": "beltline.host.models.cohort.result",
     "DefaultEconomy": "beltline.host.models.arellano.result",
     "DeviceError": "beltline.host.devices",
     "DeviceInUseError": "beltline.host.devices",
@@ -97,9 +104,14 @@ _HOMES = {
     "RetirementResult": "beltline.host.models.retirement.result",
     "Session": "beltline.host.solver.session",
     "Store": "beltline.host.batch.store",
+    "TransitionPath": "beltline.host.models.aiyagari_path.result",
+    "TypesEconomy": "beltline.host.models.aiyagari_types.result",
     "Workers": "beltline.host.batch.pool",
     "aiyagari": "beltline.host.models.aiyagari.model",
+    "aiyagari_path": "beltline.host.models.aiyagari_path.model",
+    "aiyagari_types": "beltline.host.models.aiyagari_types.model",
     "arellano": "beltline.host.models.arellano.model",
+    "cohort": "beltline.host.models.cohort.model",
     "concave_majorant": "beltline.host.problem.concavity",
     "euler_errors": "beltline.host.analysis.euler",
     "euler_report": "beltline.host.analysis.euler",
@@ -138,6 +150,7 @@ __all__ = [
     "Alternative",
     "Attempt",
     "BondPrices",
+    "CohortResult",
     "DefaultEconomy",
     "DeviceError",
     "DeviceInUseError",
@@ -159,10 +172,15 @@ __all__ = [
     "RetirementResult",
     "Session",
     "Store",
+    "TransitionPath",
+    "TypesEconomy",
     "Workers",
     "__version__",
     "aiyagari",
+    "aiyagari_path",
+    "aiyagari_types",
     "arellano",
+    "cohort",
     "concave_majorant",
     "euler_errors",
     "euler_report",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from beltline.host.analysis.policy import PERIODS_LIMIT, followed, heading, refined, shared
+from beltline.host.analysis.policy import PERIODS_LIMIT, followed, heading, lottery, refined, shared
 from beltline.host.analysis.stationary import stationary_distribution
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, whole
@@ -174,8 +174,7 @@ def _shifted(mass: Array, to: int | None) -> Array:
 
 def _expected(choices: _Choices, tables: dict[str, Array], mass: Array, periods: int) -> dict[str, Array]:
     problem, chosen = choices.problem, choices.policy_values
-    below = np.clip(np.searchsorted(problem.grid, chosen, side="right") - 1, 0, problem.points - 2).astype(np.int32)
-    share = np.clip((chosen - problem.grid[below]) / np.diff(problem.grid)[below], 0.0, 1.0)
+    below, share = lottery(problem.grid, chosen)
     stacked = np.stack([np.ascontiguousarray(table).ravel() for table in tables.values()])
     paths = np.empty((len(tables), periods))
     for t in range(periods):

@@ -80,3 +80,33 @@ def gini(values: ArrayLike | Result, mass: ArrayLike | None = None) -> float:
     """
     people, share = lorenz(values, mass)
     return float(1.0 - (np.diff(people) * (share[1:] + share[:-1])).sum())
+
+
+def percentiles(values: ArrayLike, mass: ArrayLike, shares: ArrayLike) -> Array:
+    """Return the values below or at which lie these shares of ``mass``: the lowest value for which it is so.
+
+    Parameters
+    ----------
+    values, mass
+        What is held and how many hold it, of one shape; at least one of ``mass`` above 0, none negative.
+    shares : (n,) array
+        From 0 to 1.
+
+    Returns
+    -------
+    (n,) float64 array
+
+    Examples
+    --------
+    >>> percentiles([1.0, 2.0, 5.0], [0.5, 0.25, 0.25], [0.5, 0.75, 0.9]).tolist()
+    [1.0, 2.0, 5.0]
+    """
+    held, weight = np.asarray(values, np.float64).ravel(), np.asarray(mass, np.float64).ravel()
+    there = weight > 0
+    held, weight = held[there], weight[there]
+    order = np.argsort(held, kind="stable")
+    reached = np.cumsum(weight[order])
+    # A share that rounding puts a hair above what is reached is meant to be reached.
+    place = np.searchsorted(reached, np.asarray(shares, np.float64) * reached[-1] * (1 - 1e-12))
+    found: Array = held[order][np.minimum(place, held.size - 1)]
+    return found

@@ -22,8 +22,13 @@ SOLVED_STATES = 40_000
 
 
 @njit(cache=True)
-def _carry(mass: Array, policy: NDArray[np.int32], chain: Array, tolerance: float, limit: int) -> tuple[Array, float]:
-    """``mass`` (N_k, N_z) carried on until a period moves less than ``tolerance``, and what the last one moved."""
+def _carry(
+    mass: Array, policy: NDArray[np.int32], above: Array, chain: Array, tolerance: float, limit: int
+) -> tuple[Array, float]:
+    """``mass`` (N_k, N_z) carried on until a period moves less than ``tolerance``, and what the last one moved.
+
+    ``above`` is the share of each mass that goes to the point above its ``policy``.
+    """
     points, states = mass.shape
     ahead = np.empty((points, states))
     moved = np.empty((points, states))
@@ -32,7 +37,9 @@ def _carry(mass: Array, policy: NDArray[np.int32], chain: Array, tolerance: floa
         moved[:] = 0.0
         for x in range(points):
             for s in range(states):
-                moved[policy[x, s], s] += mass[x, s]
+                moved[policy[x, s], s] += (1.0 - above[x, s]) * mass[x, s]
+                if above[x, s] > 0.0:
+                    moved[policy[x, s] + 1, s] += above[x, s] * mass[x, s]
         distance = 0.0
         total = 0.0
         for x in range(points):
@@ -51,13 +58,25 @@ def _carry(mass: Array, policy: NDArray[np.int32], chain: Array, tolerance: floa
     return mass, distance
 
 
-def long_run(policy: NDArray[np.int32], chain: Array, mass: Array) -> tuple[Array, float, bool]:
+def long_run(
+    policy: NDArray[np.int32], chain: Array, mass: Array, share: Array | None = None
+) -> tuple[Array, float, bool]:
     """Return where households end up that follow ``policy`` (N_k, N_z) for ever.
 
     States that reach each other and nothing else are a closed class. Where there is one, the long run is the same from
     every start and zero outside it, and inside it the equations of a stationary distribution are solved by sparse
     elimination, in the order of the grid: choices are near ``x``, so that little fills in. However slowly mass would
     get there, this takes the same time. Otherwise, and with more than ``SOLVED_STATES``, ``mass`` is carried on.
+
+    Parameters
+    ----------
+    policy : (N_k, N_z) int32 array
+    chain : (N_z, N_z) array
+    mass : (N_k, N_z) array
+        From which it is carried on, where it is.
+    share : (N_k, N_z) array, optional
+        For choices between grid points: the part of each mass, from 0 to 1, that goes to the point above ``policy``,
+        which is then at most ``N_k - 2``.
 
     Returns
     -------
@@ -70,10 +89,7 @@ def long_run(policy: NDArray[np.int32], chain: Array, mass: Array) -> tuple[Arra
     """
     points, states = policy.shape
     size = points * states
-    ahead = policy.reshape(-1, 1).astype(np.int64) * states + np.arange(states)
-    shares = np.tile(chain, (points, 1)).ravel()
-    step = csr_matrix((shares, ahead.ravel(), np.arange(0, size * states + 1, states)), shape=(size, size))
-    step.eliminate_zeros()
+    step = _step(policy, chain, share)
     count, classes = connected_components(step, directed=True, connection="strong")
     closed = np.ones(count, dtype=bool)
     # A state from which another class is reached is in none that is closed.
@@ -97,5 +113,23 @@ def long_run(policy: NDArray[np.int32], chain: Array, mass: Array) -> tuple[Arra
         mass = np.zeros(size)
         mass[inside] = shares
         return mass.reshape(points, states), 0.5 * float(np.abs(shares @ within - shares).sum()), True
-    mass, moves = _carry(mass.copy(), policy, chain, MASS_MOVES, PERIODS)
+    mass, moves = _carry(
+        mass.copy(), policy, np.zeros(policy.shape) if share is None else share, chain, MASS_MOVES, PERIODS
+    )
     return mass, moves, unique
+
+
+def _step(policy: NDArray[np.int32], chain: Array, share: Array | None) -> csr_matrix:
+    """The probability of every state after one period, a row a state of today."""
+    points, states = policy.shape
+    size = points * states
+    ahead = policy.reshape(-1, 1).astype(np.int64) * states + np.arange(states)
+    chances = np.tile(chain, (points, 1))
+    if share is not None:
+        above = share.reshape(-1, 1)
+        ahead = np.concatenate([ahead, ahead + states], axis=1)
+        chances = np.concatenate([(1.0 - above) * chances, above * chances], axis=1)
+    ends = np.arange(0, ahead.size + 1, ahead.shape[1])
+    step = csr_matrix((chances.ravel(), ahead.ravel(), ends), shape=(size, size))
+    step.eliminate_zeros()
+    return step

@@ -40,6 +40,15 @@ def _along(mass: Array, chain: Array) -> Array:
     return ahead
 
 
+def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
+    """Return the grid point at or below each choice, at most the last but one, and the share that :func:`shared` sends
+    to the point above, so that the mean is the choice (Young 2010); both of the shape of ``chosen``.
+    """
+    below = np.clip(np.searchsorted(grid, chosen, side="right") - 1, 0, grid.size - 2).astype(np.int32)
+    share: Array = np.clip((chosen - grid[below]) / np.diff(grid)[below], 0.0, 1.0)
+    return below, share
+
+
 @njit(cache=True)
 def shared(mass: Array, below: NDArray[np.int32], share: Array, chain: Array) -> Array:
     """As :func:`carried` where choices lie between grid points: ``share`` of each mass goes to the point above.

@@ -15,7 +15,10 @@ import numpy as np
 
 from beltline.gpu_ref import brute_force
 from beltline.host.bench import (
+    aiyagari_path_tables,
+    aiyagari_types_tables,
     arellano_tables,
+    cohort_tables,
     hopenhayn_rogerson_tables,
     krusell_smith_tables,
     lumpy_investment_tables,
@@ -119,7 +122,10 @@ def aiyagari_tables(device: str, grid: int = 2000, cells: Mapping[tuple[float, f
 
 TABLES: dict[str, Callable[[str], None]] = {
     "life-cycle": life_cycle_tables,
+    "cohort": cohort_tables.tables,
     "aiyagari": aiyagari_tables,
+    "aiyagari-path": aiyagari_path_tables.tables,
+    "aiyagari-types": aiyagari_types_tables.tables,
     "arellano": arellano_tables.tables,
     "retirement": retirement_tables.tables,
     "lumpy-investment": lumpy_investment_tables.tables,

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.models.aiyagari_path.model import aiyagari_path
+from beltline.host.models.aiyagari_types.model import aiyagari_types
 from beltline.host.models.arellano.model import arellano
 from beltline.host.models.base import Model
+from beltline.host.models.cohort.model import cohort
 from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson
 from beltline.host.models.life_cycle import life_cycle
 from beltline.host.models.lumpy_investment.model import lumpy_investment
@@ -26,7 +29,7 @@ class Entry:
     Parameters
     ----------
     make
-        Called with the parameters as keywords; each has a number as its default.
+        Called with the parameters as keywords; each has a number or text as its default.
     about
         What it is, in a few words.
     parameters
@@ -72,6 +75,25 @@ MODELS: dict[str, Entry] = {
             "sigma": "standard deviation of its shock",
         },
     ),
+    "cohort": Entry(
+        cohort,
+        "work, retirement and death, with income and survival by age; on device cpu or gpu",
+        {
+            "grid": "grid points of assets",
+            "states": "states of the persistent part of income",
+            "education": "whose income: 'no high school', 'high school' or 'college'",
+            "first": "first age, in years",
+            "retirement": "last age of work",
+            "last": "last age",
+            "beta": "discount factor a year",
+            "eta": "relative risk aversion",
+            "interest": "a year, above -1",
+            "bequest": "weight of what is left behind, from 0",
+            "luxury": "what is added to it, above 0",
+            "rho": "persistence of log income, above -1 and at most 1",
+            "high": "highest assets",
+        },
+    ),
     "aiyagari": Entry(
         aiyagari,
         "saving against uncertain labour, with an interest rate that clears the market",
@@ -80,6 +102,41 @@ MODELS: dict[str, Entry] = {
             "states": "labour states",
             "beta": "discount factor a year",
             "eta": "relative risk aversion",
+            "alpha": "capital's share of output",
+            "delta": "depreciation a year",
+            "rho": "persistence of log labour",
+            "sigma": "its standard deviation, unconditional",
+            "high": "highest assets",
+        },
+    ),
+    "aiyagari-path": Entry(
+        aiyagari_path,
+        "the same economy after an unexpected shock to productivity, and the way back; on device cpu",
+        {
+            "grid": "grid points of assets, between which households choose",
+            "shock": "to productivity at the first date, above -1",
+            "persistence": "of the shock, 0 to 1; 1 is for good",
+            "periods": "dates of the path",
+            "states": "labour states",
+            "beta": "discount factor a year",
+            "eta": "relative risk aversion",
+            "alpha": "capital's share of output",
+            "delta": "depreciation a year",
+            "rho": "persistence of log labour",
+            "sigma": "its standard deviation, unconditional",
+            "high": "highest assets",
+        },
+    ),
+    "aiyagari-types": Entry(
+        aiyagari_types,
+        "the same economy with households of several kinds, by patience; on device cpu",
+        {
+            "grid": "grid points of assets, between which households choose",
+            "types": "kinds of households",
+            "beta": "middle of their discount factors",
+            "spread": "from there to the first and the last of them, from 0",
+            "eta": "relative risk aversion",
+            "states": "labour states",
             "alpha": "capital's share of output",
             "delta": "depreciation a year",
             "rho": "persistence of log labour",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.checks import real
+from beltline.host.problem.checks import ProblemError, first, place, real, table
 from beltline.host.problem.model_parameters import chain_size, parameter
 
 
@@ -109,7 +109,62 @@ def rouwenhorst(n: int, rho: float, sigma: float, mean: float = 0.0) -> tuple[ND
     rho = parameter("rho", rho)
     sigma = parameter("sigma", sigma)
     mean = real("mean", mean, "a finite number", math.isfinite)
-    stay = (1 + rho) / 2
+    half = math.sqrt(n - 1) * sigma / math.sqrt((1 - rho) * (1 + rho))
+    return mean + (np.linspace(-half, half, n) if n > 1 else np.zeros(1)), _coins(n, (1 + rho) / 2)
+
+
+def rouwenhorst_by_age(n: int, rho: float, sigma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Approximate ``y_t = rho y_(t-1) + e_t``, ``e_t ~ N(0, sigma_t**2)``, from ``y = 0`` on, by a chain by age.
+
+    The grid spreads with the variance of ``y_t``, so that ``rho`` may be 1, a random walk. The chain has the process's
+    variance at each age and its autocovariances exactly, for every ``n`` from 2. At the first age its states have the
+    probabilities of ``n - 1`` coins, ``(n - 1 over k) / 2**(n - 1)``.
+
+    Parameters
+    ----------
+    n
+        Number of states, 1 to ``CHAIN_LIMIT``. One state is 0.
+    rho
+        Persistence, above -1 and at most 1.
+    sigma : (T,) array
+        Standard deviation of ``e_t`` at each age, above 0.
+
+    Returns
+    -------
+    grid : (T, n) float64 array
+        Evenly spaced values of ``y_t``, ``sqrt(n - 1)`` standard deviations to either side of 0.
+    transition : (T - 1, n, n) float64 array
+        From each age to the next; rows sum to 1 within a few roundings.
+
+    Raises
+    ------
+    ProblemError
+        An argument out of range.
+
+    Sources
+    -------
+    Fella, Gallipoli and Pan (2019), "Markov-chain approximations for life-cycle models", Review of Economic Dynamics
+    34, 183-201.
+    """
+    n = chain_size("n", n)
+    rho = real("rho", rho, "a number above -1 and at most 1", lambda v: -1 < v <= 1)
+    shocks = table("sigma", sigma, 1)
+    if not (shocks > 0).all():
+        where = first(~(shocks > 0))
+        raise ProblemError(f"sigma must be above 0, but {place('sigma', where)} is {shocks[where]:.6g}")
+    spread = np.empty(shocks.size)
+    variance = 0.0
+    for t, shock in enumerate(shocks.tolist()):
+        variance = rho**2 * variance + shock**2
+        spread[t] = math.sqrt(variance)
+    grid = spread[:, None] * (math.sqrt(n - 1) * np.linspace(-1.0, 1.0, n) if n > 1 else np.zeros(1))
+    stay = (1 + rho * spread[:-1] / spread[1:]) / 2
+    transition = np.array([_coins(n, one) for one in stay.tolist()])
+    return grid, transition.reshape(-1, n, n)
+
+
+def _coins(n: int, stay: float) -> NDArray[np.float64]:
+    """The chain of the number of heads among ``n - 1`` coins, each of which stays as it is with that probability."""
     transition = np.ones((1, 1))
     for size in range(2, n + 1):
         # One coin more, counted once as the first and once as the last, but for the two rows where all are alike.
@@ -120,5 +175,4 @@ def rouwenhorst(n: int, rho: float, sigma: float, mean: float = 0.0) -> tuple[ND
         wider[1:, 1:] += stay * transition
         wider[1:-1] /= 2
         transition = wider / wider.sum(axis=1, keepdims=True)
-    half = math.sqrt(n - 1) * sigma / math.sqrt((1 - rho) * (1 + rho))
-    return mean + (np.linspace(-half, half, n) if n > 1 else np.zeros(1)), transition
+    return transition

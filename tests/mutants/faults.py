@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import arithmetic, discrete, engines, general, host, proofs, solvers
+from . import arithmetic, discrete, engines, general, host, models, proofs, solvers
 
 FAULTS = (
     *arithmetic.FAULTS,
@@ -12,4 +12,5 @@ FAULTS = (
     *general.FAULTS,
     *discrete.FAULTS,
     *host.FAULTS,
+    *models.FAULTS,
 )

@@ -209,8 +209,8 @@ FAULTS = (
     Fault(
         "Rouwenhorst's chain stays too rarely",
         "host/problem/markov.py",
-        "stay = (1 + rho) / 2",
-        "stay = 0.5 + rho / 4",
+        "_coins(n, (1 + rho) / 2)",
+        "_coins(n, 0.5 + rho / 4)",
         ("tests/host/problem/test_markov.py::test_rouwenhorst_has_the_moments_of_the_process",),
     ),
     Fault(

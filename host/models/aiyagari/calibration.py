@@ -39,17 +39,19 @@ class Calibration:
         units = np.exp(log_labour)
         return units / (chain_distribution(transition) @ units), transition
 
-    def capital(self, interest: float) -> float:
-        """Capital a head that firms rent at ``interest``: ``K`` of ``interest = alpha K**(alpha - 1) - delta``."""
-        return float((self.alpha / (interest + self.delta)) ** (1 / (1 - self.alpha)))
+    def capital(self, interest: float, productivity: float = 1.0) -> float:
+        """Capital a head that firms rent at ``interest``: ``K`` of ``interest = productivity alpha K**(alpha - 1) -
+        delta``.
+        """
+        return float((productivity * self.alpha / (interest + self.delta)) ** (1 / (1 - self.alpha)))
 
-    def wage(self, interest: float) -> float:
-        """What firms then pay for a unit of labour, ``(1 - alpha) K**alpha``."""
-        return float((1 - self.alpha) * self.capital(interest) ** self.alpha)
+    def wage(self, interest: float, productivity: float = 1.0) -> float:
+        """What firms then pay for a unit of labour, ``productivity (1 - alpha) K**alpha``."""
+        return float(productivity * (1 - self.alpha) * self.capital(interest, productivity) ** self.alpha)
 
-    def rate(self, capital: float) -> float:
+    def rate(self, capital: float, productivity: float = 1.0) -> float:
         """The interest rate at which firms rent ``capital``."""
-        return float(self.alpha * capital ** (self.alpha - 1) - self.delta)
+        return float(productivity * self.alpha * capital ** (self.alpha - 1) - self.delta)
 
     def problem(self, interest: float | None = None, start: Array | None = None) -> Problem:
         """Return the household's problem at ``interest``, by default at four fifths of ``1/beta - 1``.

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.analysis.long_run import MASS_MOVES, long_run
 from beltline.host.devices import REFERENCES, Device
+from beltline.host.models.aiyagari.bracket import GridEndsError, bracket
 from beltline.host.models.aiyagari.calibration import Calibration
 from beltline.host.models.aiyagari.result import MARKET_TOLERANCE, Economy, Step
 from beltline.host.problem.arrays import Array
@@ -200,29 +201,16 @@ class Market(contextlib.AbstractContextManager["Market"]):
         )
 
     def _bracket(self, gap_at: Callable[[float], float]) -> tuple[float, float]:
-        """Return a rate below which too little is saved and one above which too much is: what is saved rises without
-        bound towards ``1/beta - 1``.
-        """
-        model = self._model
-        top = 1 / model.beta - 1
-        low, high = -model.delta, top
-        rate = 0.9 * top
-        for _ in range(60):
-            gap = gap_at(rate)
-            if gap > 0:
-                low = rate
-            else:
-                high = rate
-            if low > -model.delta and high < top:
-                return low, high
-            if gap > 0 and top - rate < 1e-5:
-                last = self._steps[-1]
-                raise _Ended(
-                    Outcome.MARKET,
-                    f"Just below 1/beta - 1 households hold {last.supply:.4g}, and firms rent {last.demand:.4g}: "
-                    f"the grid ends too early, so raise high.",
-                )
-            rate = low + 0.6 * (top - low) if gap > 0 else rate - max(0.01, 2 * (top - rate))
-            if rate <= -model.delta:
-                rate = (high - model.delta) / 2
-        raise _Ended(Outcome.MARKET, "No interest rate clears the market within the grid.")
+        """Return a rate below which too little is saved and one above which too much is."""
+        try:
+            ends = bracket(self._model.beta, self._model.delta, gap_at)
+        except GridEndsError:
+            last = self._steps[-1]
+            raise _Ended(
+                Outcome.MARKET,
+                f"Just below 1/beta - 1 households hold {last.supply:.4g}, and firms rent {last.demand:.4g}: "
+                f"the grid ends too early, so raise high.",
+            ) from None
+        if ends is None:
+            raise _Ended(Outcome.MARKET, "No interest rate clears the market within the grid.")
+        return ends

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
+from beltline.host.analysis.inequality import percentiles
 from support.fakes import problem
 
 
@@ -44,3 +45,11 @@ def test_refusals(savings: bl.Result) -> None:
         for arguments, sentence in refused:
             with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
                 call(*arguments)
+
+
+def test_percentiles_are_the_lowest_values_that_reach_a_share() -> None:
+    values, mass = [[3.0, 1.0], [2.0, 9.0]], [[0.2, 0.5], [0.3, 0.0]]
+    assert percentiles(values, mass, [0.0, 0.5, 0.51, 0.8, 0.81, 1.0]).tolist() == [1, 1, 2, 2, 3, 3]
+    many = np.random.default_rng(1).normal(size=10_001)
+    found = percentiles(many, np.ones(many.size), [0.1, 0.5, 0.9])
+    assert found == pytest.approx(np.quantile(many, [0.1, 0.5, 0.9]), abs=1e-3)

@@ -107,4 +107,4 @@ def test_tables_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     with pytest.raises(SystemExit) as stop:
         main(["huggett"])
     assert stop.value.code == 2
-    assert "model must be one of 'life-cycle', 'aiyagari'" in capsys.readouterr().err
+    assert "model must be one of 'life-cycle', 'cohort'" in capsys.readouterr().err

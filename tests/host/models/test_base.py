@@ -91,7 +91,7 @@ def test_every_named_model_is_made_with_its_defaults() -> None:
         problem = model.problem() if isinstance(model, bl.Model) else model
         assert problem.points == 51 or (size == "steps" and problem.points > 51)
         for parameter in entry.parameters:
-            assert isinstance(entry.default(parameter), int | float)
+            assert isinstance(entry.default(parameter), int | float | str)
             assert parameter in parameters()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import mpmath
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
+from beltline.host.problem.markov import rouwenhorst_by_age
 
 
 @pytest.mark.parametrize(
@@ -118,3 +120,46 @@ def test_rouwenhorst_of_one_and_two_states() -> None:
 def test_rouwenhorst_refusal(arguments: tuple[float, ...], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
         bl.rouwenhorst(*arguments)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("n", "rho"), [(2, 1.0), (5, 1.0), (7, 0.9), (4, -0.5), (1, 1.0)])
+def test_a_chain_by_age_has_the_moments_of_its_process(n: int, rho: float) -> None:
+    sigma = np.array([0.3, 0.1, 0.2, 0.05, 0.4])
+    grid, transition = rouwenhorst_by_age(n, rho, sigma)
+    assert grid.shape == (5, n)
+    assert transition.shape == (4, n, n)
+    assert transition.sum(axis=2) == pytest.approx(1.0, rel=1e-14)
+    weights = np.array([math.comb(n - 1, k) for k in range(n)]) / 2.0 ** (n - 1)
+    variance = 0.0
+    for age in range(5):
+        variance = rho**2 * variance + sigma[age] ** 2
+        if n > 1:
+            assert weights @ grid[age] ** 2 == pytest.approx(variance, rel=1e-13)
+        if age < 4:
+            # What is expected of the next age, and how far it is spread.
+            mean = transition[age] @ grid[age + 1]
+            assert mean == pytest.approx(rho * grid[age], abs=1e-14)
+            spread = weights @ (transition[age] @ grid[age + 1] ** 2 - mean**2)
+            if n > 1:
+                assert spread == pytest.approx(sigma[age + 1] ** 2, rel=1e-12)
+            weights = weights @ transition[age]
+
+
+def test_a_chain_by_age_becomes_that_of_all_ages() -> None:
+    grid, transition = rouwenhorst_by_age(5, 0.8, [0.2] * 200)
+    wanted = bl.rouwenhorst(5, 0.8, 0.2)
+    assert grid[-1] == pytest.approx(wanted[0], rel=1e-13)
+    assert transition[-1] == pytest.approx(wanted[1], rel=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((3, 1.1, [0.1]), "rho must be a number above -1 and at most 1, not 1.1"),
+        ((3, 0.9, [0.1, 0.0]), "sigma must be above 0, but sigma[1] is 0"),
+        ((3, 0.9, 0.1), "sigma must be a one-dimensional array, not one of shape ()"),
+    ],
+)
+def test_refusals_of_a_chain_by_age(arguments: tuple[object, ...], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        rouwenhorst_by_age(*arguments)  # type: ignore[arg-type]

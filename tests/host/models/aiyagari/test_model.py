@@ -296,7 +296,7 @@ def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     assert unique
     assert moves < 1e-15
     assert mass.sum(axis=0) == pytest.approx([2 / 3, 1 / 3], rel=1e-14)
-    carried, _ = _carry(start.copy(), walk, chain, 1e-15, 10_000)
+    carried, _ = _carry(start.copy(), walk, np.zeros((4, 2)), chain, 1e-15, 10_000)
     assert mass == pytest.approx(carried, abs=1e-13)
     # Two halves that nobody leaves: it depends on the start.
     halves = np.array([[0, 1], [0, 1], [2, 3], [2, 3]], dtype=np.int32)
@@ -443,3 +443,20 @@ def test_lorenz_and_gini() -> None:
     ):
         with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
             bl.gini(*arguments)
+
+
+def test_the_long_run_of_choices_between_points() -> None:
+    chain = np.array([[0.9, 0.1], [0.2, 0.8]])
+    below = np.array([[0, 0], [0, 1], [1, 2], [2, 2]], dtype=np.int32)
+    share = np.array([[0.0, 0.7], [0.5, 0.25], [0.5, 1.0], [0.3, 1.0]])
+    mass, moves, unique = long_run(below, chain, np.full((4, 2), 1 / 8), share)
+    assert unique
+    assert moves < 1e-15
+    moved = np.zeros((4, 2))
+    for s in range(2):
+        for x in range(4):
+            moved[below[x, s], s] += (1 - share[x, s]) * mass[x, s]
+            moved[below[x, s] + 1, s] += share[x, s] * mass[x, s]
+    assert moved @ chain == pytest.approx(mass, abs=1e-15)
+    carried, _ = _carry(np.full((4, 2), 1 / 8), below, share, chain, 1e-15, 10_000)
+    assert mass == pytest.approx(carried, abs=1e-13)

@@ -1,0 +1,87 @@
+"""A path of Aiyagari's economy as figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, TransitionPath
+from beltline.host.plots.figures import check_kind, colours, drawn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot(result: TransitionPath, path: str | os.PathLike[str] | None = None, kind: str = "path") -> Figure:
+    """Draw a figure of ``result`` as :meth:`~beltline.host.models.aiyagari_path.result.TransitionPath.plot` says, and
+    write it if there is a path.
+
+    Raises
+    ------
+    ProblemError
+        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+    """
+    check_kind(kind, KINDS)
+    return drawn(lambda figure: _DRAWN[kind](result, figure), path, (10.0, 6.5) if kind == "path" else (8.0, 4.5))
+
+
+def _finish(result: TransitionPath, figure: Figure, panels: list[Axes], what: str) -> None:
+    for axes in panels:
+        axes.margins(x=0.01)
+        axes.set_xlabel("date")
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.suptitle(f"{what}, Aiyagari's economy{'' if result.success else f' ({result.status})'}")
+
+
+def _path(result: TransitionPath, figure: Figure) -> None:
+    model, before = result.model, result.initial
+    output = before.productivity * before.capital**model.economy.alpha
+    eaten = output - model.economy.delta * before.capital
+    dates = np.arange(model.periods)
+    panels = figure.subplots(2, 2).ravel().tolist()
+    lines = (
+        (("capital", result.capital, before.capital), ("productivity", result.productivity, before.productivity)),
+        (("output", result.output, output), ("consumption", result.consumption, eaten)),
+        (("wage", result.wage, before.wage),),
+    )
+    for axes, drawn_here in zip(panels, lines, strict=False):
+        for (name, series, level), colour, style in zip(drawn_here, colours(2), ("-", "--"), strict=False):
+            axes.plot(dates, 100.0 * (series / level - 1.0), style, color=colour, label=name, linewidth=1.6)
+        axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle=":")
+        axes.set_ylabel("per cent from before")
+    panels[-1].plot(dates, 100.0 * result.interest, color=colours(1)[0], label="interest", linewidth=1.6)
+    panels[-1].axhline(100.0 * before.interest, color="0.4", linewidth=0.8, linestyle=":", label="before")
+    panels[-1].set_ylabel("per cent a period")
+    _finish(result, figure, panels, "An unexpected change of productivity")
+
+
+def _inequality(result: TransitionPath, figure: Figure) -> None:
+    axes = figure.subplots()
+    axes.plot(result.gini, color=colours(1)[0], label="wealth", linewidth=1.6)
+    axes.set_ylabel("Gini coefficient")
+    _finish(result, figure, [axes], "Inequality")
+
+
+def _market(result: TransitionPath, figure: Figure) -> None:
+    axes = figure.subplots()
+    size = np.maximum(np.abs(result.excess), np.finfo(float).tiny)
+    axes.semilogy(size, ".", color=colours(1)[0], label="excess, in size")
+    axes.axhline(PATH_TOLERANCE, color="0.4", linewidth=0.8, linestyle="--", label="allowed")
+    axes.set_ylim(bottom=1e-16)
+    axes.set_ylabel("share of what firms rent")
+    _finish(result, figure, [axes], "What households hold over what firms rent, less 1")
+
+
+_DRAWN: dict[str, Callable[[TransitionPath, Figure], None]] = {
+    "path": _path,
+    "inequality": _inequality,
+    "market": _market,
+}
+
+KINDS = tuple(_DRAWN)
+"""What can be drawn of a path."""

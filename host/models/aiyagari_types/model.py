@@ -1,0 +1,200 @@
+"""Aiyagari's economy with households of several kinds, by patience or aversion to risk."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.models.aiyagari_path.model import check_arguments
+from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
+from beltline.host.models.aiyagari_path.steady_state import UnsolvedError
+from beltline.host.models.aiyagari_types.calibration import Calibration
+from beltline.host.models.aiyagari_types.plot import KINDS
+from beltline.host.models.aiyagari_types.population import Population, clear
+from beltline.host.models.aiyagari_types.result import SUFFIXES, TypesEconomy
+from beltline.host.models.base import Model
+from beltline.host.problem.checks import ProblemError, real, table, whole
+from beltline.host.problem.model_parameters import parameter
+from beltline.host.problem.problem import Problem
+from beltline.host.results.outcome import GRID_END_SHARE, Outcome
+from beltline.host.solver.options import UNNAMED
+from beltline.sim.progress import reporting
+
+TYPES_LIMIT = 1000
+"""Most kinds of households, so that a mistyped number is refused and not allocated."""
+
+
+@dataclass(frozen=True)
+class AiyagariTypes(Calibration, Model):
+    """The economy with several kinds; made by :func:`aiyagari_types`, which says what the parameters are."""
+
+    suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
+    kinds: ClassVar[tuple[str, ...]] = KINDS
+
+    def problem(self) -> Problem:
+        """Return the problem of the first kind, at the rate at which that of :func:`beltline.aiyagari` is."""
+        return self.kinds_of_household[0].problem()
+
+    def solve(self, tol: float = 1e-10, device: str = UNNAMED, progress: Any = None, **more: Any) -> TypesEconomy:
+        """Find the interest rate at which all households together hold the capital that firms rent.
+
+        Households choose between grid points, as of :func:`beltline.aiyagari_path`.
+
+        Parameters
+        ----------
+        tol
+            Of every kind's values, in utility.
+        device
+            ``"cpu"``, which is also ``"auto"``.
+        progress
+            As of :func:`beltline.host.solver.solve.solve`.
+
+        Raises
+        ------
+        ProblemError
+            An argument out of range, or one that has no meaning here.
+        KeyboardInterrupt
+            Nothing is left behind. A market that does not clear is no error: ``success`` is false and ``message`` says
+            why.
+        """
+        tol = check_arguments("an economy with several kinds of households", tol, device, progress, more)
+        begin = time.perf_counter()
+        found: Population | None = None
+        steps, status, message = 0, Outcome.SOLVED, ""
+        with reporting(progress) as report:
+            try:
+                found, steps = clear(self, tol, report)
+            except UnsolvedError as unsolved:
+                status, message = unsolved.status, str(unsolved)
+        if found is not None:
+            status, message = self._verdict(found)
+        none = np.full((len(self.betas), self.economy.grid, self.economy.states), np.nan)
+        return TypesEconomy(
+            model=self,
+            interest=math.nan if found is None else found.interest,
+            excess=math.nan if found is None else found.excess,
+            value=none if found is None else np.stack([period.value for period in found.periods]),
+            choice=none if found is None else np.stack([period.choice for period in found.periods]),
+            distribution=none if found is None else found.distribution,
+            success=status == Outcome.SOLVED,
+            status=status.value,
+            message=message,
+            steps=steps,
+            seconds=time.perf_counter() - begin,
+        )
+
+    def _verdict(self, found: Population) -> tuple[Outcome, str]:
+        """How a search that found a rate has ended, and the message."""
+        if not abs(found.excess) <= PATH_TOLERANCE:
+            return Outcome.MARKET, (
+                f"At r = {found.interest:.4%} the market does not clear: an excess of {found.excess:+.2e} where at "
+                f"most {PATH_TOLERANCE:g} is allowed: raise grid above {self.economy.grid:,}, or lower tol."
+            )
+        highest = [float(mass[period.choice >= self.economy.high].sum())
+                   for mass, period in zip(found.distribution, found.periods, strict=True)]  # fmt: skip
+        top = float(self.shares @ highest)
+        if top > GRID_END_SHARE:
+            return Outcome.GRID, (
+                f"{top:.2%} of households keep the highest assets, {self.economy.high:g}, where at most "
+                f"{GRID_END_SHARE:.2%} may: raise high."
+            )
+        return Outcome.SOLVED, (
+            f"Households hold {self.shares @ found.held:.6g} and firms rent that, within {abs(found.excess):.1e} of it."
+        )
+
+
+def aiyagari_types(
+    grid: int = 400,
+    types: int = 3,
+    beta: float = 0.96,
+    spread: float = 0.01,
+    eta: float = 3.0,
+    betas: ArrayLike | None = None,
+    etas: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    states: int = 7,
+    alpha: float = 0.36,
+    delta: float = 0.08,
+    rho: float = 0.6,
+    sigma: float = 0.2,
+    width: float = 3.0,
+    high: float = 100.0,
+    power: float = 3.0,
+) -> AiyagariTypes:
+    """Return Aiyagari's economy with households of several kinds, who differ in patience or in aversion to risk.
+
+    A household is of its kind for good. All have the same chain of labour and face the same prices; in equilibrium they
+    hold together, ``K = sum of weight * mean assets`` over kinds, what firms rent. The most patient hold most of it.
+
+    ``bl.solve(bl.aiyagari_types(...))`` returns a :class:`~beltline.TypesEconomy`.
+
+    Parameters
+    ----------
+    grid
+        Number of grid points of assets, from 2; households choose between them.
+    types
+        Number of kinds, from 1.
+    beta, spread
+        Discount factors of the kinds are evenly spaced from ``beta - spread`` to ``beta + spread``, all above 0 and
+        below 1; ``spread`` is from 0.
+    eta
+        Relative risk aversion of all, above 0 and at most 16.
+    betas : (n,) array, optional
+        Discount factor of each kind, in place of ``types``, ``beta`` and ``spread``.
+    etas : (n,) array, optional
+        Relative risk aversion of each kind, in place of ``eta``.
+    weights : (n,) array, optional
+        Share of all households that each kind is, above 0, adding up to 1; by default all the same.
+    states, alpha, delta, rho, sigma, width, high, power
+        As of :func:`beltline.aiyagari`.
+
+    Raises
+    ------
+    ProblemError
+        An argument out of range, in one sentence.
+
+    Examples
+    --------
+    >>> economy = bl.solve(bl.aiyagari_types(betas=[0.93, 0.96], weights=[0.8, 0.2]))  # doctest: +SKIP
+    >>> economy.wealth_shares, economy.gini  # doctest: +SKIP
+
+    Sources
+    -------
+    Aiyagari (1994), "Uninsured idiosyncratic risk and aggregate saving", Quarterly Journal of Economics 109(3),
+    659-684. Carroll, Slacalek, Tokuoka and White (2017), "The distribution of wealth and the marginal propensity to
+    consume", Quantitative Economics 8(3), 977-1020.
+    """
+    if betas is None:
+        count = whole("types", types, f"a whole number from 1 to {TYPES_LIMIT}", lambda v: 1 <= v <= TYPES_LIMIT)
+        middle = parameter("beta", beta)
+        room = min(middle, 1 - middle)
+        wanted = f"a number from 0 and below {room:.6g}, so that all betas are above 0 and below 1"
+        half = real("spread", spread, wanted, lambda v: 0 <= v < room)
+        betas = np.linspace(middle - half, middle + half, count) if count > 1 else [middle]
+    patience = _each("betas", betas, "beta")
+    aversion = _each("etas", np.full(len(patience), parameter("eta", eta)) if etas is None else etas, "eta")
+    shares = table("weights", np.full(len(patience), 1.0 / len(patience)) if weights is None else weights, 1)
+    for name, given in (("etas", aversion), ("weights", shares)):
+        if len(given) != len(patience):
+            raise ProblemError(f"{name} must have one number for each of the {len(patience)} kinds, not {len(given)}")
+    if not (shares > 0).all() or abs(float(shares.sum()) - 1.0) > 1e-12:
+        raise ProblemError(f"weights must be above 0 and add up to 1, and the lowest is {shares.min():.6g} and their "
+                           f"sum {shares.sum():.15g}")  # fmt: skip
+    economy = aiyagari(
+        grid=grid, states=states, beta=max(patience), eta=aversion[0], alpha=alpha, delta=delta, rho=rho, sigma=sigma,
+        width=width, high=high, power=power,
+    )  # fmt: skip
+    return AiyagariTypes(economy, patience, aversion, tuple(shares.tolist()))
+
+
+def _each(name: str, given: ArrayLike, rule: str) -> tuple[float, ...]:
+    found = table(name, given, 1)
+    if not 1 <= found.size <= TYPES_LIMIT:
+        raise ProblemError(f"{name} must be of 1 to {TYPES_LIMIT} kinds, not {found.size}")
+    return tuple(parameter(rule, value) for value in found.tolist())

@@ -1,0 +1,115 @@
+"""The paths of a cohort: means and percentiles by age, of a distribution that is carried forward without sampling."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.host.analysis.inequality import gini, percentiles
+from beltline.host.analysis.policy import carried
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.report import as_html
+
+EVERY = 10
+"""Years between two columns of the report."""
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """What a cohort does by age, of those who are alive.
+
+    Parameters
+    ----------
+    ages : (T,) int array
+        In years.
+    alive : (T,) float64 array
+        Share of the cohort that is alive.
+    mean : dict of str to (T,) float64 array
+        By name: ``income``, ``consumption``, ``assets`` at the beginning of the year and ``saving``, what assets grow
+        by; units of the good.
+    shares : (n,) float64 array
+        Of the percentiles, from 0 to 1.
+    percentiles : dict of str to (n, T) float64 array
+        By name, as ``mean``.
+    log_variance : dict of str to (T,) float64 array
+        Variance of the logarithm of ``income`` and of ``consumption``.
+    gini : (T,) float64 array
+        Of assets; nan where nobody holds any.
+    title : str
+        Heading of the report.
+    """
+
+    ages: NDArray[np.int64]
+    alive: Array
+    mean: dict[str, Array]
+    shares: Array
+    percentiles: dict[str, Array]
+    log_variance: dict[str, Array]
+    gini: Array
+    title: str
+
+    def __str__(self) -> str:
+        at = [t for t, age in enumerate(self.ages.tolist()) if t == 0 or age % EVERY == 0]
+        rows = [("age", [f"{self.ages[t]}" for t in at]), ("alive", [f"{self.alive[t]:.3f}" for t in at])]
+        for name, mean in self.mean.items():
+            rows.append((name, [f"{mean[t]:.2f}" for t in at]))
+            rows += [
+                (f"  percentile {100 * share:g}", [f"{line[t]:.2f}" for t in at])
+                for share, line in zip(self.shares, self.percentiles[name], strict=True)
+            ]
+        rows += [(f"var. log {name}", [f"{line[t]:.3f}" for t in at]) for name, line in self.log_variance.items()]
+        rows.append(("gini of assets", [f"{self.gini[t]:.3f}" for t in at]))
+        return "\n".join([self.title, *(f"  {name:<16}{''.join(f'{cell:>9}' for cell in row)}" for name, row in rows)])
+
+    __repr__ = __str__
+    _repr_html_ = as_html
+
+
+def carry(policy: NDArray[np.int32], chain: Array, survival: Sequence[float], beginning: Array) -> Array:
+    """Return the share of a cohort in each state of the living by age, ``(T, N_k, N_s)``; all begin at grid point 0.
+
+    Parameters
+    ----------
+    policy : (T, N_k, N_s) int32 array
+    chain : (T - 1, N_s, N_s) array
+        Of the living, given survival.
+    survival : (T - 1,) numbers
+    beginning : (N_s,) array
+        Shares of the first age.
+    """
+    mass = np.zeros(policy.shape)
+    mass[0, 0] = beginning
+    for age, lives in enumerate(survival):
+        mass[age + 1] = carried(mass[age], np.ascontiguousarray(policy[age]), lives * chain[age])
+    return mass
+
+
+def summary(ages: NDArray[np.int64], mass: Array, tables: Mapping[str, Array], shares: Array, title: str) -> Paths:
+    """Sum up ``tables`` by name, ``(T, N_k, N_s)`` each, over ``mass``, of the same shape."""
+    alive = mass.sum(axis=(1, 2))
+    weight = mass / alive[:, None, None]
+    logs = {name: np.log(tables[name]) for name in ("income", "consumption")}
+    return Paths(
+        ages=ages,
+        alive=alive,
+        mean={name: (weight * table).sum(axis=(1, 2)) for name, table in tables.items()},
+        shares=shares,
+        percentiles={
+            name: np.stack([percentiles(*both, shares) for both in zip(table, mass, strict=True)], axis=1)
+            for name, table in tables.items()
+        },
+        log_variance={
+            name: (weight * log**2).sum(axis=(1, 2)) - (weight * log).sum(axis=(1, 2)) ** 2
+            for name, log in logs.items()
+        },
+        gini=np.array([gini(*both) if both[0] @ both[1] > 0 else np.nan for both in _held(tables["assets"], mass)]),
+        title=title,
+    )
+
+
+def _held(assets: Array, mass: Array) -> list[tuple[Array, Array]]:
+    """Levels of assets and how many hold them, by age."""
+    return [(levels[:, 0], people.sum(axis=1)) for levels, people in zip(assets, mass, strict=True)]

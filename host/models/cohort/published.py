@@ -1,0 +1,69 @@
+"""Income by age and survival by age as they are in print.
+
+The income processes are those of Cocco, Gomes and Maenhout (2005), tables 1 to 4: the log of labour income a year, in
+thousands of dollars of 1992, is a cubic polynomial of age up to 65, plus a permanent and a transitory shock; pensions
+are a share of permanent income in the last year of work. The paper was not at hand. The figures are those of two public
+copies: ``HARK/Calibration/Income/IncomeTools.py`` of econ-ark/HARK, for all three groups, and
+``Main.m`` of ruggerojapp/CGM-2005-RFS-Matlab-Octave, which has more digits for high school and the survival
+probabilities. Both agree to the digits that both have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from beltline.host.problem.arrays import Array
+
+
+@dataclass(frozen=True)
+class IncomeProcess:
+    """Labour income of people of one education.
+
+    Parameters
+    ----------
+    cubic : tuple of 4 float
+        Coefficients of log income, thousands of dollars of 1992, of ``1``, ``age``, ``age**2`` and ``age**3``.
+    permanent, transitory : float
+        Variances of the shocks to log income, a year.
+    replacement : float
+        Pension as a share of permanent income in the last year of work.
+    """
+
+    cubic: tuple[float, float, float, float]
+    permanent: float
+    transitory: float
+    replacement: float
+
+    def income(self, ages: Array) -> Array:
+        """Income without shocks at each age, thousands of dollars of 1992."""
+        found: Array = np.exp(np.polynomial.polynomial.polyval(ages, self.cubic))
+        return found
+
+
+EDUCATION = {
+    "no high school": IncomeProcess((-2.1361 + 2.6275, 0.1684, -0.00353, 0.000023), 0.0105, 0.1056, 0.8898),
+    "high school": IncomeProcess((-2.170042 + 2.700381, 0.16818, -0.00323371, 0.000019704), 0.0106, 0.0738, 0.68212),
+    "college": IncomeProcess((-4.3148 + 2.3831, 0.3194, -0.00577, 0.000033), 0.0169, 0.0584, 0.9389),
+}
+"""Income processes by education."""
+
+SURVIVAL_BEGINS = 20
+"""Age of the first of :data:`SURVIVAL`."""
+
+SURVIVAL = (
+    0.99845, 0.99839, 0.99833, 0.9983, 0.99827, 0.99826, 0.99824, 0.9982, 0.99813, 0.99804,
+    0.99795, 0.99785, 0.99776, 0.99766, 0.99755, 0.99743, 0.9973, 0.99718, 0.99707, 0.99696,
+    0.99685, 0.99672, 0.99656, 0.99635, 0.9961, 0.99579, 0.99543, 0.99504, 0.99463, 0.9942,
+    0.9937, 0.99311, 0.99245, 0.99172, 0.99091, 0.99005, 0.98911, 0.98803, 0.9868, 0.98545,
+    0.98409, 0.9827, 0.98123, 0.97961, 0.97786, 0.97603, 0.97414, 0.97207, 0.9697, 0.96699,
+    0.96393, 0.96055, 0.9569, 0.9531, 0.94921, 0.94508, 0.94057, 0.9357, 0.93031, 0.92424,
+    0.91717, 0.90922, 0.90089, 0.89282, 0.88503, 0.87622, 0.86576, 0.8544, 0.8423, 0.82942,
+    0.8154, 0.80002, 0.78404, 0.76842, 0.75382, 0.73996, 0.72464, 0.71057, 0.6961, 0.6809,
+)  # fmt: skip
+"""Probability of living another year at each age from 20 to 99; nobody lives beyond 100.
+
+``survprob`` of the program of Cocco, Gomes and Maenhout, which the paper takes from the National Center for Health
+Statistics, as ruggerojapp/CGM-2005-RFS-Matlab-Octave has it.
+"""

@@ -1,0 +1,308 @@
+"""Aiyagari's economy after a shock: every date's market, by code that shares nothing, and what is printed and kept."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.interpolate import PchipInterpolator
+
+import beltline as bl
+from beltline.host.cli.main import main
+from beltline.host.models.aiyagari_path.clearing import respond
+from beltline.host.models.aiyagari_path.jacobian import jacobian
+from beltline.host.models.aiyagari_path.model import AiyagariPath
+from beltline.host.models.aiyagari_path.period import Household
+from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE
+from beltline.host.models.aiyagari_path.steady_state import SteadyState, steady_state
+
+Array = NDArray[np.float64]
+
+SMALL: dict[str, Any] = {"grid": 80, "states": 3, "sigma": 0.4, "high": 40.0, "periods": 120}
+
+
+def solved(**parameters: Any) -> bl.TransitionPath:
+    found: bl.TransitionPath = bl.solve(bl.aiyagari_path(**{**SMALL, **parameters}), progress=False)
+    return found
+
+
+@pytest.fixture(scope="module")
+def path() -> bl.TransitionPath:
+    return solved(shock=-0.02, persistence=0.8)
+
+
+@pytest.fixture(scope="module")
+def still() -> bl.TransitionPath:
+    return solved(shock=0.0)
+
+
+def test_the_market_clears_at_every_date(path: bl.TransitionPath) -> None:
+    assert path.success, path.message
+    assert (path.status, path.excess.shape) == ("solved", (121,))
+    assert path.largest_excess <= PATH_TOLERANCE
+    # By hand: households where choices lead, half of them here and half there, and what firms pay for what they hold.
+    economy, (units, chain) = path.model.economy, path.model.economy.labour()
+    grid, mass = path.assets, path.distribution[0]
+    for date in range(120):
+        held = float(grid @ mass.sum(axis=1))
+        assert held == pytest.approx(path.capital[date], rel=PATH_TOLERANCE)
+        level = 1 - 0.02 * 0.8**date
+        interest = 0.36 * level * path.capital[date] ** -0.64 - 0.08
+        wage = 0.64 * level * path.capital[date] ** 0.36
+        assert (path.interest[date], path.wage[date]) == pytest.approx((interest, wage), rel=1e-13)
+        cash = (1 + interest) * grid[:, None] + wage * units
+        eaten = float((mass * (cash - path.choice[date])).sum())
+        # All that is made and left of capital is consumed or kept.
+        made = level * path.capital[date] ** 0.36 + 0.92 * path.capital[date]
+        moved = np.zeros_like(mass)
+        for s in range(3):
+            for x in range(80):
+                kept = path.choice[date, x, s]
+                below = min(int(np.searchsorted(grid, kept, side="right")) - 1, 78)
+                up = (kept - grid[below]) / (grid[below + 1] - grid[below])
+                moved[below, s] += (1 - up) * mass[x, s]
+                moved[below + 1, s] += up * mass[x, s]
+        assert eaten + float(grid @ moved.sum(axis=1)) == pytest.approx(made, rel=PATH_TOLERANCE)
+        mass = moved @ chain
+        assert path.distribution[date + 1] == pytest.approx(mass, abs=1e-13)
+    assert economy.capital(path.final.interest) == pytest.approx(float(grid @ mass.sum(axis=1)), rel=1e-4)
+    assert np.abs(path.resources).max() < PATH_TOLERANCE
+
+
+def test_choices_are_best_at_the_prices_of_the_path(path: bl.TransitionPath) -> None:
+    units, chain = path.model.economy.labour()
+    grid = path.assets
+    for date in (0, 1, 30, 118):
+        ahead = PchipInterpolator(grid, 0.96 * path.value[date + 1] @ chain.T, axis=0)
+        fine = np.linspace(0.0, 40.0, 40_001)
+        for x, s in ((0, 0), (0, 2), (25, 1), (60, 0), (79, 2)):
+            cash = (1 + path.interest[date]) * grid[x] + path.wage[date] * units[s]
+            there = fine[fine < cash]
+            worth = -0.5 * (cash - there) ** -2 + ahead(there)[:, s]
+            assert path.value[date, x, s] >= worth.max() - 1e-12
+            assert path.value[date, x, s] == pytest.approx(worth.max(), abs=1e-5)
+            assert path.choice[date, x, s] == pytest.approx(there[worth.argmax()], abs=2e-3)
+
+
+def held_by_euler_equations(path: bl.TransitionPath) -> Array:
+    """What households hold at every date at the prices of ``path``, by the endogenous grid method."""
+    (units, chain), grid = path.model.economy.labour(), path.assets
+    rates, wages = np.append(path.interest, path.final.interest), np.append(path.wage, path.final.wage)
+    cash = (1 + rates)[:, None, None] * grid[:, None] + wages[:, None, None] * units
+
+    def before(eaten: Array, date: int, next_date: int) -> Array:
+        wanted = (0.96 * (1 + rates[next_date]) * eaten**-3.0 @ chain.T) ** (-1 / 3)
+        kept = [np.interp(cash[date, :, s], wanted[:, s] + grid, grid) for s in range(3)]
+        return np.asarray(cash[date] - np.stack(kept, axis=1))
+
+    eaten = 0.5 * cash[-1]
+    for _ in range(1500):
+        eaten = before(eaten, -1, -1)
+    kept = np.empty((120, 80, 3))
+    for date in reversed(range(120)):
+        eaten = before(eaten, date, date + 1)
+        kept[date] = cash[date] - eaten
+    mass, held = path.distribution[0], []
+    for date in range(120):
+        held.append(float((mass * kept[date]).sum()))
+        below = np.clip(np.searchsorted(grid, kept[date], side="right") - 1, 0, 78)
+        up = (kept[date] - grid[below]) / np.diff(grid)[below]
+        moved = np.zeros_like(mass)
+        np.add.at(moved, (below, np.arange(3)), (1 - up) * mass)
+        np.add.at(moved, (below + 1, np.arange(3)), up * mass)
+        mass = moved @ chain
+    return np.array(held)
+
+
+def test_euler_equations_ask_for_the_same_capital(path: bl.TransitionPath, still: bl.TransitionPath) -> None:
+    # The endogenous grid method, which is linear where the path has cubics, holds a little less in the long run, shock
+    # or not; what the shock does is the same.
+    moved = held_by_euler_equations(path) / held_by_euler_equations(still)
+    wanted = np.append(path.capital[1:], path.final.capital) / np.append(still.capital[1:], still.final.capital)
+    deepest = float(np.abs(wanted - 1).max())
+    assert deepest > 0.005
+    assert np.abs(moved - wanted).max() < 0.05 * deepest
+
+
+def test_without_a_shock_nothing_moves(still: bl.TransitionPath) -> None:
+    assert still.success, still.message
+    assert len(still.steps) == 1
+    assert still.capital == pytest.approx(np.full(120, still.initial.capital), rel=1e-14)
+    assert still.largest_excess < 1e-8
+    assert np.abs(still.distribution - still.distribution[0]).max() < 1e-8
+    assert still.initial == still.final
+    # It is the economy whose choices are those of a fine grid.
+    on_grid = bl.solve(bl.aiyagari(grid=800, states=3, sigma=0.4, high=40.0), tol=1e-7, device="cpu", progress=False)
+    assert still.initial.interest == pytest.approx(on_grid.interest, abs=2e-4)
+
+
+def test_a_shock_that_fades_and_what_it_does(path: bl.TransitionPath) -> None:
+    before = path.initial
+    # Capital of date 0 is what it was, and prices fall with productivity alone.
+    assert path.capital[0] == before.capital
+    assert path.output[0] / before.capital**0.36 == pytest.approx(0.98, rel=1e-12)
+    assert path.wage[0] / before.wage == pytest.approx(0.98, rel=1e-5)
+    assert path.interest[0] < before.interest
+    deepest = int(path.capital.argmin())
+    assert 3 < deepest < 15
+    assert path.interest[deepest] > before.interest
+    eaten = before.capital**0.36 - 0.08 * before.capital
+    # It is smoothed: consumption falls by less than output.
+    assert -0.02 < path.consumption[0] / eaten - 1 < 0
+    assert path.capital[-1] == pytest.approx(before.capital, rel=1e-4)
+    assert path.final == before
+    assert path.euler_errors.shape == (119,)
+    assert path.euler_errors.max() < 5e-3
+    assert path.gini.shape == (121,)
+
+
+def test_a_shock_for_good_leads_to_the_new_steady_state() -> None:
+    found = solved(shock=0.02, persistence=1.0, periods=130)
+    assert found.success, found.message
+    # With this utility and no borrowing all scales with output; only the grid does not.
+    assert found.final.capital / found.initial.capital == pytest.approx(1.02 ** (1 / 0.64), rel=2e-3)
+    assert found.final.interest == pytest.approx(found.initial.interest, abs=1e-4)
+    assert (np.diff(found.capital) > -1e-6).all()
+    assert found.capital[-1] == pytest.approx(found.final.capital, rel=1e-4)
+    assert np.abs(found.resources).max() < PATH_TOLERANCE
+    # Prices by date of one's own, the same ones.
+    again = bl.aiyagari_path(**{**SMALL, "periods": 130}, productivity=[1.02])
+    assert again.productivity == found.model.productivity
+    assert again.after == found.model.after
+
+
+def test_answers_to_prices_are_those_of_small_changes() -> None:
+    model = bl.aiyagari_path(**{**SMALL, "periods": 12}, shock=0.0)
+    household = Household.of(model.economy)
+    rest: SteadyState = steady_state(model.economy, household, 1.0, np.full((80, 3), -5.0), 1e-10, None)
+    found = jacobian(model, household, rest)
+    level = np.full(12, rest.capital)
+    for date in (0, 1, 5, 11):
+        answers = []
+        for step in (1e-4, -1e-4):
+            bent = level.copy()
+            bent[date] *= 1 + step
+            answers.append(respond(model, household, rest, rest, bent).supply[1:])
+        wanted = (answers[0] - answers[1]) / (2e-4 * rest.capital)
+        assert found[:, date] == pytest.approx(wanted, abs=2e-3 * np.abs(found).max())
+
+
+def test_a_path_that_is_too_short_is_no_success() -> None:
+    found = solved(shock=-0.02, persistence=0.8, periods=25)
+    assert (found.success, found.status) == (False, "market not solved")
+    assert re.fullmatch(
+        r"After 25 dates the new steady state is not reached: households hold [-+][\d.e-]+ of what firms rent there in "
+        r"excess, where at most 0\.0001 is allowed: raise periods\.",
+        found.message,
+    )
+    assert found.largest_excess <= PATH_TOLERANCE < 1e-4 < abs(found.excess[-1])
+
+
+def test_a_market_that_does_not_clear_is_no_success() -> None:
+    found = bl.solve(bl.aiyagari_path(**{**SMALL, "periods": 40}), max_steps=1, progress=False)
+    assert (found.success, found.status) == (False, "market not solved")
+    assert re.match(r"After 2 steps the market of date \d+ does not clear: an excess of [-+][\d.e-]+ ", found.message)
+
+
+def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
+    found = solved(grid=60, high=20.0, shock=1e-7, periods=8)
+    assert found.at_top > 1e-3
+    assert (found.success, found.status) == (False, "grid ends too early")
+    assert found.message.startswith(f"At some date {found.at_top:.2%} of households keep the highest assets, 20, where")
+    short = solved(grid=60, high=3.0, periods=5)
+    assert (short.success, short.status) == (False, "market not solved")
+    assert short.message.startswith("Just below 1/beta - 1 too little is held: the grid ends too early, so raise high")
+    assert np.isnan(short.capital).all()
+    assert math.isnan(short.largest_excess)
+    assert "market not solved: Just below" in str(short)
+    again = bl.load(short.save(tmp_path / "a.npz"))
+    assert str(again) == str(short)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
+        ({"shock": -1.0}, "shock must be a number above -1, not -1.0"),
+        ({"persistence": 1.5}, "persistence must be a number from 0 to 1, not 1.5"),
+        ({"periods": 1}, "periods must be a whole number from 2 to 10000, not 1"),
+        ({"productivity": [1.0] * 121}, "productivity must be of 1 to periods = 120 dates, not 121"),
+        ({"productivity": [1.0, 0.0]}, "productivity must be above 0, but at date 1 it is 0"),
+        ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
+    ],
+)
+def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.aiyagari_path(**{**SMALL, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"device": "model"}, "a path of an economy is solved on device 'cpu', not on 'model'"),
+        ({"method": "warm"}, "a path of an economy takes no method"),
+        ({"tol": 0}, "tol must be a number above 0, not 0"),
+        ({"max_steps": 0}, "max_steps must be a whole number from 1, not 0"),
+    ],
+)
+def test_what_a_solve_refuses(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.solve(bl.aiyagari_path(**SMALL), **wrong)
+
+
+def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> None:
+    text = str(path)
+    assert text.startswith("A path of Aiyagari's economy, 120 dates, 80 grid points x 3 states, on device cpu\n")
+    assert re.search(r"  market        largest excess [\d.e-]+ of what firms rent, at date \d+ \(at most 1e-06", text)
+    file = tmp_path / "a.npz"
+    again = bl.load(path.save(file))
+    assert str(again) == text
+    assert again.model == path.model
+    assert (again.choice == path.choice).all()
+    for kind in AiyagariPath.kinds:
+        path.plot(tmp_path / f"{kind}.png", kind)
+        assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    capital, eaten, wage, rate = path.plot().axes
+    assert capital.lines[0].get_ydata() == pytest.approx(100 * (path.capital / path.initial.capital - 1))
+    assert (rate.lines[0].get_ydata() == 100 * path.interest).all()
+    assert [len(axes.lines) for axes in (eaten, wage)] == [3, 2]
+    with pytest.raises(bl.ProblemError, match="^kind must be one of 'path', 'inequality', 'market', not 'irf'$"):
+        path.plot(kind="irf")
+    with pytest.raises(bl.ProblemError, match=r"^out must end in \.npz, not "):
+        path.save(tmp_path / "a.nc")
+    ours = repr(str(file)) + " is damaged or was not saved by Beltline: "
+    for other, sentence in (
+        (replace(path, status="stopped"), "success of its path must be false with status 'stopped', not true"),
+        (replace(path, capital=path.capital[1:]), "array 'value' has shape (120, 80, 3), not (119, 80, 3)"),
+        (replace(path, capital=path.capital * np.nan), "success of its path must be false where a table is not finite"),
+        (replace(path, model=replace(path.model, after=-1.0)), "after of its model must be a finite number above 0"),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(other.save(file))
+
+
+def test_progress_says_where_it_is() -> None:
+    told: list[str] = []
+    bl.solve(bl.aiyagari_path(**{**SMALL, "periods": 30}), progress=told.append)
+    assert any(re.match(r"steady state \d+: r = [\d.]+%, households hold [\d.]+, firms rent [\d.]+", s) for s in told)
+    assert any(re.match(r"path, step 1: largest excess [\d.e-]+ of what firms rent", line) for line in told)
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    words = ["solve", "aiyagari-path", "--grid", "40", "--states", "2", "--sigma", "0.4", "--high", "40"]
+    assert main([*words, "--shock", "0.005", "--periods", "100", "--out", str(out), "--plot", str(plot)]) == 0
+    assert capsys.readouterr().out.startswith("A path of Aiyagari's economy, 100 dates, 40 grid points x 2 states, on")
+    assert main(["plot", str(out), "--kind", "market"]) == 0
+    assert (tmp_path / "a-market.png").exists()
+    capsys.readouterr()
+    assert main([*words, "--periods", "10"]) == 1
+    assert "not solved: After 10 dates the new steady state is not reached: " in capsys.readouterr().err
+    assert main([*words, "--shock", "-2"]) == 2
+    assert "shock must be a number above -1, not -2.0" in capsys.readouterr().err

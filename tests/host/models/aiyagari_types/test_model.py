@@ -1,0 +1,179 @@
+"""Aiyagari's economy with several kinds of households: its market by Euler equations, and what each kind holds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix, identity, kron
+from scipy.sparse.linalg import spsolve
+
+import beltline as bl
+from beltline.host.cli.main import main
+from beltline.host.models.aiyagari_types.model import AiyagariTypes
+
+SMALL: dict[str, Any] = {"grid": 80, "states": 3, "sigma": 0.4, "high": 60.0}
+
+
+def solved(**parameters: Any) -> bl.TypesEconomy:
+    found: bl.TypesEconomy = bl.solve(bl.aiyagari_types(**{**SMALL, **parameters}), progress=False)
+    return found
+
+
+@pytest.fixture(scope="module")
+def economy() -> bl.TypesEconomy:
+    return solved(betas=[0.93, 0.955, 0.96], etas=[3.0, 2.0, 3.0], weights=[0.5, 0.3, 0.2])
+
+
+def test_the_market_clears_and_shares_add_up(economy: bl.TypesEconomy) -> None:
+    assert economy.success, economy.message
+    held = [float(economy.assets @ mass.sum(axis=1)) for mass in economy.distribution]
+    together = 0.5 * held[0] + 0.3 * held[1] + 0.2 * held[2]
+    assert 0.36 * together**-0.64 - 0.08 == pytest.approx(economy.interest, abs=1e-7)
+    assert economy.capital == pytest.approx(together, rel=1e-14)
+    assert economy.wealth_shares == pytest.approx(np.array([0.5, 0.3, 0.2]) * held / together, rel=1e-13)
+    assert economy.wealth_shares.sum() == pytest.approx(1.0, rel=1e-14)
+    assert economy.distribution.sum(axis=(1, 2)) == pytest.approx(1.0, rel=1e-12)
+    assert economy.households.sum() == pytest.approx(1.0, rel=1e-12)
+    # What is made is consumed, or replaces capital.
+    eaten = economy.model.shares @ economy.consumption
+    assert eaten == pytest.approx(economy.output - 0.08 * economy.capital, rel=1e-6)
+
+
+def test_the_patient_hold_most(economy: bl.TypesEconomy) -> None:
+    assert (np.diff(economy.held) > 0).all()
+    assert economy.wealth_shares[0] < 0.5
+    assert economy.wealth_shares[2] > 0.2
+    assert economy.at_limit[0] > economy.at_limit[2]
+    assert economy.interest < 1 / 0.96 - 1
+    assert economy.gini > max(economy.ginis[1:])
+    assert economy.model.names == ("beta 0.93, eta 3", "beta 0.955, eta 2", "beta 0.96, eta 3")
+
+
+def test_euler_equations_of_each_kind_hold_the_same(economy: bl.TypesEconomy) -> None:
+    # Each kind at the rate of the economy, by the endogenous grid method, on the same points.
+    (units, chain), grid = economy.model.economy.labour(), economy.assets
+    cash = (1 + economy.interest) * grid[:, None] + economy.wage * units
+    for kind, (beta, eta) in enumerate([(0.93, 3.0), (0.955, 2.0), (0.96, 3.0)]):
+        eaten = 0.5 * cash
+        for _ in range(1500):
+            wanted = (beta * (1 + economy.interest) * eaten**-eta @ chain.T) ** (-1 / eta)
+            kept = np.stack([np.interp(cash[:, s], wanted[:, s] + grid, grid) for s in range(3)], axis=1)
+            eaten = cash - kept
+        below = np.clip(np.searchsorted(grid, kept, side="right") - 1, 0, 78)
+        up = ((kept - grid[below]) / np.diff(grid)[below]).ravel()
+        place = (below * 3 + np.arange(3)).ravel()
+        ends = np.concatenate([place, place + 3]), np.tile(np.arange(240), 2)
+        choice = csr_matrix((np.concatenate([1 - up, up]), ends), shape=(240, 240))
+        moved = (kron(identity(80), chain.T) @ choice).tocsc()
+        mass = np.ones(240)
+        mass[1:] = spsolve((identity(240, format="csc") - moved)[1:, 1:], moved[1:, [0]].toarray().ravel())
+        held = float(mass @ np.repeat(grid, 3) / mass.sum())
+        assert economy.held[kind] == pytest.approx(held, rel=0.02)
+
+
+def test_one_kind_is_aiyagaris_economy() -> None:
+    one = solved(types=1, beta=0.96)
+    three = solved(types=3, spread=0.0)
+    still: bl.TransitionPath = bl.solve(bl.aiyagari_path(**SMALL, shock=0.0, periods=2), progress=False)
+    assert one.success
+    assert one.interest == pytest.approx(still.initial.interest, abs=1e-9)
+    assert three.interest == pytest.approx(one.interest, abs=1e-9)
+    assert three.wealth_shares == pytest.approx(1 / 3, rel=1e-8)
+    assert three.gini == pytest.approx(one.gini, rel=1e-8)
+    assert one.ginis[0] == pytest.approx(one.gini, rel=1e-12)
+
+
+def test_kinds_by_their_spread() -> None:
+    model = bl.aiyagari_types(types=5, beta=0.95, spread=0.02, eta=2.0)
+    assert model.betas == pytest.approx([0.93, 0.94, 0.95, 0.96, 0.97], rel=1e-14)
+    assert model.etas == (2.0,) * 5
+    assert model.weights == pytest.approx((0.2,) * 5)
+    assert model.economy.beta == model.betas[-1]
+    assert model.names[0] == "beta 0.93"
+    assert bl.aiyagari_types(betas=[0.95, 0.95], etas=[1.0, 5.0]).names == ("eta 1", "eta 5")
+
+
+def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
+    found = solved(grid=60, high=15.0, types=2, spread=0.005)
+    assert (found.success, found.status) == (False, "grid ends too early")
+    assert found.message.startswith(
+        f"{found.at_top:.2%} of households keep the highest assets, 15, where at most 0.10%"
+    )
+    short = solved(grid=60, high=3.0, types=2)
+    assert (short.success, short.status) == (False, "market not solved")
+    assert short.message.startswith("Just below 1/beta - 1 of the most patient too little is held: the grid ends too")
+    assert str(bl.load(short.save(tmp_path / "a.npz"))) == str(short)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"types": 0}, "types must be a whole number from 1 to 1000, not 0"),
+        (
+            {"spread": 0.05},
+            "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.05",
+        ),
+        ({"betas": [0.9, 1.0]}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"betas": []}, "betas must be of 1 to 1000 kinds, not 0"),
+        ({"etas": [2.0]}, "etas must have one number for each of the 3 kinds, not 1"),
+        ({"weights": [0.5, 0.5]}, "weights must have one number for each of the 3 kinds, not 2"),
+        (
+            {"weights": [0.5, 0.5, 0.5]},
+            "weights must be above 0 and add up to 1, and the lowest is 0.5 and their sum 1.5",
+        ),
+        ({"high": -1}, "high must be a number above 0, not -1"),
+    ],
+)
+def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.aiyagari_types(**wrong)
+
+
+def test_what_a_solve_refuses() -> None:
+    what = "an economy with several kinds of households"
+    with pytest.raises(bl.ProblemError, match=f"^{what} is solved on device 'cpu', not on 'model'$"):
+        bl.solve(bl.aiyagari_types(), device="model")
+    with pytest.raises(bl.ProblemError, match=f"^{what} takes no method$"):
+        bl.solve(bl.aiyagari_types(), method="warm")
+
+
+def test_report_saving_and_figures(economy: bl.TypesEconomy, tmp_path: Path) -> None:
+    text = str(economy)
+    assert text.startswith("Aiyagari's economy with 3 kinds of households, 80 grid points x 3 states, on device cpu\n")
+    assert re.search(r"  kind 3        beta 0\.96, eta 3: 20\.0% of households, [\d.]+% of wealth", text)
+    file = tmp_path / "a.npz"
+    again = bl.load(economy.save(file))
+    assert str(again) == text
+    assert again.model == economy.model
+    assert (again.choice == economy.choice).all()
+    for kind in AiyagariTypes.kinds:
+        economy.plot(tmp_path / f"{kind}.png", kind)
+        assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(bl.ProblemError, match="^kind must be one of 'shares', 'lorenz', not 'irf'$"):
+        economy.plot(kind="irf")
+    ours = repr(str(file)) + " is damaged or was not saved by Beltline: "
+    for other, sentence in (
+        (replace(economy, status="stopped"), "success of its economy must be false with status 'stopped', not true"),
+        (replace(economy, choice=economy.choice[1:]), "array 'choice' has shape (2, 80, 3), not (3, 80, 3)"),
+        (replace(economy, value=economy.value * np.nan), "success of its economy must be false where a table is not"),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(other.save(file))
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    words = ["solve", "aiyagari-types", "--grid", "40", "--states", "2", "--sigma", "0.4", "--types", "2"]
+    assert main([*words, "--out", str(out), "--plot", str(plot)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith("Aiyagari's economy with 2 kinds of households, 40 grid points x 2 states, on device cpu")
+    assert main(["plot", str(out), "--kind", "lorenz"]) == 0
+    assert (tmp_path / "a-lorenz.png").exists()
+    capsys.readouterr()
+    assert main([*words, "--spread", "0.5"]) == 2
+    assert "spread must be a number from 0 and below 0.04" in capsys.readouterr().err

@@ -1,0 +1,271 @@
+"""A cohort: against backward induction in plain NumPy, a closed form, Euler equations, and simulated people."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import beltline as bl
+from beltline.host.bench.cohort_tables import Euler
+from beltline.host.cli.main import main
+from beltline.host.models.cohort.model import Cohort
+from beltline.host.models.cohort.published import EDUCATION, SURVIVAL
+
+Array = NDArray[np.float64]
+
+SMALL: dict[str, Any] = {
+    "grid": 60, "states": 3, "first": 60, "retirement": 63, "last": 66, "high": 300.0, "bequest": 5.0,
+}  # fmt: skip
+"""Four years of work, three of rest, and nine states of income."""
+
+
+def solved(**parameters: Any) -> bl.CohortResult:
+    found: bl.CohortResult = bl.solve(bl.cohort(**parameters), progress=False)
+    return found
+
+
+@pytest.fixture(scope="module")
+def people() -> bl.CohortResult:
+    return solved(**SMALL, survival=[0.9, 0.95, 0.8, 0.99, 0.7, 0.6])
+
+
+def test_it_is_backward_induction_in_plain_numpy(people: bl.CohortResult) -> None:
+    model, grid = people.model, people.assets
+    survival = [0.9, 0.95, 0.8, 0.99, 0.7, 0.6, 0.0]
+    # Of age, state and choice; nothing is shared with the model but its incomes and its chain.
+    left = 5.0 * -1.0 / (20.0 + 1.02 * grid)
+    ahead = np.zeros((60, 9))
+    for age in reversed(range(7)):
+        chain = model.chain[age] if age < 6 else np.eye(9)
+        after = 0.96 * (survival[age] * ahead @ chain.T + (1 - survival[age]) * left[:, None])
+        value, chosen = np.empty((60, 9)), np.empty((60, 9), int)
+        for x in range(60):
+            for s in range(9):
+                eaten = 1.02 * grid[x] + model.incomes[age, s] - grid
+                worth = np.where(eaten > 0, -1.0 / np.where(eaten > 0, eaten, 1.0), -np.inf) + after[:, s]
+                chosen[x, s], value[x, s] = worth.argmax(), worth.max()
+        assert (people.policy[age] == chosen).all()
+        np.testing.assert_allclose(people.value[age], value, rtol=1e-13)
+        ahead = value
+    assert people.success
+    assert people.solution.verified
+
+
+def test_incomes_follow_profile_chain_and_pension() -> None:
+    model = bl.cohort(**SMALL)
+    assert model.incomes.shape == (7, 9)
+    # The middle of the middle is the profile, then the pension; extremes are where the chain and the shock say.
+    profile = np.exp(0.530339 + 0.16818 * 60 - 0.00323371 * 60**2 + 0.000019704 * 60**3)
+    assert model.incomes[0, 4] == pytest.approx(profile, rel=1e-12)
+    assert model.incomes[4:, 4] == pytest.approx(0.68212 * model.incomes[3, 4], rel=1e-12)
+    spread = np.sqrt(2 * 0.0106 * 4)
+    assert np.log(model.incomes[3, 8] / model.incomes[3, 4]) == pytest.approx(spread + np.sqrt(3 * 0.0738), rel=1e-12)
+    assert np.log(model.incomes[4, 6:] / model.incomes[4, 4]) == pytest.approx(spread, rel=1e-12)
+    assert model.chain.sum(axis=2) == pytest.approx(1.0, rel=1e-14)
+    assert (model.chain[3:] == np.eye(9)).all()
+    assert model.beginning == pytest.approx(np.kron([0.25, 0.5, 0.25], [1 / 6, 2 / 3, 1 / 6]), rel=1e-14)
+
+
+def test_the_variance_of_log_income_is_that_of_the_process(people: bl.CohortResult) -> None:
+    found = people.paths().log_variance["income"]
+    work = 0.0106 * np.arange(1, 5) + 0.0738
+    assert found[:4] == pytest.approx(work, rel=1e-11)
+    assert found[4:] == pytest.approx(0.0106 * 4, rel=1e-11)
+
+
+def test_the_cohort_is_that_of_simulated_people(people: bl.CohortResult) -> None:
+    random, many = np.random.default_rng(5), 200_000
+    chain, paths = people.model.chain, people.paths()
+    x, lives = np.zeros(many, int), np.ones(many, bool)
+    s = random.choice(9, many, p=people.model.beginning)
+    left: list[Array] = []
+    for age in range(7):
+        here = lives.nonzero()[0]
+        assert people.alive[age] == pytest.approx(here.size / many, abs=4 * np.sqrt(0.25 / many))
+        for name, table in (("assets", people.assets[x]), ("consumption", people.consumption[age, x, s])):
+            error = 4 * table[here].std() / np.sqrt(here.size) + 1e-12
+            assert paths.mean[name][age] == pytest.approx(table[here].mean(), abs=error), (name, age)
+            ranks = (table[here][:, None] <= paths.percentiles[name][:, age]).mean(axis=0)
+            assert (ranks >= np.array([0.1, 0.5, 0.9]) - 0.006).all()
+        x = people.policy[age, x, s]
+        dies = lives & (random.random(many) >= (people.model.survival[age] if age < 6 else 0.0))
+        left.append(1.02 * people.assets[x[dies]])
+        lives &= ~dies
+        if age < 6:
+            s = (chain[age].cumsum(axis=1)[s] <= random.random(many)[:, None]).sum(axis=1).clip(max=8)
+    everybody = np.concatenate(left)
+    assert everybody.size == many
+    assert people.left == pytest.approx(everybody.mean(), abs=4 * everybody.std() / np.sqrt(many))
+
+
+def test_mass_adds_up_to_survival(people: bl.CohortResult) -> None:
+    assert people.distribution.shape == (7, 60, 9)
+    assert people.alive == pytest.approx(np.cumprod([1, 0.9, 0.95, 0.8, 0.99, 0.7, 0.6]), rel=1e-13)
+    # What comes in is consumed or kept.
+    mean = people.paths().mean
+    assert mean["consumption"] + mean["saving"] == pytest.approx(mean["income"] + 0.02 * mean["assets"], rel=1e-12)
+    # Who dies is no richer or poorer than who lives.
+    assert np.diff(mean["assets"]) == pytest.approx(mean["saving"][:-1], rel=1e-12)
+
+
+def test_eating_a_cake_with_log_utility_and_survival() -> None:
+    # Next to no income, so that a share of wealth is consumed that follows from survival and the weight of bequests.
+    survival = np.array([0.95, 0.7, 0.9, 0.5])
+    found = solved(
+        grid=3000, states=1, first=30, retirement=30, last=34, eta=1.0, bequest=2.0, luxury=1e-9, income=[1e-9],
+        survival=survival, transitory=0.0, high=100.0, power=2.0,
+    )  # fmt: skip
+    assert found.solution.success
+    lives, weight, level = np.append(survival, 0.0), 0.0, 0.0
+    rich = slice(600, None)
+    wealth = 1.02 * found.assets[rich]
+    for age in reversed(range(5)):
+        # V = weight ln W + level one age later, and 2 ln(1.02 a') at death: shares are 1 and 0.96 times their weights.
+        saved = 0.96 * (lives[age] * weight + (1 - lives[age]) * 2.0)
+        constant = 0.96 * (lives[age] * level + (lives[age] * weight + (1 - lives[age]) * 2.0) * np.log(1.02))
+        level = constant - np.log(1 + saved) + saved * np.log(saved / (1 + saved))
+        weight = 1 + saved
+        steps = np.diff(found.assets)[rich.start - 1 :]
+        assert (np.abs(found.consumption[age, rich, 0] - wealth / weight) <= steps).all()
+        np.testing.assert_allclose(found.value[age, rich, 0], weight * np.log(wealth) + level, atol=2e-4)
+
+
+def test_choices_between_grid_points_have_the_same_means() -> None:
+    more = {**SMALL, "last": 70, "survival": SURVIVAL[40:50]}
+    exact = Euler.of(bl.cohort(**{**more, "grid": 500}))
+    gaps = []
+    for grid in (100, 400):
+        mean = solved(**{**more, "grid": grid}).paths().mean
+        gaps.append([np.abs(mean[name] - exact.mean(name)).max() for name in ("consumption", "assets")])
+    assert exact.mean("consumption").min() > 5
+    assert gaps[1][0] < 0.05
+    assert gaps[1][1] < 0.1
+    assert gaps[1][1] < gaps[0][1] / 2
+
+
+def test_a_wish_to_leave_something_is_heeded(people: bl.CohortResult) -> None:
+    more = solved(**{**SMALL, "bequest": 50.0}, survival=people.model.survival)
+    less = solved(**{**SMALL, "bequest": 0.0}, survival=people.model.survival)
+    assert less.left < people.left < more.left
+    # Without it whoever is sure to die consumes everything.
+    assert (less.policy[-1] == 0).all()
+    assert less.at_limit[-1] == pytest.approx(1.0, rel=1e-14)
+    assert people.at_limit[-1] < 1
+    # A luxury: where it matters little, the poorest leave nothing and the richest do.
+    little = solved(**{**SMALL, "bequest": 1.0}, survival=people.model.survival)
+    assert little.policy[-1, 0, 0] == 0
+    assert little.policy[-1, -1, 0] > 0
+
+
+def test_a_grid_that_ends_too_early_is_no_success() -> None:
+    found = solved(**{**SMALL, "high": 5.0})
+    assert found.solution.success
+    assert (found.success, found.status) == (False, "grid ends too early")
+    assert re.fullmatch(
+        r"In [\d.]+% of all years of life the highest assets, 5, are kept, where 0\.10% are allowed: raise high\.",
+        found.message,
+    )
+
+
+def test_incomes_and_survival_of_ones_own() -> None:
+    model = bl.cohort(first=20, retirement=22, last=24, income=[1, 2, 3], survival=[1.0, 0.5, 0.9, 0.2])
+    assert (model.income, model.survival) == ((1.0, 2.0, 3.0), (1.0, 0.5, 0.9, 0.2))
+    assert bl.cohort(education="college").replacement == 0.9389
+    assert bl.cohort(education="college", replacement=0.5).replacement == 0.5
+    assert len(bl.cohort().survival) == 79
+    # A hump; with more schooling it is higher, and later.
+    peaks = {name: 20 + process.income(np.arange(20.0, 66.0)).argmax() for name, process in EDUCATION.items()}
+    assert 35 <= peaks["no high school"] <= peaks["high school"] < peaks["college"] <= 55
+    at_fifty = [process.income(np.array([50.0]))[0] for process in EDUCATION.values()]
+    assert at_fifty == sorted(at_fifty)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"grid": 1}, "grid must be a whole number from 2 to 1048576, not 1"),
+        (
+            {"education": "phd"},
+            "education must be one of 'no high school', 'high school', 'college', not 'phd'",
+        ),
+        ({"first": 21.5}, "first must be an age from 0 to 149, not 21.5"),
+        ({"last": 20}, "last must be an age above first = 21, at most 150, not 20"),
+        ({"retirement": 101}, "retirement must be an age from first = 21 to last = 100, not 101"),
+        ({"first": 18}, "the life table has ages from 20 to 100, not from first = 18 to last = 100: pass survival"),
+        ({"income": [1.0, 2.0]}, "income must have one number for each age from 21 to 65, 45, not 2"),
+        ({"income": [1.0] * 44 + [0.0]}, "income must be above 0, but at age 65 it is 0"),
+        ({"survival": [1.5] * 79}, "survival must be above 0 and at most 1, but at age 21 it is 1.5"),
+        ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),
+        ({"rho": 1.01}, "rho must be a number above -1 and at most 1, not 1.01"),
+        ({"replacement": 0}, "replacement must be a number above 0, not 0"),
+        ({"luxury": 0.0}, "luxury must be a number above 0, not 0.0"),
+        ({"bequest": -1}, "bequest must be a number from 0, not -1"),
+        ({"transitory": "no"}, "transitory must be a number from 0, not 'no'"),
+    ],
+)
+def test_parameters_out_of_range(wrong: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
+        bl.cohort(**wrong)
+
+
+def test_what_a_solve_refuses(people: bl.CohortResult) -> None:
+    with pytest.raises(bl.ProblemError, match="^a cohort is solved on device 'cpu' or 'gpu', not on 'model'$"):
+        bl.solve(people.model, device="model")
+    with pytest.raises(bl.ProblemError, match=r"^shares must be from 0 to 1, not 1\.5$"):
+        people.paths([0.5, 1.5])
+
+
+def test_report_saving_and_figures(people: bl.CohortResult, tmp_path: Path) -> None:
+    text = str(people)
+    assert text.startswith("A cohort from age 60 to 66, 60 grid points x 7 ages x 9 states, on device cpu\n")
+    assert "  status        finished: All 7 ages were solved.\n" in text
+    assert re.search(r"  bequests      mean [\d.]+ of all of the cohort\n", text)
+    assert str(people.paths()).startswith("Paths of a cohort, ages 60 to 66, 60 grid points\n  age             ")
+    for path in (tmp_path / "a.npz", tmp_path / "a.nc"):
+        if path.suffix == ".nc":
+            pytest.importorskip("h5netcdf")
+        again = bl.load(people.save(path))
+        assert str(again) == text
+        assert again.model == people.model
+        assert (again.distribution == people.distribution).all()
+    for kind in Cohort.kinds:
+        people.plot(tmp_path / f"{kind}.png", kind)
+        assert (tmp_path / f"{kind}.png").read_bytes().startswith(b"\x89PNG")
+    left, right = people.plot().axes
+    assert (left.lines[1].get_ydata() == people.paths().mean["consumption"]).all()
+    assert (right.lines[0].get_ydata() == people.paths().mean["assets"]).all()
+    with pytest.raises(bl.ProblemError, match="^kind must be one of 'paths', 'inequality', 'policy', not 'irf'$"):
+        people.plot(kind="irf")
+
+
+def test_files_that_no_solve_wrote(people: bl.CohortResult, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
+    for other, sentence in (
+        (replace(people, model=replace(people.model, grid=61)), "its solution is not one of its model, 61 grid points"),
+        (replace(people, model=replace(people.model, luxury=-1.0)), "luxury must be a number above 0, not -1.0"),
+        (replace(people, solution=replace(people.solution, status="stopped")), "success of its result must be false "),
+    ):
+        with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
+            bl.load(other.save(path))
+
+
+def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, plot = tmp_path / "a.npz", tmp_path / "a.png"
+    words = ["solve", "cohort", "--grid", "60", "--states", "3", "--first", "60", "--retirement", "63", "--last", "66"]
+    more = ["--high", "300", "--education", "college", "--out", str(out), "--plot", str(plot), "--kind", "inequality"]
+    assert main([*words, *more]) == 0
+    assert capsys.readouterr().out.startswith("A cohort from age 60 to 66, 60 grid points x 7 ages x 9 states, on")
+    assert main(["plot", str(out), "--kind", "paths"]) == 0
+    assert (tmp_path / "a-paths.png").exists()
+    capsys.readouterr()
+    assert main([*words, "--high", "5"]) == 1
+    assert "not solved: In " in capsys.readouterr().err
+    assert main([*words, "--education", "phd"]) == 2
+    assert "education must be one of 'no high school', 'high school', 'college', not 'phd'" in capsys.readouterr().err

@@ -1,0 +1,77 @@
+"""Faults of models: the life cycle of a cohort, paths after a shock, and households of several kinds."""
+
+from __future__ import annotations
+
+from .fault import Fault
+
+MODELS = "host/models/"
+TESTS = "tests/host/models/"
+COHORT = TESTS + "cohort/test_model.py::"
+PATH = TESTS + "aiyagari_path/test_model.py::"
+TYPES = TESTS + "aiyagari_types/test_model.py::"
+
+FAULTS = (
+    Fault(
+        "the dead leave what they kept without interest",
+        MODELS + "cohort/calibration.py",
+        "left[:, -1] = self.bequest_utility((1.0 + self.interest) * assets)",
+        "left[:, -1] = self.bequest_utility(assets)",
+        (COHORT + "test_it_is_backward_induction_in_plain_numpy",),
+    ),
+    Fault(
+        "pensions are a share of the first income of work",
+        MODELS + "cohort/calibration.py",
+        "pension = np.log(self.replacement * self.income[-1])",
+        "pension = np.log(self.replacement * self.income[0])",
+        (COHORT + "test_incomes_follow_profile_chain_and_pension",),
+    ),
+    Fault(
+        "nobody of a cohort dies before the last age",
+        MODELS + "cohort/paths.py",
+        "lives * chain[age])",
+        "chain[age])",
+        (COHORT + "test_mass_adds_up_to_survival",),
+    ),
+    Fault(
+        "a chain by age spreads as if it had no past",
+        "host/problem/markov.py",
+        "variance = rho**2 * variance + shock**2",
+        "variance = shock**2",
+        ("tests/host/problem/test_markov.py::test_a_chain_by_age_has_the_moments_of_its_process",),
+    ),
+    Fault(
+        "a path ends as solved before it is at rest",
+        MODELS + "aiyagari_path/model.py",
+        "if not abs(path.excess[-1]) <= REST_TOLERANCE:",
+        "if not abs(path.excess[-1]) <= 1.0:",
+        (PATH + "test_a_path_that_is_too_short_is_no_success",),
+    ),
+    Fault(
+        "a path is solved though a market of a date does not clear",
+        MODELS + "aiyagari_path/model.py",
+        "if not path.largest_excess <= PATH_TOLERANCE:",
+        "if not path.largest_excess <= 1.0:",
+        (PATH + "test_a_market_that_does_not_clear_is_no_success",),
+    ),
+    Fault(
+        "the Jacobian of a path forgets answers of dates before",
+        MODELS + "aiyagari_path/jacobian.py",
+        "found[t, 1:] += found[t - 1, :-1]",
+        "found[t, 1:] += 0.0",
+        (PATH + "test_answers_to_prices_are_those_of_small_changes",),
+    ),
+    Fault(
+        "all who choose between two points go to the lower one in the long run",
+        "host/analysis/long_run.py",
+        "(1.0 - above) * chances, above * chances",
+        "chances, 0.0 * chances",
+        (TESTS + "aiyagari/test_model.py::test_the_long_run_of_choices_between_points",),
+    ),
+    Fault(
+        "all kinds of households have the patience of the most patient",
+        MODELS + "aiyagari_types/calibration.py",
+        "replace(self.economy, beta=beta, eta=eta)",
+        "replace(self.economy, eta=eta)",
+        (TYPES + "test_the_patient_hold_most",),
+    ),
+)
