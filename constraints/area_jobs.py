@@ -56,7 +56,7 @@ def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
 def build_of(board: Board) -> dict[str, Any]:
     """The build parameters of a board's machine, as the file keeps them."""
     named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
-    # There is no gateware with proofs, so that no board has them.
+    # No board has proofs.
     return {name: value for name, value in {**asdict(board.machine), **named}.items() if name != "proof"}
 
 

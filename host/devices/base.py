@@ -16,6 +16,7 @@ from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import (
     IDENTITY,
+    PROVING_ENGINE,
     READABLE,
     REGISTERS,
     VERSION,
@@ -248,6 +249,9 @@ def built_sizes(device: Device) -> MachineParameters:
         They are those of no build, or this host does not know the engine.
     """
     number = read_steady(device, "ENGINE")
+    proof = number == PROVING_ENGINE
+    if proof:
+        number = Engine.SWEEP
     if number not in set(Engine):
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
         raise DeviceError(f"device {device.name!r} has engine {number}, this host knows {names}")
@@ -256,9 +260,8 @@ def built_sizes(device: Device) -> MachineParameters:
     if FEATURES[Engine(number)].folds:
         sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}
     try:
-        return MachineParameters(
-            **sizes, engine=Engine(number), multiplier=Multiplier.of(read_steady(device, "MULTIPLIER"))
-        )
+        multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
+        return MachineParameters(**sizes, engine=Engine(number), multiplier=multiplier, proof=proof)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes of no build: {error}") from None
 

@@ -12,6 +12,7 @@ OPTIONS = {
     "fold": f"stages of the line that a physical stage serves in turn, 1 to {FOLD_LIMIT} (default 1)",
     "evaluators": f"evaluators of a physical stage, {', '.join(map(str, EVALUATORS))} (default 4)",
     "lanes": f"a sweep engine with so many lanes, a power of two from 1 to {LANES_LIMIT} (default the assembly line)",
+    "proof": "1 for a sweep engine that proves the choices of every sweep (default 0)",
 }
 
 
@@ -38,6 +39,9 @@ def check_options(**options: object) -> None:
                 raise ProblemError(
                     f"option {name!r} is for an assembly line, and lanes = {lanes} asks for a sweep engine"
                 )
+    proves = "proof" in options and whole("proof", options["proof"], "0 or 1", lambda v: v in (0, 1))
+    if proves and "lanes" not in options:
+        raise ProblemError("option 'proof' is for a sweep engine: pass lanes= too")
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:

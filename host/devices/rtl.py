@@ -104,6 +104,7 @@ def open_rtl(
     fold: int | None = None,
     evaluators: int | None = None,
     lanes: int | None = None,
+    proof: int | None = None,
 ) -> RtlDevice:
     """Generate and compile a machine of these sizes (256 x 4 by default) or take it from the cache, and simulate it.
 
@@ -115,7 +116,8 @@ def open_rtl(
     try:
         from beltline.sim.board import SimulatedBoard
 
-        files = _verilog(made(parameters or MachineParameters(grid=256), fold, evaluators, lanes), progress)
+        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof)
+        files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error
     with _device_errors():

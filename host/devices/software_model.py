@@ -18,7 +18,6 @@ from beltline.host.devices.base import (
     register_named,
 )
 from beltline.host.devices.made import OPTIONS, check_options, made
-from beltline.host.problem.checks import ProblemError, whole
 from beltline.hw.interface.layout import Layout
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import (
@@ -213,20 +212,6 @@ class ModelDevice:
             self._publish()
 
 
-def _check_options(**options: object) -> None:
-    """Check the options, of those that are given.
-
-    Raises
-    ------
-    ProblemError
-        One is wrong.
-    """
-    check_options(**{name: value for name, value in options.items() if name != "proof"})
-    asked = "proof" in options and whole("proof", options["proof"], "0 or 1", lambda v: v in (0, 1))
-    if asked and "lanes" not in options:
-        raise ProblemError("option 'proof' is for a sweep engine: pass lanes= too")
-
-
 def open_model(
     parameters: MachineParameters | None,
     progress: Progress | None = None,
@@ -249,8 +234,7 @@ BACKEND = Backend(
     description="the bit-exact software model, compiled",
     missing=lambda: "",
     open=open_model,
-    options=OPTIONS
-    | {"proof": "1 for a sweep engine that proves every sweep, of which there is no gateware (default 0)"},
+    options=OPTIONS,
     elastic=True,
-    check=_check_options,
+    check=check_options,
 )

@@ -34,6 +34,7 @@ _PASSES = (
     "take",
     "plain",
     "peaks",
+    "proven",
 )
 
 

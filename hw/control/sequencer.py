@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -76,6 +76,7 @@ def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]
         "take": In(1),
         **({"plain": In(1), "below": Out(1)} if features.shifts else {}),
         **({"peaks": In(1)} if features.peaks else {}),
+        **({"proven": In(1)} if features.proofs else {}),
         "begin": Out(1),
         "first_sweep": Out(1),
         "second_sweep": Out(1),
@@ -98,7 +99,8 @@ class Sequencer(wiring.Component):
     ``take`` (``position`` counts them, ``state`` is the exogenous index). ``prologue`` tells the two kinds of pass
     apart. ``pass_done`` must be high for one clock when the last expectation of a pass is there. ``begin`` is high for
     one clock before every pass. A sweep engine says whether a sweep was ``plain``, and so may end a run as converged,
-    and hears whether its norm is ``below`` epsilon; ``peaks`` is high where a search has found another peak.
+    and hears whether its norm is ``below`` epsilon; ``peaks`` is high where a search has found another peak, and
+    ``proven`` from the end of a pass where its choices are.
     """
 
     def __init__(self, parameters: SequencerParameters) -> None:
@@ -109,10 +111,12 @@ class Sequencer(wiring.Component):
         m = Module()
         machine = self.parameters.machine
         busy = Signal()
-        # No gateware proves its choices.
-        never = Status.BUSY | Status.PROVEN | (Status(0) if machine.features.peaks else Status.PEAKS)
+        never = Status.BUSY | (Status(0) if machine.features.peaks else Status.PEAKS)
+        if not machine.features.proofs:
+            never |= Status.PROVEN
         flags: dict[Status, Signal] = {flag: Signal(name=flag.name) for flag in Status if flag not in never}
-        m.d.comb += self.status.eq(Cat(busy, *flags.values()))
+        bits = [flags.get(flag, Const(0, 1)) for flag in Status if flag is not Status.BUSY]
+        m.d.comb += self.status.eq(Cat(busy, *bits))
         good, last_position = self._configuration(m)
         last_state = Signal.like(self.state)
         m.d.sync += last_state.eq(self.states - 1)
@@ -126,11 +130,13 @@ class Sequencer(wiring.Component):
                 saturated.eq(saturated | self.saturated),
                 infeasible.eq(infeasible | self.infeasible),
             ]
-        of_peaks = []
+        of_peaks, of_proof = [], []
         if machine.features.peaks:
             peaks = Signal()
             m.d.sync += peaks.eq((peaks | self.peaks) & busy)
             of_peaks.append(flags[Status.PEAKS].eq(peaks))
+        if machine.features.proofs:
+            of_proof.append(flags[Status.PROVEN].eq(self.proven))
         ends = self._converged(m)
         at_limit = Signal()
         m.d.sync += at_limit.eq(self.sweeps == self.sweep_limit)
@@ -185,12 +191,13 @@ class Sequencer(wiring.Component):
                     m.d.sync += [flags[Status.SATURATED].eq(saturated), flags[Status.INFEASIBLE].eq(infeasible)]
                 with m.Elif(~self.prologue & ~self.horizon & ends):
                     finish(Status.CONVERGED)
-                    m.d.sync += of_peaks
+                    m.d.sync += [*of_peaks, *of_proof]
                 with m.Elif(~self.prologue & at_limit):
                     finish(Status.LIMIT)
-                    m.d.sync += of_peaks
+                    m.d.sync += [*of_peaks, *of_proof]
                 with m.Elif(stopping):
                     finish(Status.STOPPED)
+                    m.d.sync += of_proof
                 with m.Else():
                     m.d.comb += self.begin.eq(1)
                     start_pass()

@@ -21,6 +21,8 @@ class EngineFeatures:
         The weights of the shifts are a second matrix behind ``Q``.
     peaks
         ``Mode.PEAKS``: the engine can look for other peaks behind the last sweep.
+    proofs
+        It proves the choices of every sweep that maximises, and says so in ``Status.PROVEN``; of a build.
     folds
         It has physical stages, with ``fold`` and ``evaluators``.
     lanes
@@ -35,6 +37,7 @@ class EngineFeatures:
     folds: bool
     lanes: bool
     padded: bool
+    proofs: bool = False
 
     @property
     def matrices(self) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from beltline.hw.interface.features import FEATURES, EngineFeatures
-from beltline.hw.interface.registers import Engine
+from beltline.hw.interface.registers import PROVING_ENGINE, Engine
 
 CLOCK_HZ = 250_000_000
 """The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
@@ -118,7 +118,7 @@ class MachineParameters:
     lanes
         Of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` points of the grid each.
     proof
-        Of a sweep engine: whether every sweep proves its choices. The software model only: there is no gateware of it.
+        Of a sweep engine: whether every sweep proves its choices.
 
     Raises
     ------
@@ -188,14 +188,15 @@ class MachineParameters:
 
     @property
     def features(self) -> EngineFeatures:
-        """What the engine can do."""
-        return FEATURES[self.engine]
+        """What the engine can do; whoever proves its choices does not look for other peaks."""
+        features = FEATURES[self.engine]
+        return replace(features, peaks=False, proofs=True) if self.proof else features
 
     @property
     def reported(self) -> dict[str, int]:
         """What the registers of a build read that tell what it is, by their names."""
         return {
-            "ENGINE": int(self.engine),
+            "ENGINE": PROVING_ENGINE if self.proof else int(self.engine),
             "LANES": self.lanes,
             "FOLD": self.fold,
             "EVALUATORS": self.evaluators if self.features.folds else 1,

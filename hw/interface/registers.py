@@ -77,6 +77,10 @@ class Engine(enum.IntEnum):
     SWEEP = 2
 
 
+PROVING_ENGINE = 3
+"""What register ``ENGINE`` reads of a sweep engine that proves the choices of every sweep."""
+
+
 class Command(enum.IntFlag):
     """Bits of register ``COMMAND``; each acts once when written as 1."""
 
@@ -182,7 +186,7 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Status.PEAKS: "the last sweep was searched for other peaks, as `MODE` asked, and one was found: a choice may "
         "not be the best",
         Status.PROVEN: "every choice of the last sweep is proven the best of all candidates, whatever the values: "
-        "sweep engine, and of it the software model with `proof`",
+        "a sweep engine that was built with `proof`",
     },
     Refused: {
         Refused.REGISTER: "a register was written while busy",
@@ -225,7 +229,13 @@ def _layout() -> dict[str, Register]:
         ("IDENTITY", 32, Access.READ, False, "0x424C5431, ASCII BLT1"),
         ("VERSION", 32, Access.READ, False, "version of the register map"),
         ("BUILD_HASH", 64, Access.READ, False, "content hash of the build"),
-        ("ENGINE", 32, Access.READ, False, "1: assembly line, 2: sweep engine"),
+        (
+            "ENGINE",
+            32,
+            Access.READ,
+            False,
+            "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep",
+        ),
         ("LANES", 32, Access.READ, False, "1, or lanes of a sweep engine, each of which checks a state a clock"),
         (
             "FOLD",

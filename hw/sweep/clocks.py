@@ -6,6 +6,7 @@ their turns in the same clock: they go on together, from turn to turn, and the o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ from beltline.compiled import njit, prange
 from beltline.hw.control.sequencer import DRAIN, check_clocks
 from beltline.hw.interface.parameters import ROW_WORDS
 from beltline.hw.sweep.check import CheckParameters
-from beltline.hw.sweep.datapath import DECIDED, join_clocks, largest_norm_clocks
+from beltline.hw.sweep.datapath import DECIDED, ROUND_BEGINS, join_clocks, largest_norm_clocks
 from beltline.hw.sweep.gather import GatherParameters
 from beltline.hw.sweep.gather_clocks import (
     ARRIVED,
@@ -31,13 +32,15 @@ from beltline.hw.sweep.gather_clocks import (
     gather_run,
 )
 from beltline.hw.sweep.lane.parameters import LaneParameters
-from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
+from beltline.hw.sweep.parameters import HALF_SHIFT, ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.patch import NOTES, PatchParameters
 from beltline.hw.sweep.row_buses import TAKEN_CLOCKS, RowBusesParameters
+from beltline.hw.sweep.scan.parameters import ScanParameters
+from beltline.hw.sweep.scan_clocks import REGISTERS, scan_begin, scan_run
 from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.walk.halves import UNLOAD_CLOCKS
 from beltline.hw.sweep.walk.parameters import WalkParameters
-from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, REGISTERS, walk_begin, walk_run
+from beltline.hw.sweep.walk_clocks import FIELDS, LAST, LEFT, walk_begin, walk_run
 
 NEVER = -1
 """In the clocks of results: a state that was not walked."""
@@ -49,7 +52,7 @@ _NOTHING, _LOST = -1, -2
 """What buses want of a lane: nothing yet; several rows, of which the first is served."""
 
 # What a lane does.
-_CHECKS, _WALKS, _RESTS = range(3)
+_CHECKS, _WALKS, _RESTS, _SCANS = range(4)
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,56 @@ class SweepLog:
     unchecked: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
+class Round:
+    """What a round of a proof did: see :class:`beltline.hw.sweep.proof.Proof`.
+
+    Parameters
+    ----------
+    divide, odd
+        Whether it was by divide and conquer; whether over the states of odd points.
+    ends
+        bool, ``(lanes,)``: lanes that looked at their first and their last point only.
+    lowest, highest
+        int64, ``(N_k, N_z)``: the bracket of each state that it looked at, ``lowest`` -1 where check and walk had
+        compared all of it.
+    moved
+        bool, ``(N_k, N_z)``: states whose bracket had a better candidate, which were walked from there.
+    counts, probes
+        Of these walks, as in :class:`SweepLog`.
+    """
+
+    divide: bool
+    odd: int
+    ends: NDArray[np.bool_]
+    lowest: NDArray[np.int64]
+    highest: NDArray[np.int64]
+    moved: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+    probes: NDArray[np.int32]
+
+
 @njit(cache=True)
-def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-untyped-def]
-    """All lanes that have their turns in the clocks ``phase (mod slots)``; the last three as in :func:`lane_clocks`."""
+def _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk):  # type: ignore[no-untyped-def]
+    """The lowest that wants a row of a lane gets it, with those that want the same up to the first that does not."""
+    wanted[:] = _NOTHING
+    for k in range(r.shape[0]):
+        r[k, GRANTED] = 0
+        if r[k, HEAD] != 0:
+            row = rows[k, r[k, SENT] % RING]
+            source = (row >> (TABLE_BITS + width)) & (wanted.size - 1)
+            if wanted[source] != _NOTHING and wanted[source] != row:
+                wanted[source] = _LOST
+            else:
+                wanted[source] = row
+                r[k, GRANTED] = 1
+                arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == _CHECKS else fetch_walk)
+                r[k, SENT] += 1
+
+
+@njit(cache=True)
+def _group(phase, slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
+    """All lanes that have their turns in the clocks ``phase (mod slots)``; the last ones as in :func:`lane_clocks`."""
     lane_bits, bits, top, lane_shift, part_shift, fetch, fetch_walk, check_behind, after, ring, decided = of_build
     choices, walked, counts, log, unchecked = tables
     checked, ends, found = results
@@ -129,6 +179,8 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
     pushes = np.zeros((members, RING), np.int64)
     arrivals = np.zeros((members, RING), np.int64)
     walkers = np.zeros((members, contexts, FIELDS), np.int64)
+    visits, passes, behind = scans
+    steps, lasts, ready = np.zeros_like(rows), np.zeros_like(rows), np.zeros_like(rows)
     now = np.int64(_FAR)
     resting = 0
     for k in range(members):
@@ -140,6 +192,9 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
         if own == 0:
             r[k, PHASE] = _RESTS
             resting += 1
+        elif passes.size:
+            scan_begin(r[k], begins[lane], passes[lane, 0])
+            r[k, PHASE] = _SCANS
         elif not unchecked[lane]:
             r[k, PHASE] = _CHECKS
         else:
@@ -151,21 +206,8 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
     exogenous = np.arange(min(points, 1 << lane_shift) * states) % states
     unasked = np.empty(0, np.int64)
     while resting < members:
-        # In the first of these clocks they all have their turn; the lowest that wants a row of a lane gets it, with
-        # those that want the same up to the first that wants another.
-        wanted[:] = _NOTHING
-        for k in range(members):
-            r[k, GRANTED] = 0
-            if r[k, HEAD] != 0:
-                row = rows[k, r[k, SENT] % RING]
-                source = (row >> (TABLE_BITS + width)) & ((1 << lane_bits) - 1)
-                if wanted[source] != _NOTHING and wanted[source] != row:
-                    wanted[source] = _LOST
-                else:
-                    wanted[source] = row
-                    r[k, GRANTED] = 1
-                    arrivals[k, r[k, SENT] % RING] = now + (fetch if r[k, PHASE] == _CHECKS else fetch_walk)
-                    r[k, SENT] += 1
+        # In the first of these clocks they all have their turn.
+        _grant(r, rows, arrivals, wanted, width, now, fetch, fetch_walk)
         end = now + slots
         for k in range(members):
             taken_at = now + TAKEN_CLOCKS if r[k, GRANTED] != 0 else np.int64(_FAR)
@@ -200,6 +242,20 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
                     else:
                         r[k, PHASE] = _RESTS
                         resting += 1
+            if r[k, PHASE] == _SCANS and t < end:
+                t, over = scan_run(
+                    r[k], steps[k], rows[k], lasts[k], ready[k], visits, passes[lane], behind, t, end, taken_at
+                )
+                if over:
+                    checked[lane] = t - 1
+                    if walked[first:last].any():
+                        r[k, PHASE] = _WALKS
+                        r[k, BEGIN] = t
+                        walk_begin(r[k], walkers[k], last - first, part_shift, bits, states, ring)
+                        r[k, LAST] = r[k, BEGIN] + ring + decided
+                    else:
+                        r[k, PHASE] = _RESTS
+                        resting += 1
             if r[k, PHASE] == _WALKS and t < end:
                 t = walk_run(
                     r[k],
@@ -227,9 +283,9 @@ def _group(phase, slots, begins, of_build, tables, results):  # type: ignore[no-
 
 
 @njit(cache=True, parallel=True)
-def _groups(slots, begins, of_build, tables, results):  # type: ignore[no-untyped-def]
+def _groups(slots, begins, of_build, tables, results, scans):  # type: ignore[no-untyped-def]
     for phase in prange(min(slots, begins.size)):
-        _group(phase, slots, begins, of_build, tables, results)
+        _group(phase, slots, begins, of_build, tables, results, scans)
 
 
 @njit(cache=True)
@@ -273,8 +329,17 @@ class LaneClocks:
     found: NDArray[np.int64]
 
 
-def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, results: bool = False) -> LaneClocks:
-    """The clocks of check and walk of all lanes.
+_NO_SCANS = np.zeros((0, 3), np.int64), np.zeros((0, 0), np.int64), 0
+
+
+def lane_clocks(
+    log: SweepLog,
+    begins: NDArray[np.int64],
+    after: int = 0,
+    results: bool = False,
+    scans: tuple[NDArray[np.int64], NDArray[np.int64], int] = _NO_SCANS,
+) -> LaneClocks:
+    """The clocks of check and walk of all lanes, or of scan and walk.
 
     Parameters
     ----------
@@ -288,6 +353,9 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
         Clocks from the last result of a lane's check to ``start`` of its walk.
     results
         Whether the clock of each result of the walks is wanted.
+    scans
+        In place of checks: the arguments of :func:`beltline.hw.sweep.scan_clocks.scan_run` that tell what is scanned,
+        ``passes`` of each lane. ``checked`` is then the clock in which a lane's scan ends, and its walk begins behind.
     """
     dealt = log.dealt
     walk, build = dealt.walk, dealt.walk.build
@@ -314,6 +382,7 @@ def lane_clocks(log: SweepLog, begins: NDArray[np.int64], after: int = 0, result
         ),
         (log.choices, log.walked, log.counts, log.probes, log.unchecked),
         (checked, ends, found),
+        scans,
     )
     return LaneClocks(checked, ends, found)
 
@@ -328,7 +397,7 @@ _DECIDE = DRAIN + 2
 """Clocks from the end of a pass to ``begin`` of the next."""
 
 
-def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False) -> int:
+def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False, rounds: Sequence[Round] = ()) -> int:
     """Clocks of a sweep, or without a log of the prologue, from its ``begin`` to that of the next pass.
 
     Parameters
@@ -339,17 +408,31 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False)
         Of the sweep.
     shifts
         Whether shifts are made behind it.
+    rounds
+        Of its proof, if it has one.
     """
     build = dealt.walk.build
     settle = LaneParameters(build).settle
     ends = np.full(build.lanes, _GO)
     done = 0
+    notes = np.ones(dealt.grid, np.bool_)
     if log is not None:
         lanes = lane_clocks(log, np.full(build.lanes, _GO), _JUDGED)
         ends = lanes.ends
         # A register, in which the last state is judged; then everything settles.
         done = int(lanes.checked.max()) + 1 + settle + 2
-    notes = np.ones(dealt.grid, np.bool_) if log is None else log.walked.any(axis=1)
+        notes = np.asarray(log.walked.any(axis=1), np.bool_)
+    if rounds:
+        # All lanes wait for each other; a lane in which a choice was repaired reads all of its states once more.
+        met = np.maximum(lanes.checked + _JUDGED, ends) + 1
+        finish = int(met.max()) + _meeting(build)
+        for one in rounds:
+            lanes = round_clocks(dealt, one)
+            finish += int(np.maximum(lanes.checked + 2, lanes.ends + 1).max()) + _meeting(build) - _GO
+            repaired = np.logical_or.reduceat(one.moved.any(axis=1), np.arange(0, dealt.grid, 1 << dealt.lane_shift))
+            notes |= np.repeat(repaired, 1 << dealt.lane_shift)[: dealt.grid]
+        ends = np.full(build.lanes, finish)
+        done = max(done, finish + 2)
     busy, last = np.zeros(build.lanes, np.int64), np.zeros(build.lanes, np.int64)
     _patches(notes, dealt.lane_shift, dealt.states, busy, last)
     for lane in range(build.lanes):
@@ -358,6 +441,40 @@ def pass_clocks(dealt: Dealt, log: SweepLog | None = None, shifts: bool = False)
             done = max(done, first + int(last[lane]) - 1 + settle + 2, first + int(busy[lane]) + 2)
     of_shift = ShiftParameters(build).clocks(dealt.states) + 1 if shifts else 0
     return _around(build, done) + 1 + of_shift + _DECIDE
+
+
+def _meeting(build: SweepParameters) -> int:
+    """Clocks from the one in which the last lane waits to the begin of the next round in the lanes."""
+    return join_clocks(build) + ROUND_BEGINS
+
+
+def round_clocks(dealt: Dealt, one: Round) -> LaneClocks:
+    """The clocks of scan and walk of all lanes, of a round that begins in clock ``_GO``.
+
+    ``checked`` is the clock in which a lane's scan ends.
+    """
+    build = dealt.walk.build
+    levels = range(dealt.lane_shift, -1, -1) if one.divide else (0,)
+    places: list[NDArray[np.int64]] = []
+    passes = np.zeros((build.lanes, len(levels) + 1), np.int64)
+    count = 0
+    for lane in range(build.lanes):
+        points, first = dealt.points(lane), lane << dealt.lane_shift
+        passes[lane, 0] = count
+        for number, level in enumerate(levels):
+            begin = 0 if (level == dealt.lane_shift if one.divide else not one.odd) else 1 << level
+            looked = np.arange(begin, points, 2 << level)
+            if one.ends[lane]:
+                looked = looked[(looked == 0) | (looked == points - 1)]
+            places.append(first + looked)
+            count += looked.size * dealt.states
+            passes[lane, number + 1] = count
+    rows = np.concatenate(places)
+    lowest, highest = (table[rows].ravel() >> HALF_SHIFT for table in (one.lowest, one.highest))
+    visits = np.stack([lowest, highest, np.tile(np.arange(dealt.states), rows.size)], axis=1)
+    scan = ScanParameters(build)
+    log = SweepLog(dealt, one.lowest, one.moved, one.counts, one.probes, np.ones(build.lanes, np.bool_))
+    return lane_clocks(log, np.full(build.lanes, _GO), scans=(visits, passes, scan.behind))
 
 
 def begin_clocks(dealt: Dealt) -> int:

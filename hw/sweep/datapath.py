@@ -23,10 +23,14 @@ from beltline.hw.sweep.lane.lane import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
 from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.scan.rounds import Rounds
 from beltline.hw.sweep.shift import Shift, ShiftParameters
 
 DECIDED = 3
 """Clocks from the norm until it is known whether it is below epsilon."""
+
+ROUND_BEGINS = 2
+"""Clocks from the decision on a round of a proof to its begin in the lanes."""
 
 _FAN = 8
 """Lanes whose flags are joined in one clock."""
@@ -113,16 +117,9 @@ class SweepDatapath(Datapath):
     ----------
     parameters
         The build.
-
-    Raises
-    ------
-    ValueError
-        A build with ``proof``.
     """
 
     def __init__(self, parameters: MachineParameters) -> None:
-        if parameters.proof:
-            raise ValueError("proof of a build must be False: there is no gateware of it, only the software model")
         self._build = SweepParameters.of(parameters)
         super().__init__(parameters, 2 + READ_LATENCY + 1 + -(-self._build.lane_bits // 2))
 
@@ -138,6 +135,9 @@ class SweepDatapath(Datapath):
         m.submodules.norm = norm = LargestNorm(build)
         self._held, self._plain_after = Signal(), Signal(init=1)
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
+        self._point_shift = Signal(range(build.point_bits + 1))
+        # Tables stay where a run is broken off.
+        self._values = Signal(reset_less=True)
         self._problem(m, lanes, buses)
         self._accesses(m, p, lanes, shift)
         self._samples(m, p, lanes, shift)
@@ -151,7 +151,10 @@ class SweepDatapath(Datapath):
         # The sequencer tells the kind of a pass in the clock behind `begin`.
         begin = Signal()
         m.d.sync += begin.eq(go | self._again)
-        m.d.comb += buses.restart.eq(begin)
+        restart: Value = begin
+        if build.proof:
+            restart = begin | self._proof(m, p, lanes)
+        m.d.comb += buses.restart.eq(restart)
         for number, lane in enumerate(lanes):
             wiring.connect(m, lane.fetch, buses.lanes[number])
             wiring.connect(m, buses.banks[number], lane.bank)
@@ -200,9 +203,40 @@ class SweepDatapath(Datapath):
             self.retired.eq(retired[0]),
             self.infeasible.eq(_joined(p, [lane.infeasible for lane in lanes], _any, clocks)),
             self.saturated.eq(_joined(p, [lane.saturated for lane in lanes], _any, clocks)),
-            self.peaks.eq(_joined(p, [lane.other for lane in lanes], _any, clocks)),
         ]
+        if self.parameters.features.peaks:
+            m.d.comb += self.peaks.eq(_joined(p, [lane.other for lane in lanes], _any, clocks))
         return m
+
+    def _proof(self, m: Module, p: Pipeline, lanes: list[LaneInstance]) -> Value:
+        """The rounds of proofs, and the copy of the values that a sweep reads; when a round begins in the lanes."""
+        clocks = join_clocks(self._build)
+        m.submodules.rounds = rounds = Rounds(ROUND_BEGINS + clocks)
+        m.d.comb += [
+            # The sequencer tells the kind of a pass in the clock behind `begin`.
+            rounds.begin.eq(p.valid(p.input(self.begin), 1)),
+            rounds.proves.eq(~self.prologue & ~self._held),
+            self.proven.eq(rounds.proven),
+        ]
+        begins, ends = (p.valid(p.input(flag), ROUND_BEGINS) for flag in (rounds.go, rounds.finish))
+        for number, lane in enumerate(lanes):
+            m.d.comb += [
+                lane.round.eq(begins),
+                lane.finish.eq(ends),
+                lane.divide.eq(rounds.divide),
+                lane.odd.eq(rounds.odd),
+                lane.values.eq(self._values),
+                lane.point_shift.eq(self._point_shift),
+                # A lane at the end of the grid does not look at what stands there.
+                lane.lower_last.eq(lanes[number - 1].last),
+                lane.upper_first.eq(lanes[(number + 1) % len(lanes)].first),
+            ]
+        m.d.comb += [
+            rounds.met.eq(_joined(p, [lane.met for lane in lanes], _all, clocks)),
+            rounds.moved.eq(_joined(p, [lane.better for lane in lanes], _any, clocks)),
+            rounds.crossed.eq(_joined(p, [lane.crossed for lane in lanes], _any, clocks)),
+        ]
+        return begins
 
     def _kinds(self, m: Module, shift: Shift, ended: Value) -> None:
         """What kind of sweep comes next, and its shifts.
@@ -216,7 +250,8 @@ class SweepDatapath(Datapath):
         shifts = asks(mode, Mode.SHIFT)
         held, plain, left = self._held, Signal(init=1), Signal(8)
         last = Signal()
-        at_limit, seeks = Signal(), asks(mode, Mode.PEAKS)
+        at_limit = Signal()
+        seeks = asks(mode, Mode.PEAKS) if self.parameters.features.peaks else Const(0, 1)
         m.d.sync += [
             last.eq(self.sweeps + 2 == settings.sweep_limit),
             at_limit.eq(self.sweeps + 1 == settings.sweep_limit),
@@ -261,6 +296,8 @@ class SweepDatapath(Datapath):
                     m.next = "END"
             with m.State("END"):
                 m.d.comb += self.pass_done.eq(1)
+                with m.If(~self.prologue):
+                    m.d.sync += self._values.eq(~self._values)
                 m.next = "IDLE"
         with m.If(self.begin):
             m.d.sync += plain.eq(self._plain_after)
@@ -283,7 +320,7 @@ class SweepDatapath(Datapath):
         shift = Signal(range(build.local_bits + 1))
         least = ROW_WORDS * build.lanes
         m.d.sync += shift.eq(sum((grid > least << k for k in range(build.local_bits)), start=Value.cast(0)))
-        point_shift = Signal(range(build.point_bits + 1))
+        point_shift = self._point_shift
         part_shift = Signal(range(build.point_bits + 1))
         part_bits = LaneParameters(build).walk.part_bits
         whole, rest = Signal(build.lane_bits + 1), Signal(build.point_bits + 1)

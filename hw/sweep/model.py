@@ -16,11 +16,10 @@ from beltline.hw.control.sequencer import check_clocks
 from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import HELD, Engine, Mode, Status
-from beltline.hw.sweep.clocks import Dealt, SweepLog, begin_clocks, pass_clocks, seek_clocks
+from beltline.hw.sweep.clocks import Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
-from beltline.hw.sweep.proof_clocks import proof_clocks
 from beltline.hw.sweep.shift import ShiftParameters
 from beltline.hw.sweep.software_passes import add_all, check_all, climb_all, hold_all, walk_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
@@ -66,8 +65,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         Clocks of the passes that seek other peaks behind the last sweep.
     proven_by
         Of a build with ``proof``, for each sweep: the rounds of its proof, those that divided, states walked from a
-        better candidate, evaluations (which ``evaluations`` has too), and clocks by
-        :func:`beltline.hw.sweep.proof_clocks.proof_clocks` where they are counted.
+        better candidate, evaluations (which ``evaluations`` has too), and clocks (which ``sweep_clocks`` has too)
+        beyond those of the sweep without it where they are counted.
     log
         :class:`beltline.hw.sweep.clocks.SweepLog` of the last sweep.
     """
@@ -78,8 +77,6 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.build = build
         self.walk = WalkParameters(build, contexts)
         self._logged = logged
-        if build.proof:
-            self.clocks_source = "modelled by the clock model, and for proofs by a budget: no gateware has them"
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
         super().__init__(build.grid, build.states, build.grid * build.states)
@@ -113,6 +110,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.seek_clocks: list[int] = []
         self.proven_by: list[Proven] = []
         self._proven = False
+        self._rounds: list[Round] = []
         self.log: SweepLog | None = None
         self._clocks = 0
 
@@ -137,6 +135,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._before = self._after = np.zeros(self._states, np.int64)
         self._moves = np.zeros((self.build.lanes, self.walk.contexts), np.int64)
         self._unchecked = np.ones(self.build.lanes, np.bool_)
+        self._smooth = np.zeros(self.build.lanes, np.bool_)
         self.kept = np.full((self._grid, self._states, 3), INFEASIBLE, np.int64)
         if self._logged:
             self._clocks = begin_clocks(self._dealt)
@@ -186,8 +185,12 @@ class SweepSoftwareMachine(SoftwareMachine):
         if self._logged:
             assert self.log is not None
             # Nothing is shifted any more behind passes that seek.
-            self.sweep_clocks.append(pass_clocks(self._dealt, self.log, shifts and not self._sought))
+            of_pass = self._dealt, self.log, shifts and not self._sought
+            self.sweep_clocks.append(pass_clocks(*of_pass, self._rounds))
             self._clocks += self.sweep_clocks[-1]
+            if self._rounds:
+                clocks = self.sweep_clocks[-1] - pass_clocks(*of_pass)
+                self.proven_by[-1] = self.proven_by[-1]._replace(clocks=clocks)
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
         last, self._found = self._found, self._found.copy()
@@ -231,32 +234,31 @@ class SweepSoftwareMachine(SoftwareMachine):
         if not cold:
             moved[: starts.size] = np.add.reduceat((self._found != last).sum(axis=1), starts)
         if self.build.proof:
+            self._smooth[np.flatnonzero(walked.any(axis=1)) >> self._dealt.lane_shift] = False
             repaired = np.zeros(self._grid, np.bool_)
-            raised |= self._prove(value, repaired, bool(raised))
+            raised |= self._prove(value, repaired)
             moved[: starts.size][np.logical_or.reduceat(repaired, starts)] = 0
         self._unchecked = (count > 0) & (moved + (count >> MOST_SHIFT) >= count)
         return raised
 
-    def _prove(self, value: NDArray[np.int64], repaired: NDArray[np.bool_], failed: bool) -> Status:
+    def _prove(self, value: NDArray[np.int64], repaired: NDArray[np.bool_]) -> Status:
         """Prove the choices of a sweep, or repair them; ``repaired`` takes the points where one moved."""
         self._proven = False
-        if failed or self._held:
+        if self._held:
+            self._rounds = []
             self.proven_by.append(Proven(0, 0, 0, 0, 0))
             return Status(0)
         room = self._capacity if self._logged else 0
         tables = self.x, self._wealth, self._ev, self._constants
-        proof = Proof(self._dealt, *tables, self._found, self.kept, value, room)
+        proof = Proof(self._dealt, *tables, self._found, self.kept, value, self._smooth, room)
         self._proven = proof.proven
         repaired |= proof.moved.any(axis=1)
-        evaluations = sum(one.evaluations for one in proof.rounds)
-        clocks = 0
+        self._rounds = proof.rounds
         if self._logged:
             self._capacity = proof.room
-            clocks = proof_clocks(self._dealt, proof.rounds, self._unchecked)
-            self._clocks += clocks
-        divided = sum(one.levels > 1 for one in proof.rounds)
-        self.proven_by.append(Proven(len(proof.rounds), divided, int(proof.moved.sum()), evaluations, clocks))
-        self.evaluations[-1] += evaluations
+        walked = int(proof.moved.sum())
+        self.proven_by.append(Proven(len(proof.rounds), proof.divided, walked, proof.evaluations, 0))
+        self.evaluations[-1] += proof.evaluations
         return proof.status
 
     def _seek(self, above: bool) -> bool:

@@ -49,7 +49,7 @@ class SweepParameters:
     multiplier
         What the chip multiplies with.
     proof
-        Whether every sweep that maximises is proven: :mod:`beltline.hw.sweep.proof`. The software model only.
+        Whether every sweep that maximises is proven: :mod:`beltline.hw.sweep.proof`.
 
     Raises
     ------

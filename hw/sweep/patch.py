@@ -74,8 +74,8 @@ class Patch(wiring.Component):
         All but ``start`` must stand to the end, ``points`` from the first note on.
     busy
         From the clock behind ``start``.
-    valid, position, point, last
-        A state: its number in the lane, its point, and whether it is the point's last one.
+    valid, position, point, state, last
+        A state: its number in the lane, its point, its exogenous state, and whether it is the point's last one.
     """
 
     def __init__(self, parameters: PatchParameters) -> None:
@@ -94,6 +94,7 @@ class Patch(wiring.Component):
                 "valid": Out(1),
                 "position": Out(build.position_bits),
                 "point": Out(build.point_bits + 1),
+                "state": Out(4),
                 "last": Out(1),
             }
         )
@@ -143,7 +144,7 @@ class Patch(wiring.Component):
         step = Signal(_NOTE_BITS + 1)
         of_word = Signal(range(word_count))
         base, following = Signal(build.position_bits), Signal(build.position_bits)
-        state = Signal(4)
+        state = self.state
         here, rest = Signal(), Signal()
         noted = Cat(words.head | self.force.replicate(NOTES), 0)
         m.d.comb += [

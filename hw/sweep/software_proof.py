@@ -3,75 +3,89 @@
 from __future__ import annotations
 
 from beltline.compiled import njit, prange
-from beltline.hw.arithmetic.objective import INFEASIBLE, SATURATED_FLAG, candidate_word, is_above, objective_word
+from beltline.hw.arithmetic.objective import SATURATED_FLAG, candidate_word, is_above, objective_word
 
-_NONE = -1
-"""In place of a candidate: there is none."""
+SKIPPED = -1
+"""In place of the lowest candidate: nothing is evaluated."""
 
 
 @njit(cache=True)
-def _best(wealth, x, ev, s, words, lo, hi, skipped, found, best):  # type: ignore[no-untyped-def]
-    """``(found, evaluations, cut, over)``: the lowest best candidate of ``lo`` to ``hi`` and ``found``.
-
-    The three around ``skipped`` are left out. ``best`` is the objective of ``found``, which may be ``_NONE``. The
-    search is ``cut`` at the first candidate that is not feasible: all above it are not either.
-    """
-    made = 0
+def _best(wealth, x, ev, s, words, lo, hi, own):  # type: ignore[no-untyped-def]
+    """``(found, over)``: the lowest best candidate of ``lo`` to ``hi``, ``own`` where none is feasible."""
+    found = -1
+    best = objective_word(ev[lo, s], ev[lo, s])
     any_over = False
     for j in range(lo, hi + 1):
-        if skipped != _NONE and skipped - 1 <= j <= skipped + 1:
-            continue
         u, feasible, over = candidate_word(wealth, x[j], words)
-        made += 1
         any_over = any_over or over
         if not feasible:
-            return found, made, True, any_over
+            # Nor is any above it.
+            break
         objective = objective_word(u, ev[j, s])
-        if found == _NONE or is_above(objective, best) or (j < found and not is_above(best, objective)):
+        if found < 0 or is_above(objective, best):
             best, found = objective, j
-    return found, made, False, any_over
+    return own if found < 0 else found, any_over
+
+
+@njit(cache=True)
+def _bracket(below, own, above):  # type: ignore[no-untyped-def]
+    """``(lo, hi)`` of three choices; ``lo`` is ``SKIPPED`` where check and walk have compared all of it."""
+    lo, hi = min(below, own, above), max(below, own, above)
+    return (SKIPPED if lo >= own - 1 and hi <= own + 1 else lo), hi
 
 
 @njit(cache=True, parallel=True)
-def bracket_all(x, w, ev, words, choices, kept, asked, found, lowest, widths, cuts, flags):  # type: ignore[no-untyped-def]
-    """``found``: the lowest best of each asked state's bracket, and the choice of a state that was not asked for.
+def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crossed, flags):  # type: ignore[no-untyped-def]
+    """The states of odd points, or of even ones: ``choices`` become the lowest best of their brackets.
 
     A bracket reaches from the lowest of the choices of a state and its neighbours to the highest; at the ends of the
-    grid, to the end of the candidates. The choice's own neighbours were compared by the check or by a walk.
+    grid, to the end of the candidates. ``crossed`` where a choice is below that of the point before.
     """
     rows, states = w.shape
-    for i in prange(rows):
+    for half in prange((rows + 1 - parity) // 2):
+        i = 2 * half + parity
         flag = 0
         for s in range(states):
             own = choices[i, s]
-            found[i, s], lowest[i, s], widths[i, s], cuts[i, s] = own, own, 0, False
-            if not asked[i, s]:
+            below = choices[i - 1, s] if i > 0 else 0
+            above = choices[i + 1, s] if i < rows - 1 else rows - 1
+            crossed[i] = crossed[i] or below > own or own > above
+            lowest[i, s], highest[i, s] = _bracket(below, own, above)
+            if lowest[i, s] == SKIPPED:
                 continue
-            lo = min(choices[i - 1, s], own, choices[min(i + 1, rows - 1), s]) if i > 0 else 0
-            hi = max(choices[max(i - 1, 0), s], own, choices[i + 1, s]) if i < rows - 1 else rows - 1
-            if lo >= own - 1 and hi <= own + 1:
-                continue
-            lowest[i, s] = lo
-            best = objective_word(kept[i, s, 1], ev[own, s])
-            found[i, s], widths[i, s], cuts[i, s], over = _best(w[i, s], x, ev, s, words, lo, hi, own, own, best)
+            found, over = _best(w[i, s], x, ev, s, words, lowest[i, s], highest[i, s], own)
             flag |= SATURATED_FLAG if over else 0
+            moved[i, s] = found != own
+            choices[i, s] = found
         flags[i] |= flag
 
 
-@njit(cache=True)
-def divide_all(x, w, ev, words, distance, found, lowest, widths, cuts, flags):  # type: ignore[no-untyped-def]
-    """A level of divide and conquer: ``found`` of points ``distance, 3 distance, ...`` from those of the levels before.
+@njit(cache=True, parallel=True)
+def divide_all(x, w, ev, words, lane_shift, before, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
+    """Divide and conquer within every lane, between the choices of the points beside it, which are in ``before``.
 
-    The lowest best between the choices of the points ``distance`` below and above; where there is no point above, up
-    to the last candidate. ``distance`` 0 is the first point, over all candidates.
+    The first point of a lane, then those at distance ``2**k`` from the ones before, ``k`` falling to 0.
     """
     rows, states = w.shape
-    for i in range(distance, rows, 2 * distance if distance else rows):
-        for s in range(states):
-            lo = found[i - distance, s] if distance else 0
-            hi = found[i + distance, s] if distance and i + distance < rows else rows - 1
-            lowest[i, s] = lo
-            nothing = objective_word(INFEASIBLE, ev[0, s])
-            index, widths[i, s], cuts[i, s], over = _best(w[i, s], x, ev, s, words, lo, hi, _NONE, _NONE, nothing)
-            found[i, s] = max(index, 0)
-            flags[i] |= SATURATED_FLAG if over else 0
+    size = 1 << lane_shift
+    for lane in prange((rows + size - 1) // size):
+        first, end = lane * size, min((lane + 1) * size, rows)
+        for level in range(lane_shift + 1):
+            distance = size >> level
+            for i in range(first + (distance if level else 0), end, 2 * distance):
+                for s in range(states):
+                    own = choices[i, s]
+                    if i > first:
+                        below = choices[i - distance, s]
+                    else:
+                        below = before[i - 1, s] if i > 0 else 0
+                    if i + distance < end:
+                        above = choices[i + distance, s]
+                    else:
+                        above = before[end, s] if end < rows else rows - 1
+                    lo, hi = min(below, above), max(below, above)
+                    lowest[i, s], highest[i, s] = lo, hi
+                    found, over = _best(w[i, s], x, ev, s, words, lo, hi, own)
+                    flags[i] |= SATURATED_FLAG if over else 0
+                    moved[i, s] = found != own
+                    choices[i, s] = found

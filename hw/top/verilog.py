@@ -181,6 +181,9 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
     option("engine", f"what searches: {', '.join(Engine.__members__)}", str)
     option("lanes", f"lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}")
     parser.add_argument(
+        "--proof", action="store_const", const=True, help="a sweep engine that proves the choices of every sweep"
+    )
+    parser.add_argument(
         "--baud",
         type=int,
         metavar="N",

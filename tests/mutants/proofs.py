@@ -1,101 +1,191 @@
-"""Faults of the sweep engine's proofs: their rounds, their budget of clocks, and the driver's use of them."""
+"""Faults of the sweep engine's proofs: their rounds, their gateware and clocks, and the driver's use of them."""
 
 from __future__ import annotations
 
 from .fault import Fault
 
-ROUNDS = "hw/sweep/software_proof.py"
+SOFTWARE = "hw/sweep/software_proof.py"
 PROOF = "hw/sweep/proof.py"
 MODEL = "hw/sweep/model.py"
-CLOCKS = "hw/sweep/proof_clocks.py"
+CLOCKS = "hw/sweep/clocks.py"
+SCAN = "hw/sweep/scan/"
+LANE = "hw/sweep/lane/"
 TEST = "tests/hw/sweep/test_proof.py::"
-TEST_CLOCKS = "tests/hw/sweep/test_proof_clocks.py::"
+TEST_SCAN = "tests/hw/sweep/scan/"
+TEST_GATEWARE = "tests/hw/sweep/test_proof_gateware.py::"
 TEST_HOST = "tests/host/solver/test_sweep_engine.py::"
+
+OF_BRACKETS = (TEST_SCAN + "test_scan.py::test_finds_the_lowest_best_of_every_bracket",)
+OF_PEAKS = (TEST_GATEWARE + "test_problems_of_several_peaks_after_every_sweep",)
 
 FAULTS = (
     Fault(
-        "of equal candidates a proof keeps the one it saw first",
-        ROUNDS,
-        "is_above(objective, best) or (j < found and not is_above(best, objective))",
-        "is_above(objective, best)",
-        (TEST + "test_the_lowest_of_equals_is_found",),
-    ),
-    Fault(
         "a proof takes the higher of two equal candidates",
-        ROUNDS,
-        "(j < found and not is_above(best, objective))",
-        "not is_above(best, objective)",
+        SOFTWARE,
+        "is_above(objective, best):",
+        "not is_above(best, objective):",
         (TEST + "test_the_lowest_of_equals_is_found",),
     ),
     Fault(
-        "a bracket leaves out five candidates",
-        ROUNDS,
-        "skipped - 1 <= j <= skipped + 1",
-        "skipped - 2 <= j <= skipped + 2",
+        "a bracket leaves out two candidates",
+        SOFTWARE,
+        "lo >= own - 1 and hi <= own + 1",
+        "lo >= own - 2 and hi <= own + 2",
         (TEST + "test_any_first_policy_is_repaired",),
     ),
     Fault(
         "the first point's bracket begins at its choice",
-        ROUNDS,
-        "choices[min(i + 1, rows - 1), s]) if i > 0 else 0",
-        "choices[min(i + 1, rows - 1), s]) if i > 0 else own",
+        SOFTWARE,
+        "below = choices[i - 1, s] if i > 0 else 0",
+        "below = choices[i - 1, s] if i > 0 else own",
         (TEST + "test_any_first_policy_is_repaired",),
     ),
     Fault(
         "the last point's bracket ends at its choice",
-        ROUNDS,
-        "own, choices[i + 1, s]) if i < rows - 1 else rows - 1",
-        "own, choices[i + 1, s]) if i < rows - 1 else own",
+        SOFTWARE,
+        "above = choices[i + 1, s] if i < rows - 1 else rows - 1",
+        "above = choices[i + 1, s] if i < rows - 1 else own",
         (TEST + "test_any_first_policy_is_repaired",),
     ),
     Fault(
-        "divide and conquer ends where the point below chose",
-        ROUNDS,
-        "hi = found[i + distance, s] if distance and i + distance < rows else rows - 1",
-        "hi = found[i + distance, s] if distance and i + distance < rows else lo",
-        (TEST + "test_any_first_policy_is_repaired",),
+        "divide and conquer reads what the lane beside has found in the same round",
+        SOFTWARE,
+        "above = before[end, s] if end < rows else rows - 1",
+        "above = choices[end, s] if end < rows else rows - 1",
+        OF_PEAKS,
     ),
     Fault(
         "a utility out of range in a bracket is not seen",
-        ROUNDS,
+        SOFTWARE,
         "flag |= SATURATED_FLAG if over else 0",
         "flag |= 0",
         (TEST + "test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run",),
     ),
     Fault(
         "a utility out of range in divide and conquer is not seen",
-        ROUNDS,
+        SOFTWARE,
         "flags[i] |= SATURATED_FLAG if over else 0",
         "flags[i] |= 0",
         (TEST + "test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run",),
     ),
     Fault(
-        "the point above one that moved is not looked at again",
-        PROOF,
-        "asked[1:] |= moved[:-1]",
-        "asked[1:] |= moved[1:]",
-        (TEST + "test_distances_reach_every_point_once",),
+        "a proof never divides",
+        SCAN + "parameters.py",
+        "return number % PERIOD == PERIOD - 1",
+        "return number % PERIOD == PERIOD",
+        (TEST + "test_any_first_policy_is_repaired",),
     ),
     Fault(
-        "a proof never divides",
-        PROOF,
-        "if len(self.rounds) == ROUNDS else",
-        "if len(self.rounds) == 2 * ROUNDS + 1 else",
-        (TEST + "test_any_first_policy_is_repaired",),
+        "a proof ends behind one that divides",
+        SCAN + "parameters.py",
+        "return 0 < number % PERIOD < PERIOD - 1",
+        "return 0 < number % PERIOD < PERIOD",
+        (TEST_SCAN + "test_rounds.py::test_rounds_and_the_model_agree",),
     ),
     Fault(
         "choices that cross are proven",
         PROOF,
-        "self.proven = not asked.any() and bool((np.diff(self.choices, axis=0) >= 0).all())",
-        "self.proven = not asked.any()",
+        "self.proven = not crossed",
+        "self.proven = True",
         (TEST + "test_candidates_that_round_to_the_same_prove_nothing",),
     ),
     Fault(
         "rounds that did not end prove",
         PROOF,
-        "self.proven = not asked.any() and bool((np.diff(self.choices, axis=0) >= 0).all())",
-        "self.proven = True",
-        (TEST + "test_a_proof_that_a_round_cannot_end_says_so",),
+        "        self.evaluations = 0\n        self.proven = False",
+        "        self.evaluations = 0\n        self.proven = True",
+        (TEST + "test_a_proof_that_its_rounds_cannot_end_says_so",),
+    ),
+    Fault(
+        "of equal candidates the gateware's bracket takes the higher",
+        SCAN + "contest.py",
+        "above, time = order.above(1, 0), high.able.time + ORDER_CLOCKS",
+        "above, time = order.wins_or_ties(1), high.able.time + ORDER_CLOCKS",
+        (TEST_SCAN + "test_contest.py::test_the_lowest_of_the_best_wins",),
+    ),
+    Fault(
+        "a bracket's best is that of the bracket before",
+        SCAN + "contest.py",
+        "Timed(best.able & ~first.value, time)",
+        "Timed(best.able, time)",
+        (TEST_SCAN + "test_contest.py::test_the_lowest_of_the_best_wins",),
+    ),
+    Fault(
+        "a bracket begins with the words below its lowest candidate",
+        SCAN + "stream.py",
+        "inside = unloading & (word >= place.low) & (word <= place.high)",
+        "inside = unloading & (word <= place.high)",
+        OF_BRACKETS,
+    ),
+    Fault(
+        "the next level begins before the last results are written",
+        SCAN + "brackets.py",
+        "(waiting == 0) & (flying == 0)",
+        "(waiting == 0)",
+        OF_BRACKETS,
+    ),
+    Fault(
+        "the last point's neighbour above is one of the lane",
+        SCAN + "brackets.py",
+        "point + distance >= self.points)",
+        "point + distance > self.points)",
+        OF_BRACKETS,
+    ),
+    Fault(
+        "a lane whose choices rise in steps is taken for a smooth one",
+        SCAN + "brackets.py",
+        "with m.If(self.write | (valid & steep)):",
+        "with m.If(self.write):",
+        OF_BRACKETS,
+    ),
+    Fault(
+        "what lanes choose beside each other is followed while they divide",
+        SCAN + "borders.py",
+        "with m.If(~self.hold):",
+        "with m.If(True):",
+        (TEST_SCAN + "test_borders.py::test_ends_and_sides",),
+    ),
+    Fault(
+        "the first round that moves nothing ends a proof",
+        SCAN + "rounds.py",
+        "ends.eq((place >= 2) & (place != PERIOD) & ~self.moved),",
+        "ends.eq((place >= 1) & (place != PERIOD) & ~self.moved),",
+        (TEST_SCAN + "test_rounds.py::test_rounds_until_none_moves",),
+    ),
+    Fault(
+        "the gateware proves choices that cross",
+        SCAN + "rounds.py",
+        "self.proven.eq(ends & ~self.crossed)",
+        "self.proven.eq(ends)",
+        (TEST_SCAN + "test_rounds.py::test_rounds_until_none_moves",),
+    ),
+    Fault(
+        "turns of the walk before clear marks",
+        "hw/sweep/walk/next_state.py",
+        "marks.clear.eq(hit.value & p.valid(p.input(self.busy), hit.time)),",
+        "marks.clear.eq(hit.value),",
+        OF_PEAKS,
+    ),
+    Fault(
+        "the norm has the values before a repair",
+        LANE + "lane.py",
+        "values.clear.eq(passes.start_patch & passes.repaired),",
+        "values.clear.eq(0),",
+        OF_PEAKS,
+    ),
+    Fault(
+        "repaired states are counted twice",
+        LANE + "lane.py",
+        "self.retired.eq(values.retired & ~rounds),",
+        "self.retired.eq(values.retired),",
+        OF_PEAKS,
+    ),
+    Fault(
+        "a repair overwrites the value before the sweep",
+        LANE + "tables.py",
+        "written = Mux(self.values != number, whole, 0) if build.proof else whole",
+        "written = whole",
+        OF_PEAKS,
     ),
     Fault(
         "a repair begins where the one before it led",
@@ -105,17 +195,31 @@ FAULTS = (
         (TEST + "test_a_repair_begins_at_its_candidate",),
     ),
     Fault(
+        "the clocks of a scan end with its last request",
+        "hw/sweep/scan_clocks.py",
+        "if n == count and waiting == 0 and flying == 0:",
+        "if n == count and waiting == 0:",
+        OF_BRACKETS,
+    ),
+    Fault(
+        "lanes do not wait for each other before a round by the clock model",
+        CLOCKS,
+        "finish = int(met.max()) + _meeting(build)",
+        "finish = int(met.min()) + _meeting(build)",
+        OF_PEAKS,
+    ),
+    Fault(
         "held sweeps are proven",
         MODEL,
-        "if failed or self._held:",
-        "if failed:",
+        "        self._proven = False\n        if self._held:",
+        "        self._proven = False\n        if False:",
         (TEST + "test_held_sweeps_and_failed_ones_prove_nothing",),
     ),
     Fault(
         "a proof is that of the sweep before, too",
         MODEL,
-        "        self._proven = False\n        if failed",
-        "        if failed",
+        "        self._proven = False\n        if self._held:",
+        "        if self._held:",
         (TEST + "test_held_sweeps_and_failed_ones_prove_nothing",),
     ),
     Fault(
@@ -128,30 +232,9 @@ FAULTS = (
     Fault(
         "evaluations of proofs are not counted",
         MODEL,
-        "self.evaluations[-1] += evaluations",
-        "self.evaluations[-1] += 0 * evaluations",
+        "self.evaluations[-1] += proof.evaluations",
+        "self.evaluations[-1] += 0 * proof.evaluations",
         (TEST + "test_a_single_peak_takes_one_round_and_keeps_its_bits",),
-    ),
-    Fault(
-        "a wide bracket is the work of the lanes beside those of its candidates",
-        CLOCKS,
-        "edges = np.arange(lanes + 1, dtype=np.int64)[:, None] * size",
-        "edges = np.arange(1, lanes + 2, dtype=np.int64)[:, None] * size",
-        (TEST_CLOCKS + "test_candidates_are_counted_where_they_are",),
-    ),
-    Fault(
-        "every round hides behind the check",
-        CLOCKS,
-        "if number == 0:",
-        "if number >= 0:",
-        (TEST_CLOCKS + "test_ends_of_the_grid_hide_behind_the_check",),
-    ),
-    Fault(
-        "gateware is made without the proof that was asked for",
-        "hw/sweep/datapath.py",
-        "if parameters.proof:",
-        "if False:",
-        (TEST + "test_no_gateware_proves",),
     ),
     Fault(
         "one proven age proves a horizon",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import ClockSignal, Instance, Module, Mux, ResetSignal, Signal, Value
+from amaranth.hdl import Cat, ClockSignal, Const, Instance, Module, Mux, ResetSignal, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.check import Check, CheckParameters
 from beltline.hw.sweep.lane.expects import Expects
 from beltline.hw.sweep.lane.judge import Judge
@@ -17,6 +19,9 @@ from beltline.hw.sweep.lane.rows import Rows
 from beltline.hw.sweep.lane.tables import Tables
 from beltline.hw.sweep.lane.values import Values
 from beltline.hw.sweep.patch import Patch, PatchParameters
+from beltline.hw.sweep.scan.borders import Borders
+from beltline.hw.sweep.scan.parameters import ScanParameters
+from beltline.hw.sweep.scan.scan import Scan
 from beltline.hw.sweep.walk.walk import Walk
 
 MODULE = "beltline_lane"
@@ -60,6 +65,18 @@ class Lane(wiring.Component):
         a peak is not the state's choice.
     fetch, bank
         To the buses, and from them.
+    values
+        In, of a build with ``proof``: which copy of the values is that before the sweep.
+    round, divide, odd, finish
+        In, of a build with ``proof``: ``round`` begins a round over the odd points, the even ones, or one that divides,
+        and ``finish`` ends the proof; ``divide`` and ``odd`` stand during a round. The clock behind ``round`` is the
+        first of a turn, on the buses and in the lane's ring.
+    met, better, crossed
+        Out, of a build with ``proof``: the lane waits for a round or the end of the proof; and what it has seen in the
+        last round: a better choice, or choices that cross.
+    point_shift, lower_last, upper_first, first, last
+        Of a build with ``proof``: see :class:`beltline.hw.sweep.scan.borders.Borders`; a full lane has
+        ``2**point_shift`` points.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
@@ -148,6 +165,10 @@ class Lane(wiring.Component):
                 for name in ("norm", "retired", "sample_valid", "sample_state", "sample")
             ),
         ]
+        lost = expects.lost
+        if build.proof:
+            scan = self._proof(m, passes, walk, patch, values, tables, expects, last_state)
+            lost = self._last_lost(m, passes, expects)
         m.d.sync += [
             self.infeasible.eq(walk.valid & walk.infeasible),
             self.saturated.eq(
@@ -155,10 +176,12 @@ class Lane(wiring.Component):
                 | (walk.valid & walk.outside)
                 | walk.over
                 | (values.written & values.beyond)
-                | expects.lost
+                | lost
+                | (scan.saturated if build.proof else 0)
             ),
         ]
-        self._fetch(m, check, walk, passes.walking)
+        fetches = [(check, ~passes.walking & ~passes.scanning), (walk, passes.walking), (scan, passes.scanning)]
+        self._fetch(m, fetches if build.proof else [(check, ~passes.walking), (walk, passes.walking)])
         return m
 
     def _tables(self, m: Module, passes: Passes, check: Check, walk: Walk, patch: Patch, tables: Tables) -> None:
@@ -184,20 +207,126 @@ class Lane(wiring.Component):
             tables.found_kept.eq(walk.kept),
         ]
 
-    def _fetch(self, m: Module, check: Check, walk: Walk, walking: Value) -> None:
-        """The check and the walk share the lane's port to the buses."""
-        m.d.comb += [
-            self.fetch.request.eq(Mux(walking, walk.fetch.request, check.fetch.request)),
-            self.fetch.row.eq(Mux(walking, walk.fetch.row, check.fetch.row)),
-            self.fetch.inner.eq(Mux(walking, walk.fetch.inner, check.fetch.inner)),
-        ]
-        for unit, active in ((check, ~walking), (walk, walking)):
+    def _fetch(self, m: Module, units: list[tuple[Any, Value]]) -> None:
+        """The units share the lane's port to the buses, each while it is active."""
+        for number, (unit, active) in enumerate(units):
+            # The first one while none of the others is.
+            with m.If(active if number else Const(1, 1)):
+                m.d.comb += [
+                    self.fetch.request.eq(unit.fetch.request),
+                    self.fetch.row.eq(unit.fetch.row),
+                    self.fetch.inner.eq(unit.fetch.inner),
+                ]
             m.d.comb += [
                 unit.fetch.turn.eq(self.fetch.turn),
                 unit.fetch.taken.eq(self.fetch.taken & active),
                 unit.fetch.valid.eq(self.fetch.valid & active),
                 unit.fetch.data.eq(self.fetch.data),
             ]
+
+    def _proof(
+        self,
+        m: Module,
+        passes: Passes,
+        walk: Walk,
+        patch: Patch,
+        values: Values,
+        tables: Tables,
+        expects: Expects,
+        last_state: Value,
+    ) -> Scan:
+        """The rounds of a proof: a scan, whose better choices are walked from, between the borders of the lane."""
+        p = Pipeline(m)
+        build = self.parameters.build
+        m.submodules.scan = scan = Scan(ScanParameters(build))
+        m.submodules.borders = borders = Borders(build)
+        better, rounds = Signal(), Signal()
+        with m.If(self.go | self.round):
+            m.d.sync += rounds.eq(self.round)
+        with m.If(scan.result & scan.moved):
+            m.d.sync += better.eq(1)
+        with m.If(passes.start_scan):
+            m.d.sync += better.eq(0)
+        m.d.comb += [
+            passes.scan_busy.eq(scan.busy),
+            passes.better.eq(better),
+            passes.moved.eq(walk.valid & walk.moved & ~self.cold & ~passes.repairing),
+            # What is repaired has retired before.
+            self.retired.eq(values.retired & ~rounds),
+            self.met.eq(passes.met | (self.points == 0)),
+            self.better.eq(better),
+            self.crossed.eq(scan.crossed),
+            scan.start.eq(passes.start_scan),
+            *(
+                getattr(scan, name).eq(getattr(self, name))
+                for name in ("divide", "odd", "points", "states", "point_shift")
+            ),
+            scan.last_state.eq(last_state),
+            scan.last_position.eq(borders.last_position),
+            scan.write.eq(borders.write),
+            scan.below.eq(borders.below),
+            scan.above.eq(borders.above),
+            scan.own.eq(tables.choice),
+            scan.below_data.eq(tables.below),
+            scan.above_data.eq(tables.above),
+            tables.scanning.eq(passes.scanning),
+            tables.scan_wealth.eq(scan.wealth_address),
+            tables.scan_choice.eq(scan.own_address),
+            tables.scan_below.eq(scan.below_address),
+            tables.scan_above.eq(scan.above_address),
+            tables.better.eq(scan.moved),
+            tables.found_position.eq(Mux(passes.scanning, scan.of.position, walk.position)),
+            tables.found_choice.eq(Mux(passes.scanning, scan.choice, walk.choice)),
+            walk.restart.eq(self.go | self.round),
+            walk.cold.eq(self.cold & ~passes.repairing),
+            walk.force.eq(passes.unchecked & ~passes.repairing),
+            walk.exact.eq(passes.repairing),
+            walk.set.eq(scan.moved),
+            walk.set_point.eq(scan.of.point),
+            walk.set_state.eq(scan.of.state),
+            walk.lent.eq(passes.scanning),
+            walk.lent_x.eq(scan.x),
+            walk.lent_ev.eq(scan.ev),
+            scan.objective.eq(walk.lent_objective),
+            scan.feasible.eq(walk.lent_feasible),
+            scan.over.eq(walk.lent_over),
+            borders.write.eq(tables.found | tables.better),
+            borders.position.eq(tables.found_position),
+            borders.choice.eq(tables.found_choice),
+            borders.hold.eq(scan.busy),
+            *(
+                getattr(borders, name).eq(getattr(self, name))
+                for name in ("points", "count", "states", "first_point", "last_index", "lower_last", "upper_first")
+            ),
+            self.first.eq(borders.first),
+            self.last.eq(borders.last),
+        ]
+        # Where choices were repaired, all states are read once more, and count for the norm.
+        counts = p.valid(p.input(patch.valid & passes.repaired), READ_LATENCY)
+        of_patch = p.delay(p.input(Cat(patch.state[: build.state_bits], patch.position)), READ_LATENCY).value
+        m.d.comb += [
+            patch.force.eq(self.prologue | passes.unchecked | passes.repaired),
+            expects.read.eq(Mux(self.prologue, tables.value, tables.fresh)),
+            values.again.eq(counts),
+            values.clear.eq(passes.start_patch & passes.repaired),
+        ]
+        with m.If(counts):
+            m.d.comb += [
+                values.check_valid.eq(1),
+                Cat(values.check_state, values.check_position).eq(of_patch),
+                values.check_value.eq(tables.fresh),
+                values.check_old.eq(tables.value),
+            ]
+        return scan
+
+    def _last_lost(self, m: Module, passes: Passes, expects: Expects) -> Value:
+        """Whether an expected value was cut, told when the pass ends: those that are made anew do not count."""
+        lost = Signal()
+        with m.If(expects.lost):
+            m.d.sync += lost.eq(1)
+        with m.If(self.go | (passes.start_patch & passes.repaired)):
+            m.d.sync += lost.eq(0)
+        return lost & passes.settled
 
 
 class LaneInstance(wiring.Component):

@@ -104,6 +104,17 @@ class LaneParameters:
             "other": Out(1),
             "fetch": Out(RowPort(build.row_bits, self.buses.inner_bits)),
             "bank": In(BankPort(self.buses.address_bits)),
+            **(self._of_proof() if build.proof else {}),
+        }
+
+    def _of_proof(self) -> dict[str, wiring.Member]:
+        choices = self.build.index_bits << self.build.state_bits
+        return {
+            **{name: In(1) for name in ("values", "round", "finish", "divide", "odd")},
+            "point_shift": In(range(self.build.point_bits + 1)),
+            **{name: In(choices) for name in ("lower_last", "upper_first")},
+            **{name: Out(choices) for name in ("first", "last")},
+            **{name: Out(1) for name in ("met", "better", "crossed")},
         }
 
     @property

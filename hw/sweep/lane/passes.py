@@ -8,6 +8,11 @@ from amaranth.lib.wiring import In, Out
 
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT, LaneParameters
 
+_OF_PROOF = {
+    **{name: In(1) for name in ("round", "finish", "scan_busy", "better")},
+    **{name: Out(1) for name in ("start_scan", "scanning", "repairing", "repaired", "met", "settled")},
+}
+
 
 class Passes(wiring.Component):
     """A prologue is a patch; a sweep is a check, a walk and a patch, or where nothing is checked a walk and a patch.
@@ -38,11 +43,19 @@ class Passes(wiring.Component):
         Out: nothing is checked in this sweep.
     done
         Out: as that of the lane.
+    round, finish, scan_busy, better
+        In, of a build with ``proof``: a round begins; the proof has ended; a scan is under way, from the clock behind
+        its start; it has found better choices.
+    start_scan, scanning, repairing, repaired, met, settled
+        Out, of a build with ``proof``: a scan begins, and is under way; a walk of its better choices is under way;
+        there has been one in this sweep; the lane waits for the next round, or for the end of the proof; ``done`` rises
+        behind this clock.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
         self.parameters = parameters
         build = parameters.build
+        self._proves = build.proof
         super().__init__(
             {
                 **{name: In(1) for name in ("go", "prologue", "cold", "fixed", "seek")},
@@ -52,6 +65,7 @@ class Passes(wiring.Component):
                 **{name: Out(1) for name in ("start_check", "start_walk", "start_patch")},
                 **{name: Out(1) for name in ("checking", "walking", "patching", "unchecked")},
                 "done": Out(1, init=1),
+                **(_OF_PROOF if build.proof else {}),
             }
         )
 
@@ -64,6 +78,12 @@ class Passes(wiring.Component):
             m.d.sync += [moves.eq(0), self.unchecked.eq(unchecks)]
         with m.Elif(self.moved):
             m.d.sync += moves.eq(moves + 1)
+        if self._proves:
+            # Walks of all states would leave again what has been repaired.
+            with m.If(self.repairing):
+                m.d.sync += moves.eq(0)
+            with m.If(self.go):
+                m.d.sync += self.repaired.eq(0)
         m.d.sync += restless.eq(moves + self.count[MOST_SHIFT:] >= self.count)
         m.d.comb += unchecks.eq(~self.prologue & (self.cold | self.seek | (restless & ~self.fixed)))
 
@@ -97,18 +117,54 @@ class Passes(wiring.Component):
                     m.next = "WALK"
                 with m.Else():
                     m.next = "SETTLE"
+                    if self._proves:
+                        with m.If(~self.fixed):
+                            m.next = "MEET"
             with m.State("WALK"), m.If(~self.walk_busy):
                 m.d.sync += self.walking.eq(0)
-                with m.If(self.seek):
-                    m.next = "SETTLE"
-                with m.Else():
-                    m.d.comb += self.start_patch.eq(1)
-                    m.d.sync += self.patching.eq(1)
-                    m.next = "PATCH"
+                if self._proves:
+                    m.next = "MEET"
+                else:
+                    with m.If(self.seek):
+                        m.next = "SETTLE"
+                    with m.Else():
+                        m.d.comb += self.start_patch.eq(1)
+                        m.d.sync += self.patching.eq(1)
+                        m.next = "PATCH"
+            if self._proves:
+                self._rounds(m)
             with m.State("PATCH"), m.If(~self.patch_busy):
                 m.d.sync += self.patching.eq(0)
                 m.next = "SETTLE"
             with m.State("SETTLE"), m.If(settling == 0):
+                if self._proves:
+                    m.d.comb += self.settled.eq(1)
                 m.d.sync += self.done.eq(1)
                 m.next = "IDLE"
         return m
+
+    def _rounds(self, m: Module) -> None:
+        """States of a proof: a scan, and a walk of what it has found, until the lanes meet again."""
+        with m.State("MEET"):
+            m.d.comb += self.met.eq(1)
+            with m.If(self.round):
+                m.d.comb += self.start_scan.eq(1)
+                m.d.sync += self.scanning.eq(1)
+                m.next = "SCAN"
+            with m.Elif(self.finish & (self.any_mark | self.unchecked | self.repaired)):
+                m.d.comb += self.start_patch.eq(1)
+                m.d.sync += self.patching.eq(1)
+                m.next = "PATCH"
+            with m.Elif(self.finish):
+                m.next = "SETTLE"
+        with m.State("SCAN"), m.If(~self.scan_busy):
+            m.d.sync += self.scanning.eq(0)
+            with m.If(self.better):
+                m.d.comb += self.start_walk.eq(1)
+                m.d.sync += [self.walking.eq(1), self.repairing.eq(1), self.repaired.eq(1)]
+                m.next = "REPAIR"
+            with m.Else():
+                m.next = "MEET"
+        with m.State("REPAIR"), m.If(~self.walk_busy):
+            m.d.sync += [self.walking.eq(0), self.repairing.eq(0)]
+            m.next = "MEET"

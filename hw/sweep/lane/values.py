@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, signed
+from amaranth.hdl import Const, Module, Mux, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -33,6 +33,9 @@ class Values(wiring.Component):
     retired, norm
         Out: ``written`` a clock later; the largest difference between a value and the one before, both cut, in which a
         value counts :attr:`beltline.hw.arithmetic.norm.NormParameters.latency` clocks behind its ``retired``.
+    again, clear
+        In, of a build with ``proof``: the check's result counts once more for the norm, ``check_value`` being the
+        value that was written; ``clear`` clears the norm before the first of them.
     sample_place, refers
         In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
     sample_valid, sample_state, sample
@@ -60,6 +63,7 @@ class Values(wiring.Component):
                 "place": Out(build.position_bits),
                 "new": Out(signed(WIDTH)),
                 "beyond": Out(1),
+                **({"again": In(1), "clear": In(1)} if build.proof else {}),
             }
         )
 
@@ -76,23 +80,31 @@ class Values(wiring.Component):
             p.register(flat.word_select(of_state.value, WIDTH).as_signed(), 0)
             for flat in (self.shift_after, self.shift_before)
         )
+        clear, again = self.go & ~self.seek, Const(0, 1)
+        if self.parameters.build.proof:
+            # What was written has its shift.
+            shift_after = Timed(
+                shift_after.value & (~p.register(self.again, 0).value).replicate(WIDTH).as_signed(), shift_after.time
+            )
+            clear, again = clear | self.clear, p.valid(p.input(self.again), SHIFT_CLOCKS)
         after = p.total([Term(p.register(value, 0)), Term(shift_after)], WIDTH + 1, signed=True)
         old = p.total([Term(p.register(before, 0)), Term(shift_before)], WIDTH + 1, signed=True)
         assert after.time == SHIFT_CLOCKS
         new, new_beyond = clamped(after.value)
         old_word, old_beyond = clamped(old.value)
+        valid = p.valid(p.input(self.walk_valid | self.check_valid), after.time)
         m.d.comb += [
-            self.written.eq(p.valid(p.input(self.walk_valid | self.check_valid), after.time)),
+            self.written.eq(valid & ~again),
             self.place.eq(p.delay(p.input(position), after.time).value),
             self.new.eq(new),
             self.beyond.eq(new_beyond | old_beyond),
-            norm.clear.eq(self.go & ~self.seek),
+            norm.clear.eq(clear),
             self.norm.eq(norm.norm),
         ]
         m.d.sync += [
             norm.after.eq(self.new),
             norm.before.eq(old_word),
-            norm.valid.eq(self.written),
+            norm.valid.eq(valid),
             self.retired.eq(self.written),
         ]
 

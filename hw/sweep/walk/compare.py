@@ -14,6 +14,16 @@ from beltline.hw.arithmetic.utility import CONSTANTS, UtilityPorts
 from beltline.hw.memory.ram import READ_LATENCY
 from beltline.hw.sweep.walk.parameters import OPERANDS, WalkParameters
 
+LENT = {
+    "lent": In(1),
+    "lent_x": In(WIDTH),
+    "lent_ev": In(WIDTH),
+    "lent_objective": Out(signed(OBJECTIVE_BITS)),
+    "lent_feasible": Out(1),
+    "lent_over": Out(1),
+}
+"""Ports by which others use the evaluator while nobody walks."""
+
 
 class Compare(wiring.Component):
     """``O_j = U(W - X_j) + EV_j`` against the objective of the walker's best candidate.
@@ -37,6 +47,9 @@ class Compare(wiring.Component):
     rises, keeps
         Out: the candidate is feasible, and better than the best; the best is feasible, and better than the candidate.
         Infeasible is worse than everything.
+    lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
+        Of a build with ``proof``: with ``lent`` the evaluator's operands are these, beside the wealth, and its results
+        come as they are.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -58,6 +71,7 @@ class Compare(wiring.Component):
                 "word_over": Out(1),
                 "rises": Out(1),
                 "keeps": Out(1),
+                **(LENT if parameters.build.proof else {}),
             }
         )
 
@@ -74,6 +88,13 @@ class Compare(wiring.Component):
             evaluator.x.eq(self.x),
             evaluator.ev.eq(p.delay(ev, of_evaluator.ev_time).value),
         ]
+        if self.parameters.build.proof:
+            lent_ev = p.delay(p.input(self.lent_ev), of_evaluator.ev_time)
+            with m.If(self.lent):
+                m.d.comb += [evaluator.x.eq(self.lent_x), evaluator.ev.eq(lent_ev.value)]
+            m.d.comb += [
+                getattr(self, f"lent_{name}").eq(getattr(evaluator, name)) for name in ("objective", "feasible", "over")
+            ]
         objective, feasible, over = (
             Timed(word, evaluated) for word in (evaluator.objective, evaluator.feasible, evaluator.over)
         )

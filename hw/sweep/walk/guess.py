@@ -21,6 +21,8 @@ class Guess(wiring.Component):
         In: as those of :class:`beltline.hw.sweep.walk.walk.Walk`. With ``seek`` the guess is the walker's candidate.
     walker
         In: the walker.
+    exact
+        In, of a build with ``proof``: the guess is the last choice itself.
     move
         Out: by how much the candidate differs from the choice of the walker's state.
     begin_done
@@ -40,6 +42,7 @@ class Guess(wiring.Component):
                 "move": Out(signed(bits)),
                 "begin_done": Out(bits),
                 "begin_idle": Out(bits),
+                **({"exact": In(1)} if parameters.build.proof else {}),
             }
         )
 
@@ -50,10 +53,11 @@ class Guess(wiring.Component):
         operands = (walker.index, walker.item.choice, walker.next.choice, walker.shift.as_signed())
         index, choice, waits, shift = (p.input(value) for value in operands)
         moved_now = p.compute(lambda a, b: a - b, index, choice)
-        guesses = [
-            p.compute(lambda a, b: a + b, waits, moved_now),
-            p.delay(p.compute(lambda a, b: a + b, waits, shift), 1),
-        ]
+
+        def moved(choice: Value, by: Value) -> Value:
+            return choice + (Mux(self.exact, 0, by) if self.parameters.build.proof else by)
+
+        guesses = [p.compute(moved, waits, moved_now), p.delay(p.compute(moved, waits, shift), 1)]
 
         def begin(guess: Value, at: Value) -> Value:
             return Mux(self.seek, at, Mux(guess < 0, 0, Mux(guess > top, top, guess)))

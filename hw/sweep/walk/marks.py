@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -30,6 +30,9 @@ class Marks(wiring.Component):
         In: which word is read; the low bits of ``point`` do not matter.
     word
         Out: the marks of that state at the ``MARKS`` points, ``MARKS_CLOCKS`` later.
+    set, set_point, set_state, clear, clear_point, clear_state
+        In, of a build with ``proof``: a mark that is set, or cleared, alone. In a clock there is one of these or a mark
+        of those in table order.
     """
 
     def __init__(self, build: SweepParameters, point_bits: int) -> None:
@@ -44,13 +47,20 @@ class Marks(wiring.Component):
                 "state": In(build.state_bits),
                 "point": In(point_bits),
                 "word": Out(MARKS),
+                **(self._alone() if build.proof else {}),
             }
         )
+
+    def _alone(self) -> dict[str, wiring.Member]:
+        build = self.build
+        of_state = {"": In(1), "_point": In(build.point_bits), "_state": In(build.state_bits)}
+        return {f"{name}{part}": member for name in ("set", "clear") for part, member in of_state.items()}
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         build = self.build
-        m.submodules.marks = marks = Ram(MARKS, -(-(1 << build.point_bits) // MARKS) << build.state_bits)
+        depth = -(-(1 << build.point_bits) // MARKS) << build.state_bits
+        m.submodules.marks = marks = Ram(MARKS, depth, MARKS if build.proof else 1)
         words = Array(Signal(MARKS, name=f"marks{k}") for k in range(1 << build.state_bits))
         number = self.mark_point[:MARK_BITS]
         full = Signal()
@@ -59,11 +69,22 @@ class Marks(wiring.Component):
         m.d.comb += [
             word.eq(gathered | (self.mark << number)),
             full.eq(number.all() | (self.mark_point == self.points - 1)),
-            marks.write.eq(self.mark_valid & full),
+            marks.write.eq((self.mark_valid & full).replicate(len(marks.write))),
             marks.write_address.eq(Cat(self.mark_state, self.mark_point[MARK_BITS:])),
             marks.write_data.eq(word),
             self.word.eq(marks.read_data),
         ]
+        if build.proof:
+            for flag, point, state, bit in (
+                (self.set, self.set_point, self.set_state, 1),
+                (self.clear, self.clear_point, self.clear_state, 0),
+            ):
+                with m.If(flag):
+                    m.d.comb += [
+                        marks.write.eq(1 << point[:MARK_BITS]),
+                        marks.write_address.eq(Cat(state, point[MARK_BITS:])),
+                        marks.write_data.eq(Const(bit, 1).replicate(MARKS)),
+                    ]
         with m.If(self.mark_valid):
             m.d.sync += words[self.mark_state].eq(word)
         m.d.sync += marks.read_address.eq(Cat(self.state, self.point[MARK_BITS:]))

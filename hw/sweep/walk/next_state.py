@@ -39,6 +39,9 @@ class NextState(wiring.Component):
         Out: there is none behind ``point``.
     exogenous
         Out: the walker's exogenous state.
+    set, set_point, set_state
+        In, of a build with ``proof``: see :class:`beltline.hw.sweep.walk.marks.Marks`. The mark of a state that was
+        found is cleared.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -68,6 +71,11 @@ class NextState(wiring.Component):
                 "point": Out(parameters.walked_bits),
                 "exhausted": Out(1),
                 "exogenous": Out(build.state_bits),
+                **(
+                    {"set": In(1), "set_point": In(build.point_bits), "set_state": In(build.state_bits)}
+                    if build.proof
+                    else {}
+                ),
             }
         )
 
@@ -112,6 +120,14 @@ class NextState(wiring.Component):
         )
 
         at_point = p.register(at[: build.point_bits], looked)
+        if build.proof:
+            m.d.comb += [
+                *(getattr(marks, name).eq(getattr(self, name)) for name in ("set", "set_point", "set_state")),
+                # Turns that began before this walk find nothing that counts.
+                marks.clear.eq(hit.value & p.valid(p.input(self.busy), hit.time)),
+                marks.clear_point.eq(at_point.value),
+                marks.clear_state.eq(p.delay(exogenous, hit.time).value),
+            ]
         position = position_of(p, build, at_point, self.last_state + 1, exogenous)
         begins = p.register((self.first_point + at_point.value)[: build.index_bits], at_point.time)
         loaded = parameters.loaded

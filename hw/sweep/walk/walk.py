@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, signed
+from amaranth.hdl import Const, Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -11,7 +11,7 @@ from beltline.hw.arithmetic.utility import CONSTANTS
 from beltline.hw.sweep.check import KEPT_BITS
 from beltline.hw.sweep.row_buses import RowPort
 from beltline.hw.sweep.walk.commit import Commit
-from beltline.hw.sweep.walk.compare import Compare
+from beltline.hw.sweep.walk.compare import LENT, Compare
 from beltline.hw.sweep.walk.course import Course
 from beltline.hw.sweep.walk.ends import Ends
 from beltline.hw.sweep.walk.guess import Guess
@@ -65,6 +65,12 @@ class Walk(wiring.Component):
     valid, position, state, choice, moved, kept, value, old, infeasible, outside, over
         A state that has been walked; ``state`` is the exogenous one, ``moved`` whether it has another choice than
         before. ``over`` may come without ``valid``.
+    exact
+        Of a build with ``proof``: every walk begins at the choice before, and no moves are remembered. It stands as
+        ``force``.
+    set, set_point, set_state, lent, lent_x, lent_ev, lent_objective, lent_feasible, lent_over
+        Of a build with ``proof``, while no walk is under way: see :class:`beltline.hw.sweep.walk.marks.Marks` and
+        :class:`beltline.hw.sweep.walk.compare.Compare`.
     """
 
     def __init__(self, parameters: WalkParameters) -> None:
@@ -109,6 +115,13 @@ class Walk(wiring.Component):
                 "infeasible": Out(1),
                 "outside": Out(1),
                 "over": Out(1),
+                **(
+                    LENT
+                    | {"exact": In(1)}
+                    | {"set": In(1), "set_point": In(build.point_bits), "set_state": In(build.state_bits)}
+                    if build.proof
+                    else {}
+                ),
             }
         )
 
@@ -186,6 +199,7 @@ class Walk(wiring.Component):
             self.old_address.eq(course.old_address),
         ]
         # What is decided of it, and what is told.
+        exact = self.exact if parameters.build.proof else Const(0, 1)
         m.d.comb += [
             commit.old.eq(course.decides),
             *(
@@ -197,7 +211,7 @@ class Walk(wiring.Component):
                 for name in ("objective", "u", "feasible", "rises", "keeps")
             ),
             *(getattr(commit, name).eq(getattr(guess, name)) for name in ("move", "begin_done", "begin_idle")),
-            moves.first.eq(commit.done & ~commit.old.begun & ends.busy & ~self.seek),
+            moves.first.eq(commit.done & ~commit.old.begun & ends.busy & ~(self.seek | exact)),
             moves.first_move.eq(guess.move),
             report.busy.eq(ends.busy),
             report.old.eq(commit.old),

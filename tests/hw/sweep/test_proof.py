@@ -12,16 +12,17 @@ from beltline.host.bench.random_problems import random_problem
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.checks import ProblemError
 from beltline.host.solver.fixed_point import Image, fixed_point
-from beltline.hw.arithmetic.objective import INFEASIBLE, objective_word
+from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import HELD, Engine, Mode, Status
 from beltline.hw.sweep import proof
 from beltline.hw.sweep.clocks import Dealt
-from beltline.hw.sweep.datapath import SweepDatapath
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
-from beltline.hw.sweep.proof import ROUNDS, Proof, distances, near
+from beltline.hw.sweep.proof import Proof
+from beltline.hw.sweep.scan import parameters
+from beltline.hw.sweep.scan.parameters import PERIOD
 from beltline.hw.sweep.software_passes import walk_all
 from beltline.hw.sweep.software_proof import _best
 from beltline.hw.sweep.walk.parameters import WalkParameters
@@ -122,7 +123,7 @@ def test_a_single_peak_takes_one_round_and_keeps_its_bits() -> None:
         assert np.array_equal(plain.kept, proven.kept)
     assert proven.step()
     assert proven.status == plain.status | Status.PROVEN
-    assert {(one.rounds, one.walked) for one in proven.proven_by} == {(1, 0)}
+    assert {(one.rounds, one.walked) for one in proven.proven_by} == {(2, 0)}
     spent = [one.evaluations for one in proven.proven_by]
     assert [a + b for a, b in zip(plain.evaluations, spent, strict=True)] == proven.evaluations
     # Ends of the grid only: less and less as the policy grows.
@@ -150,13 +151,14 @@ def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lane
     every = np.ones(ev.shape, np.bool_)
     tables = image.grid, image.wealth, ev, image.constants
     walk_all(dealt, *tables, every, begin, choices, kept, value, moves, exact=True)
-    return Proof(dealt, *tables, choices, kept, value)
+    return Proof(dealt, *tables, choices, kept, value, np.zeros(lanes, np.bool_))
 
 
-@pytest.mark.parametrize("rounds", [0, 1, ROUNDS, 1000])
-def test_any_first_policy_is_repaired(rounds: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By divide and conquer at once, behind some rounds, and by rounds alone."""
-    monkeypatch.setattr(proof, "ROUNDS", rounds)
+@pytest.mark.parametrize("period", [3, PERIOD, 10_000])
+def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By divide and conquer behind two rounds, behind more, and by rounds alone."""
+    monkeypatch.setattr(parameters, "PERIOD", period)
+    monkeypatch.setattr(proof, "LIMIT", 10_000)
     divided = moved = 0
     for seed in range(12):
         image, ev = rough(seed)
@@ -172,26 +174,32 @@ def test_any_first_policy_is_repaired(rounds: int, monkeypatch: pytest.MonkeyPat
                 good = 0 <= j < ev.shape[0] and feasible[j]
                 assert done.kept[x, s, k] == (u[j] if good else INFEASIBLE)
         assert done.proven
-        divided += sum(one.levels > 1 for one in done.rounds)
+        divided += done.divided
         moved += int(done.moved.sum())
-        assert all(one.evaluations >= one.widths.sum() for one in done.rounds)
+        assert done.divided == sum(one.divide for one in done.rounds)
+        widths = [(one.highest - one.lowest + 1)[one.lowest >= 0].sum() for one in done.rounds]
+        assert done.evaluations > sum(widths)
     assert moved > 100
-    assert (divided > 0) == (rounds < 1000)
-    assert divided == 12 or rounds > 0
+    assert (divided > 0) == (period <= PERIOD)
 
 
-def test_a_round_reads_the_choices_of_the_round_before() -> None:
-    """Lanes and walkers change nothing of any round, also where walks begin far from the best."""
+def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
+    """Also where walks begin far from the best; the end is the same whatever comes between."""
     for seed in range(6):
         image, ev = rough(seed)
         begin = np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape)
         one, two = (proof_of(image, ev, begin, lanes) for lanes in (1, 8))
-        assert len(one.rounds) == len(two.rounds) > 1
-        for a, b in zip(one.rounds, two.rounds, strict=True):
-            assert np.array_equal(a.widths, b.widths)
+        assert len(one.rounds) > 3
+        assert len(one.rounds) == len(two.rounds) or len(one.rounds) >= PERIOD
+        for a, b in zip(one.rounds[: PERIOD - 1], two.rounds, strict=False):
             assert np.array_equal(a.lowest, b.lowest)
+            assert np.array_equal(a.highest, b.highest)
             assert np.array_equal(a.moved, b.moved)
-            assert a.evaluations == b.evaluations
+            # Odd points, then even ones.
+            assert (a.lowest[1 - a.odd :: 2] < 0).all()
+        assert [a.odd for a in one.rounds[: PERIOD - 1]] == ([1, 0] * 4)[: len(one.rounds)]
+        for table in ("choices", "kept", "value", "proven"):
+            assert np.array_equal(getattr(one, table), getattr(two, table))
 
 
 def test_the_lowest_of_equals_is_found() -> None:
@@ -200,23 +208,20 @@ def test_the_lowest_of_equals_is_found() -> None:
     x, s = 50, 0
     u, feasible, _ = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
     assert feasible[:12].all()
+    assert not feasible[-1]
     ev = np.zeros_like(image.wealth)
     ev[:12, s] = -u[:12]
     ev[3, s] -= 1
 
     def best(lo: int, hi: int, own: int) -> int:
-        objective = objective_word(u[own], ev[own, s]) if own >= 0 else objective_word(np.int64(INFEASIBLE), ev[0, s])
-        return int(_best(image.wealth[x, s], image.grid, ev, s, image.constants.words, lo, hi, own, own, objective)[0])
+        return int(_best(image.wealth[x, s], image.grid, ev, s, image.constants.words, lo, hi, own)[0])
 
-    assert best(0, 9, -1) == 0
-    assert best(3, 9, -1) == 4
-    # A choice that ties stays where the others are above it, and goes to the lowest below.
-    assert best(5, 11, 5) == 5
-    assert best(2, 11, 7) == 2
-    assert best(3, 11, 6) == 4
-    # Its neighbours were compared before.
-    assert best(3, 5, 5) == 5
-    assert best(3, 3, 5) == 5
+    assert best(0, 9, 5) == 0
+    assert best(3, 9, 7) == 4
+    assert best(3, 3, 5) == 3
+    # Nothing is better than what cannot be afforded.
+    top = ev.shape[0] - 1
+    assert best(top, top, 7) == 7
 
 
 def test_a_repair_begins_at_its_candidate() -> None:
@@ -237,15 +242,14 @@ def test_a_repair_begins_at_its_candidate() -> None:
         assert {int(probe) >> 1 for probe in firsts} == {3}
 
 
-def test_a_proof_that_a_round_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Proof, "_divide", lambda self: self._neighbours(np.ones(self.choices.shape, np.bool_)))
+def test_a_proof_that_its_rounds_cannot_end_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(proof, "LIMIT", PERIOD + 1)
     unproven = 0
     for seed in range(12):
         image, ev = rough(seed)
         done = proof_of(image, ev, np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape))
-        assert done.proven or len(done.rounds) == 2 * ROUNDS + 1
-        unproven += len(done.rounds) == 2 * ROUNDS + 1
-        assert done.proven == (len(done.rounds) < 2 * ROUNDS + 1)
+        assert done.proven or len(done.rounds) == PERIOD + 1
+        unproven += not done.proven
     assert unproven > 0
 
 
@@ -258,7 +262,7 @@ def test_candidates_that_round_to_the_same_prove_nothing() -> None:
     assert ended
     found = FullSearch(image)(before, choices)
     (where,) = np.argwhere(choices != found.choices)
-    assert found.short[tuple(where)] == 0
+    assert found.short[tuple(where)] == 1
     assert (np.diff(choices, axis=0) < 0).any()
     assert machine.status == Status.DONE | Status.CONVERGED
 
@@ -290,15 +294,16 @@ def test_held_sweeps_and_failed_ones_prove_nothing() -> None:
     machine = begun(proving(image), image)
     assert machine.step()
     assert machine.status == Status.DONE | Status.INFEASIBLE
-    assert machine.proven_by[0].rounds == 0
 
 
-@pytest.mark.parametrize("rounds", [0, ROUNDS])
+@pytest.mark.parametrize("divide", [False, True])
 def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
-    rounds: int, monkeypatch: pytest.MonkeyPatch
+    divide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No walk looks at the lowest candidate, which is the worst, and the bracket of the first point does."""
-    monkeypatch.setattr(proof, "ROUNDS", rounds)
+    if divide:
+        monkeypatch.setattr(parameters, "PERIOD", 1)
+        monkeypatch.setattr(proof, "LIMIT", 1)
     image, ev = rough(1)
     ev[0] -= 2**60
     begin = np.full(ev.shape, ev.shape[0] - 1)
@@ -309,21 +314,9 @@ def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
     assert proof_of(image, ev, begin).status == Status.SATURATED
 
 
-def test_distances_reach_every_point_once() -> None:
-    for points in (2, 3, 8, 9, 70):
-        reached = [x for d in distances(points) for x in (range(d, points, 2 * d) if d else (0,))]
-        assert sorted(reached) == list(range(points))
-        for d in distances(points):
-            assert d == 0 or d & (d - 1) == 0
-    moved = np.zeros((6, 2), np.bool_)
-    moved[0, 1] = moved[4, 0] = True
-    assert np.argwhere(near(moved)).tolist() == [[0, 1], [1, 1], [3, 0], [4, 0], [5, 0]]
-
-
-def test_no_gateware_proves() -> None:
+def test_a_proof_is_a_sweep_engines() -> None:
     build = MachineParameters(64, 2, engine=Engine.SWEEP, lanes=2, proof=True)
-    with pytest.raises(ValueError, match="^proof of a build must be False: there is no gateware of it, only the "):
-        SweepDatapath(build)
+    assert (build.features.proofs, build.features.peaks) == (True, False)
     with pytest.raises(ValueError, match="^proof of a build must be False for the assembly line, whose search "):
         MachineParameters(64, 2, proof=True)
     assert SweepParameters.of(build).proof

@@ -1,0 +1,111 @@
+"""The clocks of a lane's scan: the model of :class:`beltline.hw.sweep.scan.scan.Scan`."""
+
+from __future__ import annotations
+
+from beltline.compiled import njit
+from beltline.hw.sweep.gather_clocks import ASKED, BEGIN, HEAD, LEVEL, RING, TABLE_BITS
+from beltline.hw.sweep.scan.parameters import AHEAD_HALVES, AHEAD_STATES, BRACKET_CLOCKS
+from beltline.hw.sweep.walk_clocks import REGISTERS as OF_WALK
+
+# Registers of a lane behind those of its walk.
+(READY, PASS, STEPPED, FILTERED, WAITING, JOBS, JOB_HEAD, JOB, HALF, FLYING, POPPED, RESULTS, RESULT, REGISTERS) = (
+    range(OF_WALK, OF_WALK + 14)
+)
+
+_SETS = 3
+"""Clocks from ``start``, or from the end of a pass of a round that divides, to the first state."""
+
+_HALVES = 1 << (TABLE_BITS - 1)
+"""Above an exogenous state and the bit of a half: a half is asked for."""
+
+
+@njit(cache=True)
+def scan_begin(r, begin, first):  # type: ignore[no-untyped-def]
+    """Registers as ``start`` leaves them, in clock ``begin``, before the visit ``first``."""
+    r[:] = 0
+    r[BEGIN], r[READY] = begin, begin + _SETS
+    r[STEPPED], r[FILTERED], r[JOB] = first, first, first - 1
+
+
+@njit(cache=True)
+def scan_run(r, steps, rows, lasts, results, visits, passes, behind, now, end, taken_at):  # type: ignore[no-untyped-def]
+    """A lane's scan from clock ``now`` up to ``end``, or to the clock behind the one in which it ends; whether it has.
+
+    Parameters
+    ----------
+    r, steps, rows, lasts, results
+        Registers, which stay from call to call.
+    visits
+        int64, ``(n, 3)``: of each state that is looked at the first and the last half of a row of its bracket, the
+        first ``-1`` where all of it was compared, and its exogenous state.
+    passes
+        int64: the first of the visits of each pass, and their number behind them.
+    behind
+        Clocks from ``taken`` of the last half of a bracket to its result.
+    now, end, taken_at
+        Clocks; ``taken_at`` that in which the lane's request is taken.
+    """
+    asked, level, head = r[ASKED], r[LEVEL], r[HEAD] != 0
+    n, f, waiting = r[STEPPED], r[FILTERED], r[WAITING]
+    jobs, job_head, job, half = r[JOBS], r[JOB_HEAD] != 0, r[JOB], r[HALF]
+    flying, popped, pushed_results, read_results = r[FLYING], r[POPPED], r[RESULTS], r[RESULT]
+    count = passes[r[PASS] + 1]
+    t = now
+    over = False
+    while t < end and not over:
+        if t < r[READY]:
+            t += 1
+            continue
+        if n == count and waiting == 0 and flying == 0:
+            # Everything of this pass is written.
+            r[PASS] += 1
+            over = r[PASS] == passes.size - 1
+            if not over:
+                r[READY] = t + _SETS
+                count = passes[r[PASS] + 1]
+            t += 1
+            continue
+        leaves = f < n and steps[f % RING] + BRACKET_CLOCKS == t
+        push = leaves and visits[f, 0] >= 0
+        emit = job_head and level < AHEAD_HALVES
+        pop = emit and visits[job, 0] + half == visits[job, 1]
+        step = n < count and waiting < AHEAD_STATES
+        taken = t == taken_at
+        result = read_results < pushed_results and results[read_results % RING] == t
+        # Clock edge.
+        if emit:
+            number = visits[job, 0] + half
+            rows[asked % RING] = number >> 1 << TABLE_BITS | _HALVES | visits[job, 2] << 1 | number & 1
+            lasts[asked % RING] = 1 if pop else 0
+            asked += 1
+            half = 0 if pop else half + 1
+        if taken:
+            if lasts[popped % RING] != 0:
+                results[pushed_results % RING] = t + behind
+                pushed_results += 1
+            popped += 1
+        moved = level > 0 and (taken or not head)
+        head = moved or (head and not taken)
+        level += (1 if emit else 0) - (1 if moved else 0)
+        moved = jobs > 0 and (pop or not job_head)
+        if moved:
+            job += 1
+            while visits[job, 0] < 0:
+                job += 1
+        job_head = moved or (job_head and not pop)
+        jobs += (1 if push else 0) - (1 if moved else 0)
+        waiting += (1 if step else 0) - (1 if leaves and not push else 0) - (1 if pop else 0)
+        flying += (1 if push else 0) - (1 if result else 0)
+        if result:
+            read_results += 1
+        if leaves:
+            f += 1
+        if step:
+            steps[n % RING] = t
+            n += 1
+        t += 1
+    r[ASKED], r[LEVEL], r[HEAD] = asked, level, head
+    r[STEPPED], r[FILTERED], r[WAITING] = n, f, waiting
+    r[JOBS], r[JOB_HEAD], r[JOB], r[HALF] = jobs, job_head, job, half
+    r[FLYING], r[POPPED], r[RESULTS], r[RESULT] = flying, popped, pushed_results, read_results
+    return t, over

@@ -1,0 +1,82 @@
+"""What rounds follow each other, and when a proof ends, clock by clock."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from beltline.hw.sweep.scan.parameters import LIMIT, PERIOD, ROUNDS, divides, may_end, parity_of
+from beltline.hw.sweep.scan.rounds import Rounds
+from support.streams import Clocks
+
+GUARD = 5
+INPUTS = ("begin", "proves", "met", "moved", "crossed")
+OUTPUTS = ("go", "divide", "odd", "finish", "proven")
+
+
+@pytest.mark.gateware
+def test_rounds_until_none_moves(clocks: Clocks) -> None:
+    rng = random.Random(3)
+    columns: dict[str, list[int]] = {name: [] for name in INPUTS}
+    wanted: list[dict[str, int | None]] = []
+    standing: dict[str, int | None] = {"divide": None, "odd": None, "proven": 0}
+
+    def clock(go: int = 0, finish: int = 0, **given: int) -> None:
+        for name, column in columns.items():
+            # Before all lanes are there, what they say means nothing.
+            column.append(given.get(name, 0 if name in ("begin", "met") else rng.randrange(2)))
+        wanted.append({"go": go, "finish": finish, **standing})
+
+    def wait(met: int) -> None:
+        for _ in range(GUARD):
+            clock(met=met)
+        for _ in range(rng.randrange(4)):
+            clock()
+
+    for moves in (0, 1, 2, 3, 2 * ROUNDS - 1, 2 * ROUNDS, 2 * ROUNDS + 1, 2 * ROUNDS + 2, 30, LIMIT, LIMIT + 9, None):
+        clock(begin=1, proves=int(moves is not None))
+        standing["proven"] = 0
+        if moves is None:
+            for _ in range(20):
+                clock(met=1)
+            continue
+        # In these rounds a choice moves; `quiet` ones before that do not end what must go on.
+        crossed = rng.randrange(2)
+        number = since = 0
+        wait(0)
+        moved = 0
+        while True:
+            if number and not moved and since >= 2:
+                ends, proven = True, not crossed
+            else:
+                ends, proven = number == LIMIT, False
+            if ends:
+                clock(finish=1, met=1, moved=moved, crossed=crossed)
+                standing["proven"] = int(proven)
+                break
+            clock(go=1, met=1, moved=moved, crossed=crossed)
+            divide = number % (2 * ROUNDS + 1) == 2 * ROUNDS
+            since = 0 if divide else since + 1
+            number += 1
+            standing["divide"] = int(divide)
+            standing["odd"] = None if divide else since % 2
+            moved = int(number <= moves)
+            wait(rng.randrange(2))
+        for _ in range(rng.randrange(3)):
+            clock(met=1)
+    found = clocks(Rounds(GUARD), columns)
+    for t, row in enumerate(wanted):
+        for name in OUTPUTS:
+            assert row[name] is None or found[name][t] == row[name], (t, name)
+    assert sum(found["go"]) > 2 * LIMIT
+
+
+def test_rounds_and_the_model_agree() -> None:
+    """Four times odd points and even ones, then one that divides; the second of a kind and the others may end it."""
+    kinds = [*[("odd", False), ("even", True)], *[("odd", True), ("even", True)] * (ROUNDS - 1), ("divides", False)]
+    assert len(kinds) == PERIOD
+    for number, (kind, ends) in enumerate(kinds * 3):
+        assert divides(number) == (kind == "divides")
+        assert may_end(number) == ends
+        assert kind == "divides" or parity_of(number) == (kind == "odd")

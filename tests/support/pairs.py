@@ -1,0 +1,91 @@
+"""A simulated sweep engine beside its software model, run by run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from beltline.host.devices.rtl import RtlDevice
+from beltline.host.solver.fixed_point import Image, fixed_point
+from beltline.hw.interface.layout import Layout
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Command, Mode, Status, Table
+from beltline.hw.sweep.model import SweepSoftwareMachine
+from beltline.hw.sweep.parameters import SweepParameters
+from beltline.hw.sweep.shift import SCALE
+from support.machines import problem_of
+
+
+def shift_weights(image: Image) -> np.ndarray:
+    """``beta Q (I - beta Q)^-1 / 2**SCALE`` with 64 fraction bits."""
+    q = image.transition.astype(np.float64) * 2.0**-64
+    return np.rint(np.ldexp(np.linalg.solve(np.eye(q.shape[0]) - q, q), 64 - SCALE)).astype(np.uint64)
+
+
+@dataclass
+class Pair:
+    """The gateware, and what must be the same."""
+
+    device: RtlDevice
+    parameters: MachineParameters
+
+    def layout(self, grid: int, states: int) -> Layout:
+        return Layout(self.parameters, grid, states)
+
+    def run(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:
+        """Both to their end, and compared; the model is returned."""
+        build, device = self.parameters, self.device
+        grid, states = image.start.shape
+        layout = self.layout(grid, states)
+        work = grid * states
+        software = SweepSoftwareMachine(SweepParameters.of(build), logged=True)
+        software.x[:grid] = image.grid
+        software.w[:work] = image.wealth.ravel()
+        software.v[:work] = image.start.ravel()
+        for name, words in (("q", image.transition), ("shift_weights", shift_weights(image))):
+            getattr(software, name).reshape(build.states, -1)[:states, :states] = words
+        tables = {Table.X: software.x, Table.W: software.w, Table.V: software.v}
+        for table, words in tables.items():
+            for block in layout.blocks(table):
+                part = words[block.table : block.table + block.count]
+                device.write_block(table, block.window, np.ascontiguousarray(part))
+        both = np.concatenate([software.q, software.shift_weights])
+        device.write_block(Table.Q, 0, both.view(np.int64))
+        constants = image.constants
+        for name, value in {
+            "MODE": mode,
+            "GRID": grid,
+            "STATES": states,
+            "SWEEP_LIMIT": sweeps,
+            "EPSILON": image.epsilon,
+            "UTILITY_A": constants.a,
+            "UTILITY_B": constants.b,
+            "UTILITY_FORM": int(constants.negative) | int(constants.log) << 1 | constants.shift << 8,
+        }.items():
+            device.write_register(name, value)
+        device.write_register("COMMAND", int(Command.RUN))
+        software.start(grid, states, Mode(mode), sweeps, image.epsilon, constants)
+        while not software.step():
+            pass
+        while not device.wait(0.5):
+            assert device.read_register("CLOCKS") < 2 * software.clocks + 1_000
+        seen = {name: device.read_register(name) for name in ("SWEEPS", "STATES_DONE", "NORM", "CLOCKS")}
+        assert Status(device.read_register("STATUS")) == software.status
+        assert (seen["SWEEPS"], seen["STATES_DONE"]) == (software.sweeps, software.states_done)
+        assert seen["CLOCKS"] == software.clocks
+        if Status.BAD_CONFIGURATION in software.status:
+            return software
+        for table, wanted in ((Table.V, software.v), (Table.POLICY, software.policy)):
+            for block in layout.blocks(table):
+                read = device.read_block(table, block.window, block.count)
+                assert np.array_equal(read, wanted[block.table : block.table + block.count]), table.name
+        assert seen["NORM"] == software.norm
+        return software
+
+    def drawn(self, rng: np.random.Generator) -> Image:
+        """A problem of a size that fits."""
+        grid, states = (
+            int(rng.integers(low, high + 1)) for low, high in ((2, self.parameters.grid), (1, self.parameters.states))
+        )
+        return fixed_point(problem_of(rng, grid, states), 1e-6)

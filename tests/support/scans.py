@@ -1,0 +1,138 @@
+"""A lane's scan with its evaluator and its memories, the buses and the rows of all lanes, for its tests."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from beltline.hw.arithmetic.evaluator import EvaluatorInstance, EvaluatorParameters
+from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.pipeline import Pipeline
+from beltline.hw.arithmetic.utility import CONSTANTS, UtilityPorts
+from beltline.hw.interface.parameters import ROW_WORDS
+from beltline.hw.memory.ram import READ_LATENCY, Ram
+from beltline.hw.sweep.parameters import HALF_WORDS
+from beltline.hw.sweep.row_buses import RowBuses, RowBusesParameters
+from beltline.hw.sweep.scan.parameters import ScanParameters
+from beltline.hw.sweep.scan.scan import Scan
+
+OUTPUTS = ("position", "point", "state", "moved", "choice")
+
+
+class Probe(wiring.Component):
+    """One lane's scan, which writes what it finds. One port writes each kind of memory; another lane may take turns.
+
+    ``rival`` asks for row ``rival_row`` of the grid, and of state 0's expected values, in the turns of the lane whose
+    turns are in the same clocks, and which is served before; ``restart`` begins a round of turns.
+    """
+
+    def __init__(self, parameters: ScanParameters, lane: int) -> None:
+        self.parameters = parameters
+        self.lane = lane
+        build = parameters.build
+        self.buses = RowBusesParameters(build, build.inner_bits)
+        choices = build.index_bits << build.state_bits
+        super().__init__(
+            {
+                **CONSTANTS,
+                **{name: In(1) for name in ("start", "divide", "odd", "restart", "rival")},
+                "rival_row": In(build.row_bits),
+                "points": In(build.point_bits + 1),
+                "states": In(5),
+                "last_state": In(build.state_bits),
+                "point_shift": In(range(build.point_bits + 1)),
+                "last_position": In(build.position_bits),
+                "below": In(choices),
+                "above": In(choices),
+                "write": In(3),
+                "write_lane": In(max(1, build.lane_bits)),
+                "write_address": In(self.buses.address_bits),
+                "write_row": In(ROW_WORDS * WIDTH),
+                "state_address": In(build.position_bits),
+                "state_wealth": In(WIDTH),
+                "state_choice": In(build.index_bits),
+                "busy": Out(1),
+                "crossed": Out(1),
+                "saturated": Out(1),
+                "result": Out(1),
+                "moved": Out(1),
+                "choice": Out(build.index_bits),
+                "position": Out(build.position_bits),
+                "point": Out(build.point_bits),
+                "state": Out(build.state_bits),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        p = Pipeline(m)
+        build = self.parameters.build
+        m.submodules.scan = scan = Scan(self.parameters)
+        m.submodules.buses = buses = RowBuses(self.buses)
+        m.submodules.evaluator = evaluator = EvaluatorInstance(UtilityPorts.of(self))
+        wiring.connect(m, scan.fetch, buses.lanes[self.lane])
+        rival = self.lane - build.slots
+        if rival >= 0:
+            m.d.comb += [
+                buses.lanes[rival].request.eq(self.rival),
+                buses.lanes[rival].row.eq(self.rival_row),
+                buses.lanes[rival].inner.eq(1 << (build.inner_bits - 1)),
+            ]
+        m.d.comb += [buses.shift.eq(Const(build.local_bits)), buses.restart.eq(self.restart)]
+        for number, bank in enumerate(buses.banks):
+            m.d.comb += bank.data.eq(self._bank(m, p, number, bank.address))
+        reads = {
+            "wealth": ("wealth", scan.wealth_address, evaluator.wealth),
+            "own": ("choice", scan.own_address, scan.own),
+            "below": ("choice", scan.below_address, scan.below_data),
+            "above": ("choice", scan.above_address, scan.above_data),
+        }
+        for name, (kind, address, out) in reads.items():
+            word = getattr(self, f"state_{kind}")
+            m.submodules[f"words_{name}"] = ram = Ram(len(word), 1 << len(self.state_address))
+            found = scan.moved if kind == "choice" else Const(0, 1)
+            m.d.comb += [
+                ram.write.eq(self.write[1] | found),
+                ram.write_address.eq(Mux(found, scan.of.position, self.state_address)),
+                ram.write_data.eq(Mux(found, scan.choice, word)),
+                ram.read_address.eq(address),
+                out.eq(ram.read_data),
+            ]
+        ev_time = EvaluatorParameters(build.multiplier).ev_time
+        m.d.comb += [
+            evaluator.x.eq(scan.x),
+            evaluator.ev.eq(p.delay(p.input(scan.ev), ev_time).value),
+            *(getattr(scan, name).eq(getattr(evaluator, name)) for name in ("objective", "feasible", "over")),
+            *(
+                getattr(scan, name).eq(getattr(self, name))
+                for name in ("start", "divide", "odd", "points", "states", "last_state", "point_shift", "last_position")
+            ),
+            scan.write.eq(self.write[1] | scan.moved),
+            scan.below.eq(self.below),
+            scan.above.eq(self.above),
+            *(
+                getattr(self, name).eq(getattr(scan, name))
+                for name in ("busy", "crossed", "saturated", "result", "moved", "choice")
+            ),
+            *(getattr(self, name).eq(getattr(scan.of, name)) for name in ("position", "point", "state")),
+        ]
+        return m
+
+    def _bank(self, m: Module, p: Pipeline, number: int, address: Value) -> Value:
+        """A lane's rows: the grid once, the expected values once for each exogenous state, asked for in halves."""
+        build = self.parameters.build
+        data = []
+        for table, depth in enumerate((self.buses.address_bits - 2, build.local_bits)):
+            m.submodules[f"ram{number}_{table}"] = ram = Ram(ROW_WORDS * WIDTH, 1 << depth)
+            m.d.comb += [
+                ram.write.eq(self.write[0] & (self.write_lane == number) & (self.write_address[-1] == table)),
+                ram.write_address.eq(self.write_address[:depth]),
+                ram.write_data.eq(self.write_row),
+                ram.read_address.eq(address[:depth]),
+            ]
+            data.append(ram.read_data)
+        low, high = slice(None, HALF_WORDS * WIDTH), slice(HALF_WORDS * WIDTH, None)
+        expected, grid = data
+        upper = p.delay(p.input(address[-2]), READ_LATENCY).value
+        return Mux(upper, Cat(grid[high], expected[high]), Cat(expected[low], grid[low]))
