@@ -1,10 +1,8 @@
 """Prints what proofs cost the sweep engine: ``python -m beltline.host.bench.sweep_proof``.
 
 The headline problem, of one peak, and the problems of :mod:`beltline.host.bench.several_peaks`, on the software model
-with ``proof``. Clocks of checks, walks and patches are those of the clock model; clocks of proofs are a budget
-(:mod:`beltline.hw.sweep.proof_clocks`), for no gateware proves yet. A line for each problem: the share of all clocks
-that are the proof's, and the clocks of a sweep beside those of a sweep without proof of the concave problem of the same
-size.
+with ``proof``, with the clocks of the clock model. A line for each problem: the share of all clocks that are the
+proof's, and the clocks of a sweep beside those of a sweep without proof of the concave problem of the same size.
 """
 
 from __future__ import annotations
