@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from beltline.host.results.general_result import GeneralResult
     from beltline.host.results.result import Result
 
     Draw = Callable[[Figure], None]
@@ -177,9 +178,15 @@ def finish(figure: Figure, axes: Sequence[Axes], legend: Axes, title: str) -> No
     figure.suptitle(title)
 
 
-def _title(result: Result) -> str:
+def size_of(problem: Problem) -> str:
+    """How large a problem is."""
+    return f"{problem.points:,} grid points, {problem.states} state{'' if problem.states == 1 else 's'}"
+
+
+def title_of(result: Result | GeneralResult) -> str:
+    """What a figure of a result is of, and whether it is solved."""
     problem = result.problem
-    title = f"{problem.name}: {problem.points:,} grid points, {problem.states} states"
+    title = f"{problem.name}: {size_of(problem)}"
     if problem.horizon is not None:
         title += f", first of {problem.horizon} ages"
     return title if result.success else f"{title} ({result.status})"
@@ -203,7 +210,7 @@ def _policy(result: Result) -> Draw:
         right.set_ylabel(f"x' - x{units(problem)}")
         for axes in (left, right):
             axes.set_xlabel(f"{problem.asset}{units(problem)}")
-        finish(figure, (left, right), right, _title(result))
+        finish(figure, (left, right), right, title_of(result))
 
     return draw
 
@@ -227,7 +234,7 @@ def _euler(result: Result) -> Draw:
         axes.axhline(mean, color="0.2", linewidth=1.0, linestyle="--", label=f"mean {mean:.2f}")
         axes.set_xlabel(f"{problem.asset}{units(problem)}")
         axes.set_ylabel("log10 |Euler equation error|, share of consumption")
-        finish(figure, (axes,), axes, f"Euler equation errors, {_title(result)}")
+        finish(figure, (axes,), axes, f"Euler equation errors, {title_of(result)}")
 
     return draw
 
@@ -253,7 +260,7 @@ def _distribution(result: Result) -> Draw:
         axes.set_ylim(bottom=0.0)
         axes.set_xlabel(f"{problem.asset}{units(problem)}")
         axes.set_ylabel(f"density, per {'unit of x' if problem.asset == 'x' else 'unit of the good'}")
-        finish(figure, (axes,), axes, f"Stationary distribution, {_title(result)}")
+        finish(figure, (axes,), axes, f"Stationary distribution, {title_of(result)}")
 
     return draw
 
@@ -295,7 +302,7 @@ def _ages(result: Result) -> Draw:
         right.set_ylabel(f"x'{units(problem)}")
         for axes in (left, right):
             axes.set_xlabel(f"{problem.asset}{units(problem)}")
-        finish(figure, (left, right), right, _title(result).replace(", first of ", ", "))
+        finish(figure, (left, right), right, title_of(result).replace(", first of ", ", "))
 
     return draw
 

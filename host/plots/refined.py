@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from beltline.host.plots.figures import colours, drawn, finish, legend_labels, units
+from beltline.host.plots.figures import colours, drawn, finish, legend_labels, size_of, units
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -41,7 +41,7 @@ def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure
         right.set_ylabel(f"x' - x{units(problem)}")
         for axes in (left, right):
             axes.set_xlabel(f"{problem.asset}{units(problem)}")
-        title = f"{problem.name}: choices between {problem.points:,} grid points, {problem.states} states{of}"
+        title = f"{problem.name}: choices between {size_of(problem)}{of}"
         finish(figure, (left, right), left, title if refined.success else f"{title} ({refined.status})")
 
     return drawn(draw, path)

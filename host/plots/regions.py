@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.plots.figures import check_kind, check_plot, colours, drawn
+from beltline.host.plots.figures import check_kind, check_plot, colours, drawn, title_of
 from beltline.host.problem.arrays import Array
 from beltline.host.results.dataset import asset_unit, unit
 from beltline.host.results.general_result import GeneralResult
@@ -36,14 +36,6 @@ def plot(result: GeneralResult, path: str | os.PathLike[str] | None = None, kind
     if kind == "regions":
         return drawn(lambda figure: _regions(result, figure), path, (max(7.0, 4.5 * panels), 4.5))
     return drawn(lambda figure: _policy(result, figure), path, (9.0, 3.2 * panels + 1.0))
-
-
-def _title(result: GeneralResult) -> str:
-    problem = result.problem
-    title = f"{problem.name}: {problem.points:,} grid points, {problem.states} states"
-    if problem.horizon is not None:
-        title += f", first of {problem.horizon} ages"
-    return title if result.success else f"{title} ({result.status})"
 
 
 def _of_regime(result: GeneralResult, regime: int) -> list[int]:
@@ -77,7 +69,7 @@ def _regions(result: GeneralResult, figure: Figure) -> None:
     if (choice < 0).any():
         handles.append(Patch(color=NOTHING, label="none"))
     figure.legend(handles=handles, loc="outside right center", fontsize="small")
-    figure.suptitle(_title(result).split(", first")[0] if by_age else _title(result))
+    figure.suptitle(title_of(result).split(", first")[0] if by_age else title_of(result))
 
 
 def region_panel(axes: Axes, grid: Array, choice: NDArray[np.integer[Any]], names: Sequence[str]) -> list[Patch]:
@@ -174,7 +166,7 @@ def _policy(result: GeneralResult, figure: Figure) -> None:
     more, named = rows[0][1].get_legend_handles_labels()
     named = [*labels, *named, *(patch.get_label() for patch in patches)]
     figure.legend([*handles, *more, *patches], named, loc="outside right center", fontsize="small")
-    figure.suptitle(_title(result))
+    figure.suptitle(title_of(result))
 
 
 def _label(axes: Axes, title: str, vertical: str, horizontal: str) -> None:

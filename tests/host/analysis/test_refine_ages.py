@@ -215,7 +215,7 @@ def test_report_dataset_and_figure(tmp_path: Path) -> None:
     assert data["refined_choice"].dims == ("age", "cake", "state")
     np.testing.assert_array_equal(data["upper"].sel(age=1).values, found.upper[0])
     figure = found.plot(tmp_path / "refined.png")
-    assert figure.get_suptitle().endswith("1 states, first age")
+    assert figure.get_suptitle().endswith("1 state, first age")
     np.testing.assert_array_equal(figure.axes[0].lines[1].get_ydata(), found.consumption[0, :, 0])
 
 
