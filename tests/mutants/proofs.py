@@ -87,7 +87,7 @@ FAULTS = (
         PROOF,
         "self.proven = not crossed",
         "self.proven = True",
-        (TEST + "test_candidates_that_round_to_the_same_prove_nothing",),
+        (TEST + "test_choices_that_cross_prove_nothing",),
     ),
     Fault(
         "rounds that did not end prove",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
 from beltline.hw.sweep.software_passes import walk_all
-from beltline.hw.sweep.software_proof import _best
+from beltline.hw.sweep.software_proof import _best, bracket_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
 from support.peaks import KINDS, FullSearch, savings
@@ -253,18 +254,32 @@ def test_a_proof_that_its_rounds_cannot_end_says_so(monkeypatch: pytest.MonkeyPa
     assert unproven > 0
 
 
-def test_candidates_that_round_to_the_same_prove_nothing() -> None:
-    """Utilities are a few units of value, and two rows cross by a tie."""
-    drawn = random_problem(61, horizon=False)
-    image = fixed_point(drawn.problem, 1e-6)
+def test_a_candidate_that_rounds_to_nearly_the_same_may_be_chosen() -> None:
+    """Utilities are a few units of value, and what rounding does to their differences is as large."""
+    image = fixed_point(random_problem(61, horizon=False).problem, 1e-6)
     machine = begun(proving(image, 4), image, sweep_limit=1)
     before, choices, ended = swept(machine, image)
     assert ended
     found = FullSearch(image)(before, choices)
     (where,) = np.argwhere(choices != found.choices)
     assert found.short[tuple(where)] == 1
-    assert (np.diff(choices, axis=0) < 0).any()
-    assert machine.status == Status.DONE | Status.CONVERGED
+
+
+def test_choices_that_cross_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    image, ev = rough(1)
+    begin = np.zeros(ev.shape, np.int64)
+    assert proof_of(image, ev, begin).proven
+    seen = []
+
+    def crossing(*arguments: Any) -> None:
+        *_, crossed, _ = arguments
+        bracket_all(*arguments)
+        seen.append(crossed.any())
+        crossed[-1] = True
+
+    monkeypatch.setattr(proof, "bracket_all", crossing)
+    assert not proof_of(image, ev, begin).proven
+    assert not seen[-1]
 
 
 def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
