@@ -165,10 +165,12 @@ class Lane(wiring.Component):
                 for name in ("norm", "retired", "sample_valid", "sample_state", "sample")
             ),
         ]
-        lost = expects.lost
+        lost, over = expects.lost, Const(0, 1)
+        fetches: list[tuple[Any, Value]] = [(check, ~passes.walking), (walk, passes.walking)]
         if build.proof:
             scan = self._proof(m, passes, walk, patch, values, tables, expects, last_state)
-            lost = self._last_lost(m, passes, expects)
+            lost, over = self._last_lost(m, passes, expects), scan.saturated
+            fetches = [(check, ~passes.walking & ~passes.scanning), fetches[1], (scan, passes.scanning)]
         m.d.sync += [
             self.infeasible.eq(walk.valid & walk.infeasible),
             self.saturated.eq(
@@ -177,11 +179,10 @@ class Lane(wiring.Component):
                 | walk.over
                 | (values.written & values.beyond)
                 | lost
-                | (scan.saturated if build.proof else 0)
+                | over
             ),
         ]
-        fetches = [(check, ~passes.walking & ~passes.scanning), (walk, passes.walking), (scan, passes.scanning)]
-        self._fetch(m, fetches if build.proof else [(check, ~passes.walking), (walk, passes.walking)])
+        self._fetch(m, fetches)
         return m
 
     def _tables(self, m: Module, passes: Passes, check: Check, walk: Walk, patch: Patch, tables: Tables) -> None:
