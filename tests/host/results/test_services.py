@@ -15,6 +15,7 @@ def test_every_service_is_there_and_its_solution_has_the_method() -> None:
     solutions = {
         "Result": bl.Result,
         "GeneralResult": bl.GeneralResult,
+        "CohortResult": bl.CohortResult,
         "DefaultEconomy": bl.DefaultEconomy,
         "Economy": bl.Economy,
         "Equilibrium": bl.Equilibrium,
@@ -22,6 +23,8 @@ def test_every_service_is_there_and_its_solution_has_the_method() -> None:
         "LumpyInvestmentResult": bl.LumpyInvestmentResult,
         "Refined": bl.Refined,
         "RetirementResult": bl.RetirementResult,
+        "TransitionPath": bl.TransitionPath,
+        "TypesEconomy": bl.TypesEconomy,
     }
     names = services.services()
     assert {name.partition(".")[0] for name in names} == {*solutions, "load"}
