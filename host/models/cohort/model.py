@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.host.models.base import Model
+from beltline.host.models.aged import AgedModel
 from beltline.host.models.cohort.calibration import Calibration
 from beltline.host.models.cohort.plot import KINDS
 from beltline.host.models.cohort.published import EDUCATION, SURVIVAL, SURVIVAL_BEGINS, IncomeProcess
@@ -18,37 +18,21 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError, real, shown, table, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
-from beltline.host.solver.options import UNNAMED
-from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import check_device
+from beltline.host.results.general_result import GeneralResult
 
 OLDEST = 150
 """Highest age of a model."""
 
 
 @dataclass(frozen=True)
-class Cohort(Calibration, Model):
+class Cohort(Calibration, AgedModel[CohortResult]):
     """A cohort; made by :func:`cohort`, which checks the parameters and says what they are."""
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    called: ClassVar[str] = "a cohort"
 
-    def solve(self, device: str = UNNAMED, progress: Any = None, **more: Any) -> CohortResult:
-        """Solve all ages, the last first, by exact sweeps on the grid.
-
-        Parameters
-        ----------
-        device
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
-        progress, **more
-            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form with a horizon.
-
-        Raises
-        ------
-        ProblemError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`.
-        """
-        device = check_device("a cohort", device)
-        solution: Any = solve(self.problem(), device=device, progress=progress, **more)
+    def of_ages(self, solution: GeneralResult) -> CohortResult:
+        """Return the result, made from that of the problem."""
         return CohortResult(self, solution)
 
 

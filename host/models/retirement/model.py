@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from beltline.host.models.base import Model
+from beltline.host.models.aged import AgedModel
 from beltline.host.models.retirement.calibration import Calibration
 from beltline.host.models.retirement.plot import KINDS
 from beltline.host.models.retirement.result import RetirementResult
@@ -14,34 +14,18 @@ from beltline.host.problem.checks import real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import parameter
 from beltline.host.problem.problem import HORIZON_LIMIT
-from beltline.host.solver.options import UNNAMED
-from beltline.host.solver.solve import solve
-from beltline.host.solver.solve_general import check_device
+from beltline.host.results.general_result import GeneralResult
 
 
 @dataclass(frozen=True)
-class Retirement(Calibration, Model):
+class Retirement(Calibration, AgedModel[RetirementResult]):
     """The retirement model; made by :func:`retirement`, which checks the parameters and says what they are."""
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
+    called: ClassVar[str] = "the retirement model"
 
-    def solve(self, device: str = UNNAMED, progress: Any = None, **more: Any) -> RetirementResult:
-        """Solve all ages, the last first, by exact sweeps on the grid.
-
-        Parameters
-        ----------
-        device
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
-        progress, **more
-            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form with a horizon.
-
-        Raises
-        ------
-        ProblemError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`.
-        """
-        device = check_device("the retirement model", device)
-        solution: Any = solve(self.problem(), device=device, progress=progress, **more)
+    def of_ages(self, solution: GeneralResult) -> RetirementResult:
+        """Return the result, made from that of the problem."""
         return RetirementResult(self, solution)
 
 
