@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from beltline.compiled import njit
 from beltline.gpu_ref.tables import Array, check_tables
 from beltline.gpu_ref.utility import crra, crra_utility
 
@@ -228,9 +229,19 @@ def check_arguments(
     return Arguments(X, W, Q, V0, float(beta), float(eta), float(epsilon), int(max_sweeps), method, full, start)
 
 
+@njit(cache=True)
+def _least_left(X: Array, W: Array) -> float:
+    """The least ``W(x, s) - x``."""
+    least = np.inf
+    for x in range(X.size):
+        for s in range(W.shape[1]):
+            least = min(least, W[x, s] - X[x])
+    return least
+
+
 def can_stay(X: Array, W: Array, eta: float) -> bool:
     """Whether everyone can afford to stay at ``x`` for ever, with a utility that is finite."""
-    least = float((W - X[:, None]).min())
+    least = _least_left(X, W)
     return least > 0.0 and math.isfinite(crra(least, eta))
 
 
@@ -260,7 +271,13 @@ def sweep_rounding(largest: float, states: int, eta: float) -> float:
 
 def largest_value(value: Array) -> float:
     """Largest ``|V|`` of all states that somebody can be in; 0 where there is none."""
-    return float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
+    largest = size(value)
+    return largest if math.isfinite(largest) else float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
+
+
+def size(value: Array) -> float:
+    """Largest ``|V|`` of all states, without a copy; not finite where one is not; 0 where there is none."""
+    return max(float(value.max()), -float(value.min())) if value.size else 0.0
 
 
 def reach(value: Array, change: float, Q: Array, beta: float) -> float:

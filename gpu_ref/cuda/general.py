@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from beltline.gpu_ref.cuda.device import Clock, available, processors, ready, refuse
-from beltline.gpu_ref.cuda.kernels import general_kernel
+from beltline.gpu_ref.cuda.kernels import argument, general_kernel
 from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form, Indexes
 from beltline.gpu_ref.general.operator import nowhere, states_first
@@ -188,7 +188,7 @@ class CudaOperator:
         self._tables["flags"].fill(0)
         self._tables["evaluations"].fill(0)
         before = int(self._tables["state"][1])
-        self._kernel((groups * parts,), (self._threads,), (row,), shared_mem=self._near)
+        self._kernel((groups * parts,), (self._threads,), (argument(row),), shared_mem=self._near)
         self._cold = False
         found: dict[str, Any] = dict(zip(_STATE, self._tables["state"].get().tolist(), strict=False))
         found["evaluations"] = [int(n) for n in self._tables["evaluations"].get()[: int(found["sweeps"]) - before]]

@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from beltline.gpu_ref.cuda.device import cupy_module, room
 from beltline.gpu_ref.methods import Arguments
 
@@ -115,6 +117,19 @@ def exact_kernels(device: int, eta: int) -> tuple[Any, Any, Any]:
     with _compiling:
         module = _module("exact.cu", ETA=eta)
         return module.get_function("expectation"), module.get_function("level"), module.get_function("hold")
+
+
+def argument(row: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A structure as an argument of a kernel, without names of fields, which CuPy would read at each launch."""
+    return row.view(np.dtype((np.void, row.itemsize)))
+
+
+@functools.cache
+def confirm_kernels(device: int, eta: int) -> tuple[Any, ...]:
+    """``survey``, ``gather``, ``confirm``, ``mend`` and ``conclude`` of ``confirm.cu``."""
+    with _compiling:
+        module = _module("confirm.cu", ETA=eta)
+        return tuple(module.get_function(name) for name in ("survey", "gather", "confirm", "mend", "conclude"))
 
 
 @functools.cache

@@ -54,6 +54,7 @@ def solve(
     method: str = "warm",
     *,
     device: int = 0,
+    previous: bool = True,
     **options: Any,
 ) -> Solution:
     """Solve one table problem on a CUDA device.
@@ -68,6 +69,8 @@ def solve(
         in.
     device
         Number of the CUDA device.
+    previous
+        Whether to return :attr:`~beltline.gpu_ref.methods.Solution.previous` too.
 
     Returns
     -------
@@ -90,7 +93,7 @@ def solve(
     with cupy.cuda.Device(device):
         if method == "mpi":
             return _solve_mpi(cupy, arguments)
-        return solve_in_one_launch(cupy, [arguments], None, True)[0]
+        return solve_in_one_launch(cupy, [arguments], None, previous)[0]
 
 
 def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:

@@ -147,7 +147,7 @@ def on_gpu(country: Arellano, tol: float, repeats: int) -> bool:
     run()  # The first compiles.
     inside.clear()
     whole, found = timed(run, max(repeats, 5))
-    same = by_brackets(country, tol, STEPS)
+    same = solve(form, tol=tol, update=country.update, steps=STEPS, corrected=False)
     equal = found.success and bool((found.value == same.value).all()) and found.sweeps == same.sweeps
     print(
         f"{size}: on the GPU, with held choices {1e3 * statistics.median(inside):.2f} ms in its memory, "

@@ -1,4 +1,4 @@
-"""What several peaks cost on the processor: ``python -m beltline.host.bench.several_peaks``.
+"""What several peaks cost: ``python -m beltline.host.bench.several_peaks``.
 
 The same savings problem, concave and with what gives objectives several peaks, is solved by each method side by side,
 verified apart from the times; then savings problems on random grids, of which every one must be solved and verified.
@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 
+from beltline.gpu_ref.cuda.device import available
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.solve import solve
@@ -59,38 +60,38 @@ def uneven(seed: int) -> Problem:
     )
 
 
-def seconds(problem: Problem, method: str) -> float:
+def seconds(problem: Problem, method: str, device: str) -> float:
     """Of one solve, without verification."""
     begin = time.perf_counter()
-    solve(problem, device="cpu", method=method, tol=1e-6, verify=False)
+    solve(problem, device=device, method=method, tol=1e-6, verify=False)
     return time.perf_counter() - begin
 
 
-def compare(repeats: int) -> bool:
+def compare(repeats: int, device: str) -> bool:
     """Print what each problem takes by each method beside the concave one; whether all are solved and verified."""
     problems = {name: savings(wealth) for name, wealth in wealths().items()}
     good = True
     for method in METHODS:
         spent: dict[str, list[float]] = {name: [] for name in problems}
         for problem in problems.values():
-            good &= solve(problem, device="cpu", method=method, tol=1e-6).success
-            seconds(problem, method)
+            good &= solve(problem, device=device, method=method, tol=1e-6).success
+            seconds(problem, method, device)
         for _ in range(repeats):
             for name, problem in problems.items():
-                spent[name].append(seconds(problem, method))
+                spent[name].append(seconds(problem, method, device))
         middle = {name: statistics.median(times) for name, times in spent.items()}
         first, *others = middle
         more = ", ".join(f"{name} {middle[name] / middle[first]:.1f} times that" for name in others)
-        print(f"{method:9} {POINTS:,} x {STATES}: {first} {middle[first] * 1e3:.0f} ms, {more}", flush=True)
+        print(f"{method:9} {POINTS:,} x {STATES}: {first} {middle[first] * 1e3:.1f} ms, {more}", flush=True)
     print("all verified" if good else "NOT all verified", flush=True)
     return good
 
 
-def count(problems: int) -> bool:
+def count(problems: int, device: str) -> bool:
     """Print how many of the problems on random grids are solved and verified; whether all are."""
     failed = []
     for seed in range(problems):
-        result = solve(uneven(seed), device="cpu", tol=1e-6)
+        result = solve(uneven(seed), device=device, tol=1e-6)
         if not result.success:
             failed.append(f"problem {seed}: {result.message}")
     print("\n".join([*failed, f"random grids: {problems - len(failed)} of {problems} problems solved and verified"]))
@@ -104,11 +105,14 @@ def main(argv: list[str] | None = None) -> int:
         "--repeats", type=int, default=7, help="runs of each, whose median counts (default %(default)s)"
     )
     parser.add_argument("--problems", type=int, default=200, help="problems on random grids (default %(default)s)")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="where (default %(default)s)")
     given = parser.parse_args(argv)
     for name in ("repeats", "problems"):
         if getattr(given, name) < 1:
             parser.error(f"--{name} must be at least 1, not {getattr(given, name)}")
-    good = [compare(given.repeats), count(given.problems)]
+    if given.device == "gpu" and (why := available()):
+        parser.error(f"--device gpu cannot be used: {why}")
+    good = [compare(given.repeats, given.device), count(given.problems, given.device)]
     return 0 if all(good) else 1
 
 

@@ -4,7 +4,9 @@ The RBC of :func:`beltline.host.models.rbc.rbc` is solved once. Its value and po
 sweep by turns: in one pass that confirms the policy (:mod:`beltline.gpu_ref.confirmation`), with which every
 verification begins; with the sweep that begins from the policy and proves itself (:mod:`beltline.gpu_ref.brackets`),
 where that does not do; and with one that searches every state by divide and conquer (:mod:`beltline.gpu_ref.exact`).
-All include the check of the tables, the expectation and the comparison. It ends with 1 where they do not agree.
+All include the check of the tables, the expectation and the comparison. With ``--gpu`` the same pass is timed on a CUDA
+device (:mod:`beltline.gpu_ref.cuda.device_confirmation`), with the copies of all tables to it. It ends with 1 where
+they do not agree.
 """
 
 from __future__ import annotations
@@ -13,15 +15,18 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from beltline.gpu_ref.brackets import Indexes, Swept, proven
-from beltline.gpu_ref.compare import Allowed, compare
+from beltline.gpu_ref.compare import Allowed, Compared, compare
+from beltline.gpu_ref.cuda.device_confirmation import Confirmation
+from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.tables import Array
 from beltline.host.models.rbc import rbc
+from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.solve import solve
 
@@ -33,12 +38,21 @@ def divided(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
     return Swept(value, policy, slack=0.0, rounds=0, evaluations=0, divided=True)
 
 
+def on_gpu(problem: Problem, value: Array, policy: Indexes, allowed: Allowed) -> Compared | None:
+    """The comparison on a CUDA device, all tables copied to it."""
+    card = Confirmation(problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta)
+    return card.compare(value, value, policy, allowed)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.verify_speed", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points (default: %(default)s)")
     parser.add_argument("--repeats", type=int, default=15, help="times each, by turns (default: %(default)s)")
+    parser.add_argument("--gpu", action="store_true", help="also time a CUDA device")
     asked = parser.parse_args(arguments)
+    if asked.gpu and (why := available()):
+        parser.error(f"--gpu cannot be used: {why}")
     for name, least in (("grid", 4), ("repeats", 1)):
         if getattr(asked, name) < least:
             parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
@@ -46,23 +60,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result = solve(problem, tol=1e-10, device="cpu", verify=False, progress=False)
     tables = problem.grid, problem.wealth, problem.transition, result.value, problem.beta, problem.eta
     allowed = Allowed(modulus(problem) * result.change)
-    ways = {"as verified": None, "a sweep from the policy": proven, "divide and conquer": divided}
+    first = result.value, result.policy
+    ways: dict[str, Callable[[], Compared | None]] = {
+        "as verified": lambda: compare(*tables, *first, allowed),
+        "a sweep from the policy": lambda: compare(*tables, *first, allowed, proven),
+        "divide and conquer": lambda: compare(*tables, *first, allowed, divided),
+    }
+    if asked.gpu:
+        ways["on the GPU"] = lambda: on_gpu(problem, *first, allowed)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
-    found = {}
+    found: dict[str, Compared] = {}
     # The first turn loads compiled code, and does not count.
     for turn in range(asked.repeats + 1):
-        for name, search in ways.items():
+        for name, way in ways.items():
             begin = time.perf_counter()
-            found[name] = compare(*tables, result.value, result.policy, allowed, search)
+            one = way()
+            spent = time.perf_counter() - begin
+            if one is None:
+                print(f"{name}: not confirmed")
+                return 1
+            found[name] = one
             if turn:
-                seconds[name].append(time.perf_counter() - begin)
-    for name, spent in seconds.items():
+                seconds[name].append(spent)
+    for name, times in seconds.items():
         print(
-            f"{asked.grid:,} x 4, {name}: median {1e3 * statistics.median(spent):.1f} ms, {1e3 * min(spent):.1f} to "
-            f"{1e3 * max(spent):.1f}; residual {found[name].residual:.3g}, {found[name].missed} missed"
+            f"{asked.grid:,} x 4, {name}: median {1e3 * statistics.median(times):.2f} ms, {1e3 * min(times):.2f} to "
+            f"{1e3 * max(times):.2f}; residual {found[name].residual:.3g}, {found[name].missed} missed"
         )
-    first, _, last = seconds.values()
-    ratio = statistics.median(b / a for a, b in zip(first, last, strict=True))
+    pairs = zip(seconds["as verified"], seconds["divide and conquer"], strict=True)
+    ratio = statistics.median(slow / fast for fast, slow in pairs)
     print(f"As verified beside divide and conquer: {ratio:.2f} times as fast, median of {asked.repeats} turns")
     one, *others = found.values()
     same = all(abs(one.residual - other.residual) <= one.rounding + other.rounding for other in others)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -31,7 +31,9 @@ from beltline.host.solver.run import timed
 from beltline.host.solver.verify import UNBOUNDED, Verification
 
 if TYPE_CHECKING:
+    from beltline.gpu_ref.compare import Allowed, Compared
     from beltline.gpu_ref.methods import Solution
+    from beltline.gpu_ref.tables import Array
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
 """Methods that can solve ages one by one, by device."""
@@ -156,7 +158,9 @@ def _solved(
         with timed(timing, "open"):
             module = reference_module(device)
         if problem.horizon is None:
-            solution = module.solve(*tables, options.max_sweeps, method=method, **more)
+            # A staged search that is not measured has a bound where the sweep from the value before the last proves it.
+            before = {"previous": method == "binary" and not options.verify} if device == "gpu" else {}
+            solution = module.solve(*tables, options.max_sweeps, method=method, **before, **more)
             policy, exact = solution.policy, METHODS[method].rule != "own"
             if solution.choices is not None:
                 policy = nearest(problem.grid, solution.choices)[policy]
@@ -240,13 +244,13 @@ def _result(
 ) -> Result:
     """What a solver found, measured; ``note`` is added to the message."""
     timing, change = found.timing, found.change
-    if (found.policy < 0).any():
+    if found.policy.min() < 0:
         quality = Verification(math.inf, math.inf, False)
     elif options.verify:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            quality = _measure(problem, found.value, found.policy, change if found.exact else math.inf)
+            quality = _measure(problem, found.value, found.policy, change if found.exact else math.inf, device)
     else:
         quality = Verification(modulus(problem) * change if found.exact else math.inf, found.bound, False)
     outcome, message = _outcome(problem, options, method, found, quality)
@@ -347,22 +351,24 @@ def nearest(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[
     return (right - (choices - grid[right - 1] <= grid[right] - choices)).astype(np.int32)
 
 
-def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], h: float) -> Verification:
+def _measure(
+    problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], h: float, device: str
+) -> Verification:
     """One exact sweep, or one an age; ``h`` is what the stopping rule measured, infinite where it promises nothing.
 
     ``|TV - V| <= modulus h``, and the policy, found one sweep before, loses at most twice that.
     """
-    from beltline.gpu_ref.compare import Allowed, compare
+    from beltline.gpu_ref.compare import Allowed
 
     contraction = modulus(problem)
+    allowed, compare = Allowed(contraction * h), _comparison(problem, device)
     ages = value.shape[0] if problem.horizon is not None else 1
     worst = bound = error = 0.0
     missed = ""
     following = value if problem.horizon is None else problem.start
     for age in range(ages - 1, -1, -1):
         now, choice = (value, policy) if problem.horizon is None else (value[age], policy[age])
-        tables = problem.grid, problem.wealth, problem.transition
-        found = compare(*tables, following, problem.beta, problem.eta, now, choice, Allowed(contraction * h))
+        found = compare(following, now, choice, allowed)
         if found.missed and not missed:
             x, s = divmod(found.state, problem.states)
             missed = (
@@ -380,6 +386,34 @@ def _measure(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.in
     return Verification(worst, bound, True, missed)
 
 
+def _comparison(problem: Problem, device: str) -> Callable[..., Compared]:
+    """The exact sweep that a value and a policy are compared with: on the graphics card where they come from it.
+
+    What is not confirmed there at once is looked at on the processor, which says what was missed.
+    """
+    from beltline.gpu_ref.compare import compare
+    from beltline.gpu_ref.cuda.device import available
+
+    tables, numbers = (problem.grid, problem.wealth, problem.transition), (problem.beta, problem.eta)
+
+    def on_processor(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
+        return compare(*tables, V, *numbers, value, policy, allowed)
+
+    if device != "gpu" or available():
+        return on_processor
+    from beltline.gpu_ref.cuda.device_confirmation import Confirmation
+
+    try:
+        card = Confirmation(*tables, *numbers)
+    except MemoryError:
+        return on_processor
+
+    def on_card(V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared:
+        return card.compare(V, value, policy, allowed) or on_processor(V, value, policy, allowed)
+
+    return on_card
+
+
 def _outcome(
     problem: Problem, options: SolveOptions, method: str, found: _Found, quality: Verification
 ) -> tuple[Outcome, str]:
@@ -387,7 +421,7 @@ def _outcome(
 
     sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
-    if (found.policy < 0).any():
+    if found.policy.min() < 0:
         return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."

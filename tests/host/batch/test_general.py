@@ -20,6 +20,7 @@ from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import general as cuda_general
 from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.general import solve as solver
+from beltline.gpu_ref.general.solve import solve as general_solve
 from beltline.host.batch.store import key
 from support.batches import TOL, career, firm, tiny
 
@@ -204,8 +205,9 @@ def test_progress_tells_how_far_it_is() -> None:
     assert re.fullmatch(r"3 problems done \(1 not solved\), [\d.,e+]+ a second", lines[-1])
 
 
-def test_closing_the_iterator_ends_the_solve_in_progress() -> None:
-    """Without held choices it would take some 300,000 sweeps."""
+def test_closing_the_iterator_ends_the_solve_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without held choices and corrections it would take some 300,000 sweeps."""
+    monkeypatch.setitem(general_solve.__kwdefaults__, "corrected", False)
     endless = replace(firm(0), beta=0.9999)
     attempts = bl.solve_many([firm(0), endless], 1e-9, 10**9, device="cpu", steps=0, progress=False)
     assert next(attempts).success

@@ -45,7 +45,7 @@ def test_measured_errors_of_ages_add_up() -> None:
 
 def test_measured_errors_of_ages_in_double_precision_add_up() -> None:
     values, policies, distance = off_in_every_age()
-    found = _measure(LIFE, values, policies, 0.0)
+    found = _measure(LIFE, values, policies, 0.0, "cpu")
     assert found.residual == pytest.approx(OFF, rel=1e-3)
     assert distance <= found.error_bound <= 1.01 * distance
 

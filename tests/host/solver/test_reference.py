@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.gpu_ref import brute_force, vfi
+from beltline.gpu_ref import brute_force, cpu, vfi
+from beltline.gpu_ref.compare import Allowed, Compared
+from beltline.gpu_ref.cuda import device as cuda_device
+from beltline.gpu_ref.cuda import device_confirmation
+from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.methods import METHODS
 from beltline.host.cli.main import main
 from beltline.host.solver.reference import nearest
@@ -34,6 +38,35 @@ def test_every_method(method: str) -> None:
     assert result.value.shape == result.policy.shape == (128, 4)
     assert result.policy.dtype == np.int32
     assert list(result.timing) == ["open", "allocate", "load", "solve", "read", "verify"]
+
+
+@pytest.mark.parametrize("confirms", [True, False])
+def test_what_a_graphics_card_does_not_confirm_is_looked_at_on_the_processor(
+    confirms: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    class Card:
+        def __init__(self, *tables: object) -> None:
+            assert len(tables) == 5
+
+        def compare(self, V: object, value: object, policy: object, allowed: Allowed) -> Compared | None:
+            asked.append(allowed)
+            return Compared(0.5, 0.25, 0, -1, 0.0) if confirms else None
+
+    for module in (cuda, cuda_device):
+        monkeypatch.setattr(module, "available", lambda: "")
+    monkeypatch.setattr(cuda, "solve", lambda *arguments, previous, **more: cpu.solve(*arguments, **more))
+    monkeypatch.setattr(device_confirmation, "Confirmation", Card)
+    given = bl.rbc(grid=64)
+    result = bl.solve(given, tol=1e-6, device="gpu", method="warm")
+    assert result.success
+    assert result.verified
+    assert len(asked) == 1
+    assert asked[0].change == pytest.approx(given.beta * result.change)
+    wanted = bl.solve(given, tol=1e-6, device="cpu", method="warm")
+    assert result.residual == (0.5 if confirms else wanted.residual)
+    assert result.error_bound == (pytest.approx(0.75 / (1 - given.beta)) if confirms else wanted.error_bound)
 
 
 def test_report() -> None:

@@ -1,0 +1,125 @@
+"""A value and a policy beside an exact sweep on a CUDA device (``confirm.cu``): what a result of it is verified by.
+
+The pass of :mod:`beltline.gpu_ref.confirmation`, with its theorem and its bound of roundings, a thread a state. Tables
+are copied to the device anew, so nothing of a solver is taken over. Choices that are not the best any more are mended
+by all rows of a parity at once, at most :data:`MENDINGS` times; where that does not do, or a state misses more than is
+allowed, nothing is said, and :func:`beltline.gpu_ref.compare.compare` is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref.compare import Allowed, Compared
+from beltline.gpu_ref.confirmation import FAR
+from beltline.gpu_ref.cuda.device import cupy_module, refuse
+from beltline.gpu_ref.cuda.kernels import argument, confirm_kernels, kind_of
+from beltline.gpu_ref.methods import DOUBLE
+from beltline.gpu_ref.tables import Array
+
+CHUNK = 256
+"""Rows of a block, a macro of ``confirm.cu``."""
+
+MENDINGS = 8
+"""Most times that choices are mended: two launches and another pass each."""
+
+_SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 9
+"""Numbers of a chunk before and after, of a piece, of the problem, and of the outcome, as in ``confirm.cu``."""
+
+_POINTERS = ("X", "W", "Q", "V", "value", "policy", "exact", "ev", "surveyed", "known", "facts", "pieces", "found")
+_NUMBERS = ("beta", "eta", "change", "constant", "share", "times", "far")
+_STRUCT = np.dtype(
+    [(name, np.uint64) for name in _POINTERS]
+    + [(name, np.float64) for name in _NUMBERS]
+    + [(name, np.int32) for name in ("points", "states", "chunks", "padding")]
+)
+"""``struct Confirm`` of ``confirm.cu``."""
+
+
+class Confirmation:
+    """Comparisons with exact sweeps of one problem on the current CUDA device.
+
+    Parameters
+    ----------
+    X, W, Q, beta, eta
+        As in :mod:`beltline.gpu_ref`. What the device finds wrong with a table makes it say nothing.
+
+    Raises
+    ------
+    MemoryError
+        The tables do not fit the device.
+    """
+
+    def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float) -> None:
+        cupy = self._cupy = cupy_module()
+        self._points, self._states = W.shape
+        points, states = W.shape
+        self._chunks = math.ceil(points / CHUNK)
+        blocks = self._chunks * states
+        sizes = {
+            "X": points, "W": points * states, "Q": states * states, "V": points * states, "value": points * states,
+            "ev": points * states, "surveyed": blocks * _SURVEYED, "known": _KNOWN + states, "facts": blocks * _FACTS,
+            "pieces": 2 * blocks * _PIECE, "found": _FOUND,
+        }  # fmt: skip
+        refuse(cupy, 8 * sum(sizes.values()) + 8 * points * states, "verification")
+        room = cupy.empty(sum(sizes.values()))
+        self._tables: dict[str, Any] = {}
+        begin = 0
+        for name, size in sizes.items():
+            self._tables[name] = room[begin : begin + size]
+            begin += size
+        choices = cupy.empty((2, points * states), np.int32)
+        self._tables["policy"], self._tables["exact"] = choices
+        self._numbers = {"beta": beta, "eta": eta, "far": FAR}
+        self._kernels = confirm_kernels(cupy.cuda.Device().id, kind_of([eta]))
+        for name, table in (("X", X), ("W", W), ("Q", Q)):
+            self._put(name, table, np.float64)
+
+    def _put(self, name: str, table: NDArray[Any], dtype: type) -> None:
+        self._tables[name].set(np.ascontiguousarray(table, dtype).reshape(-1))
+
+    def compare(self, V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared | None:
+        """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``.
+
+        Returns
+        -------
+        Compared or None
+            As of :func:`beltline.gpu_ref.compare.compare`, with nothing missed; ``None`` says nothing.
+        """
+        if allowed.money > 0.0 or not np.isfinite([allowed.change, allowed.value, allowed.share]).all():
+            return None
+        tables = self._tables
+        self._put("value", value, np.float64)
+        if V is not value:
+            self._put("V", V, np.float64)
+        self._put("policy", policy, np.int32)
+        tables["exact"][...] = tables["policy"]
+        row = np.zeros(1, _STRUCT)
+        for name in _POINTERS:
+            row[name] = tables["value" if name == "V" and V is value else name].data.ptr
+        given = {"change": allowed.change, "constant": allowed.value, "share": allowed.share, "times": allowed.times}
+        for number, of_it in {**self._numbers, **given}.items():
+            row[number] = of_it
+        row["points"], row["states"], row["chunks"] = self._points, self._states, self._chunks
+        packed = argument(row)
+        over, threads = (self._chunks, self._states), (CHUNK,)
+        survey, gather, confirm, mend, conclude = self._kernels
+        survey(over, threads, (packed,))
+        gather((1,), threads, (packed,))
+        for mended in range(MENDINGS + 1):
+            confirm(over, threads, (packed,))
+            conclude((1,), threads, (packed,))
+            largest, gap, size, best, better, wrong, slack, far, sound = tables["found"].get().tolist()
+            if wrong or not sound or not gap <= far or (better and mended == MENDINGS):
+                return None
+            if not better:
+                break
+            for parity in (0, 1):
+                mend(over, threads, (packed, np.int32(parity)))
+        noise = DOUBLE * ((self._numbers["eta"] == 1.0) + (self._states + 4) * max(largest, best))
+        power = DOUBLE * (abs(1.0 - self._numbers["eta"]) + 8.0)
+        return Compared(gap, max(power * size + noise, slack), 0, -1, 0.0)

@@ -1,0 +1,106 @@
+"""What a CUDA device confirms, the processor confirms, too. Skipped, with the reason, where there is no device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from beltline.gpu_ref import cpu
+from beltline.gpu_ref.brackets import proven_sweep
+from beltline.gpu_ref.compare import Allowed, compare
+from beltline.gpu_ref.cuda.device_confirmation import Confirmation
+from beltline.gpu_ref.cuda.device import available
+from beltline.gpu_ref.extended import solve as solve_extended
+from beltline.gpu_ref.random_problems import random_problem
+
+pytestmark = pytest.mark.skipif(bool(available()), reason=available() or "there is a device")
+
+ROUNDING = 1e-12
+"""Relative: power and logarithm of the device differ from the C library's by a unit in the last place."""
+
+
+def drawn(seed: int, points: int, states: int = 3, kind: str = "general") -> tuple[Any, ...]:
+    return random_problem(np.random.default_rng(seed), points, states, kind=kind).arguments
+
+
+@pytest.mark.parametrize("kind", ["general", "ties"])
+@pytest.mark.parametrize("points", [2, 30, 255, 256, 257, 1300])
+def test_an_exact_sweep_is_confirmed_as_on_the_processor(points: int, kind: str) -> None:
+    confirmed = 0
+    for seed in range(12):
+        X, W, Q, V, beta, eta = tables = drawn(seed, points, kind=kind)
+        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        if (sweep.policy < 0).any():
+            continue
+        found = Confirmation(X, W, Q, beta, eta).compare(V, sweep.value, sweep.policy, Allowed(0.0))
+        other = compare(*tables, sweep.value, sweep.policy, Allowed(0.0))
+        if found is None:
+            continue
+        confirmed += 1
+        size = 1.0 + np.abs(sweep.value).max()
+        assert found.missed == other.missed == 0
+        assert abs(found.residual - other.residual) <= ROUNDING * size
+        assert 0.9 * other.rounding <= found.rounding <= 4.0 * other.rounding + 1e-12 * size
+    assert confirmed >= 4
+
+
+def test_choices_of_the_sweep_before_are_mended() -> None:
+    mended = 0
+    for seed in range(20):
+        X, W, Q, V, beta, eta = tables = drawn(seed, 700)
+        sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+        policy = sweep.policy.copy()
+        rng = np.random.default_rng(seed)
+        for x, s in zip(rng.integers(1, 699, 40), rng.integers(0, 3, 40), strict=True):
+            policy[x, s] = policy[x - 1, s]
+        found = Confirmation(X, W, Q, beta, eta).compare(V, sweep.value, policy, Allowed(1e9))
+        if found is not None and (policy != sweep.policy).any():
+            mended += 1
+            assert found.residual <= ROUNDING * (1.0 + np.abs(sweep.value).max())
+    assert mended > 10
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_faults_are_never_confirmed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, W, Q, V, beta, eta = tables = drawn(seed, 600)
+    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    card = Confirmation(X, W, Q, beta, eta)
+    allowed = Allowed(1e-9)
+    for _ in range(10):
+        value, policy = sweep.value.copy(), sweep.policy.copy()
+        for _ in range(rng.integers(1, 4)):
+            x, s = rng.integers(600), rng.integers(3)
+            if rng.random() < 0.5:
+                value[x, s] += rng.choice([1e-12, -1e-10, 1e-8, -1e-3, np.nan])
+            else:
+                policy[x, s] = policy[x, s] + rng.integers(-3, 4)
+        if compare(*tables, np.nan_to_num(value), np.clip(policy, 0, 599), allowed).missed or np.isnan(value).any():
+            assert card.compare(V, value, policy, allowed) is None
+
+
+@pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 6.0])
+def test_the_bound_holds_of_a_solution_with_jumps(eta: float) -> None:
+    """Brackets of jumps are wide: a warp looks at each."""
+    X = np.linspace(0.0, 50.0, 900)
+    steps = np.random.default_rng(1).random((12, 3)).cumsum(axis=0)
+    W = 1.02 * X[:, None] + np.array([0.4, 1.0, 1.6]) + steps[np.searchsorted(np.linspace(0.0, 50.0, 13)[1:-1], X)]
+    Q = np.full((3, 3), 0.1) + 0.7 * np.eye(3)
+    solution = cpu.solve(X, W, Q, np.zeros(W.shape), 0.95, eta, 1e-10)
+    value, policy = solution.value, solution.policy
+    found = Confirmation(X, W, Q, 0.95, eta).compare(value, value, policy, Allowed(1e-8))
+    assert found is not None
+    assert (found.residual + found.rounding) / 0.05 >= solve_extended(X, W, Q, 0.95, eta).distance(value)
+    assert np.diff(policy, axis=0).max() > 16
+    value[400, 1] += 1e-6
+    assert Confirmation(X, W, Q, 0.95, eta).compare(value, value, policy, Allowed(1e-8)) is None
+
+
+def test_tables_out_of_order_are_left_to_the_processor() -> None:
+    X, W, Q, V, beta, eta = tables = drawn(0, 300)
+    sweep = proven_sweep(*tables, np.zeros(W.shape, np.int32))
+    W = W.copy()
+    W[100, 1] = W[99, 1] - 1e-3
+    assert Confirmation(X, W, Q, beta, eta).compare(V, sweep.value, sweep.policy, Allowed(1e9)) is None
