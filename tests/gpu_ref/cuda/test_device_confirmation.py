@@ -10,8 +10,8 @@ import pytest
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.brackets import proven_sweep
 from beltline.gpu_ref.compare import Allowed, compare
-from beltline.gpu_ref.cuda.device_confirmation import Confirmation
 from beltline.gpu_ref.cuda.device import available
+from beltline.gpu_ref.cuda.device_confirmation import Confirmation
 from beltline.gpu_ref.extended import solve as solve_extended
 from beltline.gpu_ref.random_problems import random_problem
 
