@@ -76,7 +76,12 @@ def bench(tmp_path: Path, test: str, image: Image, sweeps: int, bus_bits: int, h
 
 @pytest.mark.parametrize(
     ("grid", "states", "sweeps", "bus_bits", "held_up"),
-    [(16, 3, 9, 64, False), (16, 3, 9, 64, True), (11, 2, 9, 512, True), (5, 1, 9, 512, False)],
+    [
+        pytest.param(16, 3, 9, 64, False, marks=pytest.mark.slow),
+        (16, 3, 9, 64, True),
+        (11, 2, 9, 512, True),
+        (5, 1, 9, 512, False),
+    ],
 )
 def test_solve_at_the_buses(tmp_path: Path, grid: int, states: int, sweeps: int, bus_bits: int, held_up: bool) -> None:
     image = image_of(grid, states)
