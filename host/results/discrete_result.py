@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.discrete import DiscreteProblem
 from beltline.host.problem.report import as_html, report
+from beltline.host.results.services import service
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from xarray import Dataset
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +95,57 @@ class DiscreteResult:
             raise ValueError(f"state {int(np.argmax(policy < 0))} has no action")
         own = np.flatnonzero(program.action == np.repeat(policy, np.diff(program.first)))
         return program.chances[program.lottery[own]]
+
+    def to_xarray(self) -> Dataset:
+        """Return value and policy as an ``xarray.Dataset`` with dimension ``state``, or ``endogenous`` and
+        ``exogenous``; what is known about them are its attributes.
+
+        Raises
+        ------
+        ProblemError
+            xarray is not installed.
+        """
+        dataset: Dataset = service("DiscreteResult.to_xarray")(self)
+        return dataset
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result and its problem to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`;
+        return the path.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file.
+        OSError
+            The disk refused; nothing is left behind.
+
+        Examples
+        --------
+        >>> import beltline as bl
+        >>> R, Q = [[5, 10], [-1, -float("inf")]], [[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]]
+        >>> path = bl.solve(bl.from_discrete_dp(R, Q, 0.95)).save("two_states.npz")  # doctest: +SKIP
+        >>> bl.load(path).policy  # doctest: +SKIP
+        array([0, 0])
+        """
+        written: Path = service("DiscreteResult.save")(self, path)
+        return written
+
+    def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+
+        Parameters
+        ----------
+        path
+        kind
+            ``"policy"``: value and best action by state, one colour an exogenous state.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+        """
+        figure: Figure = service("DiscreteResult.plot")(self, path, kind)
+        return figure
 
     def __str__(self) -> str:
         how = "recomputed by a second, full search" if self.verified else "of the solver's last sweep; not verified"

@@ -15,6 +15,7 @@ def test_every_service_is_there_and_its_solution_has_the_method() -> None:
     solutions = {
         "Result": bl.Result,
         "GeneralResult": bl.GeneralResult,
+        "DiscreteResult": bl.DiscreteResult,
         "CohortResult": bl.CohortResult,
         "DefaultEconomy": bl.DefaultEconomy,
         "Economy": bl.Economy,

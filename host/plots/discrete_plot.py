@@ -1,0 +1,52 @@
+"""Results of discrete problems as figures."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from beltline.host.plots.figures import LEGEND_ROWS, check_kind, colours, drawn, finish
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from beltline.host.results.discrete_result import DiscreteResult
+
+KINDS = ("policy",)
+
+
+def plot(result: DiscreteResult, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
+    """Draw a figure of ``result``, and write it if a ``path`` is given.
+
+    ``"policy"``: value and best action against the number of the state, or of the endogenous state, one line an
+    exogenous state.
+
+    Raises
+    ------
+    ProblemError
+        There is no such kind, ``path`` is no place for a figure, or matplotlib is not installed.
+    """
+    check_kind(kind, KINDS)
+    return drawn(lambda figure: _policy(result, figure), path)
+
+
+def _policy(result: DiscreteResult, figure: Figure) -> None:
+    problem, points = result.problem, result.value.shape[0]
+    tables = [np.ma.masked_invalid(result.value), np.ma.masked_less(result.policy, 0)]
+    states = 1 if result.value.ndim == 1 else result.value.shape[1]
+    named = set(np.linspace(0, states - 1, min(states, LEGEND_ROWS)).round().astype(int).tolist())
+    axes = figure.subplots(1, 2)
+    for each, table, what in zip(axes, tables, ("value, units of utility", "best action"), strict=True):
+        for s, colour in enumerate(colours(states)):
+            label = f"exogenous state {s}" if s in named else None
+            # Few states are points; actions have no order that a line between them would follow.
+            style = {"marker": "o", "linestyle": "none"} if points <= 50 else {"drawstyle": "steps-mid"}
+            each.plot(np.arange(points), table.reshape(points, states)[:, s], color=colour, label=label, **style)
+        each.set_xlabel("state" if result.value.ndim == 1 else "endogenous state")
+        each.set_ylabel(what)
+    title = f"{problem.name}: {problem.size}"
+    finish(figure, axes, axes[0], title if result.success else f"{title} ({result.status})")
+    if states == 1:
+        figure.legends.clear()
