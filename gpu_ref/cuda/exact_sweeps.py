@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import exact_kernels, kind_of
+from beltline.gpu_ref.cuda.proven_sweeps import prove
 from beltline.gpu_ref.methods import Arguments, Solution, astray, error_bound, shifts
 
 
@@ -99,11 +100,26 @@ class Swept:
 
 
 def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) -> Solution:
-    """Repeat the last sweep by a search that needs no single peak, and go on with it if need be."""
+    """Repeat the last sweep by a search that needs no single peak, and go on with it if need be.
+
+    One such sweep is made by divide and conquer; those that follow are proven by brackets, many to a launch, or where
+    these do not do, made by divide and conquer, too.
+    """
     exact = Exact(cupy, problem, tables.X[i], tables.W[i], tables.Q[i])
     # Where the rule is not met, the local search may have gone astray for good.
     V, sweeps = (tables.previous[i], int(outcome[0]) - 1) if outcome[2] else (tables.V0[i], 0)
-    return iterate(exact, problem, V, sweeps).solution(problem)
+    begun = sweeps
+    if outcome[2]:
+        once = iterate(exact, replace(problem, max_sweeps=sweeps + 1), V, sweeps)
+        lost = astray(problem, largest_on(cupy, once.value), once.residual, once.largest)
+        sweeps += 1
+        if (once.residual < problem.epsilon and not lost) or sweeps >= problem.max_sweeps:
+            return once.solution(problem)
+        V = once.value
+    found = prove(cupy, problem, V.get(), tables.policy[i].get(), sweeps)
+    if found is None:
+        found = iterate(exact, problem, V, sweeps).solution(problem)
+    return replace(found, exact_sweeps=found.exact_sweeps + sweeps - begun)
 
 
 def iterate(exact: Exact, problem: Arguments, V: Any, sweeps: int, inner: int = 0) -> Swept:

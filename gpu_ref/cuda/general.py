@@ -214,6 +214,11 @@ class CudaOperator:
         )
         return Iterate(form, found)
 
+    def before(self, outcome: dict[str, Any]) -> Array:
+        """The value, ``(N_k, N_z)``, that the last sweep of a launch began from, of the only regime."""
+        found: Array = states_first(self._tables["V"][int(outcome["input"])].get()[0])
+        return found
+
     def priced(self, outcome: dict[str, Any]) -> tuple[Array, Array]:
         """The cost of the last sweep, and prices that follow from it, ``(N_k, N_z)``."""
         # Blocks that share a state have the same.

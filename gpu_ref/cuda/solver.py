@@ -15,7 +15,8 @@ peak. That is checked on the device for the last sweep, from the curvature of th
 single-peaked also as computed, and the policy is that of full search, bit by bit. The stopping rules speak of the last
 sweep alone, so what they promise then holds however the sweeps before went. Where the check fails, the last sweep is
 repeated by divide and conquer, which needs no single peak (``gpu_ref/exact.py``), and, if that shows the rule not met
-after all, the solve goes on with such sweeps: :attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts them.
+after all, the solve goes on with sweeps that are proven by brackets (``gpu_ref/cuda/proven_sweeps.py``):
+:attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts them all.
 """
 
 from __future__ import annotations
