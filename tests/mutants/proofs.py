@@ -38,7 +38,7 @@ FAULTS = (
         SOFTWARE,
         "below = choices[i - 1, s] if i > 0 else 0",
         "below = choices[i - 1, s] if i > 0 else own",
-        (TEST + "test_any_first_policy_is_repaired",),
+        (TEST + "test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates",),
     ),
     Fault(
         "the last point's bracket ends at its choice",
@@ -48,11 +48,18 @@ FAULTS = (
         (TEST + "test_any_first_policy_is_repaired",),
     ),
     Fault(
-        "divide and conquer reads what the lane beside has found in the same round",
+        "divide and conquer reads what the lane above has found in the same round",
         SOFTWARE,
         "above = before[end, s] if end < rows else rows - 1",
         "above = choices[end, s] if end < rows else rows - 1",
-        OF_PEAKS,
+        (TEST + "test_lanes_that_divide_read_what_stood_before_the_round",),
+    ),
+    Fault(
+        "divide and conquer reads what the lane below has found in the same round",
+        SOFTWARE,
+        "below = before[i - 1, s] if i > 0 else 0",
+        "below = choices[i - 1, s] if i > 0 else 0",
+        (TEST + "test_lanes_that_divide_read_what_stood_before_the_round",),
     ),
     Fault(
         "a utility out of range in a bracket is not seen",
@@ -104,10 +111,10 @@ FAULTS = (
         (TEST_SCAN + "test_contest.py::test_the_lowest_of_the_best_wins",),
     ),
     Fault(
-        "a bracket's best is that of the bracket before",
+        "a bracket of which nothing counts has the best of the bracket before",
         SCAN + "contest.py",
-        "Timed(best.able & ~first.value, time)",
-        "Timed(best.able, time)",
+        "commit & (order.above(1, 0) | p.delay(first, ORDER_CLOCKS).value)",
+        "commit & order.above(1, 0)",
         (TEST_SCAN + "test_contest.py::test_the_lowest_of_the_best_wins",),
     ),
     Fault(
@@ -171,7 +178,7 @@ FAULTS = (
         LANE + "lane.py",
         "values.clear.eq(passes.start_patch & passes.repaired),",
         "values.clear.eq(0),",
-        OF_PEAKS,
+        (TEST_GATEWARE + "test_the_norm_is_that_of_repaired_values",),
     ),
     Fault(
         "repaired states are counted twice",

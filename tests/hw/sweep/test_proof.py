@@ -17,7 +17,7 @@ from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import HELD, Engine, Mode, Status
-from beltline.hw.sweep import proof
+from beltline.hw.sweep import proof, software_proof
 from beltline.hw.sweep.clocks import Dealt
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
@@ -25,7 +25,7 @@ from beltline.hw.sweep.proof import Proof
 from beltline.hw.sweep.scan import parameters
 from beltline.hw.sweep.scan.parameters import PERIOD
 from beltline.hw.sweep.software_passes import walk_all
-from beltline.hw.sweep.software_proof import _best, bracket_all
+from beltline.hw.sweep.software_proof import _best, bracket_all, divide_all
 from beltline.hw.sweep.walk.parameters import WalkParameters
 from support.machines import begun
 from support.peaks import KINDS, FullSearch, savings
@@ -182,6 +182,65 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
         assert done.evaluations > sum(widths)
     assert moved > 100
     assert (divided > 0) == (period <= PERIOD)
+
+
+@pytest.mark.parametrize("top", [False, True])
+def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> None:
+    """All walks end on the same wrong peak: no choice beside a state's own tells of the better candidate."""
+    image, ev = rough(1)
+    image.wealth[:] += round(40.0 / image.money_unit)
+    points, _ = ev.shape
+    best, other = (points - 1, 0) if top else (0, points - 1)
+    slope = np.arange(points)[:, None] * round(1.0 / image.value_unit)
+    ev[:] = -slope if top else slope
+    ev[best] = 2**60
+    done = proof_of(image, ev, np.full(ev.shape, other))
+    assert done.proven
+    assert done.moved.all()
+    for x, s in np.ndindex(ev.shape):
+        u, feasible, _ = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
+        assert feasible.all()
+        assert np.argmax(u + ev[:, s]) == best
+    assert (done.choices == best).all()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In plain Python, one lane behind the other from either end, against all candidates of every bracket."""
+    monkeypatch.setattr(software_proof, "prange", lambda count: range(count)[:: -1 if turned else 1])
+    size = 16
+    ends_moved = 0
+    for seed in range(4):
+        image, ev = rough(seed)
+        rows, states = ev.shape
+        before = np.random.default_rng(seed).integers(0, rows, ev.shape)
+        choices, wanted = before.copy(), before.copy()
+        lowest, highest = np.zeros((2, *ev.shape), np.int64)
+        moved, flags = np.zeros(ev.shape, np.bool_), np.zeros(rows, np.uint8)
+        results = lowest, highest, moved, flags
+        tables = image.grid, image.wealth, ev, image.constants.words
+        divide_all.py_func(*tables, size.bit_length() - 1, before, choices, *results)
+        for first in range(0, rows, size):
+            end = min(first + size, rows)
+            order = [(first, size)]
+            for distance in (8, 4, 2, 1):
+                order += [(i, distance) for i in range(first + distance, end, 2 * distance)]
+            for (i, distance), s in itertools.product(order, range(states)):
+                sides = [before[first - 1, s] if first else 0, before[end, s] if end < rows else rows - 1]
+                if i > first:
+                    sides[0] = wanted[i - distance, s]
+                if i + distance < end:
+                    sides[1] = wanted[i + distance, s]
+                lo, hi = min(sides), max(sides)
+                assert (lowest[i, s], highest[i, s]) == (lo, hi), (seed, i, s)
+                u, feasible, _ = UtilityParameters().model(image.wealth[i, s] - image.grid, image.constants)
+                able = [j for j in range(lo, hi + 1) if feasible[j]]
+                wanted[i, s] = max(able, key=lambda j: (int(u[j]) + int(ev[j, s]), -j), default=before[i, s])
+        assert np.array_equal(choices, wanted)
+        assert np.array_equal(moved, wanted != before)
+        assert not flags.any()
+        ends_moved += int(moved[size - 1 :: size].any(axis=1).sum() * moved[size::size].any(axis=1).sum())
+    assert ends_moved > 10
 
 
 def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:

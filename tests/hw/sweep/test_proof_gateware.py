@@ -53,6 +53,25 @@ def test_problems_of_several_peaks_after_every_sweep(pair: Pair, kind: str) -> N
     assert repaired > 0 or kind in ("fixed cost", "increasing returns") or build.states == 1
 
 
+def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
+    """The values that fall most are those of points that nobody can afford to choose, all as wealthy as each other.
+
+    Walks from different candidates leave them on different peaks, and what falls to a lower one falls further.
+    """
+    build = pair.parameters
+    repaired = 0
+    for seed, kind in enumerate(("floor", "jumps")):
+        image = fixed_point(savings(kind, seed, build.grid, build.states), 1e-6)
+        richest = 3 * build.grid // 4
+        image.wealth[:] = np.minimum(image.wealth, image.grid[richest])
+        start = np.random.default_rng(seed).integers(-4, 5, image.start.shape) * round(0.25 / image.value_unit)
+        start[richest:] = round(20.0 / image.value_unit)
+        for sweeps in (1, 2):
+            done = pair.run(replace(image, start=start), sweeps)
+            repaired += sum(one.walked for one in done.proven_by)
+    assert repaired > 0
+
+
 def test_wild_values(pair: Pair) -> None:
     """First walks end on any of many peaks, and rounds divide."""
     rng = np.random.default_rng(5)

@@ -26,6 +26,9 @@ from support.sweeps import MASK, row_writes
 
 MONEY, VALUE = 40, 44
 
+SETTLING = 24
+"""Rounds behind which some move nothing."""
+
 
 @dataclass
 class Lane:
@@ -151,8 +154,9 @@ def test_finds_the_lowest_best_of_every_bracket(
     writes: list[dict[str, int]] = row_writes(build, tables)
     choices = np.zeros((points, states), np.int64)
     rounds, wanted, smooth = [], [], False
-    for k in range(36):
-        divide, odd = k % 6 == 5, k % 2
+    still = rises_in_steps = 0
+    for k in range(36 + SETTLING):
+        divide, odd = k % 6 == 5 and k < 36, k % 2
         spread = (0, 1, 3, top)[k % 4]
         base = np.sort(rng.integers(0, build.grid, (points, states)), axis=0)
         if k % 3 and k < 24:
@@ -163,12 +167,15 @@ def test_finds_the_lowest_best_of_every_bracket(
         if k % 4 == 3:
             below[:], above[:] = 0, top
         keeps = k >= 24 and k % 6 != 0
-        if k >= 24:
+        if 24 <= k < 36:
             # It rises by a point at most, or nothing was written since; then what other lanes choose does not fit.
             rising = np.minimum(rng.integers(0, 9) + np.cumsum(rng.random((points, states)) < 0.6, axis=0), top)
             choices = choices if keeps else rising
             if k % 6 < 3:
                 below, above = choices[0].copy(), choices[-1].copy()
+        if k >= 36:
+            # Between sides that stay, rounds come to an end of what they move.
+            below, above, keeps = np.zeros_like(below), np.full_like(above, top), k > 36
         words = (
             []
             if keeps
@@ -188,7 +195,12 @@ def test_finds_the_lowest_best_of_every_bracket(
         ports = {"divide": int(divide), "odd": odd, **sides}
         rounds.append({"writes": words, "ports": ports, "rival": 0.0 if k % 4 else 0.7})
         wanted.append((*lane.round(choices, below, above, divide, bool(odd)), ends))
-        smooth = ((smooth and keeps) or (rises and not divide)) and not any(row[3] for row in wanted[-1][0])
+        moves = any(row[3] for row in wanted[-1][0])
+        still = 0 if moves or not keeps else still + 1
+        rises_in_steps += still > 1 and not rises and len(wanted[-1][0]) > states
+        smooth = ((smooth and keeps) or (rises and not divide)) and not moves
+    # A round behind one that moved nothing looks at all states where choices rise in steps.
+    assert rises_in_steps > 0
     constants = lane.constants
     settings = {
         "points": points,
