@@ -117,9 +117,12 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
             return once.solution(problem)
         V = once.value
     found = prove(cupy, problem, V.get(), tables.policy[i].get(), sweeps)
+    if found is not None and not found.converged and found.maximising_sweeps < problem.max_sweeps:
+        # Held choices that tie may take turns for ever, by roundings above epsilon.
+        V, sweeps, found = cupy.asarray(found.value), found.maximising_sweeps, None
     if found is None:
         found = iterate(exact, problem, V, sweeps).solution(problem)
-    return replace(found, exact_sweeps=found.exact_sweeps + sweeps - begun)
+    return replace(found, exact_sweeps=found.maximising_sweeps - begun)
 
 
 def iterate(exact: Exact, problem: Arguments, V: Any, sweeps: int, inner: int = 0) -> Swept:

@@ -19,9 +19,13 @@ from beltline.gpu_ref.tables import Array
 STEPS = 20
 """Steps of policy evaluation between sweeps, from the second on."""
 
+MOST = 200
+"""Most sweeps: with held choices between them a dozen do, but where roundings keep two choices in turns."""
+
 
 def prove(cupy: Any, problem: Arguments, V: Array, policy: NDArray[np.int32], sweeps: int) -> Solution | None:
-    """Go on from ``V``, ``(N_k, N_z)``, and a policy to begin from, until the largest change is below ``epsilon``.
+    """Go on from ``V``, ``(N_k, N_z)``, and a policy to begin from, until the largest change is below ``epsilon``, for
+    at most :data:`MOST` sweeps.
 
     ``sweeps`` are those before, all of them with a maximisation. Says nothing where the general form has no place for
     the problem, as where a state can afford no choice, or where a value is not finite.
@@ -40,7 +44,7 @@ def prove(cupy: Any, problem: Arguments, V: Array, policy: NDArray[np.int32], sw
     operator.begin(V.T[None], policy.T[None])
     outcome = {"status": RUNNING}
     while outcome["status"] == RUNNING:
-        outcome = operator.launch(problem.epsilon, 1 + (left - 1) // (1 + steps), steps)
+        outcome = operator.launch(problem.epsilon, min(MOST, 1 + (left - 1) // (1 + steps)), steps)
     last, before = operator.iterate(form, outcome), operator.before(outcome)
     value, choices = np.ascontiguousarray(last.value[0]), np.ascontiguousarray(last.policy[0], np.int32)
     if outcome["status"] not in (CONVERGED, LIMIT) or (choices < 0).any():

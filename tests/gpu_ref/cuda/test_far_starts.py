@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import SimpleNamespace
 from typing import Any
 
@@ -119,3 +120,36 @@ def test_starts_that_may_be_near_are_kept(eta: float) -> None:
 
 def test_one_block_has_one_point_a_thread() -> None:
     assert [layout(points, 4, 1, 132).blocks for points in (256, 512, 513, 1024, 2048)] == [1, 1, 3, 4, 8]
+
+
+@pytest.mark.parametrize("proof", ["none", "ends", "goes on for ever"])
+@pytest.mark.parametrize("method", ["warm", "shift"])
+@pytest.mark.parametrize("sound", [True, False])
+def test_doubt_is_settled_whatever_comes_of_the_proof(
+    method: str, proof: str, sound: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A local search stopped after 5 sweeps, or says that it is done where it is not."""
+    given = savings(64, method, 0.0)
+    exact = NumpyExact(given)
+    exact.cupy.array = exact.cupy.asarray
+    V = of_device(given.V0)
+    for _ in range(5):
+        before, (V, policy) = V, exact.maximise(V)
+
+    def prove(cupy: Any, problem: Arguments, start: Any, first: Any, sweeps: int) -> Any:
+        if proof == "none":
+            return None
+        limited = dataclasses.replace(problem, max_sweeps=10_000 if proof == "ends" else sweeps + 3)
+        return exact_sweeps.iterate(exact, limited, of_device(start), sweeps).solution(problem)
+
+    monkeypatch.setattr(exact_sweeps, "Exact", lambda *arguments: exact)
+    monkeypatch.setattr(exact_sweeps, "prove", prove)
+    none = of_device(np.zeros(1))
+    tables: Any = SimpleNamespace(
+        X=[none], W=[none], Q=[none], previous=[before], V0=[of_device(given.V0)], value=[V], policy=[policy]
+    )
+    found = exact_sweeps.settle(exact.cupy, given, tables, 0, np.array([5.0, 0.0, float(sound), 1.0]))
+    true = solve_extended(given.X, given.W, given.Q, given.beta, given.eta).value
+    assert found.converged
+    assert float(np.abs(found.value - true).max()) <= found.error_bound
+    assert found.exact_sweeps == found.maximising_sweeps - (4 if sound else 0)
