@@ -24,7 +24,7 @@ def solved(count: int, **options: Any) -> list[bl.Attempt]:
 
 @pytest.mark.parametrize("wrong", ["value", "sweeps"])
 def test_on_a_graphics_card(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def failing(*arguments: Any, method: str, **more: Any) -> Solution:
+    def failing(*arguments: Any, method: str, previous: bool = False, **more: Any) -> Solution:
         found = cpu.solve(*arguments, method=method, **more)
         if method == "warm" or arguments[4] < tiny(2).beta:
             return found

@@ -403,7 +403,7 @@ def test_a_graphics_card_takes_chunks_of_one_shape(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(cuda, "available", lambda: "")
     monkeypatch.setattr(cuda, "solve_batch", batch)
-    monkeypatch.setattr(cuda, "solve", cpu.solve)
+    monkeypatch.setattr(cuda, "solve", lambda *arguments, previous, **more: cpu.solve(*arguments, **more))
     problems = [*many(5), partial(tiny, 0, 24), partial(tiny, 1, 24), *many(2)]
     attempts = solved(problems, device="gpu", chunk=4)
     assert batches == [4, 2]

@@ -23,7 +23,10 @@ BUILDS = {
 }
 
 
-@pytest.fixture(scope="module", params=BUILDS, ids="{}-lanes".format)
+PARAMS = [pytest.param(lanes, marks=pytest.mark.slow if lanes == 2 else ()) for lanes in BUILDS]
+
+
+@pytest.fixture(scope="module", params=PARAMS, ids="{}-lanes".format)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     parameters = BUILDS[request.param]
     for device in opened(parameters):
