@@ -55,9 +55,8 @@ class Confirmation:
     """
 
     def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float) -> None:
-        cupy = self._cupy = cupy_module()
-        self._points, self._states = W.shape
-        points, states = W.shape
+        cupy = cupy_module()
+        self._points, self._states = points, states = W.shape
         self._chunks = math.ceil(points / CHUNK)
         blocks = self._chunks * states
         sizes = {

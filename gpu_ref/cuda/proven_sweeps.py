@@ -62,5 +62,4 @@ def prove(cupy: Any, problem: Arguments, V: Array, policy: NDArray[np.int32], sw
         converged=change < problem.epsilon,
         method=problem.method,
         previous=before,
-        exact_sweeps=done,
     )

@@ -108,8 +108,8 @@ def _problem(arrays: Mapping[str, NDArray[Any]], beta: float, shape: tuple[int, 
 
     first, lottery, begin = arrays["first"], arrays["lottery"], arrays["first_chance"]
     pairs, states = lottery.size, first.size - 1
-    _check_ends("first", first, pairs, 1)
-    _check_ends("first_chance", begin, arrays["chance"].size, 1)
+    _check_ends("first", first, pairs)
+    _check_ends("first_chance", begin, arrays["chance"].size)
     check_choices("lottery", lottery, 0, begin.size - 1)
     check_choices("next_state", arrays["next_state"], 0, states)
     if not np.isfinite(arrays["reward"]).all() or not np.isfinite(arrays["chance"]).all():
@@ -124,8 +124,8 @@ def _problem(arrays: Mapping[str, NDArray[Any]], beta: float, shape: tuple[int, 
     return DiscreteProblem(program, shape, name)
 
 
-def _check_ends(name: str, ends: NDArray[np.int64], count: int, least: int) -> None:
-    if ends.size < 2 or ends[0] != 0 or ends[-1] != count or (np.diff(ends) < least).any():
+def _check_ends(name: str, ends: NDArray[np.int64], count: int) -> None:
+    if ends.size < 2 or ends[0] != 0 or ends[-1] != count or (np.diff(ends) < 1).any():
         raise ProblemError(f"array {name!r} must rise from 0 to {count}")
 
 
