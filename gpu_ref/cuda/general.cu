@@ -2,7 +2,9 @@
 // alternatives of an exogenous state, so that sweeps wait once for each other; where tables are large, several blocks share
 // its rows and expectations. Compiled by `gpu_ref/cuda/kernels.py` after `general_column.cu`, with -fmad=false.
 
-#define AHEAD (THREADS > 256 ? 24 : 32)  // loads that are begun before the first is needed
+#define AHEAD (THREADS > 256 ? 24 : 32)  // loads that are begun before the first is needed,
+#define FEW 8                            // and where there are no more exogenous states than that
+#define TOGETHER 4                       // rows of a thread whose held values are found side by side
 
 enum { SEARCHED, FORCED, TABLE };
 enum { RUNNING, CONVERGED, LIMIT, NOT_FINITE };
@@ -60,16 +62,21 @@ struct Work {
 
     // `kappa + beta sum_t Q(s, t) V(x', t)`, added up in the order of `t`, of one regime or of what several mix to.
     __device__ __forceinline__ double expect(int d, int s, int i, int buffer) const {
+        return g.states <= FEW ? expect_by<FEW>(d, s, i, buffer) : expect_by<AHEAD>(d, s, i, buffer);
+    }
+
+    template <int LOADS>
+    __device__ __forceinline__ double expect_by(int d, int s, int i, int buffer) const {
         const double* const chances = g.transition + (d * g.states + s) * g.states;
         const int sole = b.leads_to[d], states = (int)g.states;
         const double* next = (sole >= 0 ? V(buffer, sole, 0) : g.mixed + at(d, 0)) + i;
         double total = 0.0;
-        for (int t = 0; t < states; t += AHEAD) {
-            double found[AHEAD];
+        for (int t = 0; t < states; t += LOADS) {
+            double found[LOADS];
 #pragma unroll
-            for (int k = 0; k < AHEAD; k++) found[k] = __ldcg(next + min(t + k, states - 1) * g.points);
+            for (int k = 0; k < LOADS; k++) found[k] = __ldcg(next + min(t + k, states - 1) * g.points);
 #pragma unroll
-            for (int k = 0; k < AHEAD; k++) {
+            for (int k = 0; k < LOADS; k++) {
                 const double more = total + __ldg(chances + min(t + k, states - 1)) * found[k];
                 total = t + k < states ? more : total;
             }
@@ -261,6 +268,24 @@ struct Work {
         return meet(b, all, marks, true, change, part == 0 ? full : 0);
     }
 
+    // The value of held choices of the only alternative: what `aggregate` makes of it.
+    __device__ __forceinline__ void hold_alone(int s, int from, int to) const {
+        const int* const policy = g.policy + at(0, s);
+        const double* const kept = g.kept + at(0, s);
+        double* const value = V(to, 0, s);
+        for (int first = begin + (int)threadIdx.x; first < end; first += TOGETHER * THREADS) {
+            double found[TOGETHER];
+#pragma unroll
+            for (int k = 0; k < TOGETHER; k++) {
+                const int x = min(first + k * THREADS, end - 1), i = policy[x];
+                found[k] = i >= 0 ? kept[x] + expect(0, s, i, from) : -INFINITE;
+            }
+#pragma unroll
+            for (int k = 0; k < TOGETHER; k++)
+                if (first + k * THREADS < end) value[first + k * THREADS] = found[k];
+        }
+    }
+
     // Sweeps that hold every x', from `from`; where the last is left.
     __device__ __forceinline__ int hold(int from, int other, int costs, int steps) {
         double none = 0.0;
@@ -268,10 +293,17 @@ struct Work {
         for (int s = group; s < g.states; s += (int)g.groups)
             for (int d = 0; d < g.count; d++)
                 if (b.kind[d] == SEARCHED) keep(d, s, costs);
+        // Where there is one alternative, no other expectations are needed than those of its choices.
+        const bool alone = g.count == 1 && b.kind[0] == SEARCHED && b.leads_to[0] >= 0 && g.sigma == 0.0;
         for (int step = 0; step < steps; step++) {
-            expect_all(from);
-            for (int s = group; s < g.states; s += (int)g.groups) aggregate(s, -1, other, true, none, marks);
-            meet(b, all, 0);
+            if (!alone) expect_all(from);
+            for (int s = group; s < g.states; s += (int)g.groups) {
+                if (alone)
+                    hold_alone(s, from, other);
+                else
+                    aggregate(s, -1, other, true, none, marks);
+            }
+            wait(all);
             const int swap = from;
             from = other;
             other = swap;

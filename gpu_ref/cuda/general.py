@@ -7,14 +7,13 @@ the expectation does not rise, or where bounds depend on ``x``, the states conce
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.gpu_ref.cuda.device import Clock, available, processors, ready, refuse
-from beltline.gpu_ref.cuda.kernels import argument, general_kernel
+from beltline.gpu_ref.cuda.device import Clock, available, ready
+from beltline.gpu_ref.cuda.general_sweeps import CONVERGED, NOT_FINITE, RUNNING, Sizes, Sweeps
 from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form, Indexes
 from beltline.gpu_ref.general.operator import nowhere, states_first
@@ -22,41 +21,11 @@ from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of,
 from beltline.gpu_ref.general.packed import TABLE, Packed, pack
 from beltline.gpu_ref.general.prices import BondPrices
 from beltline.gpu_ref.general.solution import Iterate, Progress, Solution
-from beltline.gpu_ref.general.solve import MOVING_STEPS, PATIENCE, checked
+from beltline.gpu_ref.general.solve import checked
 from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
 
-CHUNK = 500
-"""Sweeps of one launch: between launches progress is told, and Ctrl-C is heard."""
-
 __all__ = ["CudaOperator", "available", "solve", "sweep"]
-
-ALTERNATIVES, REGIMES = 16, 8
-"""Most of each, macros of ``general_block.cu``."""
-
-ROWS_ALONE, ROWS = 2048, 512
-"""Grid points up to which a block has an exogenous state alone, and those of a block where several share it."""
-
-NEAR = 2**17
-"""Bytes of a block's memory that expectations may take."""
-
-RUNNING, CONVERGED, LIMIT, NOT_FINITE = range(4)
-_STATE = ("status", "sweeps", "change", "price_change", "moves", "input", "output", "costs", "priced", "slack", "fully")
-
-_FIELDS = (
-    *((name, np.int64) for name in ("points", "states", "regimes", "count", "groups", "parts")),
-    *((name, np.uint64) for name in (
-        "kind", "regime", "leads_to", "reach", "low", "high", "flat", "wealth", "cost", "transition", "beta", "kappa",
-        "mix", "V", "mixed", "ev", "kept_ev", "values", "kept", "floor", "chances", "slack", "best", "policy", "choice",
-        "least", "most", "moved", "list", "info", "evaluations", "face", "prices", "priced", "state", "told", "flags",
-    )),
-    *((name, np.float64) for name in ("eta", "sigma", "tol", "gross")),
-    *((name, np.int64) for name in (
-        "negative", "steps", "most_sweeps", "chunk", "cold", "repay", "defaults", "moving_steps", "patience",
-        "near",
-    )),
-)  # fmt: skip
-"""``struct General`` of ``general.cu``."""
 
 
 class CudaOperator:
@@ -76,128 +45,47 @@ class CudaOperator:
         self._cupy, self._form, self._rule = cupy, form, prices
         regimes, points, states = form.shape
         count = len(form.alternatives)
-        if count > ALTERNATIVES or regimes > REGIMES:
-            raise ValueError(
-                f"a CUDA device takes at most {ALTERNATIVES} alternatives and {REGIMES} regimes, not {count} "
-                f"and {regimes}"
-            )
-        self._sizes = regimes, count, states, points
-        self._threads = 256 if points <= 256 else 512
-        kind = 4 if form.eta == 0.0 else {1.0: 1, 2.0: 2}.get(form.eta, 0)
-        number = cupy.cuda.Device().id
-        alone, resident = general_kernel(number, kind, self._threads, False)
-        groups = min(states, resident * processors(cupy))
-        # Blocks that share an exogenous state wait for each other some ten times a sweep.
-        parts = min(processors(cupy) // groups, math.ceil(points / ROWS)) if points > ROWS_ALONE else 1
-        self._blocks = groups, max(1, parts)
-        self._kernel = general_kernel(number, kind, self._threads, True)[0] if parts > 1 else alone
-        refuse(cupy, self.memory(count, regimes, states, points))
-        self._tables: dict[str, Any] = {}
-        self._allocate()
-        self.replace(form, age)
-
-    @staticmethod
-    def memory(count: int, regimes: int, states: int, points: int) -> int:
-        """Bytes of device memory that a problem takes."""
-        return (
-            states * points * (count * (8 * 9 + 4 * 6) + regimes * 28 + 32)
-            + 132 * points * (16 * count + 60)
-            + 8 * count * states * states
-            + 2**20
+        self._sizes = Sizes(
+            regimes, count, states, points, form.eta, form.sigma, form.negative, priced=prices is not None
         )
-
-    def _allocate(self) -> None:
-        """Room for what sweeps find and keep."""
-        cupy = self._cupy
-        regimes, count, states, points = self._sizes
-        of_all = (count, states, points)
-        groups, parts = self._blocks
-        own = (count, groups * parts, points) if parts > 1 else of_all
-        for name in ("mixed", "ev", "values", "kept", "chances", "slack"):
-            self._tables[name] = cupy.zeros(of_all)
-        for name in ("floor", "kept_ev"):
-            self._tables[name] = cupy.zeros(own)
-        for name in ("policy", "least", "most", "moved"):
-            self._tables[name] = cupy.zeros(of_all, np.int32)
-        self._tables |= {
-            "V": cupy.empty((3, regimes, states, points)),
-            "choice": cupy.full((regimes, states, points), -1, np.int32),
-            "list": cupy.empty((own[1], 5, points), np.int32),
-            "best": cupy.empty((own[1], points)),
-            "info": cupy.zeros((*own[:2], 4), np.int32),
-            "told": cupy.zeros(8 * groups * parts),
-            "flags": cupy.zeros(4 * groups * parts, np.uint64),
-            "evaluations": cupy.zeros(CHUNK, np.uint64),
-            "state": cupy.zeros(16),
-        }
-        if self._rule is not None:
-            self._tables["face"] = cupy.asarray(np.asarray(self._rule.face, np.float64))
-            self._tables["prices"] = cupy.zeros(own[1:])
-            self._tables["priced"] = cupy.zeros((2, *own[1:]))
+        self._sweeps = Sweeps(cupy, self._sizes)
+        self._tables = self._sweeps.tables
+        if prices is not None:
+            self._tables["face"].set(np.asarray(prices.face, np.float64))
+        self.replace(form, age)
 
     def replace(self, form: Form, age: int = 0) -> None:
         """Go on with another problem of the same alternatives, or at another age."""
-        cupy = self._cupy
         self._form = form
         packed: Packed = pack([(one.regime, one.at(age)) for one in form.alternatives], form.shape[0])
-        for name in ("kind", "regime", "leads_to"):
-            self._tables[name] = cupy.asarray(getattr(packed, name).astype(np.int32))
-        for name in ("low", "high", "wealth", "cost", "transition", "beta", "kappa", "mix"):
-            self._tables[name] = cupy.asarray(getattr(packed, name))
         reach = np.stack([packed.low[..., 0], packed.high[..., -1]], axis=2)
         reach[packed.kind == TABLE] = (0, -1)
-        # Expectations are nearest in the memory of a block, if it has one exogenous state only.
-        room = 8 * int((reach[..., 1] - reach[..., 0] + 1).sum(axis=0).max())
-        self._near = room if room <= NEAR and self._blocks[0] == form.shape[2] else 0
-        self._tables["reach"] = cupy.asarray(np.ascontiguousarray(reach, np.int32))
+        self._sweeps.reach(int((reach[..., 1] - reach[..., 0] + 1).sum(axis=0).max()))
         same = (packed.low == packed.low[..., :1]) & (packed.high == packed.high[..., :1])
-        self._tables["flat"] = cupy.asarray(same.all(axis=2).astype(np.uint8))
+        kept = ("kind", "regime", "leads_to", "low", "high", "wealth", "cost", "transition", "beta", "kappa", "mix")
+        tables = {name: getattr(packed, name) for name in kept}
+        self._tables.put({**tables, "reach": reach, "flat": same.all(axis=2)})
         if self._rule is not None:
             repay, _ = self._rule.numbers([one.name for one in form.alternatives])
-            parts = self._blocks[1]
-            self._tables["priced"][0] = cupy.repeat(self._tables["cost"][repay], parts, axis=0)
+            parts = self._sweeps.blocks[1]
+            self._tables["priced"][0] = self._cupy.repeat(self._tables["cost"][repay], parts, axis=0)
 
     def begin(self, V: Array, wanted: Indexes) -> None:
         """Put in where to begin: ``V``, ``(N_r, N_z, N_k)``, and choices, ``(N_d, N_z, N_k)``."""
-        self._tables["V"][0].set(np.ascontiguousarray(V))
-        self._tables["policy"].set(np.ascontiguousarray(wanted, np.int32))
-        self._tables["state"].fill(0)
-        self._cold = bool((wanted < 0).all())
+        self._sweeps.begin(V, wanted)
 
-    def launch(
-        self, tol: float, max_sweeps: int, steps: int, chunk: int = CHUNK, doubts: bool = True
-    ) -> dict[str, Any]:
+    def launch(self, tol: float, max_sweeps: int, steps: int) -> dict[str, Any]:
         """Sweep on, :data:`CHUNK` times at most; what the device says of it, and evaluations by sweep."""
         rule = self._rule
-        regimes, count, states, points = self._sizes
-        groups, parts = self._blocks
-        row = np.zeros(1, np.dtype([*_FIELDS]))
-        for name, table in self._tables.items():
-            row[name] = table.data.ptr
-        numbers = {
-            "points": points, "states": states, "regimes": regimes, "count": count, "groups": groups, "parts": parts,
-            "eta": self._form.eta, "sigma": self._form.sigma, "tol": tol, "negative": self._form.negative,
-            "steps": steps, "most_sweeps": max_sweeps, "chunk": CHUNK, "cold": self._cold,
-            "moving_steps": MOVING_STEPS, "patience": PATIENCE, "near": self._near > 0,
-        }  # fmt: skip
-        if rule is not None:
-            numbers["gross"] = 1.0 + rule.interest
-            numbers["repay"], numbers["defaults"] = rule.numbers([one.name for one in self._form.alternatives])
-        for name, value in numbers.items():
-            row[name] = value
-        self._tables["flags"].fill(0)
-        self._tables["evaluations"].fill(0)
-        before = int(self._tables["state"][1])
-        self._kernel((groups * parts,), (self._threads,), (argument(row),), shared_mem=self._near)
-        self._cold = False
-        found: dict[str, Any] = dict(zip(_STATE, self._tables["state"].get().tolist(), strict=False))
-        found["evaluations"] = [int(n) for n in self._tables["evaluations"].get()[: int(found["sweeps"]) - before]]
-        return found
+        if rule is None:
+            return self._sweeps.launch(tol, max_sweeps, steps)
+        repay, defaults = rule.numbers([one.name for one in self._form.alternatives])
+        return self._sweeps.launch(tol, max_sweeps, steps, 1.0 + rule.interest, repay, defaults)
 
     def iterate(self, form: Form, outcome: dict[str, Any]) -> Iterate:
         """What the last sweep of a launch found."""
         cupy = self._cupy
-        _, _, states, points = self._sizes
+        states, points = self._sizes.states, self._sizes.points
         tables = self._tables
         facts = np.array([[outcome["change"], outcome["slack"], float(outcome["status"] != NOT_FINITE)]])
         counts = np.array([[[outcome["evaluations"][-1], 0, int(outcome["fully"])]]], np.int64)
@@ -214,15 +102,10 @@ class CudaOperator:
         )
         return Iterate(form, found)
 
-    def before(self, outcome: dict[str, Any]) -> Array:
-        """The value, ``(N_k, N_z)``, that the last sweep of a launch began from, of the only regime."""
-        found: Array = states_first(self._tables["V"][int(outcome["input"])].get()[0])
-        return found
-
     def priced(self, outcome: dict[str, Any]) -> tuple[Array, Array]:
         """The cost of the last sweep, and prices that follow from it, ``(N_k, N_z)``."""
         # Blocks that share a state have the same.
-        parts = self._blocks[1]
+        parts = self._sweeps.blocks[1]
         cost, prices = self._tables["priced"][int(outcome["costs"]), ::parts], self._tables["prices"][::parts]
         return states_first(cost.get()), states_first(prices.get())
 

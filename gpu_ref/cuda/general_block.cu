@@ -106,6 +106,23 @@ __device__ __noinline__ Told meet(Block& b, Meeting& m, unsigned marks, bool mor
     return told;
 }
 
+// The same where nothing is told.
+__device__ __forceinline__ void wait(Meeting& m) {
+    __syncthreads();
+    u64* const flags = m.flags + (m.turn++ & 1) * m.blocks;
+    if (threadIdx.x == 0) {
+        const u64 flag = (u64)m.turn << 32;
+        asm volatile("st.release.gpu.global.u64 [%0], %1;" ::"l"(flags + m.own), "l"(flag) : "memory");
+    }
+    for (int k = threadIdx.x; k < m.blocks; k += THREADS) {
+        u64 now;
+        do {
+            asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(now) : "l"(flags + k) : "memory");
+        } while ((unsigned)(now >> 32) != m.turn);
+    }
+    __syncthreads();
+}
+
 template <class T, class Op>
 __device__ __forceinline__ T scan(T v, Op op, T* totals) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

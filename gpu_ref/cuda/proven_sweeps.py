@@ -1,7 +1,8 @@
-"""Sweeps that brackets prove, as those of the general form (``general.cu``), where single peaks are in doubt.
+"""Sweeps that brackets prove, as those of the general form (``general.cu``), where objectives may have several peaks.
 
-A table problem is a general one with one regime and one alternative. Its sweeps begin from the policy at hand and are
-many to a launch; between them choices are held for :data:`STEPS` steps, as policy evaluation does.
+A table problem is a general one with one regime and one alternative. Its sweeps are many to a launch; between them
+choices are held for some steps, as policy evaluation does. They take the place of the local search where wealth is
+not concave, go on where that search leaves doubt, and are those of ``mpi``.
 """
 
 from __future__ import annotations
@@ -11,42 +12,89 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.gpu_ref.cuda.general import CONVERGED, LIMIT, RUNNING, CudaOperator
-from beltline.gpu_ref.general.form import Branch, Form
-from beltline.gpu_ref.methods import Arguments, Solution, error_bound, largest_value
+from beltline.gpu_ref.cuda.device import Clock
+from beltline.gpu_ref.cuda.general_sweeps import CONVERGED, LIMIT, RUNNING, Sizes, Sweeps
+from beltline.gpu_ref.methods import DOUBLE, Arguments, Solution, error_bound, largest_value
 from beltline.gpu_ref.tables import Array
 
-STEPS = 20
-"""Steps of policy evaluation between sweeps, from the second on."""
+STEPS = 10
+"""Steps of policy evaluation between sweeps, from the second on: a sweep that moves little takes as long as four."""
 
 MOST = 200
 """Most sweeps: with held choices between them a dozen do, but where roundings keep two choices in turns."""
 
+ROWS = 256
+"""Most grid points at which it is looked whether wealth is concave: enough to choose how to begin."""
 
-def prove(cupy: Any, problem: Arguments, V: Array, policy: NDArray[np.int32], sweeps: int) -> Solution | None:
-    """Go on from ``V``, ``(N_k, N_z)``, and a policy to begin from, until the largest change is below ``epsilon``, for
-    at most :data:`MOST` sweeps.
+BEND = 1e-6
+"""By which share, besides roundings, a slope may exceed the one before it where wealth counts as concave."""
 
-    ``sweeps`` are those before, all of them with a maximisation. Says nothing where the general form has no place for
-    the problem, as where a state can afford no choice, or where a value is not finite.
+
+def bends_up(X: Array, W: Array) -> bool:
+    """Whether wealth, ``(N_k, N_z)``, has a kink or a jump upwards, so that objectives may have several peaks.
+
+    Looks at :data:`ROWS` of the grid points ``X``, ``(N_k,)``, at most. Where it says no, there may still be some.
+    """
+    rows = np.unique(np.linspace(0, X.size - 1, min(X.size, ROWS)).astype(np.intp))
+    if rows.size < 3:
+        return False
+    steps = np.diff(X[rows])[:, None]
+    slopes = np.diff(W[rows], axis=0) / steps
+    noise = 8.0 * DOUBLE * np.abs(W[rows]).max() / steps
+    return bool((slopes[1:] > slopes[:-1] + BEND * np.abs(slopes[:-1]) + noise[1:] + noise[:-1]).any())
+
+
+def prove(
+    cupy: Any,
+    problem: Arguments,
+    V: Array,
+    policy: NDArray[np.int32] | None,
+    sweeps: int,
+    steps: int = STEPS,
+    clock: Clock | None = None,
+) -> Solution | None:
+    """Go on from ``V``, ``(N_k, N_z)``, until the largest change is below ``epsilon``, for at most :data:`MOST` sweeps.
+
+    Parameters
+    ----------
+    cupy, problem, V
+    policy
+        ``(N_k, N_z)``: choices to begin from; ``None``: none.
+    sweeps
+        Those before, all of them with a maximisation.
+    steps
+        Of policy evaluation, between sweeps.
+    clock
+        Which tells the time of the parts, if any.
+
+    Returns
+    -------
+    Solution or None
+        ``None`` says nothing: a state can afford no choice, a value is not finite, or memory is short.
     """
     if not np.isfinite(V).all() or sweeps >= problem.max_sweeps:
         return None
     points, states = problem.W.shape
     left = problem.max_sweeps - sweeps
-    steps = STEPS if left > STEPS else 0
+    steps = steps if left > steps else 0
     try:
-        cost = np.broadcast_to(problem.X[:, None], (points, states))
-        form = Form((Branch("choose", 0, problem.W, cost, problem.Q, np.full(states, problem.beta)),), problem.eta)
-        operator = CudaOperator(cupy, form)
-    except (ValueError, MemoryError):
+        device = Sweeps(cupy, Sizes(1, 1, states, points, problem.eta))
+    except MemoryError:
         return None
-    operator.begin(V.T[None], policy.T[None])
+    _lap(clock, "allocate")
+    _load(cupy, device, problem)
+    device.begin(V.T[None], None if policy is None else policy.T[None])
+    _lap(clock, "load")
     outcome = {"status": RUNNING}
     while outcome["status"] == RUNNING:
-        outcome = operator.launch(problem.epsilon, min(MOST, 1 + (left - 1) // (1 + steps)), steps)
-    last, before = operator.iterate(form, outcome), operator.before(outcome)
-    value, choices = np.ascontiguousarray(last.value[0]), np.ascontiguousarray(last.policy[0], np.int32)
+        outcome = device.launch(problem.epsilon, min(MOST, 1 + (left - 1) // (1 + steps)), steps)
+    _lap(clock, "solve")
+    V_of = device.tables["V"]
+    value, before, choices = (
+        cupy.ascontiguousarray(table.T).get()
+        for table in (V_of[int(outcome["output"]), 0], V_of[int(outcome["input"]), 0], device.tables["policy"][0])
+    )
+    _lap(clock, "read")
     if outcome["status"] not in (CONVERGED, LIMIT) or (choices < 0).any():
         return None
     change, done = float(outcome["change"]), int(outcome["sweeps"])
@@ -60,6 +108,32 @@ def prove(cupy: Any, problem: Arguments, V: Array, policy: NDArray[np.int32], sw
         residual=change,
         error_bound=bound,
         converged=change < problem.epsilon,
+        seconds=clock.seconds if clock is not None else {},
         method=problem.method,
         previous=before,
     )
+
+
+def _load(cupy: Any, device: Sweeps, problem: Arguments) -> None:
+    """Fill in the tables of the only alternative of the only regime; those that are not named here are zero."""
+    points, states = problem.W.shape
+    one, of_state = np.zeros(1), np.zeros((1, states))
+    small = {
+        **dict.fromkeys(("kind", "regime", "leads_to"), one),
+        "reach": np.broadcast_to(np.array([0, points - 1]), (1, states, 2)),
+        "flat": of_state + 1,
+        "transition": problem.Q[None],
+        "beta": of_state + problem.beta,
+        "kappa": of_state,
+        "mix": np.ones((1, 1)),
+    }
+    device.tables.put(small)
+    device.tables["wealth"][0] = cupy.asarray(problem.W).T
+    device.tables["cost"][0] = cupy.asarray(problem.X)
+    device.tables["high"].fill(points - 1)
+    device.reach(points)
+
+
+def _lap(clock: Clock | None, part: str) -> None:
+    if clock is not None:
+        clock.lap(part)

@@ -16,7 +16,8 @@ single-peaked also as computed, and the policy is that of full search, bit by bi
 sweep alone, so what they promise then holds however the sweeps before went. Where the check fails, the last sweep is
 repeated by divide and conquer, which needs no single peak (``gpu_ref/exact.py``), and, if that shows the rule not met
 after all, the solve goes on with sweeps that are proven by brackets (``gpu_ref/cuda/proven_sweeps.py``):
-:attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts them all.
+:attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts them all. Where wealth is not concave, these sweeps are
+the first that is tried, and ``mpi`` has no others.
 """
 
 from __future__ import annotations
@@ -31,11 +32,12 @@ from beltline.gpu_ref.cuda.batch import BATCHED, solve_batch
 from beltline.gpu_ref.cuda.device import Clock, available, ready, refuse
 from beltline.gpu_ref.cuda.device_tables import Tables, memory
 from beltline.gpu_ref.cuda.exact_sweeps import Exact, iterate
-from beltline.gpu_ref.cuda.kernels import check_method, exact_kernels, kind_of
+from beltline.gpu_ref.cuda.kernels import PLAIN, WARM, check_method, exact_kernels, kind_of, search_of
 from beltline.gpu_ref.cuda.layout import Layout
+from beltline.gpu_ref.cuda.proven_sweeps import STEPS, bends_up, prove
 from beltline.gpu_ref.cuda.start import Start
 from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
-from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
+from beltline.gpu_ref.methods import Arguments, Solution, can_stay, check_arguments, stay_start
 
 __all__ = ["AGES", "BATCHED", "METHODS", "available", "solve", "solve_ages", "solve_batch"]
 
@@ -94,7 +96,34 @@ def solve(
     with cupy.cuda.Device(device):
         if method == "mpi":
             return _solve_mpi(cupy, arguments)
+        if search_of(arguments) in (WARM, PLAIN) and bends_up(arguments.X, arguments.W):
+            found = _solve_by_proof(cupy, arguments)
+            if found is not None:
+                return found
         return solve_in_one_launch(cupy, [arguments], None, previous)[0]
+
+
+def _solve_by_proof(cupy: Any, problem: Arguments) -> Solution | None:
+    """Solve where objectives may have several peaks by sweeps that are proven; ``None`` where these do not end."""
+    clock = Clock(cupy)
+    clock.restart()
+    V0 = problem.V0
+    # A start that is the same everywhere says nothing of any choice.
+    if problem.start != "given" or ((V0 == V0[0, 0]).all() and can_stay(problem.X, problem.W, problem.eta)):
+        V0 = stay_start(problem.X, problem.W, problem.beta, problem.eta)
+    return _ended(problem, prove(cupy, problem, V0, None, 0, STEPS, clock), STEPS)
+
+
+def _ended(problem: Arguments, found: Solution | None, steps: int) -> Solution | None:
+    """The solution, if it converged or there was room for no other sweep after ``steps`` held ones; all are exact.
+
+    A rule that shifts values may be met in fewer sweeps, as from a start that is far away.
+    """
+    if found is None:
+        return None
+    if not found.converged and (problem.rule != "change" or found.sweeps + steps < problem.max_sweeps):
+        return None
+    return replace(found, exact_sweeps=found.maximising_sweeps)
 
 
 def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
@@ -107,13 +136,19 @@ def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
     clock.restart()
     tables = Tables(cupy, [problem], Layout(32, 1, 1, 1, 1, points), previous=False, near=True)
     start.allocate()
-    exact = Exact(cupy, problem, tables.X[0], tables.W[0], tables.Q[0])
     clock.lap("allocate")
     tables.load()
     start.load()
     clock.lap("load")
     start.work(tables)
-    swept = iterate(exact, problem, tables.V0[0], 0, problem.options["inner"])
+    clock.lap("solve")
+    V0 = problem.V0 if problem.start == "given" else tables.V0[0].get()
+    steps = problem.options["inner"]
+    found = _ended(problem, prove(cupy, problem, V0, None, 0, steps, clock), steps)
+    if found is not None:
+        return found
+    exact = Exact(cupy, problem, tables.X[0], tables.W[0], tables.Q[0])
+    swept = iterate(exact, problem, tables.V0[0], 0, steps)
     clock.lap("solve")
     solution = swept.solution(problem)
     clock.lap("read")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref.cuda import general as cuda
+from beltline.gpu_ref.cuda import general_sweeps
 from beltline.gpu_ref.cuda.device import available
 from beltline.gpu_ref.general import Branch, Form, Outside, exactness
 from beltline.gpu_ref.general.form import Indexes
@@ -37,7 +38,7 @@ def firm(states: int = 3, points: int = 700) -> Form:
 @pytest.mark.parametrize("teams", [False, True])
 def test_sweeps_against_full_search(teams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in SMALL_TEAMS.items() if teams else ():
-        monkeypatch.setattr(cuda, name, value)
+        monkeypatch.setattr(general_sweeps, name, value)
     found = exactness.run(60, 1000, 60, lambda line: None, cuda.sweep)
     assert found.differences == []
 
@@ -49,7 +50,7 @@ def test_what_rounding_may_have_done_is_bounded_as_on_the_processor(
 ) -> None:
     """The terms are the same, but that the device allows its power and logarithm more, and a full search has fewer."""
     for name, value in SMALL_TEAMS.items() if teams else ():
-        monkeypatch.setattr(cuda, name, value)
+        monkeypatch.setattr(general_sweeps, name, value)
     compared = 0
     for seed in range(40):
         drawn = random_form(seed, 40)
@@ -89,7 +90,7 @@ def test_launches_go_on_where_the_last_ended(monkeypatch: pytest.MonkeyPatch) ->
     country = arellano(51, 5)
     form = country.problem().form
     whole = cuda.solve(form, tol=1e-8, update=country.update, steps=3)
-    monkeypatch.setattr(cuda, "CHUNK", 7)
+    monkeypatch.setattr(general_sweeps, "CHUNK", 7)
     told: list[int] = []
     parts = cuda.solve(form, tol=1e-8, update=country.update, steps=3, progress=lambda sweeps, _: told.append(sweeps))
     assert told == [*range(7, whole.sweeps, 7), whole.sweeps]
@@ -145,7 +146,7 @@ def test_what_a_device_does_not_take_is_refused() -> None:
 
 def test_memory_counts_every_table() -> None:
     """More than what tables of each state take, of which there are nine of 8 bytes and six of 4 for an alternative."""
-    assert cuda.CudaOperator.memory(3, 2, 51, 251) > 51 * 251 * (3 * 96 + 2 * 28)
+    assert general_sweeps.memory(3, 2, 51, 251) > 51 * 251 * (3 * 96 + 2 * 28)
     assert TABLE == 2
 
 

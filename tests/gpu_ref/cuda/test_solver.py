@@ -12,6 +12,7 @@ from beltline.gpu_ref.cuda import solver as cuda
 from beltline.gpu_ref.cuda.device import refuse
 from beltline.gpu_ref.cuda.device_tables import memory
 from beltline.gpu_ref.cuda.layout import layout
+from beltline.gpu_ref.cuda.proven_sweeps import bends_up
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.methods import METHODS, can_stay, modulus
 from beltline.gpu_ref.published.search_rule import headline
@@ -298,9 +299,11 @@ def test_a_batch_is_the_single_solves(points, count, method):
     for problem, solution in list(zip(problems, batch, strict=True))[:: max(1, count // 12)]:
         single = cuda.solve(*problem.arguments, EPSILON, method=method)
         assert solution.converged
-        assert solution.sweeps == single.sweeps
-        close(solution.value, single.value)
         check_policy(problem, solution)
+        if not bends_up(problem.X, problem.W):
+            assert solution.sweeps == single.sweeps
+            close(solution.value, single.value)
+        assert np.abs(solution.value - single.value).max() <= solution.error_bound + single.error_bound
 
 
 @gpu

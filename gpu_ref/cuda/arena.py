@@ -1,0 +1,73 @@
+"""Tables of one problem in one piece of a device's memory: one allocation, and one copy for all small ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+ALIGNED = 256
+"""Bytes on which a table begins."""
+
+Layout = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
+"""Shape and type by name."""
+
+
+class Arena:
+    """Tables by name in one allocation of the current device, all zero.
+
+    Parameters
+    ----------
+    cupy
+        The module, or NumPy in its place.
+    small
+        Tables that :meth:`put` brings to the device together.
+    large
+        All others: those that it brings one by one, and those that kernels fill.
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> arena = Arena(np, {"chances": ((2, 2), np.float64)}, {"choice": ((3,), np.int32)})
+    >>> arena["choice"]
+    array([0, 0, 0], dtype=int32)
+    """
+
+    def __init__(self, cupy: Any, small: Layout, large: Layout) -> None:
+        self._layout = {**small, **large}
+        self._small = tuple(small)
+        self._places: dict[str, slice] = {}
+        end = self._staged = 0
+        for name, (shape, dtype) in self._layout.items():
+            size = math.prod(shape) * np.dtype(dtype).itemsize
+            self._places[name] = slice(end, end + size)
+            end += -(-size // ALIGNED) * ALIGNED
+            if name in small:
+                self._staged = end
+        self._room = cupy.zeros(max(end, 1), np.uint8)
+        self._tables: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        """The table itself, not a copy."""
+        if name not in self._tables:
+            shape, dtype = self._layout[name]
+            self._tables[name] = self._room[self._places[name]].view(dtype).reshape(shape)
+        return self._tables[name]
+
+    def addresses(self) -> dict[str, int]:
+        """Where each table begins in the memory of the device."""
+        begin = self._room.data.ptr
+        return {name: begin + place.start for name, place in self._places.items()}
+
+    def put(self, tables: Mapping[str, NDArray[Any]]) -> None:
+        """Copy all small tables and some large ones, each of the shape that it has here, to the device."""
+        typed = {name: np.ascontiguousarray(table, self._layout[name][1]) for name, table in tables.items()}
+        staged = np.zeros(self._staged, np.uint8)
+        for name in self._small:
+            staged[self._places[name]] = typed.pop(name).reshape(-1).view(np.uint8)
+        self._room[: self._staged].set(staged)
+        for name, table in typed.items():
+            self[name].set(table)
