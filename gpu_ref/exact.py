@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from beltline.compiled import njit, prange
-from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
+from beltline.gpu_ref.tables import Array, check_tables, expectation
 from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
@@ -47,15 +47,13 @@ def _level(X: Array, W: Array, ev: Array, eta: float, step: int, value: Array, p
         row = (2 * (t // states) + 1) * step - 1
         s = t % states
         wealth = W[row, s]
-        low = 0
-        high = feasible(X, wealth) - 1
-        if row - step >= 0:
-            low = max(low, policy[row - step, s])
-        if row + step < grid:
-            high = min(high, policy[row + step, s])
+        low = max(policy[row - step, s], 0) if row - step >= 0 else 0
+        high = policy[row + step, s] if row + step < grid else X.size - 1
         best = -np.inf
         index = -1
         for i in range(low, high + 1):
+            if not X[i] < wealth:
+                break
             objective = crra(wealth - X[i], eta) + ev[s, i]
             if objective > best:
                 best = objective

@@ -321,12 +321,20 @@ def proven_row(X: Array, W: Array, eta: float, ev: Array, clock: float, kept: Ke
         return FAILED
     # Arrays of a tuple are counted whenever they are taken out of it.
     policy, below, here, above, until, lowest, highest = kept
+    # A row is looked at where candidates lie between its neighbours' choices that its guess was not compared with, and
+    # again when a neighbour has moved.
+    waiting = np.empty(value.size, np.bool_)
+    for i in range(1, value.size - 1):
+        waiting[i] = guess == FALLING or policy[i + 1] > policy[i] + 1 or policy[i - 1] < policy[i] - 1
     looked_at = 0
     for number in range(PASSES):
         moved = 0
         for k in range(1, value.size - 1):
             # A choice that falls makes room for the row above it, and one that rises for the row below.
             i = k if number % 2 == 0 else value.size - 1 - k
+            if not waiting[i]:
+                continue
+            waiting[i] = False
             p = policy[i]
             if p < 0:
                 continue
@@ -334,6 +342,7 @@ def proven_row(X: Array, W: Array, eta: float, ev: Array, clock: float, kept: Ke
             if not stays(ev, clock, p, low, high, below[i], here[i], above[i], until[i], lowest[i], highest[i]):
                 if not settled(X, W[i], eta, ev, clock, kept, i, low, high):
                     moved += 1
+                    waiting[i - 1] = waiting[i + 1] = True
                     value[i] = here[i] + ev[policy[i] + 1]
                     if value[i] == -np.inf:
                         return FAILED

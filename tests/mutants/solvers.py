@@ -68,8 +68,8 @@ FAULTS = (
     Fault(
         "the exact sweep is bounded by the wrong neighbour",
         HERE + "exact.py",
-        "low = max(low, policy[row - step, s])",
-        "low = max(low, policy[row - step, s] + 1)",
+        "low = max(policy[row - step, s], 0) if",
+        "low = max(policy[row - step, s] + 1, 0) if",
         (TESTS + "test_sweeps.py::test_exact_has_the_bits_of_brute_force",),
     ),
     Fault(
@@ -141,6 +141,20 @@ FAULTS = (
         "    until = min(kept.until[i], _until(clock, best, lost))",
         "    until = kept.until[i]",
         (TESTS + "test_row_search.py::test_a_candidate_that_a_choice_leaves_behind_is_watched",),
+    ),
+    Fault(
+        "a row whose neighbour below has moved is not looked at again",
+        HERE + "row_search.py",
+        "waiting[i - 1] = waiting[i + 1] = True",
+        "waiting[i - 1] = True",
+        (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
+    ),
+    Fault(
+        "a row with candidates below its choice that nobody looked at is taken to be proven",
+        HERE + "row_search.py",
+        "or policy[i + 1] > policy[i] + 1 or policy[i - 1] < policy[i] - 1",
+        "or policy[i + 1] > policy[i] + 1",
+        (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
     ),
     Fault(
         "the rows where chunks meet are not proven",
