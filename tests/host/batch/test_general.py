@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -19,7 +20,7 @@ import beltline as bl
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import general as cuda_general
 from beltline.gpu_ref.cuda import solver as cuda
-from beltline.gpu_ref.general import solve as solver
+from beltline.gpu_ref.general.form import Form
 from beltline.gpu_ref.general.solve import solve as general_solve
 from beltline.host.batch.store import key
 from support.batches import TOL, career, firm, tiny
@@ -207,10 +208,18 @@ def test_progress_tells_how_far_it_is() -> None:
 
 def test_closing_the_iterator_ends_the_solve_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without held choices and corrections it would take some 300,000 sweeps."""
-    monkeypatch.setitem(general_solve.__kwdefaults__, "corrected", False)
     endless = replace(firm(0), beta=0.9999)
+    begun = threading.Event()
+
+    def slow(form: Form, *arguments: Any, **options: Any) -> Any:
+        if form.modulus() > 0.999:
+            begun.set()
+        return general_solve(form, *arguments, corrected=False, **options)
+
+    monkeypatch.setattr(sys.modules[general_solve.__module__], "solve", slow)
     attempts = bl.solve_many([firm(0), endless], 1e-9, 10**9, device="cpu", steps=0, progress=False)
     assert next(attempts).success
+    assert begun.wait(60)
     begin = time.monotonic()
     attempts.close()  # type: ignore[attr-defined]
     assert time.monotonic() - begin < 2
@@ -226,7 +235,7 @@ def test_on_a_graphics_card_simple_ones_share_a_launch(monkeypatch: pytest.Monke
 
     def one(*arguments: Any, seconds: Any, **options: Any) -> Any:
         launches.append("general")
-        return solver.solve(*arguments, **options)
+        return general_solve(*arguments, **options)
 
     for module in (cuda, cuda_general):
         monkeypatch.setattr(module, "available", lambda: "")
@@ -234,7 +243,7 @@ def test_on_a_graphics_card_simple_ones_share_a_launch(monkeypatch: pytest.Monke
     monkeypatch.setattr(cuda_general, "solve", one)
     attempts = solved([tiny(0), tiny(1), firm(0), firm(1), career(0), tiny(2), tiny(3)], device="gpu")
     assert launches == ["2 simple", "general", "general", "general", "2 simple"]
-    assert all(attempt.success and attempt.result.device == "gpu" for attempt in attempts if attempt.result)
+    assert all(attempt.result and attempt.success and attempt.result.device == "gpu" for attempt in attempts)
     assert [attempt.index for attempt in attempts] == list(range(7))
 
 
