@@ -18,7 +18,7 @@ from amaranth.back.verilog import YosysError
 from beltline.constraints import area_page
 from beltline.constraints.area_figures import complaints, load, moved, save, stale
 from beltline.constraints.area_jobs import Job, jobs
-from beltline.constraints.boards import BOARDS
+from beltline.constraints.boards import LINES
 from beltline.constraints.netlist import NetlistError
 from beltline.constraints.units import UNITS
 from beltline.sim.cache import Progress, SimulationError
@@ -83,7 +83,7 @@ def main(argv: list[str] | None = None) -> int:
         allow_abbrev=False,
     )
     parser.add_argument("--unit", default="", metavar="NAME", help=f"only one of {', '.join(UNITS)}")
-    parser.add_argument("--board", default="", metavar="NAME", help=f"only the machine of one of {', '.join(BOARDS)}")
+    parser.add_argument("--board", default="", metavar="NAME", help=f"only the machine of one of {', '.join(LINES)}")
     parser.add_argument("--check", action="store_true", help="measure all of it, compare it, and write nothing")
     parser.add_argument("--anew", action="store_true", help="measure also what is current")
     given = parser.parse_args(argv)
@@ -91,8 +91,8 @@ def main(argv: list[str] | None = None) -> int:
         parser.exit(2, "area: either a unit or a board can be given, not both\n")
     if given.unit and given.unit not in UNITS:
         parser.exit(2, f"area: unit must be one of {', '.join(UNITS)}, not '{given.unit}'\n")
-    if given.board and given.board not in BOARDS:
-        parser.exit(2, f"area: board must be one of {', '.join(BOARDS)}, not '{given.board}'\n")
+    if given.board and given.board not in LINES:
+        parser.exit(2, f"area: board must be one of {', '.join(LINES)}, not '{given.board}'\n")
     kept = load()
     said: list[str] = []
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from beltline.constraints.area_jobs import TOOLS, Job
-from beltline.constraints.boards import BOARDS
+from beltline.constraints.boards import LINES
 from beltline.constraints.chips import FAMILIES
 from beltline.constraints.units import UNITS
 
@@ -58,7 +58,7 @@ def save(results: dict[str, Any]) -> None:
             for name in UNITS
             if name in results.get("units", {})
         },
-        "machines": {name: results["machines"][name] for name in BOARDS if name in results.get("machines", {})},
+        "machines": {name: results["machines"][name] for name in LINES if name in results.get("machines", {})},
     }
     partial = KEPT.with_suffix(".partial")
     partial.write_text(json.dumps(ordered, indent=1) + "\n", encoding="ascii")

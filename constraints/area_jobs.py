@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.boards import LINES, Board, Flow
 from beltline.constraints.chips import FAMILIES, family_of
 from beltline.constraints.netlist import Area, Netlist, Path
 from beltline.constraints.place_and_route import fmax
@@ -141,6 +141,6 @@ class Job:
 def jobs(unit: str = "", board: str = "") -> list[Job]:
     """What there is to measure, or one unit for all families, or one board's machine."""
     if board:
-        return [Job(board, family_of(BOARDS[board]), BOARDS[board])]
+        return [Job(board, family_of(LINES[board]), LINES[board])]
     units = [Job(name, family) for name in ([unit] if unit else UNITS) for family in FAMILIES]
-    return units if unit else [*units, *(Job(name, family_of(each), each) for name, each in BOARDS.items())]
+    return units if unit else [*units, *(Job(name, family_of(each), each) for name, each in LINES.items())]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from beltline.constraints.boards import BOARDS
+from beltline.constraints.boards import LINES
 from beltline.constraints.chips import chip_of
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "area.md"
@@ -50,7 +50,7 @@ def _machines(results: Mapping[str, Any]) -> str:
     heads = ("board", "chip", "machine", "evaluators", "LUT", "FF", "DSP", "BRAM", "URAM", "levels")
     rows = []
     for name, e in results["machines"].items():
-        board = BOARDS[name]
+        board = LINES[name]
         chip, build = chip_of(board), board.machine
         folded = f", {-(-build.stages // build.fold)} of {build.stages} stages" if build.folded else ""
         row = [

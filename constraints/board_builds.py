@@ -39,9 +39,12 @@ def bitstream_name(board: str, suffix: str = ".bit") -> str:
     return build_name(board, kept()[board].digits) + suffix
 
 
-def rebuild(board: str) -> str:
-    """The command that builds the bitstream of a board, or for Vivado, what it builds it from."""
-    return f"make {'bitstream' if BOARDS[board].flow is Flow.ECP5 else 'vivado'} BOARD={board}"
+def rebuild(board: str, like: str = "") -> str:
+    """The command that builds the bitstream of a board, or for Vivado, what it builds it from.
+
+    ``like`` names a board that is built in the same way, where ``board`` is none.
+    """
+    return f"make {'bitstream' if BOARDS[like or board].flow is Flow.ECP5 else 'vivado'} BOARD={board}"
 
 
 def generate(board: Board) -> tuple[dict[str, str], Build]:

@@ -9,14 +9,15 @@ import argparse
 import sys
 from pathlib import Path
 
-from beltline.constraints import ecp5
+from beltline.constraints import ecp5, sweep_area
 from beltline.constraints.blocks import blocks
 from beltline.constraints.boards import BOARDS, Board, Flow
 from beltline.constraints.chips import chip_of
 from beltline.constraints.vivado import APERTURES, settings
 from beltline.hw.bus.serial_frames import BAUD
-from beltline.hw.interface.parameters import Multiplier
+from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.line.clocks import line_of, pass_clocks
+from beltline.hw.sweep.engine import quiet_clocks
 
 COMMAND = "python -m beltline.constraints.board_pages"
 
@@ -36,9 +37,12 @@ BEGIN, END = f"<!-- Written by `{COMMAND} --write`. -->\n", "<!-- Until here. --
 
 
 def sweep(board: Board) -> tuple[int, float]:
-    """Clocks of a sweep of the largest problem, by formula, and a state's share of them."""
+    """Clocks of a sweep of the largest problem, by formula, and a state's share of them.
+
+    A sweep engine's depend on the choices that move: these are of a sweep in which none does.
+    """
     machine = board.machine
-    clocks = pass_clocks(machine, machine.grid, machine.states)
+    clocks = quiet_clocks(machine) if machine.features.lanes else pass_clocks(machine, machine.grid, machine.states)
     return clocks, clocks / (machine.grid * machine.states)
 
 
@@ -50,8 +54,17 @@ def _sizes(board: Board) -> str:
     return f"{board.machine.grid:,} x {board.machine.states}"
 
 
-def _line(board: Board) -> str:
+def _engine(board: Board) -> tuple[str, str]:
+    """The engine, and what there is of it."""
     machine = board.machine
+    if machine.features.lanes:
+        count = f"{machine.lanes} lane{'s' if machine.lanes > 1 else ''}"
+        return "sweep engine", f"{count}, with an evaluator each"
+    evaluators = blocks(machine).evaluators
+    return "line", f"{_line(machine)}; {evaluators} evaluator{'s' if evaluators > 1 else ''}"
+
+
+def _line(machine: MachineParameters) -> str:
     stages = f"the search's {machine.stages} stages"
     count = len(line_of(machine).stages)
     if not machine.folded:
@@ -73,38 +86,55 @@ def _share(used: int, there: int) -> str:
     return f"{used:,} of {there:,} ({used / there:.0%})"
 
 
+def _sweep_row(board: Board) -> tuple[str, str]:
+    clocks, share = sweep(board)
+    if board.machine.features.lanes:
+        what, where = "a sweep of the largest problem in which no choice moves", "beltline.hw.sweep.engine.quiet_clocks"
+    else:
+        what, where = "a sweep of the largest problem", "beltline.hw.line.clocks.pass_clocks"
+    return what, f"{clocks:,} clocks, {share:.2f} a state, by `{where}`"
+
+
+def _of_chip(board: Board) -> list[tuple[str, ...]]:
+    """What the machine takes of its chip: a line by arithmetic, a sweep engine by synthesis."""
+    chip = chip_of(board)
+    if board.machine.features.lanes:
+        used = sweep_area.total(sweep_area.kept()[board.name], board.machine.lanes)
+        rows = [("LUTs", f"{_share(used['lut'], chip.lut)}, {_share(used['lut_sites'], chip.lut)} with two to a site")]
+        dsp, bram, uram = used["dsp"], used["bram18"] // 2, used["uram"]
+        last = "by synthesis with Yosys, before anything is placed"
+    else:
+        found = blocks(board.machine)
+        rows, (dsp, bram, uram) = [], (found.dsp, found.bram, found.uram)
+        last = "by arithmetic, `constraints/blocks.py`, before anything is placed"
+    memory = f"{_share(bram, chip.bram18 // 2)} RAMB36"
+    if chip.uram:
+        memory += f", {_share(uram, chip.uram)} UltraRAM"
+    all_of = "all" if board.machine.features.lanes else "both"
+    return [*rows, ("multipliers", f"{_share(dsp, chip.dsp)} DSPs"), ("memory", memory), (all_of, last)]
+
+
 def machine_table(board: Board) -> str:
     """The machine of a board, as a table in Markdown."""
     machine = board.machine
-    clocks, share = sweep(board)
-    found = blocks(machine)
+    clocks, _ = sweep(board)
     rows: list[tuple[str, ...]] = [
         ("the machine", ""),
         ("---", "---"),
         ("chip", f"`{board.part}`"),
         ("largest problem", f"{_sizes(board)} (`N_k x N_z`); smaller ones run in it as they are"),
         ("numbers", "64-bit fixed point: the bits of every other device"),
-        ("line", f"{_line(board)}; {found.evaluators} evaluator{'s' if found.evaluators > 1 else ''}"),
+        _engine(board),
         ("clock", f"{machine.clock_hz:,} Hz, which register `CLOCK_HZ` reports"),
         ("reached by", _reached(board)),
-        (
-            "a sweep of the largest problem",
-            f"{clocks:,} clocks, {share:.2f} a state, by `beltline.hw.line.clocks.pass_clocks`",
-        ),
+        _sweep_row(board),
         ("so if timing closes at that clock", f"{_time(clocks, board)} a sweep: modelled, not measured"),
     ]
     if board.flow in APERTURES:
         places = settings(board, "")
         rows.append(("byte addresses", f"registers `{places['registers_at']}`, tables `{places['tables_at']}`"))
-    if machine.multiplier is not Multiplier.MULT18X18D:
-        chip = chip_of(board)
-        rows += [
-            ("multipliers", f"{_share(found.dsp, chip.dsp)} DSPs"),
-            ("memory", f"{_share(found.bram, chip.bram18 // 2)} RAMB36"),
-        ]
-        if chip.uram:
-            rows[-1] = (rows[-1][0], f"{rows[-1][1]}, {_share(found.uram, chip.uram)} UltraRAM")
-        rows.append(("both", "by arithmetic, `constraints/blocks.py`, before anything is placed"))
+    if board.flow is not Flow.ECP5:
+        rows += _of_chip(board)
     if board.flow is Flow.ECP5:
         report = ecp5.kept(board.name)
         rows += [
@@ -134,7 +164,7 @@ def boards_table() -> str:
                 f"[{board.title}]({board.name}.md)",
                 f"`{board.part}`",
                 _sizes(board),
-                str(blocks(board.machine).evaluators),
+                str(board.machine.lanes if board.machine.features.lanes else blocks(board.machine).evaluators),
                 f"{board.machine.clock_hz / 1e6:.7g} MHz",
                 f"{share:.2f}",
                 _time(clocks, board),

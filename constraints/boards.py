@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters, Multiplier
+from beltline.hw.interface.registers import Engine
 
 
 class Flow(enum.Enum):
@@ -51,13 +52,36 @@ class Board:
     connections: str = ""
     sources: tuple[str, ...] = ()
 
+    @property
+    def circuit(self) -> str:
+        """The board itself, which several builds may be for: its name as the files here have it."""
+        return self.name.removesuffix(SWEEP)
 
-def _fabric_clock(reference: int) -> int:
-    """Hz of the fabric's clock on Zynq UltraScale+ where 250 MHz is asked for.
 
-    The processor's crystal, as the board's preset.xml has it, times 90, halved, in the IOPLL; then divided by 6.
+SWEEP = "-sweep"
+"""How names of builds end that have a sweep engine."""
+
+
+def _fabric_clock(reference: int, divisor: int = 6) -> int:
+    """Hz of the fabric's clock on Zynq UltraScale+ where 250 MHz is asked for, or less by a larger divisor.
+
+    The processor's crystal, as the board's preset.xml has it, times 90, halved, in the IOPLL; then divided.
     """
-    return round(reference * 90 / 2 / 6)
+    return round(reference * 90 / 2 / divisor)
+
+
+def _sweep(
+    grid: int, states: int, multiplier: Multiplier, clock_hz: int, lanes: int = 1, bus_bits: int = 64
+) -> MachineParameters:
+    return MachineParameters(
+        grid=grid,
+        states=states,
+        bus_bits=bus_bits,
+        clock_hz=clock_hz,
+        multiplier=multiplier,
+        engine=Engine.SWEEP,
+        lanes=lanes,
+    )
 
 
 _KV260_MODULE, _KV260_CARRIER = "1.4", "1.3"
@@ -65,6 +89,22 @@ _KV260_MODULE, _KV260_CARRIER = "1.4", "1.3"
 store may hold beside them, this carrier does not connect."""
 
 _STORE = "github.com/Xilinx/XilinxBoardStore, boards/"
+_PYNQ_Z2_SOURCES = (
+    _STORE + "TUL/pynq-z2/A.0/board.xml and preset.xml",
+    "github.com/Xilinx/PYNQ, boards/Pynq-Z2/petalinux_bsp/hardware_project/pynqz2.tcl",
+)
+_ZCU104_SOURCES = (
+    _STORE + "Xilinx/zcu104/1.1/board.xml and preset.xml",
+    "github.com/Xilinx/PYNQ, boards/ZCU104/base/base.tcl",
+)
+_KV260_SOURCES = (
+    _STORE + f"Xilinx/kv260_som/{_KV260_MODULE}/board.xml and preset_s4.xml",
+    "github.com/Xilinx/kria-base-hardware, k26_starter_kits/kv260/scripts/ and xdc/default.xdc",
+)
+_KV260 = {
+    "board_part": f"xilinx.com:kv260_som:part0:{_KV260_MODULE}",
+    "connections": f"som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:{_KV260_CARRIER}",
+}
 _HDK = "github.com/aws/aws-fpga, branch f2, hdk/"
 
 BOARDS: dict[str, Board] = {
@@ -78,10 +118,15 @@ BOARDS: dict[str, Board] = {
             MachineParameters(
                 grid=2048, states=4, clock_hz=100_000_000, fold=15, evaluators=2, multiplier=Multiplier.DSP48E1
             ),
-            sources=(
-                _STORE + "TUL/pynq-z2/A.0/board.xml and preset.xml",
-                "github.com/Xilinx/PYNQ, boards/Pynq-Z2/petalinux_bsp/hardware_project/pynqz2.tcl",
-            ),
+            sources=_PYNQ_Z2_SOURCES,
+        ),
+        Board(
+            "pynq-z2-sweep",
+            "TUL PYNQ-Z2, sweep engine",
+            "xc7z020clg400-1",
+            Flow.ZYNQ,
+            _sweep(1024, 4, Multiplier.DSP48E1, 50_000_000),
+            sources=_PYNQ_Z2_SOURCES,
         ),
         Board(
             "arty-z7-20",
@@ -100,10 +145,16 @@ BOARDS: dict[str, Board] = {
             Flow.MPSOC,
             MachineParameters(grid=16_384, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_333), fold=7),
             board_part="xilinx.com:zcu104:part0:*",
-            sources=(
-                _STORE + "Xilinx/zcu104/1.1/board.xml and preset.xml",
-                "github.com/Xilinx/PYNQ, boards/ZCU104/base/base.tcl",
-            ),
+            sources=_ZCU104_SOURCES,
+        ),
+        Board(
+            "zcu104-sweep",
+            "AMD ZCU104, sweep engine",
+            "xczu7ev-ffvc1156-2-e",
+            Flow.MPSOC,
+            _sweep(8192, 4, Multiplier.DSP48E2, _fabric_clock(33_333_333, 12), 4, 128),
+            board_part="xilinx.com:zcu104:part0:*",
+            sources=_ZCU104_SOURCES,
         ),
         Board(
             "kv260",
@@ -111,12 +162,17 @@ BOARDS: dict[str, Board] = {
             "xck26-sfvc784-2LV-c",
             Flow.MPSOC,
             MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_000), fold=6),
-            board_part=f"xilinx.com:kv260_som:part0:{_KV260_MODULE}",
-            connections=f"som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:{_KV260_CARRIER}",
-            sources=(
-                _STORE + f"Xilinx/kv260_som/{_KV260_MODULE}/board.xml and preset_s4.xml",
-                "github.com/Xilinx/kria-base-hardware, k26_starter_kits/kv260/scripts/ and xdc/default.xdc",
-            ),
+            sources=_KV260_SOURCES,
+            **_KV260,
+        ),
+        Board(
+            "kv260-sweep",
+            "AMD Kria KV260, sweep engine",
+            "xck26-sfvc784-2LV-c",
+            Flow.MPSOC,
+            _sweep(4096, 4, Multiplier.DSP48E2, _fabric_clock(33_333_000, 12), 4, 128),
+            sources=_KV260_SOURCES,
+            **_KV260,
         ),
         Board(
             "f2",
@@ -154,6 +210,14 @@ BOARDS: dict[str, Board] = {
             sources=("amaranth_boards.ecp5_5g_evn",),
         ),
         Board(
+            "ecp5-sweep",
+            "Lattice ECP5 evaluation board, sweep engine",
+            "LFE5UM5G-85F-8BG381",
+            Flow.ECP5,
+            _sweep(2048, 2, Multiplier.MULT18X18D, 60_000_000),
+            sources=("amaranth_boards.ecp5_5g_evn",),
+        ),
+        Board(
             "ulx3s",
             "Radiona ULX3S-85F",
             "LFE5U-85F-6BG381",
@@ -166,3 +230,6 @@ BOARDS: dict[str, Board] = {
     )
 }
 """By name."""
+
+LINES = {name: board for name, board in BOARDS.items() if not board.machine.features.lanes}
+"""Those with an assembly line; the others have a sweep engine."""

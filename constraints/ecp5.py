@@ -37,7 +37,7 @@ from beltline.sim.progress import StatusLine
 from beltline.sim.yosys import use_yosys
 
 PLATFORMS: dict[str, type[LatticeECP5Platform]] = {"ecp5": ECP55GEVNPlatform, "ulx3s": ULX3S_85F_Platform}
-"""What ``amaranth-boards`` says of a board of :data:`beltline.constraints.boards.BOARDS`."""
+"""What ``amaranth-boards`` says of the board itself, :attr:`beltline.constraints.boards.Board.circuit`."""
 
 TOP = "top"
 REPORT = "report.json"
@@ -174,7 +174,7 @@ class Report:
 
 
 def build(board: Board, files: dict[str, str], directory: Path, progress: Progress | None = None) -> Report:
-    """Build the bitstream of a board from Verilog with the top ``beltline_serial``; it takes a quarter of an hour.
+    """Build the bitstream of a board from Verilog with the top ``beltline_serial``; it takes up to an hour.
 
     ``directory``, which must be there and empty, then has ``NAME.bit``, ``NAME.svf`` (``NAME`` as of
     :func:`beltline.constraints.board_builds.build_name`), ``report.json``, the logs, and what the tools read and wrote.
@@ -184,7 +184,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     BuildError
         A tool failed, or timing is not met with any of ``SEEDS`` placements.
     """
-    platform = PLATFORMS[board.name]()
+    platform = PLATFORMS[board.circuit]()
     for name, text in files.items():
         platform.add_file(name, text)
     # Pins, clocks and Yosys's script. The tools are run below, one by one, with progress and another try.
@@ -254,7 +254,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
 
 def kept_file(board: str) -> Path:
     """Where the project keeps the report of a board's build, for the docs: ``--keep`` writes it."""
-    return Path(__file__).with_name(f"{board}.json")
+    return Path(__file__).with_name(f"{board.replace('-', '_')}.json")
 
 
 def kept(board: str) -> Report:

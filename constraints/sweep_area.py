@@ -15,14 +15,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from beltline.constraints.chips import CHIPS
+from beltline.constraints.boards import BOARDS, Flow
+from beltline.constraints.chips import CHIPS, Chip, chip_of, family_of
 from beltline.constraints.netlist import Area, Netlist
 from beltline.constraints.netlist import Path as LogicPath
 from beltline.constraints.synthesis import synthesise
-from beltline.hw.interface.parameters import MachineParameters, Multiplier
+from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
 from beltline.hw.sweep.lane import lane
-from beltline.hw.top import axi_machine, verilog
+from beltline.hw.top import axi_machine, serial_machine, verilog
+from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cache import Progress, SimulationError
 from beltline.sim.yosys import use_yosys
 
@@ -31,12 +33,6 @@ KEPT = Path(__file__).with_suffix(".json")
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweep-engine.md"
 
 BEGIN, END = "<!-- area -->\n", "<!-- end of area -->\n"
-
-
-def _engine(grid: int, states: int, lanes: int, multiplier: Multiplier, bus_bits: int = 64) -> MachineParameters:
-    return MachineParameters(
-        grid=grid, states=states, bus_bits=bus_bits, multiplier=multiplier, engine=Engine.SWEEP, lanes=lanes
-    )
 
 
 @dataclass(frozen=True)
@@ -48,24 +44,29 @@ class Preset:
     machine
         The build.
     chip
-        Of :data:`beltline.constraints.chips.CHIPS`.
     family
         Of :data:`beltline.constraints.chips.FAMILIES`.
+    serial
+        Whether it is behind a serial line, and not behind buses.
     """
 
     machine: MachineParameters
-    chip: str
+    chip: Chip
     family: str
+    serial: bool = False
 
 
 PRESETS = {
-    "small": Preset(_engine(2048, 2, 1, Multiplier.MULT18X18D), "LFE5UM5G-85F", "ecp5"),
-    "small-zynq": Preset(_engine(1024, 4, 1, Multiplier.DSP48E1), "xc7z020", "xc7"),
-    "medium": Preset(_engine(8192, 4, 4, Multiplier.DSP48E2, 128), "xck26", "xcup"),
-    "medium-zu7ev": Preset(_engine(8192, 4, 8, Multiplier.DSP48E2, 128), "xczu7ev", "xcup"),
-    "large": Preset(_engine(65_536, 4, 64, Multiplier.DSP48E2, 512), "xcvu47p", "xcup"),
+    **{
+        name: Preset(board.machine, chip_of(board), family_of(board), serial=board.flow is Flow.ECP5)
+        for name, board in BOARDS.items()
+        if board.machine.features.lanes
+    },
+    "large": Preset(
+        MachineParameters(grid=65_536, states=4, bus_bits=512, engine=Engine.SWEEP, lanes=64), CHIPS["xcvu47p"], "xcup"
+    ),
 }
-"""By name: as large as the chip's memory lets it be."""
+"""By name: those of boards, and the engine of the modelled times."""
 
 
 def _instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:
@@ -92,14 +93,17 @@ def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
         A tool failed.
     """
     use_yosys(progress)
-    files = verilog.generate(preset.machine)
+    if preset.serial:
+        files, top = verilog.generate_serial(SerialParameters(preset.machine)), serial_machine.MODULE
+    else:
+        files, top = verilog.generate(preset.machine), axi_machine.MODULE
     own = _instanced(files, lane.MODULE)
     one = synthesise(own, lane.MODULE, preset.family, progress=progress)
     of_lane = Netlist(one.modules[lane.MODULE])
-    around = _instanced(files, axi_machine.MODULE, (lane.MODULE,))
-    rest = synthesise(around, axi_machine.MODULE, preset.family, (lane.MODULE,), progress)
+    around = _instanced(files, top, (lane.MODULE,))
+    rest = synthesise(around, top, preset.family, (lane.MODULE,), progress)
     boxes = {lane.MODULE: LogicPath(0, 0, 0, 0)}
-    of_rest = Netlist(rest.modules[axi_machine.MODULE], boxes)
+    of_rest = Netlist(rest.modules[top], boxes)
     count = of_rest.instances(lane.MODULE)
     if count != preset.machine.lanes:
         raise SimulationError(f"the netlist has {count} lanes, not {preset.machine.lanes}")
@@ -113,6 +117,12 @@ def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
     }
 
 
+def kept() -> dict[str, Any]:
+    """The figures of the presets that were measured, by name."""
+    found: dict[str, Any] = json.loads(KEPT.read_text(encoding="ascii"))
+    return found
+
+
 def total(entry: Mapping[str, Any], lanes: int) -> dict[str, int]:
     """Of the whole engine."""
     names = [*asdict(Area()), "lut_sites"]
@@ -122,7 +132,7 @@ def total(entry: Mapping[str, Any], lanes: int) -> dict[str, int]:
 def shares(name: str, entry: Mapping[str, Any]) -> dict[str, float]:
     """Of the chip, by resource; what it has none of is left out."""
     preset = PRESETS[name]
-    chip, used = CHIPS[preset.chip], total(entry, preset.machine.lanes)
+    chip, used = preset.chip, total(entry, preset.machine.lanes)
     has = {"lut": chip.lut, "lut_sites": chip.lut, "dsp": chip.dsp, "bram18": chip.bram18, "uram": chip.uram}
     return {what: used[what] / amount for what, amount in has.items() if amount}
 
@@ -145,9 +155,7 @@ def table(results: Mapping[str, Any]) -> str:
         cells.append(f"{used['uram']:,} ({share['uram']:.0%})" if "uram" in share else "")
         levels = max(entry["lane"]["levels"], entry["rest"]["levels"])
         holds = f"{machine.grid:,} x {machine.states}"
-        rows.append(
-            f"| `{name}` | {CHIPS[preset.chip].name} | {holds} | {machine.lanes} | {' | '.join(cells)} | {levels} |"
-        )
+        rows.append(f"| `{name}` | {preset.chip.name} | {holds} | {machine.lanes} | {' | '.join(cells)} | {levels} |")
     return "\n".join(rows) + "\n"
 
 

@@ -69,12 +69,12 @@ def settings(board: Board, name: str) -> dict[str, object]:
         "jobs": 4,
     }
     if board.flow is Flow.ZYNQ:
-        values = ps7.parameters(board.name, _megahertz(board.machine))
+        values = ps7.parameters(board.circuit, _megahertz(board.machine))
         found["ps7"] = " ".join(f"CONFIG.{key} {{{value}}}" for key, value in values.items())
     elif board.flow is Flow.MPSOC:
         found["fan"] = int(bool(board.connections))
     elif board.flow is Flow.XDMA:
-        found["quad"] = QUADS[board.name]
+        found["quad"] = QUADS[board.circuit]
     return found
 
 
@@ -94,8 +94,8 @@ def project(board: Board, files: dict[str, str]) -> dict[str, str]:
         f"sources/{WRAPPER}.v": wrapper(board.machine),
         **{f"sources/{file}": text for file, text in files.items()},
     }
-    if Path(__file__).with_name(f"{board.name}.xdc").exists():
-        made["pins.xdc"] = _template(f"{board.name}.xdc")
+    if Path(__file__).with_name(f"{board.circuit}.xdc").exists():
+        made["pins.xdc"] = _template(f"{board.circuit}.xdc")
     return made
 
 

@@ -18,6 +18,9 @@ OPTION = "build.json of a build of your own, as `python -m beltline.hw.top.veril
 _FLOWS = {"pynq": (Flow.ZYNQ, Flow.MPSOC), "f2": (Flow.F2,), "serial": (Flow.ECP5,), "xdma": (Flow.XDMA,)}
 """How the bitstreams of the boards are made that a device reaches."""
 
+_FEW = 2
+"""Most boards whose commands are written out."""
+
 
 def recorded(path: object) -> tuple[Build, ...]:
     """The builds in a user's file; none if ``path`` is None.
@@ -54,11 +57,14 @@ def check_build(device: Device, known: Sequence[Build] = ()) -> None:
     mine = [name for name in kept if BOARDS[name].flow in _FLOWS[device.name]]
     sizes = [kept[name].parameters.reported for name in mine]
     meant = [name for name, has in zip(mine, sizes, strict=True) if all(device.read_register(r) == has[r] for r in has)]
+    names = meant or mine
     hashes: dict[str, list[str]] = {}
-    for name in meant or mine:
+    for name in names:
         hashes.setdefault(kept[name].digits, []).append(name)
     expected = ", ".join(f"{digits} for {' and '.join(names)}" for digits, names in hashes.items())
-    commands = " or ".join(f"'{builds.rebuild(name)}'" for name in meant or mine)
+    commands = " or ".join(f"'{builds.rebuild(name)}'" for name in names)
+    if len(names) > _FEW:
+        commands = f"'{builds.rebuild('NAME', names[0])}', NAME being one of {', '.join(names)}"
     raise DeviceError(
         f"device {device.name!r} has a bitstream of build {built:016x}, which this Beltline does not make"
         f"{', though its sizes are those of one' if meant else ''}: it makes {expected}; rebuild with {commands}, or "

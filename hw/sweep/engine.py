@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from amaranth.lib import wiring
 
 from beltline.hw.control.engine_kind import EngineKind
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.sweep.clocks import Dealt, begin_clocks
+from beltline.hw.sweep.clocks import Dealt, SweepLog, begin_clocks, pass_clocks
 from beltline.hw.sweep.datapath import SweepDatapath
 from beltline.hw.sweep.lane import lane
 from beltline.hw.sweep.lane.parameters import LaneParameters
@@ -26,6 +27,21 @@ def _software(build: MachineParameters) -> SweepSoftwareMachine:
 def _run_clocks(build: MachineParameters, grid: int, states: int, sweeps: int) -> int | None:
     """Those of a sweep follow from the choices, too."""
     return None if sweeps else begin_clocks(Dealt(WalkParameters(SweepParameters.of(build)), grid, states))
+
+
+def quiet_clocks(build: MachineParameters) -> int:
+    """Clocks of a sweep of the largest problem in which no choice moves, and everybody stays where he is."""
+    dealt = Dealt(WalkParameters(SweepParameters.of(build)), build.grid, build.states)
+    shape = build.grid, build.states
+    log = SweepLog(
+        dealt,
+        choices=np.repeat(np.arange(build.grid)[:, None], build.states, axis=1),
+        walked=np.zeros(shape, np.bool_),
+        counts=np.zeros((build.lanes, dealt.walk.contexts), np.int64),
+        probes=np.zeros((build.lanes * dealt.walk.contexts, 1), np.int32),
+        unchecked=np.zeros(build.lanes, np.bool_),
+    )
+    return pass_clocks(dealt, log)
 
 
 SWEEP = EngineKind(datapath=SweepDatapath, software=_software, modules=_modules, run_clocks=_run_clocks)

@@ -10,7 +10,7 @@ import pytest
 
 from beltline.constraints import area, area_figures, area_page
 from beltline.constraints.area_jobs import TOOLS, Job, build_of
-from beltline.constraints.boards import BOARDS
+from beltline.constraints.boards import BOARDS, LINES
 from beltline.constraints.chips import CHIPS, FAMILIES, chip_of, family_of
 from beltline.constraints.netlist import Area, Netlist, NetlistError, Path
 from beltline.constraints.synthesis import synthesise
@@ -167,7 +167,7 @@ def test_a_figure_that_moved_is_said(name: str, within: float, beyond: float) ->
     ("arguments", "sentence"),
     [
         (["--unit", "exp"], f"area: unit must be one of {', '.join(UNITS)}, not 'exp'\n"),
-        (["--board", "f1"], f"area: board must be one of {', '.join(BOARDS)}, not 'f1'\n"),
+        (["--board", "f1"], f"area: board must be one of {', '.join(LINES)}, not 'f1'\n"),
         (["--unit", "exp2", "--board", "f2"], "area: either a unit or a board can be given, not both\n"),
     ],
 )
@@ -184,7 +184,7 @@ def test_every_board_has_a_chip() -> None:
 
 
 ENTRIES = [(f"{name}-{family}", Job(name, family)) for name in UNITS for family in FAMILIES]
-ENTRIES += [(name, Job(name, family_of(board), board)) for name, board in BOARDS.items()]
+ENTRIES += [(name, Job(name, family_of(board), board)) for name, board in LINES.items()]
 
 
 @pytest.mark.parametrize("job", [job for _, job in ENTRIES], ids=[name for name, _ in ENTRIES])
@@ -197,7 +197,7 @@ def test_kept_figures_are_there_and_good(job: Job) -> None:
     assert job.placed == ("fmax" in kept)
 
 
-@pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.parametrize("name", LINES)
 def test_kept_machine_is_of_the_boards_build_and_fits(name: str) -> None:
     board, results = BOARDS[name], area_figures.load()
     kept = Job(name, family_of(board), board).kept(results)

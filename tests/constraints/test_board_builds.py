@@ -24,7 +24,7 @@ def test_every_board_has_its_build() -> None:
     for name, build in builds.kept().items():
         assert (build.board, build.parameters) == (name, BOARDS[name].machine), builds.WRITE
         assert (build.top, build.baud) == (
-            ("beltline_serial", 1_000_000) if name in ("ecp5", "ulx3s") else ("beltline", 0)
+            ("beltline_serial", 1_000_000) if name in ("ecp5", "ecp5-sweep", "ulx3s") else ("beltline", 0)
         ), builds.WRITE
 
 

@@ -42,7 +42,7 @@ def test_options_of_a_board(
     [
         (
             ["--board", "z1"],
-            "verilog: board must be one of pynq-z2, arty-z7-20, zcu104, kv260, f2, u250, ecp5, ulx3s, not 'z1'\n",
+            f"verilog: board must be one of {', '.join(BOARDS)}, not 'z1'\n",
         ),
         (
             ["--board", "ecp5", "--baud", "0"],

@@ -582,11 +582,12 @@ def test_command_refuses_a_directory_of_others(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize("name", ["pynq-z1", "ecp5", ""])
 def test_command_refuses_an_unknown_board(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    built = ", ".join(board.name for board in BOARDS.values() if board.flow is not Flow.ECP5)
     with pytest.raises(SystemExit) as stop:
         vivado.main(["pynq-z2", name, "--out", str(tmp_path / "build")])
     assert (stop.value.code, capsys.readouterr().err) == (
         2,
-        f"vivado: board must be one of pynq-z2, arty-z7-20, zcu104, kv260, f2, u250, not '{name}'\n",
+        f"vivado: board must be one of {built}, not '{name}'\n",
     )
     assert not any(tmp_path.iterdir())
 

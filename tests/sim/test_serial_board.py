@@ -28,7 +28,7 @@ from beltline.hw.bus import serial_frames
 from beltline.hw.bus.serial_frames import Operation
 from beltline.hw.interface.builds import to_json
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
-from beltline.hw.interface.registers import REGISTERS, Command, Refused, Table
+from beltline.hw.interface.registers import REGISTERS, Command, Engine, Refused, Table
 from beltline.hw.top import verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.serial_board import SimulatedSerialBoard
@@ -263,3 +263,27 @@ def test_board_that_is_unplugged(board: SimulatedSerialBoard, options: dict[str,
     with pytest.raises(DeviceLostError, match=f"^device 'serial' at '{re.escape(board.port)}', 1000000 baud, "):
         device.read_register("STATUS")
     device.close()
+
+
+SWEEPS = SerialParameters(
+    MachineParameters(grid=16, states=2, clock_hz=4_000_000, engine=Engine.SWEEP, multiplier=Multiplier.MULT18X18D),
+    silence=1e-3,
+)
+"""One lane, as on board ``ecp5-sweep``."""
+
+
+@pytest.mark.parametrize("more", [{}, {"method": "shift", "start": "stay"}])
+def test_a_sweep_engine_solves_to_the_bits_and_clocks_of_the_model(
+    more: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    use_yosys()
+    files = verilog.generate_serial(SWEEPS)
+    record = tmp_path / "build.json"
+    record.write_text(to_json([verilog.build(files, SWEEPS)]))
+    monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
+    given = bl.rbc(grid=16, states=2)
+    with SimulatedSerialBoard(files, SWEEPS) as board:
+        found = bl.solve(given, tol=1e-4, device="serial", port=board.port, builds=record, patience=PATIENCE, **more)
+    same(found, bl.solve(given, tol=1e-4, device=open_device("model", SWEEPS.machine), **more))
+    assert found.success
+    assert found.clocks > 0

@@ -63,6 +63,10 @@ def digits(board: str) -> str:
     return kept()[board].digits
 
 
+def each(*boards: str) -> str:
+    return ", ".join(f"{digits(board)} for {board}" for board in boards)
+
+
 ZYNQ = f"{digits('pynq-z2')} for pynq-z2 and arty-z7-20"
 LIKE = "which this Beltline does not make, though its sizes are those of one: it makes"
 UNLIKE = "which this Beltline does not make: it makes"
@@ -84,9 +88,9 @@ UNLIKE = "which this Beltline does not make: it makes"
         (
             "pynq",
             OWN,
-            f"{UNLIKE} {ZYNQ}, {digits('zcu104')} for zcu104, {digits('kv260')} for kv260; rebuild with 'make vivado "
-            "BOARD=pynq-z2' or 'make vivado BOARD=arty-z7-20' or 'make vivado BOARD=zcu104' or 'make vivado "
-            "BOARD=kv260',",
+            f"{UNLIKE} {ZYNQ}, {each('pynq-z2-sweep', 'zcu104', 'zcu104-sweep', 'kv260', 'kv260-sweep')}; rebuild with "
+            "'make vivado BOARD=NAME', NAME being one of pynq-z2, pynq-z2-sweep, arty-z7-20, zcu104, zcu104-sweep, "
+            "kv260, kv260-sweep,",
         ),
         ("f2", OWN, f"{UNLIKE} {digits('f2')} for f2; rebuild with 'make vivado BOARD=f2',"),
         (
@@ -97,8 +101,8 @@ UNLIKE = "which this Beltline does not make: it makes"
         (
             "serial",
             replace(BOARDS["ecp5"].machine, fold=3),
-            f"{UNLIKE} {digits('ecp5')} for ecp5, {digits('ulx3s')} for ulx3s; rebuild with 'make bitstream "
-            "BOARD=ecp5' or 'make bitstream BOARD=ulx3s',",
+            f"{UNLIKE} {each('ecp5', 'ecp5-sweep', 'ulx3s')}; rebuild with 'make bitstream BOARD=NAME', NAME being one "
+            "of ecp5, ecp5-sweep, ulx3s,",
         ),
     ],
 )

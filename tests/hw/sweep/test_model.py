@@ -7,15 +7,18 @@ import itertools
 import numpy as np
 import pytest
 
+from beltline.host.devices.software_model import ModelDevice
 from beltline.host.models.rbc import rbc
+from beltline.host.solver.driver import run
 from beltline.host.solver.fixed_point import Image, fixed_point
 from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM
 from beltline.hw.arithmetic.objective import INFEASIBLE
 from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.interface.registers import Mode, Status
+from beltline.hw.interface.registers import Engine, Mode, Status
 from beltline.hw.line.model import LineSoftwareMachine
+from beltline.hw.sweep.engine import quiet_clocks
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import ROW_WORDS, SweepParameters
 from support.machines import begun, problem_of
@@ -182,3 +185,15 @@ def test_a_run_starts_cold_and_stops_when_it_is_told_to() -> None:
     assert sweep.step()
     assert sweep.status == Status.DONE | Status.STOPPED
     assert sweep.evaluations == first
+
+
+@pytest.mark.parametrize(("lanes", "grid", "states"), [(1, 256, 2), (4, 1024, 4), (8, 1024, 4)])
+def test_a_sweep_in_which_nothing_moves_takes_what_the_formula_says(lanes: int, grid: int, states: int) -> None:
+    """With one lane to the clock; with more, choices that lie in another lane change a few."""
+    parameters = MachineParameters(grid=grid, states=states, engine=Engine.SWEEP, lanes=lanes)
+    machine = SweepSoftwareMachine(SweepParameters.of(parameters), logged=True)
+    run(ModelDevice(machine, parameters), fixed_point(rbc(grid=grid, states=states), 1e-6), 2000)
+    assert machine.walked[-1] == 0
+    clocks, formula = machine.sweep_clocks[-1], quiet_clocks(parameters)
+    assert clocks == formula if lanes == 1 else abs(clocks - formula) <= 0.02 * clocks
+    assert 0 < formula - grid * states // lanes < 130
