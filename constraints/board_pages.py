@@ -114,6 +114,28 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
     return [*rows, ("multipliers", f"{_share(dsp, chip.dsp)} DSPs"), ("memory", memory), (all_of, last)]
 
 
+def _placed(board: Board) -> list[tuple[str, ...]]:
+    """What place and route says, where its report is kept; synthesis alone else."""
+    if not ecp5.kept_file(board.name).exists():
+        used, chip = sweep_area.total(sweep_area.kept()[board.name], board.machine.lanes), chip_of(board)
+        return [
+            ("LUTs", _share(used["lut"], chip.lut)),
+            ("multipliers", _share(used["dsp"], chip.dsp)),
+            ("RAM blocks of 18 kbit", _share(used["bram18"], chip.bram18)),
+            ("these", "by synthesis with Yosys: no report of place and route is kept"),
+        ]
+    report = ecp5.kept(board.name)
+    rows: list[tuple[str, ...]] = [
+        ("greatest clock", f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: what is asked for is met"),
+        *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
+        ("these", f"from place and route of build `{report.measured or report.build_hash}`"),
+    ]
+    if report.measured:
+        since = "which since sums what the host writes and reads, and has another serial bridge"
+        rows.append(("not placed", f"build `{report.build_hash}`, {since}"))
+    return rows
+
+
 def machine_table(board: Board) -> str:
     """The machine of a board, as a table in Markdown."""
     machine = board.machine
@@ -136,18 +158,7 @@ def machine_table(board: Board) -> str:
     if board.flow is not Flow.ECP5:
         rows += _of_chip(board)
     if board.flow is Flow.ECP5:
-        report = ecp5.kept(board.name)
-        rows += [
-            (
-                "greatest clock",
-                f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: what is asked for is met",
-            ),
-            *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
-            ("these", f"from place and route of build `{report.measured or report.build_hash}`"),
-        ]
-        if report.measured:
-            since = "which since sums what the host writes and reads, and has another serial bridge"
-            rows.append(("not placed", f"build `{report.build_hash}`, {since}"))
+        rows += _placed(board)
     return _rows(rows)
 
 
