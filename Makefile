@@ -64,7 +64,7 @@ engines: $(READY) ## Print what both engines take for the headline problem, and 
 models: $(READY) ## Print the tables of the models' pages: minutes
 	$(RUN) -m beltline.host.bench.model_tables
 
-bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5, ecp5-sweep or ulx3s, into build/bitstreams: half an hour
+bitstream: $(READY) ## Build the bitstream of an ECP5 board, BOARD=ecp5, ecp5-sweep or ulx3s, into build/bitstreams: an hour
 	$(RUN) -m beltline.constraints.ecp5 --board $(or $(BOARD),ecp5) --out build/bitstreams/$(or $(BOARD),ecp5)
 
 wheel: $(READY) ## Build the wheel into dist, with the Verilog of machines that then need no Yosys

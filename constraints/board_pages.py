@@ -115,15 +115,7 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
 
 
 def _placed(board: Board) -> list[tuple[str, ...]]:
-    """What place and route says, where its report is kept; synthesis alone else."""
-    if not ecp5.kept_file(board.name).exists():
-        used, chip = sweep_area.total(sweep_area.kept()[board.name], board.machine.lanes), chip_of(board)
-        return [
-            ("LUTs", _share(used["lut"], chip.lut)),
-            ("multipliers", _share(used["dsp"], chip.dsp)),
-            ("RAM blocks of 18 kbit", _share(used["bram18"], chip.bram18)),
-            ("these", "by synthesis with Yosys: no report of place and route is kept"),
-        ]
+    """What place and route says."""
     report = ecp5.kept(board.name)
     rows: list[tuple[str, ...]] = [
         ("greatest clock", f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: what is asked for is met"),
