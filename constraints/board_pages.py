@@ -54,13 +54,18 @@ def _sizes(board: Board) -> str:
     return f"{board.machine.grid:,} x {board.machine.states}"
 
 
+def _evaluators(machine: MachineParameters) -> int:
+    """One in each lane of a sweep engine; a line's are counted."""
+    return machine.lanes if machine.features.lanes else blocks(machine).evaluators
+
+
 def _engine(board: Board) -> tuple[str, str]:
     """The engine, and what there is of it."""
     machine = board.machine
     if machine.features.lanes:
         count = f"{machine.lanes} lane{'s' if machine.lanes > 1 else ''}"
         return "sweep engine", f"{count}, with an evaluator each"
-    evaluators = blocks(machine).evaluators
+    evaluators = _evaluators(machine)
     return "line", f"{_line(machine)}; {evaluators} evaluator{'s' if evaluators > 1 else ''}"
 
 
@@ -167,7 +172,7 @@ def boards_table() -> str:
                 f"[{board.title}]({board.name}.md)",
                 f"`{board.part}`",
                 _sizes(board),
-                str(board.machine.lanes if board.machine.features.lanes else blocks(board.machine).evaluators),
+                str(_evaluators(board.machine)),
                 f"{board.machine.clock_hz / 1e6:.7g} MHz",
                 f"{share:.2f}",
                 _time(clocks, board),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from beltline.hw.interface.parameters import CLOCK_HZ, MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
@@ -70,18 +70,13 @@ def _fabric_clock(reference: int, divisor: int = 6) -> int:
     return round(reference * 90 / 2 / divisor)
 
 
-def _sweep(
-    grid: int, states: int, multiplier: Multiplier, clock_hz: int, lanes: int = 1, bus_bits: int = 64
-) -> MachineParameters:
-    return MachineParameters(
-        grid=grid,
-        states=states,
-        bus_bits=bus_bits,
-        clock_hz=clock_hz,
-        multiplier=multiplier,
-        engine=Engine.SWEEP,
-        lanes=lanes,
-    )
+def _sweep(board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1) -> Board:
+    """The same board with a sweep engine in place of its assembly line."""
+    machine = MachineParameters(
+        grid=grid, states=states, bus_bits=board.machine.bus_bits, clock_hz=clock_hz,
+        multiplier=board.machine.multiplier, engine=Engine.SWEEP, lanes=lanes,
+    )  # fmt: skip
+    return replace(board, name=board.name + SWEEP, title=f"{board.title}, sweep engine", machine=machine)
 
 
 _KV260_MODULE, _KV260_CARRIER = "1.4", "1.3"
@@ -89,145 +84,116 @@ _KV260_MODULE, _KV260_CARRIER = "1.4", "1.3"
 store may hold beside them, this carrier does not connect."""
 
 _STORE = "github.com/Xilinx/XilinxBoardStore, boards/"
-_PYNQ_Z2_SOURCES = (
-    _STORE + "TUL/pynq-z2/A.0/board.xml and preset.xml",
-    "github.com/Xilinx/PYNQ, boards/Pynq-Z2/petalinux_bsp/hardware_project/pynqz2.tcl",
-)
-_ZCU104_SOURCES = (
-    _STORE + "Xilinx/zcu104/1.1/board.xml and preset.xml",
-    "github.com/Xilinx/PYNQ, boards/ZCU104/base/base.tcl",
-)
-_KV260_SOURCES = (
-    _STORE + f"Xilinx/kv260_som/{_KV260_MODULE}/board.xml and preset_s4.xml",
-    "github.com/Xilinx/kria-base-hardware, k26_starter_kits/kv260/scripts/ and xdc/default.xdc",
-)
-_KV260 = {
-    "board_part": f"xilinx.com:kv260_som:part0:{_KV260_MODULE}",
-    "connections": f"som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:{_KV260_CARRIER}",
-}
 _HDK = "github.com/aws/aws-fpga, branch f2, hdk/"
 
+_BOARDS = (
+    Board(
+        "pynq-z2",
+        "TUL PYNQ-Z2",
+        "xc7z020clg400-1",
+        Flow.ZYNQ,
+        MachineParameters(
+            grid=2048, states=4, clock_hz=100_000_000, fold=15, evaluators=2, multiplier=Multiplier.DSP48E1
+        ),
+        sources=(
+            _STORE + "TUL/pynq-z2/A.0/board.xml and preset.xml",
+            "github.com/Xilinx/PYNQ, boards/Pynq-Z2/petalinux_bsp/hardware_project/pynqz2.tcl",
+        ),
+    ),
+    Board(
+        "arty-z7-20",
+        "Digilent Arty Z7-20",
+        "xc7z020clg400-1",
+        Flow.ZYNQ,
+        MachineParameters(
+            grid=2048, states=4, clock_hz=100_000_000, fold=15, evaluators=2, multiplier=Multiplier.DSP48E1
+        ),
+        sources=(_STORE + "Digilent/arty-z7-20/A.0/board.xml and preset.xml",),
+    ),
+    Board(
+        "zcu104",
+        "AMD ZCU104",
+        "xczu7ev-ffvc1156-2-e",
+        Flow.MPSOC,
+        MachineParameters(grid=16_384, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_333), fold=7),
+        board_part="xilinx.com:zcu104:part0:*",
+        sources=(
+            _STORE + "Xilinx/zcu104/1.1/board.xml and preset.xml",
+            "github.com/Xilinx/PYNQ, boards/ZCU104/base/base.tcl",
+        ),
+    ),
+    Board(
+        "kv260",
+        "AMD Kria KV260",
+        "xck26-sfvc784-2LV-c",
+        Flow.MPSOC,
+        MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_000), fold=6),
+        board_part=f"xilinx.com:kv260_som:part0:{_KV260_MODULE}",
+        connections=f"som240_1_connector xilinx.com:kv260_carrier:som240_1_connector:{_KV260_CARRIER}",
+        sources=(
+            _STORE + f"Xilinx/kv260_som/{_KV260_MODULE}/board.xml and preset_s4.xml",
+            "github.com/Xilinx/kria-base-hardware, k26_starter_kits/kv260/scripts/ and xdc/default.xdc",
+        ),
+    ),
+    Board(
+        "f2",
+        "AWS F2",
+        "xcvu47p-fsvh2892-2-e",
+        Flow.F2,
+        MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=CLOCK_HZ),
+        sources=(
+            _HDK + "common/shell_stable/build/scripts/build_all.tcl",
+            _HDK + "common/shell_stable/design/interfaces/cl_ports.vh",
+            _HDK + "docs/AWS_Shell_Interface_Specification.md",
+        ),
+    ),
+    Board(
+        "u250",
+        "AMD Alveo U250",
+        "xcu250-figd2104-2L-e",
+        Flow.XDMA,
+        MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=CLOCK_HZ),
+        sources=(
+            _STORE + "Xilinx/au250/1.3/ at commit 5f19190f",
+            "github.com/firesim/firesim, platforms/xilinx_alveo_u250/cl_firesim/scripts/bd_lib/2022.1/",
+            "github.com/corundum/corundum, fpga/mqnic/Alveo/fpga_100g/fpga_au200.xdc",
+            "github.com/fpgasystems/Coyote, the block design of its static layer",
+        ),
+    ),
+    Board(
+        "ecp5",
+        "Lattice ECP5 evaluation board",
+        "LFE5UM5G-85F-8BG381",
+        Flow.ECP5,
+        MachineParameters(
+            grid=2048, states=4, clock_hz=84_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
+        ),
+        sources=("amaranth_boards.ecp5_5g_evn",),
+    ),
+    Board(
+        "ulx3s",
+        "Radiona ULX3S-85F",
+        "LFE5U-85F-6BG381",
+        Flow.ECP5,
+        MachineParameters(
+            grid=2048, states=4, clock_hz=60_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
+        ),
+        sources=("amaranth_boards.ulx3s",),
+    ),
+)
+
+_SWEEPS = {
+    "pynq-z2": (1024, 4, 50_000_000),
+    "zcu104": (8192, 4, _fabric_clock(33_333_333, 12), 4),
+    "kv260": (4096, 4, _fabric_clock(33_333_000, 12), 4),
+    "ecp5": (2048, 2, 60_000_000),
+}
+"""Boards that have a second build, with a sweep engine: arguments of :func:`_sweep`."""
+
 BOARDS: dict[str, Board] = {
-    board.name: board
-    for board in (
-        Board(
-            "pynq-z2",
-            "TUL PYNQ-Z2",
-            "xc7z020clg400-1",
-            Flow.ZYNQ,
-            MachineParameters(
-                grid=2048, states=4, clock_hz=100_000_000, fold=15, evaluators=2, multiplier=Multiplier.DSP48E1
-            ),
-            sources=_PYNQ_Z2_SOURCES,
-        ),
-        Board(
-            "pynq-z2-sweep",
-            "TUL PYNQ-Z2, sweep engine",
-            "xc7z020clg400-1",
-            Flow.ZYNQ,
-            _sweep(1024, 4, Multiplier.DSP48E1, 50_000_000),
-            sources=_PYNQ_Z2_SOURCES,
-        ),
-        Board(
-            "arty-z7-20",
-            "Digilent Arty Z7-20",
-            "xc7z020clg400-1",
-            Flow.ZYNQ,
-            MachineParameters(
-                grid=2048, states=4, clock_hz=100_000_000, fold=15, evaluators=2, multiplier=Multiplier.DSP48E1
-            ),
-            sources=(_STORE + "Digilent/arty-z7-20/A.0/board.xml and preset.xml",),
-        ),
-        Board(
-            "zcu104",
-            "AMD ZCU104",
-            "xczu7ev-ffvc1156-2-e",
-            Flow.MPSOC,
-            MachineParameters(grid=16_384, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_333), fold=7),
-            board_part="xilinx.com:zcu104:part0:*",
-            sources=_ZCU104_SOURCES,
-        ),
-        Board(
-            "zcu104-sweep",
-            "AMD ZCU104, sweep engine",
-            "xczu7ev-ffvc1156-2-e",
-            Flow.MPSOC,
-            _sweep(8192, 4, Multiplier.DSP48E2, _fabric_clock(33_333_333, 12), 4, 128),
-            board_part="xilinx.com:zcu104:part0:*",
-            sources=_ZCU104_SOURCES,
-        ),
-        Board(
-            "kv260",
-            "AMD Kria KV260",
-            "xck26-sfvc784-2LV-c",
-            Flow.MPSOC,
-            MachineParameters(grid=8192, states=4, bus_bits=128, clock_hz=_fabric_clock(33_333_000), fold=6),
-            sources=_KV260_SOURCES,
-            **_KV260,
-        ),
-        Board(
-            "kv260-sweep",
-            "AMD Kria KV260, sweep engine",
-            "xck26-sfvc784-2LV-c",
-            Flow.MPSOC,
-            _sweep(4096, 4, Multiplier.DSP48E2, _fabric_clock(33_333_000, 12), 4, 128),
-            sources=_KV260_SOURCES,
-            **_KV260,
-        ),
-        Board(
-            "f2",
-            "AWS F2",
-            "xcvu47p-fsvh2892-2-e",
-            Flow.F2,
-            MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=CLOCK_HZ),
-            sources=(
-                _HDK + "common/shell_stable/build/scripts/build_all.tcl",
-                _HDK + "common/shell_stable/design/interfaces/cl_ports.vh",
-                _HDK + "docs/AWS_Shell_Interface_Specification.md",
-            ),
-        ),
-        Board(
-            "u250",
-            "AMD Alveo U250",
-            "xcu250-figd2104-2L-e",
-            Flow.XDMA,
-            MachineParameters(grid=65_536, states=4, bus_bits=512, clock_hz=CLOCK_HZ),
-            sources=(
-                _STORE + "Xilinx/au250/1.3/ at commit 5f19190f",
-                "github.com/firesim/firesim, platforms/xilinx_alveo_u250/cl_firesim/scripts/bd_lib/2022.1/",
-                "github.com/corundum/corundum, fpga/mqnic/Alveo/fpga_100g/fpga_au200.xdc",
-                "github.com/fpgasystems/Coyote, the block design of its static layer",
-            ),
-        ),
-        Board(
-            "ecp5",
-            "Lattice ECP5 evaluation board",
-            "LFE5UM5G-85F-8BG381",
-            Flow.ECP5,
-            MachineParameters(
-                grid=2048, states=4, clock_hz=84_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
-            ),
-            sources=("amaranth_boards.ecp5_5g_evn",),
-        ),
-        Board(
-            "ecp5-sweep",
-            "Lattice ECP5 evaluation board, sweep engine",
-            "LFE5UM5G-85F-8BG381",
-            Flow.ECP5,
-            _sweep(2048, 2, Multiplier.MULT18X18D, 60_000_000),
-            sources=("amaranth_boards.ecp5_5g_evn",),
-        ),
-        Board(
-            "ulx3s",
-            "Radiona ULX3S-85F",
-            "LFE5U-85F-6BG381",
-            Flow.ECP5,
-            MachineParameters(
-                grid=2048, states=4, clock_hz=60_000_000, fold=15, evaluators=1, multiplier=Multiplier.MULT18X18D
-            ),
-            sources=("amaranth_boards.ulx3s",),
-        ),
-    )
+    build.name: build
+    for board in _BOARDS
+    for build in (board, *([_sweep(board, *_SWEEPS[board.name])] if board.name in _SWEEPS else ()))
 }
 """By name."""
 

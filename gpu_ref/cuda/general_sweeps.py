@@ -80,7 +80,7 @@ class Sweeps:
     Attributes
     ----------
     tables
-        :class:`~beltline.gpu_ref.cuda.arena.Arena`: whoever makes this fills those that are given.
+        :class:`~beltline.gpu_ref.cuda.arena.Arena`: whoever makes this fills those of the problem.
 
     Raises
     ------

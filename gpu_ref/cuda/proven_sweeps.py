@@ -1,8 +1,8 @@
 """Sweeps that brackets prove, as those of the general form (``general.cu``), where objectives may have several peaks.
 
 A table problem is a general one with one regime and one alternative. Its sweeps are many to a launch; between them
-choices are held for some steps, as policy evaluation does. They take the place of the local search where wealth is
-not concave, go on where that search leaves doubt, and are those of ``mpi``.
+choices are held for some steps, as policy evaluation does. They are tried before the local search where wealth is
+not concave, go on where that search leaves doubt, and are tried first by ``mpi``.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ single-peaked also as computed, and the policy is that of full search, bit by bi
 sweep alone, so what they promise then holds however the sweeps before went. Where the check fails, the last sweep is
 repeated by divide and conquer, which needs no single peak (``gpu_ref/exact.py``), and, if that shows the rule not met
 after all, the solve goes on with sweeps that are proven by brackets (``gpu_ref/cuda/proven_sweeps.py``):
-:attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts them all. Where wealth is not concave, these sweeps are
-the first that is tried, and ``mpi`` has no others.
+:attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts them all. Where wealth is not concave, and in
+``mpi``, these sweeps are the first that is tried.
 """
 
 from __future__ import annotations
