@@ -20,12 +20,12 @@ from beltline.host.solver.solve import solve
 
 METHODS = ("warm", "mpi", "macqueen", "shift")
 POINTS, STATES = 2_000, 5
-"""Of the problems that are timed."""
+"""Of the problems that are timed, if nothing else is asked."""
 
 
-def wealths() -> dict[str, Array]:
-    """Money on hand by the name of what shapes it, ``(N_k, N_z)`` each; the first is concave."""
-    grid = np.linspace(0.0, 50.0, POINTS)
+def wealths(points: int = POINTS) -> dict[str, Array]:
+    """Money on hand by the name of what shapes it, ``(points, STATES)`` each; the first is concave."""
+    grid = np.linspace(0.0, 50.0, points)
     plain = 1.03 * grid[:, None] + np.linspace(0.4, 1.6, STATES)
     steps = np.random.default_rng(1).random((40, STATES)).cumsum(axis=0) * 0.3
     return {
@@ -37,9 +37,9 @@ def wealths() -> dict[str, Array]:
 
 
 def savings(wealth: Array) -> Problem:
-    """Savings with this money on hand, ``(POINTS, STATES)``."""
+    """Savings with this money on hand, ``(N_k, STATES)``."""
     chain = np.full((STATES, STATES), 0.05) + 0.75 * np.eye(STATES)
-    grid = np.linspace(0.0, 50.0, POINTS)
+    grid = np.linspace(0.0, 50.0, wealth.shape[0])
     return Problem(grid=grid, wealth=wealth, transition=chain, start=np.zeros(wealth.shape), beta=0.95, eta=2.0)
 
 
@@ -67,9 +67,9 @@ def seconds(problem: Problem, method: str, device: str) -> float:
     return time.perf_counter() - begin
 
 
-def compare(repeats: int, device: str) -> bool:
+def compare(repeats: int, device: str, points: int) -> bool:
     """Print what each problem takes by each method beside the concave one; whether all are solved and verified."""
-    problems = {name: savings(wealth) for name, wealth in wealths().items()}
+    problems = {name: savings(wealth) for name, wealth in wealths(points).items()}
     good = True
     for method in METHODS:
         spent: dict[str, list[float]] = {name: [] for name in problems}
@@ -82,7 +82,7 @@ def compare(repeats: int, device: str) -> bool:
         middle = {name: statistics.median(times) for name, times in spent.items()}
         first, *others = middle
         more = ", ".join(f"{name} {middle[name] / middle[first]:.1f} times that" for name in others)
-        print(f"{method:9} {POINTS:,} x {STATES}: {first} {middle[first] * 1e3:.1f} ms, {more}", flush=True)
+        print(f"{method:9} {points:,} x {STATES}: {first} {middle[first] * 1e3:.1f} ms, {more}", flush=True)
     print("all verified" if good else "NOT all verified", flush=True)
     return good
 
@@ -105,14 +105,17 @@ def main(argv: list[str] | None = None) -> int:
         "--repeats", type=int, default=7, help="runs of each, whose median counts (default %(default)s)"
     )
     parser.add_argument("--problems", type=int, default=200, help="problems on random grids (default %(default)s)")
+    parser.add_argument(
+        "--points", type=int, default=POINTS, help="grid points of the problems that are timed (default %(default)s)"
+    )
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="where (default %(default)s)")
     given = parser.parse_args(argv)
-    for name in ("repeats", "problems"):
-        if getattr(given, name) < 1:
-            parser.error(f"--{name} must be at least 1, not {getattr(given, name)}")
+    for name, least in (("repeats", 1), ("problems", 1), ("points", 50)):
+        if getattr(given, name) < least:
+            parser.error(f"--{name} must be at least {least}, not {getattr(given, name)}")
     if given.device == "gpu" and (why := available()):
         parser.error(f"--device gpu cannot be used: {why}")
-    good = [compare(given.repeats, given.device), count(given.problems, given.device)]
+    good = [compare(given.repeats, given.device, given.points), count(given.problems, given.device)]
     return 0 if all(good) else 1
 
 

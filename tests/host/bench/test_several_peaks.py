@@ -8,9 +8,8 @@ import pytest
 from beltline.host.bench import several_peaks
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(several_peaks, "POINTS", 200)
-    assert several_peaks.main(["--repeats", "1", "--problems", "5"]) == 0
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert several_peaks.main(["--repeats", "1", "--problems", "5", "--points", "200"]) == 0
     out = capsys.readouterr().out
     for method in several_peaks.METHODS:
         assert f"{method:9} 200 x 5: concave " in out
@@ -23,7 +22,8 @@ def test_only_the_first_problem_is_concave() -> None:
     assert min(bends[1:]) > 1e-6
 
 
-def test_a_wrong_number_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("name", "least"), [("problems", 1), ("repeats", 1), ("points", 50)])
+def test_a_wrong_number_is_refused(name: str, least: int, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
-        several_peaks.main(["--problems", "0"])
-    assert "--problems must be at least 1, not 0" in capsys.readouterr().err
+        several_peaks.main([f"--{name}", str(least - 1)])
+    assert f"--{name} must be at least {least}, not {least - 1}" in capsys.readouterr().err

@@ -1,0 +1,34 @@
+"""What proven sweeps compute: the command, and that it counts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from beltline.host.bench import sweep_work
+
+
+def test_the_command() -> None:
+    command = [sys.executable, "-m", "beltline.host.bench.sweep_work", "--points", "60"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert [line.split(":")[0] for line in lines] == [*sweep_work.problems(60)]
+    late = [float(line.split("sweeps, ")[1].split()[0]) for line in lines]
+    assert all(0.0 <= work < 1.0 for work in late)
+    assert any(late)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ("--points=49", "--points must be from 50 to 100,000, not 49"),
+        ("--tol=nan", "--tol must be a number above 0, not"),
+    ],
+)
+def test_a_wrong_number_is_refused(wrong: str, says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        sweep_work.main([wrong])
+    assert says in capsys.readouterr().err
