@@ -3,7 +3,9 @@
 Random problems (:mod:`beltline.host.bench.random_problems`) are solved on every engine by every method, verified and
 not. Of each result with ``success=True`` the distance from the solution on the grid, which policy iteration in extended
 precision finds (:mod:`beltline.gpu_ref.extended`), must be within the ``error_bound`` that the result states, and every
-choice must be affordable. What breaks either is a *false success*: the command then ends with 1, and lists the seeds.
+choice must be affordable. What breaks either is a *false success*. And no way may fail where the one that rests on
+least succeeds: on a processor method ``warm``, on a sweep engine plain sweeps from the problem's own start; a way that
+does is *behind* it. The command ends with 1 where a success is false or a way is behind, and lists the seeds.
 ``--first S --problems 1`` draws the problem of seed ``S`` again. A sweep engine of 1, 2 or 4 lanes takes a problem in
 turn, by its seed, for their bits are the same.
 """
@@ -57,6 +59,8 @@ class Way:
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    least: str = ""
+    """The way that rests on least on the same machine; empty where it is this one, or there is none."""
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -78,6 +82,8 @@ class Tally:
         Problems that were refused with a sentence.
     false
         Successes whose distance exceeds the bound, or that choose what is not affordable: seed and reason.
+    behind
+        Seeds of what failed though the way that rests on least succeeded.
     worst
         Largest distance over bound of the others.
     seconds
@@ -89,6 +95,7 @@ class Tally:
     failed: int = 0
     refused: int = 0
     false: list[tuple[int, str]] = field(default_factory=list)
+    behind: list[int] = field(default_factory=list)
     worst: float = 0.0
     seconds: float = 0.0
 
@@ -99,6 +106,7 @@ class Tally:
             self.failed + other.failed,
             self.refused + other.refused,
             self.false + other.false,
+            self.behind + other.behind,
             max(self.worst, other.worst),
             self.seconds + other.seconds,
         )
@@ -120,7 +128,9 @@ def ways(drawn: Drawn, devices: Iterable[str]) -> Iterator[Way]:
             machine = {"device": "model", "lanes": lanes}
             yield Way(f"lanes={lanes}", machine)
             for start in () if horizon else _starts(problem.points):
-                yield Way(f"lanes={lanes} shift {start}", machine | {"method": "shift", "start": start})
+                yield Way(
+                    f"lanes={lanes} shift {start}", machine | {"method": "shift", "start": start}, f"lanes={lanes}"
+                )
         else:
             yield from _processor_ways(problem, device)
 
@@ -137,7 +147,8 @@ def _processor_ways(problem: Problem, device: str) -> Iterator[Way]:
             if method == "interp":
                 options["choices"] = CHOICES
             name = f"{device} {method}" + ("" if start is None else f" {start}")
-            yield Way(name, {"device": device, "method": method, **options})
+            least = "" if method == "warm" else f"{device} warm"
+            yield Way(name, {"device": device, "method": method, **options}, least)
 
 
 def exact(problem: Problem) -> extended.Extended:
@@ -168,18 +179,19 @@ def judge(result: Result, solution: extended.Extended) -> tuple[float, str]:
     return math.inf, f"distance {distance:.3g}, bound {bound:.3g}"
 
 
-def _attempt(drawn: Drawn, way: Way, verify: bool, solution: extended.Extended, tally: Tally) -> None:
+def _attempt(drawn: Drawn, way: Way, verify: bool, solution: extended.Extended, tally: Tally) -> bool | None:
+    """Solve in one way, and count; whether that succeeded, or None where it was refused."""
     begin = time.perf_counter()
     try:
         result = solve(drawn.problem, drawn.tol, SWEEPS, progress=False, verify=verify, **way.arguments)
     except (ProblemError, DeviceError):
         tally.refused += 1
-        return
+        return None
     finally:
         tally.seconds += time.perf_counter() - begin
     if not result.success:
         tally.failed += 1
-        return
+        return False
     tally.solved += 1
     tally.unbounded += math.isinf(result.error_bound)
     ratio, wrong = judge(result, solution)
@@ -187,6 +199,7 @@ def _attempt(drawn: Drawn, way: Way, verify: bool, solution: extended.Extended, 
         tally.false.append((drawn.seed, wrong))
     else:
         tally.worst = max(tally.worst, ratio)
+    return True
 
 
 Tallies = dict[tuple[str, bool], Tally]
@@ -200,25 +213,38 @@ def measure(
 ) -> Tallies:
     """Solve all problems in all ways; the tallies by the way's name and whether it verified.
 
-    ``report`` is called with a line for each false success, and now and then.
+    ``report`` is called with a line for each false success and for each way that is behind, and now and then.
     """
     tallies: Tallies = {}
     devices, verify = tuple(devices), tuple(verify)
     told = time.monotonic()
     for count, drawn in enumerate(problems, 1):
         solution = exact(drawn.problem)
-        for way in ways(drawn, devices):
-            for verified in verify:
+        tried = tuple(ways(drawn, devices))
+        for verified in verify:
+            how = f"seed {drawn.seed} ({drawn.kinds}), {'verified' if verified else 'not verified'}"
+            succeeded: dict[str, bool | None] = {}
+            for way in tried:
                 tally = tallies.setdefault((way.name, verified), Tally())
                 before = len(tally.false)
-                _attempt(drawn, way, verified, solution, tally)
+                succeeded[way.name] = _attempt(drawn, way, verified, solution, tally)
                 if report and len(tally.false) > before:
-                    how = "verified" if verified else "not verified"
-                    report(f"seed {drawn.seed} ({drawn.kinds}): {way.name}, {how}: {tally.false[-1][1]}")
+                    report(f"{how}: {way.name}: {tally.false[-1][1]}")
+            for way in tried:
+                if succeeded[way.name] is False and succeeded.get(way.least):
+                    tallies[way.name, verified].behind.append(drawn.seed)
+                    if report:
+                        report(f"{how}: {way.name} failed where {way.least} succeeds")
         if report and time.monotonic() - told > 30.0:
             told = time.monotonic()
-            report(f"{count} problems, {sum(len(tally.false) for tally in tallies.values())} false successes")
+            report(_so_far(count, tallies))
     return tallies
+
+
+def _so_far(problems: int, tallies: Tallies) -> str:
+    false = sum(len(tally.false) for tally in tallies.values())
+    behind = sum(len(tally.behind) for tally in tallies.values())
+    return f"{problems} problems, {false} false successes, {behind} behind"
 
 
 PART = 10
@@ -249,27 +275,27 @@ def measure_in_processes(
                 if line.startswith("seed"):
                     report(line)
             done += len(part)
-            report(f"{done} problems, {sum(len(tally.false) for tally in tallies.values())} false successes")
+            report(_so_far(done, tallies))
     return tallies
 
 
 def table(tallies: Tallies) -> str:
     """The tallies in Markdown."""
     lines = [
-        "| way | verified | solved | of these without a bound | honest failures | refused | false | worst ratio "
-        "| seconds |",
-        "|---|---|---:|---:|---:|---:|---:|---:|---:|",
+        "| way | verified | solved | of these without a bound | honest failures | behind | refused | false "
+        "| worst ratio | seconds |",
+        "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
-        f"| {name} | {'yes' if verified else 'no'} | {one.solved} | {one.unbounded} | {one.failed} | {one.refused} "
-        f"| {len(one.false)} | {one.worst:.2g} | {one.seconds:.1f} |"
+        f"| {name} | {'yes' if verified else 'no'} | {one.solved} | {one.unbounded} | {one.failed} | {len(one.behind)} "
+        f"| {one.refused} | {len(one.false)} | {one.worst:.2g} | {one.seconds:.1f} |"
         for (name, verified), one in sorted(tallies.items(), key=lambda item: (not item[0][1], item[0][0]))
     ]
     return "\n".join(lines)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 where a success is false."""
+    """Print the table; 1 where a success is false, or a way is behind the one that rests on least."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.guarantees", description=__doc__)
     parser.add_argument("--problems", type=int, default=1000, help="how many (default: %(default)s)")
     parser.add_argument("--first", "--seed", type=int, default=0, help="seed of the first (default: %(default)s)")
@@ -299,9 +325,16 @@ def main(arguments: list[str] | None = None) -> int:
     for (name, verified), offenders in sorted(false.items()):
         listed = "; ".join(f"seed {seed}: {wrong}" for seed, wrong in offenders[:SHOWN])
         print(f"\n{name}, {'verified' if verified else 'not verified'}: {listed}")
+    behind = {key: tally.behind for key, tally in tallies.items() if tally.behind}
+    for (name, verified), seeds_behind in sorted(behind.items()):
+        listed = ", ".join(str(seed) for seed in seeds_behind[:SHOWN])
+        print(f"\n{name}, {'verified' if verified else 'not verified'}: behind at seed {listed}")
     solved = sum(tally.solved for tally in tallies.values())
-    print(f"\n{given.problems:,} problems, {solved:,} successes, {sum(map(len, false.values())):,} false.")
-    return 1 if false else 0
+    print(
+        f"\n{given.problems:,} problems, {solved:,} successes, {sum(map(len, false.values())):,} false; "
+        f"{sum(map(len, behind.values())):,} failures where 'warm' or plain sweeps of the same machine succeed."
+    )
+    return 1 if false or behind else 0
 
 
 if __name__ == "__main__":

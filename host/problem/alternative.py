@@ -16,7 +16,8 @@ from beltline.host.problem.checks import ProblemError, plain_text, real, shown
 class Alternative:
     """What can be done in a period, such as "repay", "work" or "exit": tables that replace the problem's own.
 
-    Tables are copied, and checked by the :class:`~beltline.host.problem.problem.Problem` that they are given to.
+    Tables and mappings are copied; tables are checked by the :class:`~beltline.host.problem.problem.Problem` that they
+    are given to.
 
     Parameters
     ----------
@@ -83,7 +84,9 @@ class Alternative:
                     raise ProblemError(f"alternative {self.name!r} has a value of its own, so it must have no {name}")
         for name in (*TABLES, "choice", "kappa", "value"):
             object.__setattr__(self, name, kept(getattr(self, name)))
-        self.chances()
+        chances = self.chances()
+        if isinstance(self.leads_to, Mapping):
+            object.__setattr__(self, "leads_to", chances)
 
     def chances(self) -> dict[str, float]:
         """The probability of each regime of the next period that is named.

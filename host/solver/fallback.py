@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
-from beltline.host.solver.fixed_point import modulus, value_bounds
 from beltline.host.solver.options import SolveOptions
-
-EXACT = ("grid", "monotone", "warm")
-"""Methods in double precision that rest on nothing but plain sweeps, each of them exact."""
 
 
 def plain(options: SolveOptions) -> SolveOptions:
@@ -38,13 +33,13 @@ def or_plain(result: Result, again: Callable[[], Result], what: str = "shifted o
     return replace(other, message=f"{other.message} Plain sweeps took the place of {what}: {result.message}")
 
 
-def or_warm(result: Result, max_sweeps: int, again: Callable[[], Result]) -> Result:
-    """``result`` of a solver in double precision, or that of ``again``, which solves by ``warm``, where that is better.
+def or_warm(result: Result, again: Callable[[], Result]) -> Result:
+    """``result`` of a solver in double precision, or where it failed that of ``again``, by ``warm``, if it succeeds.
 
-    It is where a method failed that rests on more than ``warm`` does; one that ended at the sweep limit, only where the
-    limit leaves ``warm`` as many sweeps as the contraction makes it take at most.
+    Whatever the reason of the failure and whatever the limit of sweeps: another method may be led astray by its start,
+    sweep more slowly, or search where it should not, so nobody can say before whether ``warm`` fails too.
     """
-    if not _falls_back(result, max_sweeps):
+    if result.success or result.method == "warm":
         return result
     other = again()
     if not other.success:
@@ -53,15 +48,3 @@ def or_warm(result: Result, max_sweeps: int, again: Callable[[], Result]) -> Res
     why = result.message[:1].lower() + result.message[1:]
     message = f"{other.message} Method 'warm' took the place of {result.method!r}, which had failed: {why}"
     return replace(other, message=message, timing=timing)
-
-
-def _falls_back(result: Result, max_sweeps: int) -> bool:
-    if result.success or result.method in EXACT:
-        return False
-    if result.status == Outcome.NOT_VERIFIED:
-        return True
-    if result.status != Outcome.LIMIT:
-        return False
-    low, high = value_bounds(result.problem)
-    needed = 1.0 + math.log(min(result.tol / (2.0 * (high - low)), 1.0)) / math.log(modulus(result.problem))
-    return max_sweeps >= needed

@@ -10,7 +10,6 @@ import importlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -76,8 +75,8 @@ def solve_reference(
 ) -> Result:
     """Solve ``problem`` in double precision.
 
-    Where another method fails though ``warm`` needs no more than ``max_sweeps``, ``warm`` takes its place, and the
-    message says so.
+    Where another method fails, ``warm`` is tried with the same limit of sweeps; where it succeeds it takes the place of
+    the other, and the message says so. So no method fails where ``warm`` succeeds.
 
     Parameters
     ----------
@@ -102,19 +101,13 @@ def solve_reference(
     """
     if options.method == AUTO:
         return _by_rule(problem, options, device, more, report)
-
-    def by_warm() -> Result:
-        if report:
-            report(f"method {options.method} failed; solving by method warm")
-        return _solved(problem, replace(options, method="warm"), device, {}, report)
-
-    return or_warm(_solved(problem, options, device, more, report), options.max_sweeps, by_warm)
+    return _or_warm(problem, options, device, _solved(problem, options, device, more, report), report)
 
 
 def _by_rule(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solved by the first method of the rules that succeeds; what the first one found where none does."""
+    """Solved by the first method of the rules that succeeds, or by ``warm``; where none does, what the first found."""
     if more:
         name = next(iter(more))
         raise ProblemError(f"option {name!r} needs a method with a name: method 'auto' has options of its own")
@@ -122,14 +115,27 @@ def _by_rule(
     for way in ways(problem, device):
         if report and first is not None:
             report(f"method {first.method} failed; solving by method {way.method}")
-        result = solve_reference(problem, replace(options, method=way.method), device, dict(way.options), report)
+        result = _solved(problem, replace(options, method=way.method), device, dict(way.options), report)
         if result.success and first is not None:
             result = replace(result, message=f"{result.message} Before it method {first.method!r} had failed.")
         if result.success or result.status == Outcome.INFEASIBLE:
             return replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
         first = first or replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
     assert first is not None
-    return first
+    return _or_warm(problem, options, device, first, report)
+
+
+def _or_warm(
+    problem: Problem, options: SolveOptions, device: str, result: Result, report: Progress | None = None
+) -> Result:
+    """``result``, or where it failed that of ``warm`` with the same ``options``, as of :func:`or_warm`."""
+
+    def by_warm() -> Result:
+        if report:
+            report(f"method {result.method} failed; solving by method warm")
+        return _solved(problem, replace(options, method="warm"), device, {}, report)
+
+    return or_warm(result, by_warm)
 
 
 def _solved(
@@ -234,8 +240,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
             dict(one.seconds),
         )  # fmt: skip
         result = _result(problem, options, "gpu", method, found, None, note)
-        by_warm = partial(_solved, problem, replace(options, method="warm"), "gpu", {}, None)
-        results.append(or_warm(result, options.max_sweeps, by_warm))
+        results.append(_or_warm(problem, options, "gpu", result))
     return results
 
 

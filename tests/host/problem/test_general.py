@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 from typing import Any
 
@@ -52,6 +53,14 @@ def test_what_makes_a_problem_general(more: dict[str, Any]) -> None:
     if available():
         with pytest.raises(bl.DeviceError, match="^device 'gpu' cannot be used: "):
             bl.solve(problem, device="gpu")
+
+
+def test_mappings_are_copied() -> None:
+    chances = {"good": 0.5, "bad": 0.5}
+    alternative = bl.Alternative(name="repay", regime="good", leads_to=chances)
+    chances["good"], chances["bad"] = 0.9, 0.1
+    assert alternative.leads_to == {"good": 0.5, "bad": 0.5}
+    assert pickle.loads(pickle.dumps(alternative)).chances() == {"good": 0.5, "bad": 0.5}
 
 
 def test_tables_are_copies() -> None:

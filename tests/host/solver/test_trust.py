@@ -128,8 +128,9 @@ def test_a_nearer_start_is_taken() -> None:
     assert not nearer(*tables, given.start, np.full(right.shape, np.nan))
 
 
-@pytest.mark.parametrize("wrong", ["value", "sweeps"])
-def test_what_fails_falls_back(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("method", ["grid", "monotone", "mpi", "macqueen", "shift", "grid+howard"])
+@pytest.mark.parametrize("wrong", ["value", "sweeps", "policy"])
+def test_what_fails_falls_back(wrong: str, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
     given = savings(64)
     solve = cpu.solve
 
@@ -139,18 +140,24 @@ def test_what_fails_falls_back(wrong: str, monkeypatch: pytest.MonkeyPatch) -> N
             return found
         if wrong == "value":
             return replace(found, value=found.value + np.linspace(0.0, 1.0, given.points)[:, None])
+        if wrong == "policy":
+            return replace(found, policy=np.full_like(found.policy, -1))
         return replace(found, residual=1.0, converged=False, sweeps=10_000)
 
     monkeypatch.setattr(cpu, "solve", failing)
-    result = bl.solve(given, tol=1e-8, device="cpu", method="shift")
+    result = bl.solve(given, tol=1e-8, device="cpu", method=method)
     assert result.success
     assert result.method == "warm"
-    assert "Method 'warm' took the place of 'shift', which had failed: " in result.message
+    assert f"Method 'warm' took the place of {method!r}, which had failed: " in result.message
     assert trusted(result)
-    if wrong == "sweeps":
-        # Too few for anything.
-        few = bl.solve(given, tol=1e-8, device="cpu", method="shift", max_sweeps=20)
-        assert few.status == "sweep limit reached"
+    # However few sweeps are allowed, where they are enough for warm.
+    few = bl.solve(given, tol=1e-8, device="cpu", method=method, max_sweeps=result.sweeps)
+    assert few.success
+    assert few.method == "warm"
+    # Too few for anything.
+    none = bl.solve(given, tol=1e-8, device="cpu", method=method, max_sweeps=20)
+    assert not none.success
+    assert none.method == method
 
 
 @pytest.mark.parametrize("method", ["grid", "binary", "monotone", "warm"])
