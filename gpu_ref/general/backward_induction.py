@@ -43,7 +43,7 @@ def solve_ages(form: Form, V: Array, horizon: int, progress: Progress | None, op
         if progress is not None:
             progress(len(done), bound)
         if not last.finite:
-            status, message, bound = "not finite", f"At age {age}: {overflow(last.value)}", math.inf
+            status, message, bound = "not finite", f"At age {age + 1}: {overflow(last.value)}", math.inf
             break
         V, wanted = last.found.value, last.found.policy
 

@@ -251,8 +251,33 @@ def everyone_can_choose(form: Any) -> None:
             if (gaps >= 0.0).any():
                 x, s = (int(i) for i in np.argwhere(gaps >= 0.0)[0])
                 names = ", ".join(repr(form.alternatives[d].name) for d in form.of_regime(regime))
-                when = f" at age {age}" if aged else ""
+                when = f" at age {age + 1}" if aged else ""
                 raise ValueError(
                     f"regime {regime} has no alternative in state [{x}, {s}]{when}: of {names}, the cheapest choice in "
                     f"bounds costs {gaps[x, s]:g} more than wealth, and consumption must be positive"
                 )
+
+
+def each_can_be_taken(form: Any) -> None:
+    """Refuse a problem with an alternative that nobody can take: at no age, in no state of its regime."""
+    for one in form.alternatives:
+        what = f"alternative {one.name!r} must be possible in at least one state, but "
+        outside = not hasattr(one, "mix")
+        if form.negative and not outside:
+            continue
+        least = math.inf
+        for age in range(form.horizon if one.aged() else 1):
+            tables: Any = one.at(age)
+            if outside:
+                least = min(least, -tables.max())
+            else:
+                least = min(least, (_cheapest(tables.cost, tables.low, tables.high) - tables.wealth).min())
+            if least < (math.inf if outside else 0.0):
+                break
+        else:
+            if outside:
+                raise ValueError(f"{what}its value is -inf in all")
+            raise ValueError(
+                f"{what}the cheapest choice in bounds costs at least {least:g} more than wealth in all, and "
+                f"consumption must be positive"
+            )

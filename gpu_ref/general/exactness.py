@@ -116,7 +116,7 @@ def _sweeps(drawn: RandomForm) -> Iterator[tuple[str, Array, Indexes, int]]:
     form, V, policy = drawn.form, drawn.value, drawn.policy
     ages = range(form.horizon - 1, -1, -1) if form.horizon else (0, 0, 0)
     for number, age in enumerate(ages):
-        yield (f"age {age}" if form.horizon else f"sweep {number}"), V, policy, age
+        yield (f"age {age + 1}" if form.horizon else f"sweep {number}"), V, policy, age
         last = full_sweep(form, V, age)
         V, policy = last.value, last.policy
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from beltline.host.problem.checks import ProblemError, plain_text, real, shown
+from beltline.host.problem.checks import ProblemError, numbers_of, plain_text, real, shown
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,7 +51,8 @@ class Alternative:
     Raises
     ------
     ProblemError
-        A name is none, both ``choice`` and a bound are given, or ``value`` and something else.
+        A name is none, both ``choice`` and a bound are given, or ``value`` and something else, or a table is not one
+        of real numbers.
 
     Examples
     --------
@@ -83,10 +84,18 @@ class Alternative:
                 if getattr(self, name) is not None:
                     raise ProblemError(f"alternative {self.name!r} has a value of its own, so it must have no {name}")
         for name in (*TABLES, "choice", "kappa", "value"):
-            object.__setattr__(self, name, kept(getattr(self, name)))
+            object.__setattr__(self, name, kept(f"{name} of alternative {self.name!r}", getattr(self, name)))
         chances = self.chances()
         if isinstance(self.leads_to, Mapping):
-            object.__setattr__(self, "leads_to", chances)
+            object.__setattr__(self, "leads_to", MappingProxyType(chances))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to other processes, to which a view of a mapping cannot."""
+        return self.__dict__ | ({"leads_to": self.chances()} if isinstance(self.leads_to, Mapping) else {})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            object.__setattr__(self, name, MappingProxyType(value) if isinstance(value, dict) else value)
 
     def chances(self) -> dict[str, float]:
         """The probability of each regime of the next period that is named.
@@ -113,14 +122,18 @@ class Alternative:
         return found
 
 
-def kept(table: Any) -> Any:
-    """A read-only copy of a table; a number, or what is no table, as it is, for the problem to check."""
-    try:
-        copy = np.array(table)
-    except ValueError:
+def kept(name: str, table: Any) -> Any:
+    """A read-only copy of a table; a number, or what is no table, as it is, for the problem to check.
+
+    Raises
+    ------
+    ProblemError
+        It is a table, and not one of real numbers.
+    """
+    given = numbers_of(name, table, "an array of real numbers", scalars=True)
+    if given.ndim == 0:
         return table
-    if copy.ndim == 0:
-        return table
+    copy = given.copy()
     copy.flags.writeable = False
     return copy
 

@@ -100,6 +100,27 @@ def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
 
 
+def numbers_of(name: str, values: Any, wanted: str, *, scalars: bool = False) -> NDArray[Any]:
+    """Return ``values`` as an array if they are real numbers and none is masked; ``scalars`` lets anything through that
+    is not a sequence.
+
+    Raises
+    ------
+    ProblemError
+        They are not: "``name`` must be ``wanted``, not ...".
+    """
+    if np.ma.is_masked(values):
+        where = first(np.ma.getmaskarray(values))
+        raise ProblemError(f"{name} must be {wanted}, not one whose entry {place('', where)} is masked")
+    try:
+        given = np.asarray(values)
+    except ValueError:
+        raise ProblemError(f"{name} must be {wanted}, not a ragged sequence") from None
+    if given.dtype.kind not in "iuf" and (given.ndim or not scalars):
+        raise ProblemError(f"{name} must be {wanted}, not of type {given.dtype}")
+    return given
+
+
 def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
     """Return a read-only float64 copy of ``values`` if they are finite real numbers in ``dimensions`` dimensions.
 
@@ -109,12 +130,7 @@ def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
         They are not; the first offender is named.
     """
     kind = "one-dimensional" if dimensions == 1 else "two-dimensional"
-    try:
-        given = np.asarray(values)
-    except ValueError:
-        raise ProblemError(f"{name} must be a {kind} array of real numbers, not a ragged sequence") from None
-    if given.dtype.kind not in "iuf":
-        raise ProblemError(f"{name} must be a {kind} array of real numbers, not of type {given.dtype}")
+    given = numbers_of(name, values, f"a {kind} array of real numbers")
     if given.ndim != dimensions:
         raise ProblemError(f"{name} must be a {kind} array, not one of shape {given.shape}")
     copy = np.array(given, dtype=np.float64, order="C")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -61,11 +62,11 @@ def extras(problem: Tables) -> tuple[str, ...]:
     found = [name for name in ("alternatives", "cost", "low", "high", "taste") if _given(getattr(problem, name))]
     if _number(problem.eta) and problem.eta == 0:
         found.append("eta = 0")
-    if _dimensions(problem.beta):
+    if dimensions(problem.beta):
         found.append("beta by state")
     elif problem.horizon is not None and _number(problem.beta) and problem.beta >= 1:
         found.append("beta of 1 or more")
-    aged = [name for name in ("wealth", "transition") if _dimensions(getattr(problem, name)) == 3]
+    aged = [name for name in ("wealth", "transition") if dimensions(getattr(problem, name)) == 3]
     return (*found, *(f"{name} by age" for name in aged))
 
 
@@ -80,7 +81,8 @@ def _number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _dimensions(value: Any) -> int:
+def dimensions(value: Any) -> int:
+    """How many axes there are; 0 of a ragged sequence, which has none."""
     try:
         return np.ndim(value)
     except ValueError:
@@ -115,6 +117,7 @@ def form_of(problem: Tables) -> Form:
     ProblemError
         They break a condition of the general form; the first fault, in one sentence.
     """
+    from beltline.gpu_ref.general.checks import each_can_be_taken
     from beltline.gpu_ref.general.form import Branch, Form, Outside
 
     given = problem.alternatives
@@ -149,8 +152,11 @@ def form_of(problem: Tables) -> Form:
                 )
             )
         form = Form(tuple(parts), problem.eta, problem.taste, problem.negative, problem.horizon)
+        each_can_be_taken(form)
     except ValueError as error:
         sentence = _in_names(str(error), regimes)
+        for one in taken:
+            sentence = _of_choice(sentence, one)
         raise ProblemError(sentence if given else sentence.removeprefix(f"alternative {PLAIN!r}: ")) from None
     if form.shape[1:] != shape:
         raise ProblemError(
@@ -184,6 +190,15 @@ def _in_names(sentence: str, regimes: tuple[str, ...]) -> str:
         if name:
             sentence = sentence.replace(f"regime {number} ", f"regime {name!r} ")
     return sentence
+
+
+def _of_choice(sentence: str, one: Alternative) -> str:
+    """A sentence about a bound of an alternative that has a choice in its place."""
+    begins = f"alternative {one.name!r}: low"
+    if one.choice is None or not re.match(re.escape(begins) + r"\b", sentence):
+        return sentence
+    before = len(begins) - len("low")
+    return sentence[:before] + re.sub(r"\blow\b", "choice", sentence[before:])
 
 
 def start_of(problem: Tables) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.alternative import Alternative, kept
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
-from beltline.host.problem.general import extras, form_of, regimes_of
+from beltline.host.problem.general import dimensions, extras, form_of, regimes_of
 from beltline.host.problem.report import as_html, report
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 ROW_SUM_TOLERANCE = 1e-12
 """How far a row of ``Q`` may be from 1: several thousand roundings of double precision, yet far less than the last
 digit of a published table of probabilities."""
+
+ETA_WANTED = f"a number from 0 to {ETA_LIMIT:g}"
 
 HORIZON_LIMIT = 65_536
 """Largest ``horizon``."""
@@ -86,7 +88,7 @@ class Problem:
     beta : float
         Discount factor, above 0 and below 1.
     eta : float
-        Relative risk aversion, above 0 and at most ``ETA_LIMIT``.
+        Relative risk aversion, from 0 (general form) to ``ETA_LIMIT``.
     horizon : int, optional
         Number of ages of a finite-horizon problem. Without it the horizon is infinite.
     cost : (N_k,) or (N_k, N_z) array, optional
@@ -160,9 +162,9 @@ class Problem:
             self._check_general(keep)
         else:
             self._check_simple(keep)
-        for name, dimensions in (("marginal_wealth", 2), ("output", 2), ("shock_values", 1)):
+        for name, axes in (("marginal_wealth", 2), ("output", 2), ("shock_values", 1)):
             if getattr(self, name) is not None:
-                keep(name, table(name, getattr(self, name), dimensions))
+                keep(name, table(name, getattr(self, name), axes))
         self._check_shapes("marginal_wealth", "output")
         self._check_facts()
         for name in ("name", "asset", "shock"):
@@ -186,8 +188,8 @@ class Problem:
 
     def _check_simple(self, keep: Callable[[str, object], None]) -> None:
         keep("beta", real("beta", self.beta, "a number above 0 and below 1", lambda beta: 0 < beta < 1))
-        wanted = f"a number above 0 and at most {ETA_LIMIT:g}"
-        keep("eta", real("eta", self.eta, wanted, lambda eta: 0 < eta <= ETA_LIMIT))
+        # One of 0 is of the general form, and not checked here.
+        keep("eta", real("eta", self.eta, ETA_WANTED, lambda eta: 0 < eta <= ETA_LIMIT))
         for name in ("transition", "wealth", "start"):
             keep(name, table(name, getattr(self, name), 2))
         keep("alternatives", ())
@@ -196,19 +198,18 @@ class Problem:
         self._check_wealth()
 
     def _check_general(self, keep: Callable[[str, object], None]) -> None:
-        wanted = f"a number from 0 to {ETA_LIMIT:g}"
-        keep("eta", real("eta", self.eta, wanted, lambda eta: 0 <= eta <= ETA_LIMIT))
+        keep("eta", real("eta", self.eta, ETA_WANTED, lambda eta: 0 <= eta <= ETA_LIMIT))
         keep("taste", real("taste", self.taste, "a number from 0", lambda taste: 0 <= taste < math.inf))
         if not isinstance(self.negative, bool):
             raise ProblemError(f"negative must be True or False, not {shown(self.negative)}")
         for name in ("transition", "wealth"):
-            keep(name, table(name, getattr(self, name), 3 if np.ndim(getattr(self, name)) == 3 else 2))
-        start = table("start", self.start, 3 if np.ndim(self.start) == 3 else 2)
+            keep(name, table(name, getattr(self, name), 3 if dimensions(getattr(self, name)) == 3 else 2))
+        start = table("start", self.start, 3 if dimensions(self.start) == 3 else 2)
         keep("start", start)
         if isinstance(self.beta, int | float):
             keep("beta", float(self.beta))
         for name in ("cost", "low", "high", "beta"):
-            keep(name, kept(getattr(self, name)))
+            keep(name, kept(name, getattr(self, name)))
         regimes = self.form.shape[0]
         keep("alternatives", tuple(self.alternatives))
         if start.shape[-2:] != (self.points, self.states) or (start.ndim == 3 and start.shape[0] != regimes):

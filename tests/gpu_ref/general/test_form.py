@@ -118,7 +118,7 @@ AGED = np.stack([1.0 + GRID] * 3)
         (
             [branch(wealth=AGED - np.array([0.0, 1.0, 0.0])[:, None, None])],
             {"horizon": 3},
-            "regime 0 has no alternative in state [0, 0] at age 1: of 'save', the cheapest choice in bounds costs 0 "
+            "regime 0 has no alternative in state [0, 0] at age 2: of 'save', the cheapest choice in bounds costs 0 "
             "more than wealth, and consumption must be positive",
         ),
     ],

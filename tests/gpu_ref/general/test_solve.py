@@ -232,6 +232,7 @@ def test_utility_that_overflows_is_no_success(horizon: int | None) -> None:
     found = solve(form)
     assert (found.success, found.status, found.error_bound) == (False, "not finite", math.inf)
     assert "The value of regime 0 in state [0, 0] is -inf" in found.message
+    assert found.message.startswith("At age 3: ") == (horizon == 3)
     assert found.value.shape[-3:] == (1, 2, 1)
 
 

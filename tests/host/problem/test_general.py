@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 from typing import Any
@@ -60,7 +61,11 @@ def test_mappings_are_copied() -> None:
     alternative = bl.Alternative(name="repay", regime="good", leads_to=chances)
     chances["good"], chances["bad"] = 0.9, 0.1
     assert alternative.leads_to == {"good": 0.5, "bad": 0.5}
-    assert pickle.loads(pickle.dumps(alternative)).chances() == {"good": 0.5, "bad": 0.5}
+    travelled = pickle.loads(pickle.dumps(alternative))
+    assert travelled.chances() == {"good": 0.5, "bad": 0.5}
+    for one in (alternative, travelled, copy.deepcopy(alternative)):
+        with pytest.raises(TypeError, match="does not support item assignment"):
+            one.leads_to["good"] = 0.9  # type: ignore[index]
 
 
 def test_tables_are_copies() -> None:
@@ -121,6 +126,100 @@ def test_nobody_is_left_without_an_alternative() -> None:
     poor = bl.Alternative(name="rest", regime="retired", wealth=WEALTH - 2)
     with pytest.raises(bl.ProblemError, match=r"^regime 'retired' has no alternative in state \[0, 0\]"):
         bl.Problem(**TABLES, alternatives=[*CAREER[:2], poor])
+
+
+BAD = [
+    ([[1.0, 2.0], [3.0]], "a ragged sequence"),
+    ([GRID, GRID[1:]], "a ragged sequence"),
+    (GRID + 1j, "of type complex128"),
+    (np.ma.masked_equal(GRID, GRID[3]), "one whose entry [3] is masked"),
+    (np.array([None, 1.0]), "of type object"),
+]
+
+
+@pytest.mark.parametrize(("table", "got"), BAD)
+@pytest.mark.parametrize("name", ["grid", "wealth", "transition", "start", "cost", "low", "high"])
+def test_what_is_no_table_of_numbers_is_named(name: str, table: Any, got: str) -> None:
+    kind = {"grid": "a one-dimensional array", "cost": "an array", "low": "an array", "high": "an array"}
+    sentence = f"{name} must be {kind.get(name, 'a two-dimensional array')} of real numbers, not {got}"
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.Problem(**(TABLES | {"cost": GRID, name: table}))
+
+
+@pytest.mark.parametrize(("table", "got"), BAD)
+@pytest.mark.parametrize("name", ["wealth", "cost", "low", "high", "choice", "transition", "beta", "kappa", "value"])
+def test_what_is_no_table_of_an_alternative_is_named(name: str, table: Any, got: str) -> None:
+    sentence = f"{name} of alternative 'a' must be an array of real numbers, not {got}"
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
+        bl.Alternative(name="a", **{name: table})
+
+
+def test_tables_none_of_whose_entries_is_masked_are_tables() -> None:
+    assert (bl.Problem(**TABLES, cost=np.ma.masked_array(GRID)).cost == GRID).all()
+
+
+@pytest.mark.parametrize(
+    ("choice", "sentence"),
+    [
+        (40, "choice[0, 0] is 40, not an index from 0 to 39"),
+        ([3, 2] + [5] * 38, "choice must not fall in x, but choice[1, 0] = 2 follows choice[0, 0] = 3"),
+        (1j, "choice must be made of numbers, not 1j"),
+    ],
+)
+def test_faults_of_a_choice_have_its_name(choice: Any, sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(f"alternative 'low': {sentence}") + "$"):
+        bl.Problem(**TABLES, alternatives=[bl.Alternative(name="low", choice=choice)])
+
+
+NOBODY = (
+    "alternative 'dear' must be possible in at least one state, but the cheapest choice in bounds costs at least 88 "
+    "more than wealth in all, and consumption must be positive"
+)
+
+
+@pytest.mark.parametrize(
+    ("dear", "sentence"),
+    [
+        ({"cost": GRID + 100.2}, NOBODY),
+        ({"wealth": WEALTH - 100.2}, None),
+        ({"cost": GRID + 12.2, "choice": 0}, None),
+        ({"cost": np.r_[[0.0] * 39, 200.0], "low": 39}, None),
+        ({"value": np.full((40, 2), -np.inf)}, "alternative 'dear' must be possible in at least one state, but its "
+         "value is -inf in all"),
+    ],
+)  # fmt: skip
+def test_an_alternative_that_nobody_can_take_is_refused(dear: dict[str, Any], sentence: str | None) -> None:
+    begin = "alternative 'dear' must be possible in at least one state, but the cheapest choice in bounds costs at "
+    wanted = f"^{re.escape(sentence)}$" if sentence else f"^{begin}least [0-9.]+ more than wealth in all, and "
+    with pytest.raises(bl.ProblemError, match=wanted):
+        bl.Problem(**TABLES, alternatives=[bl.Alternative(name="save"), bl.Alternative(name="dear", **dear)])
+
+
+@pytest.mark.parametrize("age", [0, 1, 2])
+def test_an_alternative_that_somebody_can_take_at_some_age_is_none_to_refuse(age: int) -> None:
+    wealth, value = np.full((3, 40, 2), -1.0), np.full((3, 40, 2), -np.inf)
+    wealth[age, 39, 1], value[age, 39, 1] = 0.1, 0.0
+    seldom = [bl.Alternative(name="dear", wealth=wealth), bl.Alternative(name="exit", value=value)]
+    more: dict[str, Any] = {"horizon": 3, "alternatives": [bl.Alternative(name="save"), *seldom]}
+    assert len(bl.Problem(**TABLES, **more).form.alternatives) == 3
+    wealth[age] = -1.0
+    more["alternatives"][1] = bl.Alternative(name="dear", wealth=wealth)
+    with pytest.raises(bl.ProblemError, match="^alternative 'dear' must be possible in at least one state, but "):
+        bl.Problem(**TABLES, **more)
+
+
+def test_ages_of_messages_begin_with_1() -> None:
+    wealth = np.stack([WEALTH] * 3)
+    wealth[2] -= 2.0
+    with pytest.raises(bl.ProblemError, match=r"^regime 0 has no alternative in state \[0, 0\] at age 3: "):
+        bl.Problem(**(TABLES | {"wealth": wealth, "horizon": 3}))
+
+
+@pytest.mark.parametrize("more", [{}, {"cost": GRID}])
+def test_the_least_eta_is_0_and_messages_say_so(more: dict[str, Any]) -> None:
+    assert bl.Problem(**(TABLES | more | {"eta": 0})).eta == 0
+    with pytest.raises(bl.ProblemError, match=r"^eta must be a number from 0 to 16, not -1$"):
+        bl.Problem(**(TABLES | more | {"eta": -1}))
 
 
 @pytest.mark.parametrize(
