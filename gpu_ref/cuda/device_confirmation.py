@@ -95,8 +95,6 @@ class Confirmation:
         self._put("value", value, np.float64)
         if V is not value:
             self._put("V", V, np.float64)
-        self._put("policy", policy, np.int32)
-        tables["exact"][...] = tables["policy"]
         row = np.zeros(1, _STRUCT)
         for name in _POINTERS:
             row[name] = tables["value" if name == "V" and V is value else name].data.ptr
@@ -109,6 +107,9 @@ class Confirmation:
         survey, gather, confirm, mend, conclude = self._kernels
         survey(over, threads, (packed,))
         gather((1,), threads, (packed,))
+        # Copied while the device is busy with values.
+        self._put("policy", policy, np.int32)
+        tables["exact"][...] = tables["policy"]
         for mended in range(MENDINGS + 1):
             confirm(over, threads, (packed,))
             conclude((1,), threads, (packed,))

@@ -3,8 +3,7 @@
 // its rows and expectations. Compiled by `gpu_ref/cuda/kernels.py` after `general_column.cu`, with -fmad=false.
 
 #define AHEAD (THREADS > 256 ? 24 : 32)  // loads that are begun before the first is needed,
-#define FEW 8                            // and where there are no more exogenous states than that
-#define TOGETHER 4                       // rows of a thread whose held values are found side by side
+#define SHORT 8                          // and where there are no more exogenous states than that
 
 enum { SEARCHED, FORCED, TABLE };
 enum { RUNNING, CONVERGED, LIMIT, NOT_FINITE };
@@ -24,7 +23,7 @@ struct General {
     double *prices, *priced;
     double *state, *told;
     u64* flags;
-    double eta, sigma, tol, gross;
+    double eta, sigma, tol, gross, shift;
     long long negative, steps, most_sweeps, chunk, cold, repay, defaults;
     long long moving_steps, patience, near;
 };
@@ -62,7 +61,7 @@ struct Work {
 
     // `kappa + beta sum_t Q(s, t) V(x', t)`, added up in the order of `t`, of one regime or of what several mix to.
     __device__ __forceinline__ double expect(int d, int s, int i, int buffer) const {
-        return g.states <= FEW ? expect_by<FEW>(d, s, i, buffer) : expect_by<AHEAD>(d, s, i, buffer);
+        return g.states <= SHORT ? expect_by<SHORT>(d, s, i, buffer) : expect_by<AHEAD>(d, s, i, buffer);
     }
 
     template <int LOADS>
@@ -286,6 +285,25 @@ struct Work {
         }
     }
 
+    // Add to what steps with held choices have led to, from `from` to `to`, what all further ones would on average.
+    __device__ __forceinline__ void shift(int from, int to) {
+        double rise = -INFINITE, fall = -INFINITE;
+        for (int r = 0; r < g.regimes; r++)
+            for (int s = group; s < g.states; s += (int)g.groups)
+                for (int x = begin + threadIdx.x; x < end; x += THREADS) {
+                    const double change = V(to, r, s)[x] - __ldcg(V(from, r, s) + x);
+                    rise = fmax(rise, change);
+                    fall = fmax(fall, -change);
+                }
+        const double up = meet(b, all, 0, true, rise).number, down = meet(b, all, 0, true, fall).number;
+        const double by = g.shift * 0.5 * (up - down);
+        if (!(fabs(by) < INFINITE)) return;
+        for (int r = 0; r < g.regimes; r++)
+            for (int s = group; s < g.states; s += (int)g.groups)
+                for (int x = begin + threadIdx.x; x < end; x += THREADS) V(to, r, s)[x] += by;
+        wait(all);
+    }
+
     // Sweeps that hold every x', from `from`; where the last is left.
     __device__ __forceinline__ int hold(int from, int other, int costs, int steps) {
         double none = 0.0;
@@ -308,6 +326,7 @@ struct Work {
             from = other;
             other = swap;
         }
+        if (steps && g.shift != 0.0) shift(other, from);
         return from;
     }
 
@@ -354,25 +373,22 @@ struct Work {
         }
     }
 
-    // How far values of the last sweep may be from the sweep in real numbers: one block a state finds that.
+    // How far values of the last sweep may be from the sweep in real numbers.
     __device__ __forceinline__ double slack(int input, int output, int costs) {
         double largest = 0.0;
-        for (int s = group; part == 0 && s < g.states; s += (int)g.groups)
+        for (int s = group; s < g.states; s += (int)g.groups)
             for (int r = 0; r < g.regimes; r++)
-                for (int x = threadIdx.x; x < g.points; x += THREADS)
+                for (int x = begin + threadIdx.x; x < end; x += THREADS)
                     largest = fmax(largest, fabs(__ldcg(V(input, r, s) + x)));
         largest = meet(b, all, 0, true, largest).number;
-        if (threadIdx.x == 0) {  // Rows of other blocks are read now: the first cache is emptied.
-            asm volatile("{ .reg .u64 now; ld.acquire.gpu.global.u64 now, [%0]; }" ::"l"(all.flags) : "memory");
-        }
-        __syncthreads();
         double worst = 0.0;
+        Link* const links = (Link*)(g.told + 8 * gridDim.x + 8 * group * g.parts);
         const double unit = 1.1102230246251565e-16;
-        for (int s = group; part == 0 && s < g.states; s += (int)g.groups) {
+        for (int s = group; s < g.states; s += (int)g.groups) {
             for (int d = 0; d < g.count; d++) {
                 double* const room = g.slack + at(d, s);
                 if (b.kind[d] == TABLE) {
-                    for (int x = threadIdx.x; x < g.points; x += THREADS) room[x] = 0.0;
+                    for (int x = begin + threadIdx.x; x < end; x += THREADS) room[x] = 0.0;
                     continue;
                 }
                 const double terms = (g.states + g.regimes + 6) * g.beta[d * g.states + s] * largest +
@@ -380,10 +396,10 @@ struct Work {
                 const double noise = 1.001 * unit * (terms + (g.eta == 1.0 ? 1.0 : 0.0));
                 const Column c = column(d, s, costs);
                 // What is forced is looked at like what was searched in full.
-                doubt(b, c, b.kind[d] == FORCED || c.info[DIRTY], noise, room);
+                doubt(b, c, b.kind[d] == FORCED || c.info[DIRTY], noise, links, room);
             }
             __syncthreads();
-            for (int x = threadIdx.x; x < g.points; x += THREADS)
+            for (int x = begin + threadIdx.x; x < end; x += THREADS)
                 for (int r = 0; r < g.regimes; r++) worst = fmax(worst, unsure(s, r, x, output));
         }
         return meet(b, all, 0, true, worst).number;

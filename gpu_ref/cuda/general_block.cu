@@ -5,13 +5,18 @@
 #define ALTERNATIVES 16  // at most, and
 #define REGIMES 8        // at most
 
+// What rows in their order make of an excess E: max(ahead, E + step).
+struct Link {
+    double ahead, step;
+};
+
 // What threads of a block share. `pieces`, `several` and `changed` have two places, for calls in turn: whoever is late with
 // one call still reads its own.
 struct Block {
     int kind[ALTERNATIVES], regime[ALTERNATIVES], leads_to[ALTERNATIVES], from[ALTERNATIVES];
     double numbers[WARPS], found[WARPS];
     int indexes[WARPS], marks[WARPS], counts[WARPS];
-    double ahead[THREADS], step[THREADS];
+    Link links[WARPS];
     int pieces[2], several[2], changed[2];
     int fault;  // the last call in which a row had no finite objective
     int first;
@@ -59,7 +64,7 @@ __device__ __noinline__ Told meet(Block& b, Meeting& m, unsigned marks, bool mor
     double* const room = m.room + 2 * place;
     if (warp == 0) {
         marks = __reduce_or_sync(0xffffffffu, lane < WARPS ? (unsigned)b.indexes[lane] : 0u);
-        if (more) number = largest_of_warp(lane < WARPS ? b.numbers[lane] : 0.0);
+        if (more) number = largest_of_warp(lane < WARPS ? b.numbers[lane] : -INFINITE);
         if (lane == 0) {
             if (more) {
                 room[2 * m.own] = number;
@@ -71,7 +76,7 @@ __device__ __noinline__ Told meet(Block& b, Meeting& m, unsigned marks, bool mor
     }
     const int last = (min(m.blocks, THREADS) + 31) / 32;
     if (warp < last) {
-        number = 0.0;
+        number = -INFINITE;
         marks = 0;
         count = 0;
         for (int k = threadIdx.x; k < m.blocks; k += THREADS) {

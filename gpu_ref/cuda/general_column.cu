@@ -5,7 +5,10 @@
 
 #define NARROW 16  // candidates that a thread looks at alone,
 #define PIECE 128  // and those that a warp does
-#define ROUNDS 8   // half-rounds before divide and conquer
+#define ROUNDS 8   // half-rounds before divide and conquer,
+#define FEW 4      // and where there are so many rows that a guess of choices pays:
+#define LARGE 4096
+#define TOGETHER 4  // candidates of a thread whose tables are read side by side
 
 struct Column {
     const double *wealth, *cost, *ev;
@@ -52,13 +55,25 @@ __device__ __forceinline__ int best_of(const Column& c, int x, int low, int high
     const double wealth = c.wealth[x];
     int index = -1;
     best = -INFINITE;
-    for (int i = low; i <= high; i += step) {
-        if (dominated(c, i)) continue;
-        const double found = objective(c, wealth, i);
-        work++;
-        if (found > best) {
-            best = found;
-            index = i;
+    for (int first = low; first <= high; first += TOGETHER * step) {
+        double cost[TOGETHER], ev[TOGETHER], least[TOGETHER];
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            const int i = min(first + k * step, high);
+            cost[k] = c.cost[i];
+            ev[k] = c.ev[i];
+            least[k] = c.falls ? c.floor[i] : cost[k];
+        }
+#pragma unroll
+        for (int k = 0; k < TOGETHER; k++) {
+            const int i = first + k * step;
+            if (i > high || cost[k] != least[k]) continue;
+            const double found = utility(wealth - cost[k], c.eta) + ev[k];
+            work++;
+            if (found > best) {
+                best = found;
+                index = i;
+            }
         }
     }
     return index;
@@ -96,9 +111,10 @@ __device__ __forceinline__ void bracket(const Column& c, int x, int distance, in
     const int least = c.least[x], most = c.most[x];
     low = x - distance >= c.base ? max(least, shared_index(c.policy + x - distance)) : least;
     high = x + distance < c.points ? min(most, shared_index(c.policy + x + distance)) : most;
-    if (low > high) {  // Two near ties on either side.
-        low = least;
-        high = most;
+    if (low > high) {  // Two near ties on either side, or a guess that missed a peak.
+        const int above = min(most, max(least, low));
+        low = distance > 1 ? max(least, min(most, high)) : least;
+        high = distance > 1 ? above : most;
     }
 }
 
@@ -270,6 +286,28 @@ __device__ __forceinline__ void begin(Block& b, Column& c) {
     join(b, c, false);
 }
 
+// A guess of some choices, and what it leaves to divide and conquer: those of rows `stride` apart, a warp a row. Each looks at
+// every `stride / 2`-th candidate, then at those around the best of them: some evaluations a row of the column, where `stride`
+// is about the root of their number.
+__device__ __forceinline__ void guess(Block& b, Column& c, int stride, int stamp, unsigned& work) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, apart = stride / 2, first = c.base + stride - 1;
+    const int skipped = first < c.begin ? (c.begin - first + stride - 1) / stride : 0;
+    for (int x = first + (skipped + warp) * stride; x < c.end; x += WARPS * stride) {
+        const int low = c.least[x], high = c.most[x];
+        double best;
+        int index = best_of(c, x, low + lane * apart, high, 32 * apart, best, work);
+        best_of_warp(best, index);
+        if (index >= 0) {
+            const int from = max(low, index - apart + 1), to = min(high, index + apart - 1);
+            index = best_of(c, x, from + lane, to, 32, best, work);
+            best_of_warp(best, index);
+        }
+        if (lane == 0) settle(b, c, x, index, best, stamp);
+    }
+    __syncthreads();
+    join(b, c, false);
+}
+
 // Every candidate of every row, a warp a row.
 __device__ __forceinline__ void search_all(Column& c, unsigned& work) {
     const int lane = threadIdx.x % 32;
@@ -295,9 +333,20 @@ __device__ __forceinline__ void search_all(Column& c, unsigned& work) {
     __syncthreads();
 }
 
-__device__ __forceinline__ void divide(Block& b, Column& c, int& stamp, unsigned& work) {
+// Choices anew; `guessed`: of some rows by a guess. Those are then repaired as all are, with brackets between each other, so
+// that a peak that it missed costs no more than a few levels.
+__device__ __forceinline__ void divide(Block& b, Column& c, bool guessed, int& stamp, unsigned& work) {
     int step = 1;
     while (2 * step <= c.points - c.base) step *= 2;
+    if (guessed) {
+        while (step > 2 && (long long)step * step > c.points - c.base) step /= 2;
+        guess(b, c, step, ++stamp, work);
+        for (int number = 1; number <= ROUNDS; number++) {
+            const int first = c.base + (number % 2 ? 2 : 1) * step - 1;
+            if (!maximise(b, c, first, 2 * step, step, false, ++stamp, work) && number > 1) break;
+        }
+        step /= 2;
+    }
     for (; step; step /= 2) maximise(b, c, c.base + step - 1, 2 * step, step, false, ++stamp, work);
     begin(b, c);
 }
@@ -336,21 +385,23 @@ __device__ __forceinline__ bool search(Block& b, Column& c, bool fresh, bool col
     if (!full && c.falls) full = !removable(c);
     if (!full) {
         if (fresh || dirty) begin(b, c);
-        if (cold) divide(b, c, stamp, work);
-        bool divided = cold;
+        const bool large = c.points - c.base >= LARGE;
+        int divided = 0;  // 1: from a guess, 2: anew
+        if (cold) {
+            divided = large ? 1 : 2;
+            divide(b, c, large, stamp, work);
+        }
         for (int number = 1;; number++) {
             const bool moved = maximise(b, c, c.base + number % 2, 2, 1, number > 2, ++stamp, work);
             if (number >= 2 && !moved) break;
-            if (number == ROUNDS && !divided) {
-                divide(b, c, stamp, work);
-                divided = true;
+            if (divided < 2 && number == (large && !divided ? FEW : ROUNDS)) {
+                divided = large ? divided + 1 : 2;
+                divide(b, c, divided == 1, stamp, work);
                 number = 0;
             }
         }
-        full = b.fault > begun;
-#if TEAM
-        full = join(b, c, full);
-#endif
+        // Nobody goes on to where a fault may be noted before all have read it.
+        full = join(b, c, b.fault > begun);
     }
     if (full) search_all(c, work);
     if (full != dirty) {
@@ -360,9 +411,34 @@ __device__ __forceinline__ bool search(Block& b, Column& c, bool fresh, bool col
     return full;
 }
 
-// How far each value may be from the maximum in real numbers, found by one block: `_slack` of `gpu_ref/general/column.py`: a row makes of the
-// excess before it the larger of two numbers, one of which is a sum with it; a thread's rows together do the same.
-__device__ __forceinline__ void doubt(Block& b, const Column& c, bool full, double noise, double* slack) {
+__device__ __forceinline__ Link linked(const Link& first, const Link& second) {
+    return {fmax(second.ahead, first.ahead + second.step), first.step + second.step};
+}
+
+// The threads before this one together; `all` receives all threads, in every thread.
+__device__ __forceinline__ Link before_thread(Link own, Link* room, Link& all) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const Link none = {-INFINITE, 0.0};
+    for (int by = 1; by < 32; by *= 2) {
+        const Link other = {__shfl_up_sync(0xffffffffu, own.ahead, by), __shfl_up_sync(0xffffffffu, own.step, by)};
+        if (lane >= by) own = linked(other, own);
+    }
+    __syncthreads();
+    if (lane == 31) room[warp] = own;
+    const Link left = {__shfl_up_sync(0xffffffffu, own.ahead, 1), __shfl_up_sync(0xffffffffu, own.step, 1)};
+    __syncthreads();
+    Link before = none;
+    for (int w = 0; w < warp; w++) before = linked(before, room[w]);
+    all = before;
+    for (int w = warp; w < WARPS; w++) all = linked(all, room[w]);
+    return lane ? linked(before, left) : before;
+}
+
+// How far each value of this block's rows may be from the maximum in real numbers: `_slack` of `gpu_ref/general/column.py`.
+// A row makes of the excess that reaches it the larger of two numbers, one of which is a sum with it; a thread's rows
+// together do the same, and so do a block's. `links`: 4 of each block that shares the column, of
+// which two are written while the others may still be read.
+__device__ __forceinline__ void doubt(Block& b, const Column& c, bool full, double noise, Link* links, double* slack) {
     double least = INFINITE, most = -INFINITE;
     const int low_end = c.low[0], high_end = c.high[c.points - 1];
     for (int i = low_end + threadIdx.x; i <= high_end; i += THREADS) {
@@ -375,56 +451,63 @@ __device__ __forceinline__ void doubt(Block& b, const Column& c, bool full, doub
     const double power = 1.1102230246251565e-16 * (fabs(1.0 - c.eta) + 8.0);
     auto error_of = [&](int x) { return noise + power * fmax(fabs(c.value[x] - least), fabs(c.value[x] - most)); };
     if (full) {
-        for (int x = threadIdx.x; x < c.points; x += THREADS) slack[x] = c.policy[x] >= 0 ? error_of(x) : 0.0;
+        for (int x = c.begin + threadIdx.x; x < c.end; x += THREADS) slack[x] = c.policy[x] >= 0 ? error_of(x) : 0.0;
         __syncthreads();
         return;
     }
-    for (int x = threadIdx.x; x < c.base; x += THREADS) slack[x] = 0.0;
-    const int count = c.points - c.base, span = (count + THREADS - 1) / THREADS;
+    const int begin = min(c.end, max(c.base, c.begin)), count = c.end - begin;
+    for (int x = c.begin + threadIdx.x; x < begin; x += THREADS) slack[x] = 0.0;
+    const int span = (count + THREADS - 1) / THREADS;
     const int from = min(count, (int)threadIdx.x * span), to = min(count, from + span);
+    auto margin = [&](int side, int x, int& choice) {
+        const int before = side ? x + 1 : x - 1;
+        choice = -1;
+        if (before < c.base || before >= c.points) return INFINITE;
+        choice = shared_index(c.policy + before);
+        const int end = side ? min(c.most[x], choice) : max(c.least[x], choice);
+        if (end == (side ? c.most[x] : c.least[x])) return INFINITE;
+        return c.value[x] - objective(c, c.wealth[x], end);
+    };
+    Link reached[2], all;
+    links += 2 * c.team->blocks * (c.team->turn & 1);
     for (int side = 0; side < 2; side++) {
-        auto margin = [&](int x, int& before) {
-            before = side ? x + 1 : x - 1;
-            if (before < c.base || before >= c.points) return INFINITE;
-            const int end = side ? min(c.most[x], c.policy[before]) : max(c.least[x], c.policy[before]);
-            if (end == (side ? c.most[x] : c.least[x])) return INFINITE;
-            return c.value[x] - objective(c, c.wealth[x], end);
-        };
-        double ahead = -INFINITE, step = 0.0;
-        int before;
+        Link link = {-INFINITE, 0.0};
         for (int k = from; k < to; k++) {
-            const int x = side ? c.points - 1 - k : c.base + k;
-            const double gap = margin(x, before);
-            if (k == 0 || gap == INFINITE || c.policy[x] != c.policy[before]) {
-                const double twice = 2.0 * error_of(x), by = twice - gap;
-                ahead = fmax(twice, ahead + by);
-                step += by;
+            const int x = side ? c.end - 1 - k : begin + k;
+            int choice;
+            const double gap = margin(side, x, choice);
+            if (gap == INFINITE || c.policy[x] != choice) {
+                const double twice = 2.0 * error_of(x);
+                link = linked(link, {twice, twice - gap});
             }
         }
-        b.ahead[threadIdx.x] = ahead;
-        b.step[threadIdx.x] = step;
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            double excess = -INFINITE;
-            for (int t = 0; t < THREADS; t++) {
-                const double next = fmax(b.ahead[t], excess + b.step[t]);
-                b.ahead[t] = excess;
-                excess = next;
-            }
+        reached[side] = before_thread(link, b.links, all);
+        if (threadIdx.x == 0) links[2 * c.team->own + side] = all;
+    }
+    double excess[2] = {reached[0].ahead, reached[1].ahead};
+#if TEAM
+    meet(b, *c.team, 0);
+    for (int side = 0; side < 2; side++) {
+        double before = -INFINITE;
+        const int parts = side ? c.team->blocks - 1 - c.team->own : c.team->own;
+        for (int p = 0; p < parts; p++) {
+            const double* const theirs = &links[2 * (side ? c.team->blocks - 1 - p : p) + side].ahead;
+            before = fmax(__ldcg(theirs), before + __ldcg(theirs + 1));
         }
-        __syncthreads();
-        double excess = b.ahead[threadIdx.x];
+        excess[side] = fmax(excess[side], before + reached[side].step);
+    }
+#endif
+    for (int side = 0; side < 2; side++) {
         for (int k = from; k < to; k++) {
-            const int x = side ? c.points - 1 - k : c.base + k;
-            const double gap = margin(x, before), error = error_of(x), beyond = excess - gap;
+            const int x = side ? c.end - 1 - k : begin + k;
+            int choice;
+            const double gap = margin(side, x, choice), error = error_of(x), beyond = excess[side] - gap;
             const double found = error + fmax(0.0, beyond);
             slack[x] = side ? fmax(slack[x], found) : found;
-            if (k == 0 || gap == INFINITE || c.policy[x] != c.policy[before])
-                excess = fmax(2.0 * error, beyond + 2.0 * error);
+            if (gap == INFINITE || c.policy[x] != choice) excess[side] = fmax(2.0 * error, beyond + 2.0 * error);
         }
         __syncthreads();
     }
-    for (int x = c.base + threadIdx.x; x < c.points; x += THREADS)
-        slack[x] = 1.001 * slack[x] + (c.falls ? 2.0 * noise : 0.0);
+    for (int x = begin + threadIdx.x; x < c.end; x += THREADS) slack[x] = 1.001 * slack[x] + (c.falls ? 2.0 * noise : 0.0);
     __syncthreads();
 }

@@ -36,7 +36,7 @@ _FIELDS = (
         "mix", "V", "mixed", "ev", "kept_ev", "values", "kept", "floor", "chances", "slack", "best", "policy", "choice",
         "least", "most", "moved", "list", "info", "evaluations", "face", "prices", "priced", "state", "told", "flags",
     )),
-    *((name, np.float64) for name in ("eta", "sigma", "tol", "gross")),
+    *((name, np.float64) for name in ("eta", "sigma", "tol", "gross", "shift")),
     *((name, np.int64) for name in (
         "negative", "steps", "most_sweeps", "chunk", "cold", "repay", "defaults", "moving_steps", "patience",
         "near",
@@ -137,7 +137,7 @@ class Sweeps:
             "list": ((own[1], 5, points), np.int32),
             "best": ((own[1], points), np.float64),
             "info": ((*own[:2], 4), np.int32),
-            "told": ((8 * groups * parts,), np.float64),
+            "told": ((16 * groups * parts,), np.float64),
             "flags": ((4 * groups * parts,), np.uint64),
             "evaluations": ((CHUNK,), np.uint64),
             "state": ((16,), np.float64),
@@ -156,9 +156,12 @@ class Sweeps:
         room = 8 * candidates
         self._near = room if room <= NEAR and self.blocks[0] == self._sizes.states else 0
 
-    def begin(self, V: ArrayLike, wanted: ArrayLike | None) -> None:
-        """Put in where to begin: ``V``, ``(N_r, N_z, N_k)``, and choices, ``(N_d, N_z, N_k)``, if there are any."""
-        self.tables["V"][0].set(np.ascontiguousarray(V))
+    def begin(self, V: ArrayLike | None, wanted: ArrayLike | None) -> None:
+        """Put in where to begin: ``V``, ``(N_r, N_z, N_k)``, unless it is there, and choices, ``(N_d, N_z, N_k)``, if
+        there are any.
+        """
+        if V is not None:
+            self.tables["V"][0].set(np.ascontiguousarray(V))
         self._cold = wanted is None or bool((np.asarray(wanted) < 0).all())
         if wanted is None:
             self.tables["policy"].fill(-1)
@@ -168,12 +171,20 @@ class Sweeps:
         self._done = 0
 
     def launch(
-        self, tol: float, max_sweeps: int, steps: int, gross: float = 1.0, repay: int = -1, defaults: int = -1
+        self,
+        tol: float,
+        max_sweeps: int,
+        steps: int,
+        gross: float = 1.0,
+        repay: int = -1,
+        defaults: int = -1,
+        shift: float = 0.0,
     ) -> dict[str, Any]:
         """Sweep on, :data:`CHUNK` times at most; what the device says of it, and evaluations by sweep.
 
         Where costs follow from the default set, ``gross`` is what lenders want for 1, ``repay`` and ``defaults`` the
-        numbers of the alternatives.
+        numbers of the alternatives. Of the change of the last of ``steps`` held ones, ``shift`` times the middle is
+        added to all values: only for regimes that see no others.
         """
         sizes, tables = self._sizes, self.tables
         groups, parts = self.blocks
@@ -185,7 +196,7 @@ class Sweeps:
             "groups": groups, "parts": parts, "eta": sizes.eta, "sigma": sizes.sigma, "tol": tol,
             "negative": sizes.negative, "steps": steps, "most_sweeps": max_sweeps, "chunk": CHUNK, "cold": self._cold,
             "moving_steps": MOVING_STEPS, "patience": PATIENCE, "near": self._near > 0, "gross": gross,
-            "repay": repay, "defaults": defaults,
+            "repay": repay, "defaults": defaults, "shift": shift,
         }  # fmt: skip
         for name, value in numbers.items():
             row[name] = value

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from beltline.gpu_ref.cuda.device import Clock
 from beltline.gpu_ref.cuda.general_sweeps import CONVERGED, LIMIT, RUNNING, Sizes, Sweeps
-from beltline.gpu_ref.methods import DOUBLE, Arguments, Solution, error_bound, largest_value
+from beltline.gpu_ref.cuda.start import utility
+from beltline.gpu_ref.methods import DOUBLE, Arguments, Solution, error_bound
 from beltline.gpu_ref.tables import Array
 
 STEPS = 10
@@ -47,17 +48,22 @@ def bends_up(X: Array, W: Array) -> bool:
 def prove(
     cupy: Any,
     problem: Arguments,
-    V: Array,
+    V: Array | None,
     policy: NDArray[np.int32] | None,
     sweeps: int,
     steps: int = STEPS,
     clock: Clock | None = None,
+    previous: bool = True,
 ) -> Solution | None:
     """Go on from ``V``, ``(N_k, N_z)``, until the largest change is below ``epsilon``, for at most :data:`MOST` sweeps.
 
+    After steps of policy evaluation values are shifted by the average of what further steps would add (MacQueen).
+
     Parameters
     ----------
-    cupy, problem, V
+    cupy, problem
+    V
+        ``None``: the value of staying at each point for ever, found on the device.
     policy
         ``(N_k, N_z)``: choices to begin from; ``None``: none.
     sweeps
@@ -66,13 +72,15 @@ def prove(
         Of policy evaluation, between sweeps.
     clock
         Which tells the time of the parts, if any.
+    previous
+        Whether to return :attr:`~beltline.gpu_ref.methods.Solution.previous` too.
 
     Returns
     -------
     Solution or None
         ``None`` says nothing: a state can afford no choice, a value is not finite, or memory is short.
     """
-    if not np.isfinite(V).all() or sweeps >= problem.max_sweeps:
+    if (V is not None and not np.isfinite(V).all()) or sweeps >= problem.max_sweeps:
         return None
     points, states = problem.W.shape
     left = problem.max_sweeps - sweeps
@@ -83,22 +91,28 @@ def prove(
         return None
     _lap(clock, "allocate")
     _load(cupy, device, problem)
-    device.begin(V.T[None], None if policy is None else policy.T[None])
     _lap(clock, "load")
+    if V is None and not _stay(cupy, device, problem):
+        V = problem.V0
+    device.begin(None if V is None else V.T[None], None if policy is None else policy.T[None])
     outcome = {"status": RUNNING}
     while outcome["status"] == RUNNING:
-        outcome = device.launch(problem.epsilon, min(MOST, 1 + (left - 1) // (1 + steps)), steps)
+        outcome = device.launch(
+            problem.epsilon,
+            min(MOST, 1 + (left - 1) // (1 + steps)),
+            steps,
+            shift=problem.beta / (1.0 - problem.beta),
+        )
     _lap(clock, "solve")
-    V_of = device.tables["V"]
-    value, before, choices = (
-        cupy.ascontiguousarray(table.T).get()
-        for table in (V_of[int(outcome["output"]), 0], V_of[int(outcome["input"]), 0], device.tables["policy"][0])
-    )
-    _lap(clock, "read")
-    if outcome["status"] not in (CONVERGED, LIMIT) or (choices < 0).any():
+    chosen = device.tables["policy"][0]
+    last, first = (device.tables["V"][int(outcome[buffer]), 0] for buffer in ("output", "input"))
+    if outcome["status"] not in (CONVERGED, LIMIT) or int(chosen.min()) < 0:
         return None
+    largest = max(float(cupy.abs(table).max()) for table in (last, first))
+    value, choices = (cupy.ascontiguousarray(table.T).get() for table in (last, chosen))
+    before = cupy.ascontiguousarray(first.T).get() if previous else None
+    _lap(clock, "read")
     change, done = float(outcome["change"]), int(outcome["sweeps"])
-    largest = max(largest_value(before), largest_value(value))
     bound = error_bound(change, value, problem.Q, problem.beta, problem.eta, largest, float(outcome["slack"]))
     return Solution(
         value=value,
@@ -132,6 +146,14 @@ def _load(cupy: Any, device: Sweeps, problem: Arguments) -> None:
     device.tables["cost"][0] = cupy.asarray(problem.X)
     device.tables["high"].fill(points - 1)
     device.reach(points)
+
+
+def _stay(cupy: Any, device: Sweeps, problem: Arguments) -> bool:
+    """Put in the value of staying at each point for ever; whether everyone can, with a utility that is finite."""
+    consumption = device.tables["wealth"][0] - device.tables["cost"][0]
+    value = device.tables["V"][0, 0]
+    value[...] = utility(cupy, consumption, problem.eta) / (1.0 - problem.beta)
+    return bool((consumption > 0.0).all() & cupy.isfinite(value).all())
 
 
 def _lap(clock: Clock | None, part: str) -> None:

@@ -37,7 +37,7 @@ from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.cuda.proven_sweeps import STEPS, bends_up, prove
 from beltline.gpu_ref.cuda.start import Start
 from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
-from beltline.gpu_ref.methods import Arguments, Solution, can_stay, check_arguments, stay_start
+from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
 __all__ = ["AGES", "BATCHED", "METHODS", "available", "solve", "solve_ages", "solve_batch"]
 
@@ -97,21 +97,19 @@ def solve(
         if method == "mpi":
             return _solve_mpi(cupy, arguments)
         if search_of(arguments) in (WARM, PLAIN) and bends_up(arguments.X, arguments.W):
-            found = _solve_by_proof(cupy, arguments)
+            found = _solve_by_proof(cupy, arguments, previous)
             if found is not None:
                 return found
         return solve_in_one_launch(cupy, [arguments], None, previous)[0]
 
 
-def _solve_by_proof(cupy: Any, problem: Arguments) -> Solution | None:
+def _solve_by_proof(cupy: Any, problem: Arguments, previous: bool) -> Solution | None:
     """Solve where objectives may have several peaks by sweeps that are proven; ``None`` where these do not end."""
     clock = Clock(cupy)
     clock.restart()
-    V0 = problem.V0
     # A start that is the same everywhere says nothing of any choice.
-    if problem.start != "given" or ((V0 == V0[0, 0]).all() and can_stay(problem.X, problem.W, problem.eta)):
-        V0 = stay_start(problem.X, problem.W, problem.beta, problem.eta)
-    return _ended(problem, prove(cupy, problem, V0, None, 0, STEPS, clock), STEPS)
+    V0 = None if problem.start != "given" or (problem.V0 == problem.V0[0, 0]).all() else problem.V0
+    return _ended(problem, prove(cupy, problem, V0, None, 0, STEPS, clock, previous), STEPS)
 
 
 def _ended(problem: Arguments, found: Solution | None, steps: int) -> Solution | None:

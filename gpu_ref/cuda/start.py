@@ -97,14 +97,15 @@ def refuse_astray(cupy: Any, problem: Arguments, X: Any, W: Any, V0: Any, policy
     contraction = modulus(problem.Q, problem.beta)
     if contraction >= 1.0:
         return
-    stay = _utility(cupy, W - X[:, None], problem.eta)
+    stay = utility(cupy, W - X[:, None], problem.eta)
     low = cupy.minimum(stay.min(axis=1, keepdims=True), 0.0) / (1.0 - contraction)
-    high = cupy.maximum(_utility(cupy, W.max() - X[0], problem.eta), 0.0) / (1.0 - contraction)
+    high = cupy.maximum(utility(cupy, W.max() - X[0], problem.eta), 0.0) / (1.0 - contraction)
     slack = _SLACK * (high - low)
     if not bool(((V0 >= low - slack) & (V0 <= high + slack)).all()):
         V0[...] = stay / (1.0 - problem.beta)
         policy[...] = X.size // 2
 
 
-def _utility(cupy: Any, consumption: Any, eta: float) -> Any:
+def utility(cupy: Any, consumption: Any, eta: float) -> Any:
+    """Of consumption, tables of the device."""
     return cupy.log(consumption) if eta == 1.0 else consumption ** (1.0 - eta) / (1.0 - eta)

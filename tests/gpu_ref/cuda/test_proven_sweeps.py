@@ -19,16 +19,16 @@ gpu = pytest.mark.skipif(bool(cuda.available()), reason=cuda.available() or "the
 
 GRID = np.linspace(0.0, 30.0, 600)
 Q = np.array([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.05, 0.15, 0.8]])
-CONCAVE = 1.02 * GRID[:, None] + np.array([0.4, 1.0, 1.6])
 
 
-def bent() -> dict[str, Array]:
+def bent(grid: Array = GRID) -> dict[str, Array]:
+    concave = 1.02 * grid[:, None] + np.array([0.4, 1.0, 1.6])
     steps = np.random.default_rng(1).random((12, 3)).cumsum(axis=0)
     return {
-        "floor": np.maximum(CONCAVE, 3.0),
-        "increasing returns": CONCAVE + 0.02 * np.maximum(GRID - 10.0, 0.0)[:, None] ** 1.3,
-        "jumps": CONCAVE + steps[np.searchsorted(np.linspace(0.0, 30.0, 13)[1:-1], GRID)],
-        "a kink in one state": CONCAVE + np.array([0.0, 0.0, 0.5]) * np.maximum(GRID - 20.0, 0.0)[:, None],
+        "floor": np.maximum(concave, 3.0),
+        "increasing returns": concave + 0.02 * np.maximum(grid - 10.0, 0.0)[:, None] ** 1.3,
+        "jumps": concave + steps[np.searchsorted(np.linspace(0.0, 30.0, 13)[1:-1], grid)],
+        "a kink in one state": concave + np.array([0.0, 0.0, 0.5]) * np.maximum(grid - 20.0, 0.0)[:, None],
     }
 
 
@@ -90,6 +90,29 @@ def test_several_peaks_are_solved_and_every_sweep_is_exact(
             assert found.exact_sweeps == found.maximising_sweeps < found.sweeps
             assert set(found.seconds) == {"allocate", "load", "solve", "read"}
             check(found, name, eta)
+
+
+@gpu
+@pytest.mark.parametrize("teams", [False, True])
+@pytest.mark.parametrize("name", [*bent(), "stairs", "random"])
+def test_guesses_of_choices_on_large_grids_are_proven(name: str, teams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where peaks are narrower than the distance of the candidates that a guess looks at, too."""
+    monkeypatch.setattr(general_sweeps, "ROWS_ALONE", 0 if teams else 10_000)
+    grid = np.linspace(0.0, 30.0, 6_000)
+    if name == "stairs":
+        wealth = 1.0 + np.floor(7.0 * grid)[:, None] / 7.0 + np.array([0.4, 1.0, 1.6])
+    elif name == "random":
+        jumps = np.random.default_rng(8).random((6_000, 3)) * (np.random.default_rng(9).random((6_000, 1)) < 0.02)
+        wealth = 1.0 + 0.5 * grid[:, None] + jumps.cumsum(axis=0) * 0.2
+    else:
+        wealth = bent(grid)[name]
+    for start in (np.zeros(wealth.shape), np.random.default_rng(3).normal(size=wealth.shape)):
+        found = cuda.solve(grid, wealth, Q, start, BETA, 2.0, 1e-7, method="warm")
+        assert found.converged
+        assert found.exact_sweeps == found.maximising_sweeps
+        value, policy = brute_force.sweep(grid, wealth, Q, found.previous, BETA, 2.0)
+        assert np.abs(value - found.value).max() <= 1e-13 * (1.0 + np.abs(value).max())
+        assert (policy == found.policy).mean() > 0.999
 
 
 @gpu
