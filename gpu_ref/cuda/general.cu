@@ -409,18 +409,28 @@ struct Work {
     __device__ __forceinline__ double unsure(int s, int r, int x, int output) const {
         const double value = __ldcg(V(output, r, s) + x), unit = 1.1102230246251565e-16;
         if (!(fabs(value) < INFINITE)) return 0.0;
-        double above = -INFINITE, below = -INFINITE, most = 0.0, expected = 0.0;
+        double above = -INFINITE, below = -INFINITE, top = -INFINITE;
         for (int d = 0; d < g.count; d++) {
             if (b.regime[d] != r) continue;
             const double v = __ldcg(g.values + at(d, s) + x), doubt = g.slack[at(d, s) + x];
             above = fmax(above, v + doubt);
             below = fmax(below, v - doubt);
-            most = fmax(most, doubt);
-            if (g.sigma > 0.0) expected += __ldcg(g.chances + at(d, s) + x) * doubt;
+            top = fmax(top, v);
         }
-        if (g.sigma > 0.0)
-            return (most > g.sigma ? most : 2.0 * expected) +
-                   unit * (4.0 * fabs(value) + g.sigma * (16.0 + 8.0 * g.count));
+        if (g.sigma > 0.0) {  // `gpu_ref/general/log_sum.py`
+            double grown = 0.0, total = 0.0;
+            for (int d = 0; d < g.count; d++) {
+                if (b.regime[d] != r) continue;
+                const double under = __ldcg(g.values + at(d, s) + x) - top, doubt = g.slack[at(d, s) + x];
+                const double weight = exp(under / g.sigma);
+                total += weight;
+                if (under > -INFINITE)
+                    grown += doubt <= g.sigma ? weight * expm1(doubt / g.sigma)
+                                              : exp((under + (1.0 + 1e-9) * doubt) / g.sigma) - weight;
+            }
+            const double reach = grown < INFINITE ? g.sigma * log1p(grown / total) : above - top + g.sigma * log((double)g.count);
+            return 1.001 * reach + unit * (4.0 * fabs(value) + g.sigma * (16.0 + 8.0 * g.count));
+        }
         return fmax(above - value, value - below) + unit * 4.0 * fabs(value);
     }
 };

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit, prange
 from beltline.gpu_ref.general import checks
 from beltline.gpu_ref.general.form import Branch, Form, Indexes, Tables
+from beltline.gpu_ref.general.log_sum import extremes, growth, reach
 from beltline.gpu_ref.general.proof import proven_column
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, expectation
@@ -171,33 +172,31 @@ def _alternative(
 def _doubt(best: Array, slack: Array, own: NDArray[np.int64], s: int, x: int, sigma: float, top: float) -> float:
     """How far the best of the alternatives ``own``, or their log-sum, may be from the one in real numbers.
 
-    Of a maximum only those count that might truly be the best. A log-sum moves by no more than the largest slack, and
-    by less than twice the expected one where none exceeds ``sigma``, as ``exp(u) - 1 < 2 u`` up to 1. It is rounded: an
-    exponent weighted by its exponential by ``1 / e`` of ``sigma``, the rest by a few units each.
+    Of a maximum only those count that might truly be the best, of a log-sum those that can move it
+    (:mod:`beltline.gpu_ref.general.log_sum`). It is rounded: an exponent weighted by its exponential by ``1 / e`` of
+    ``sigma``, the rest by a few units each.
     """
-    above = below = -np.inf
-    most = total = weighted = 0.0
+    above = below = highest = -np.inf
+    total = grown = 0.0
     for d in own:
-        above, below = max(above, best[d, s, x] + slack[d, s, x]), max(below, best[d, s, x] - slack[d, s, x])
-        if sigma > 0.0 and best[d, s, x] > -np.inf:
-            weight = math.exp((best[d, s, x] - top) / sigma)
-            most, total, weighted = max(most, slack[d, s, x]), total + weight, weighted + weight * slack[d, s, x]
+        v, error = best[d, s, x], slack[d, s, x]
+        above, below = max(above, v + error), max(below, v - error)
+        if sigma > 0.0 and v > -np.inf:
+            highest, total = max(highest, v - top + error), total + math.exp((v - top) / sigma)
+            grown += growth(v - top, error, sigma)
     if sigma == 0.0:
         return max(above - top, top - below) + 4.0 * DOUBLE * abs(top)
-    rounding = DOUBLE * (4.0 * abs(top) + sigma * (8.0 + 4.0 * own.size))
-    return (most if most > sigma else 2.0 * weighted / total) + rounding
+    return reach(grown, total, highest, own.size, sigma) + DOUBLE * (4.0 * abs(top) + sigma * (8.0 + 4.0 * own.size))
 
 
 @njit(cache=True)
-def _unlikely(p: float, chance: float, move: float, moves: float, sigma: float, count: int) -> bool:
-    """Whether probability ``p`` is farther from ``chance`` than values explain that move so far.
-
-    ``move`` is that of the alternative, ``moves`` the expected one. To first order a probability moves by no more than
-    itself times their sum over ``sigma``, and by no more than ``exp(2)`` times that where none exceeds ``sigma``.
+def _unlikely(p: float, below: Array, moves: Array, d: int, sigma: float) -> bool:
+    """Whether ``p`` is no probability of alternative ``d`` of a regime whose values, relative to the largest ``below``,
+    may have moved by ``moves``; ``(n,)`` both.
     """
-    if max(move, moves) > sigma:
-        return not 0.0 <= p <= 1.0
-    return not abs(p - chance) <= 8.0 * chance * (move + moves) / sigma + (64.0 + 4.0 * count) * DOUBLE
+    least, most = extremes(below, moves, d, sigma)
+    rounding = (64.0 + 4.0 * below.size) * DOUBLE
+    return not least - rounding <= p <= most + rounding
 
 
 @njit(cache=True)
@@ -217,6 +216,7 @@ def _regime_of_state(
 ) -> tuple[float, float]:  # fmt: skip
     """Exogenous state ``s`` of a regime that has the alternatives ``own``: largest gap of the value, and rounding."""
     residual = rounding = 0.0
+    relative, moves = np.empty(own.size), np.empty(own.size)
     for x in range(value.shape[0]):
         first = own[0]
         for d in own:
@@ -224,12 +224,13 @@ def _regime_of_state(
                 first = d
         top = best[first, s, x]
         doubt = _doubt(best, slack, own, s, x, sigma, top)
-        found, total, moves = top, 0.0, 0.0
+        found = top
         if sigma > 0.0:
-            for d in own:
-                weight = math.exp((best[d, s, x] - top) / sigma)
-                total += weight
-                moves += weight * (change + ROUNDINGS * slack[d, s, x])
+            total = 0.0
+            for n, d in enumerate(own):
+                relative[n] = best[d, s, x] - top
+                moves[n] = change + ROUNDINGS * slack[d, s, x]
+                total += math.exp(relative[n] / sigma)
             found = top + sigma * math.log(total)
         gap = abs(found - value[x, s])
         residual, rounding = max(residual, gap if gap < np.inf else np.inf), max(rounding, doubt)
@@ -243,16 +244,13 @@ def _regime_of_state(
                 loss = top - best[d, s, x] - 2.0 * ROUNDINGS * slack[d, s, x]
         if not loss <= 2.0 * allowed:
             _note(facts, TAKEN, first, x, loss)
-        for d in own:
+        for n, d in enumerate(own):
             p = probabilities[d, x, s]
             if sigma == 0.0:
                 if p != (1.0 if d == taken else 0.0):
                     _note(facts, PROBABILITY, d, x, abs(p - (1.0 if d == taken else 0.0)))
-            else:
-                chance = math.exp((best[d, s, x] - top) / sigma) / total
-                move = change + ROUNDINGS * slack[d, s, x]
-                if _unlikely(p, chance, move, moves / total, sigma, own.size):
-                    _note(facts, PROBABILITY, d, x, abs(p - chance))
+            elif _unlikely(p, relative, moves, n, sigma):
+                _note(facts, PROBABILITY, d, x, abs(p - math.exp(relative[n] / sigma) / total))
     return residual, rounding
 
 

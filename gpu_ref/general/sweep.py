@@ -16,6 +16,7 @@ from beltline.compiled import njit, prange
 from beltline.gpu_ref.general.candidates import Indexes
 from beltline.gpu_ref.general.column import forced, forced_utility, searched
 from beltline.gpu_ref.general.form import Tables
+from beltline.gpu_ref.general.log_sum import growth, reach
 from beltline.gpu_ref.general.packed import FORCED, TABLE, Packed, pack
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
@@ -172,28 +173,30 @@ def log_sum(packed: Packed, values: Array, r: int, s: int, sigma: float, value: 
 def _doubt(packed: Packed, found: Found, r: int, s: int, sigma: float) -> float:
     """How far the value of regime ``r`` may be from the one in real numbers at most, units of utility.
 
-    Of a maximum counts who might truly be the best: an alternative far below may be as uncertain as it likes. The
-    log-sum moves by at most twice the expected slack where no slack exceeds ``sigma``, as ``exp(u) - 1 < 2 u`` up to
-    1. It is rounded: an exponent is off by two roundings of itself, weighted by its exponential, which is at most
-    ``1 / e``; exponential, sum, logarithm, product and the last sum take a few each.
+    Of a maximum counts who might truly be the best: an alternative far below may be as uncertain as it likes, and so it
+    may in a log-sum (:mod:`beltline.gpu_ref.general.log_sum`). That is rounded: an exponent is off by two roundings of
+    itself, weighted by its exponential, which is at most ``1 / e``; exponential, sum, logarithm, product and the last
+    sum take a few each.
     """
     worst = 0.0
     for x in range(found.value.shape[2]):
         value = found.value[r, s, x]
         if not abs(value) < np.inf:
             continue
-        above = below = -np.inf
-        most = expected = 0.0
+        above = below = top = -np.inf
         for d in range(packed.regime.size):
             if packed.regime[d] == r:
                 own, slack = found.values[d, s, x], found.slack[d, s, x]
-                above, below = max(above, own + slack), max(below, own - slack)
-                most = max(most, slack)
-                if sigma > 0.0:
-                    expected += found.probabilities[d, s, x] * slack
+                above, below, top = max(above, own + slack), max(below, own - slack), max(top, own)
         if sigma > 0.0:
+            grown = total = 0.0
+            for d in range(packed.regime.size):
+                if packed.regime[d] == r:
+                    own = found.values[d, s, x]
+                    total += math.exp((own - top) / sigma)
+                    grown += growth(own - top, found.slack[d, s, x], sigma)
             rounding = DOUBLE * (4.0 * abs(value) + sigma * (8.0 + 4.0 * packed.regime.size))
-            worst = max(worst, (most if most > sigma else 2.0 * expected) + rounding)
+            worst = max(worst, reach(grown, total, above - top, packed.regime.size, sigma) + rounding)
         else:
             # These sums round, too.
             worst = max(worst, max(above - value, value - below) + DOUBLE * 4.0 * abs(value))

@@ -61,9 +61,30 @@ FAULTS = (
     Fault(
         "an alternative that is far from the best adds its rounding to the bound",
         HERE + "sweep.py",
-        "above, below = max(above, own + slack), max(below, own - slack)",
-        "above, below = max(above, value + slack), max(below, own - slack)",
+        "above, below, top = max(above, own + slack), max(below, own - slack)",
+        "above, below, top = max(above, value + slack), max(below, own - slack)",
         (TESTS + "test_solve.py::test_an_alternative_far_from_the_best_adds_no_doubt",),
+    ),
+    Fault(
+        "a log-sum is taken to move by no more than its alternatives on average",
+        HERE + "log_sum.py",
+        "return _MORE * sigma * math.log1p(grown / total)",
+        "return _MORE * sigma * math.log1p(grown / total) * 0.5",
+        (TESTS + "test_log_sum.py::test_every_corner_is_within_the_bounds_which_are_tight",),
+    ),
+    Fault(
+        "an alternative that can become likely is taken to stay as it is",
+        HERE + "log_sum.py",
+        "return _exp((below + _FARTHER * error) / sigma) - math.exp(below / sigma)",
+        "return 2.0 * math.exp(below / sigma)",
+        (TESTS + "test_log_sum.py::test_every_corner_is_within_the_bounds_which_are_tight",),
+    ),
+    Fault(
+        "any probability of an alternative whose worth is uncertain is right",
+        HERE + "certificate.py",
+        "return not least - rounding <= p <= most + rounding",
+        "return not 0.0 <= p <= 1.0",
+        (TESTS + "test_solve.py::test_no_probability_of_what_nobody_chooses_is_let_pass",),
     ),
     Fault(
         "utilities are kept though tables are new",

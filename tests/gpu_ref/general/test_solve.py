@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.general import Branch, Form, Iterate, Outside, Prices, Solution, solve
+from beltline.gpu_ref.general import Branch, Form, Iterate, Outside, Prices, Solution, certify, solve
 from beltline.gpu_ref.general.full_search import full_sweep
 from beltline.gpu_ref.general.operator import sweep
 from beltline.gpu_ref.general.random_forms import random_form
@@ -247,12 +247,29 @@ def test_taste_shocks_do_not_overflow() -> None:
 
 def test_an_alternative_far_from_the_best_adds_no_doubt() -> None:
     grid = np.array([[0.0], [1.0]])
-    poor = Branch("a", 0, 1e-7 + grid, grid, np.eye(1), 0.9)
-    for sigma in (0.0, 1.0):
-        found = solve(Form((poor, Outside("b", 0, -grid)), 3.0, sigma), tol=1e-12)
+    for sigma, consumption in ((0.0, 1e-7), (1.0, 1e-7), (0.1, 1e-10), (1e-3, 1e-10)):
+        poor = Branch("a", 0, consumption + grid, grid, np.eye(1), 0.9)
+        form = Form((poor, Outside("b", 0, -grid)), 3.0, sigma)
+        found = solve(form, tol=1e-12)
         assert found.values[0].min() < -4e13
         assert found.success
         assert found.error_bound < 1e-10
+        quality = certify(form, found, found.residual)
+        assert quality.missed == 0
+        assert quality.error_bound < 1e-10
+
+
+def test_no_probability_of_what_nobody_chooses_is_let_pass() -> None:
+    """Though the worth of that alternative may be off by far more than the taste shocks."""
+    grid = np.array([[0.0], [1.0]])
+    poor = Branch("a", 0, 1e-10 + grid, grid, np.eye(1), 0.9, high=np.zeros((2, 1), np.int32))
+    form = Form((poor, Outside("b", 0, -grid)), 3.0, 0.1)
+    found = solve(form, tol=1e-12)
+    assert found.values[0, 0, 0] < -4e19
+    assert certify(form, found, found.residual).missed == 0
+    probabilities = found.probabilities.copy()
+    probabilities[:, 0, 0] = 1e-6, 1.0 - 1e-6
+    assert certify(form, dataclasses.replace(found, probabilities=probabilities), found.residual).missed == 2
 
 
 def test_the_first_of_equal_alternatives_is_taken() -> None:
