@@ -91,9 +91,9 @@ BRAM counts blocks of 36 kbit, on ECP5 two of its 18 kbit. The U250 holds the sa
 processing system or a bridge needs resources in addition.
 
 ## How to read it
-- *LUT*: of 6 inputs (4 on ECP5), including those that are RAM or shift registers. Yosys does not put two small functions
-  into one LUT, which Vivado does; and it makes the multiplexers of deep memories of LUTs, where UltraScale+ has
-  cascades. For both reasons Vivado will need fewer LUTs.
+- *LUT*: of 6 inputs (4 on ECP5), including those that are RAM or shift registers. Yosys does not put two small
+  functions into one LUT, which Vivado does; and it makes the multiplexers of deep memories of LUTs, where UltraScale+
+  has cascades. For both reasons Vivado will need fewer LUTs.
 - *DSP*: one for each multiplication of the Verilog; an assertion checks this. Yosys puts no register into a DSP48E2, so
   it counts flip-flops that Vivado will not need; and it adds with LUTs what Vivado may add in the DSP.
 - *BRAM, URAM*: every table of 512 words or more is in one of them; an assertion checks this.

@@ -295,7 +295,7 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "0 when the sums stand still; else bit 0 is set, and above it are the words still to be read",
+            "0 when the sums are complete; else bit 0 is set, and above it are the words still to be read",
         ),
         ("SUM_TABLE", 32, Access.READ_WRITE, False, "number of the table to be added up: W, V or POLICY"),
         ("SUM_FIRST", 32, Access.READ_WRITE, False, "its first word to be added up"),
