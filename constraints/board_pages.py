@@ -128,7 +128,7 @@ def _placed(board: Board) -> list[tuple[str, ...]]:
         ("these", f"from place and route of build `{report.measured or report.build_hash}`"),
     ]
     if report.measured:
-        since = "which since sums what the host writes and reads, and has another serial bridge"
+        since = "which also adds up the transferred words, and has another serial bridge"
         rows.append(("not placed", f"build `{report.build_hash}`, {since}"))
     return rows
 
