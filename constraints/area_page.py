@@ -76,34 +76,35 @@ def page(results: Mapping[str, Any]) -> str:
 <!-- Written by `make area`. -->
 # Area and speed
 
-What the gateware takes of a chip, from synthesis with open tools: {tools}. `make area` measures it, keeps it in
-`constraints/area.json` and writes this page; what is current is not measured again. The tests synthesise a few units
-anew, and tell when the file is not of the gateware as it is; `make area CHECK=1` compares all of it. `UNIT=` and
-`BOARD=` take one. Nothing here was tried on hardware, and nothing was placed and routed but the units for ECP5.
+This page lists what the gateware takes of a chip, and how fast it is there, by synthesis with open tools:
+{tools}. `make area` measures it, stores it in `constraints/area.json` and
+writes this page; units whose figures are up to date are not measured again. The tests synthesise a few units anew, and
+fail if the file does not belong to the present gateware. `make area CHECK=1` compares all of it; `UNIT=` and `BOARD=`
+select one. Nothing here was tried on hardware, and only the units for ECP5 were placed and routed.
 
 ## The machines of the boards
-In parentheses is the share of the chip. A machine is what is around its evaluators, flattened and synthesised at full
-size, and so many times the evaluator, which is synthesised once.
+The share of the chip is in parentheses. A machine is the sum of two parts: everything around its evaluators, flattened
+and synthesised at full size, and the number of evaluators times one evaluator, which is synthesised once.
 
 {_machines(results)}
-BRAM counts blocks of 36 kbit, on ECP5 two of its 18 kbit. The U250 holds the same machine as AWS F2. What a shell, a
-processing system or a bridge takes comes on top.
+BRAM counts blocks of 36 kbit, on ECP5 two of its 18 kbit. The U250 holds the same machine as AWS F2. A shell, a
+processing system or a bridge needs resources in addition.
 
 ## How to read it
-- *LUT*: of 6 inputs (4 on ECP5), those that are RAM or shift registers included. Yosys does not put two small functions
-  into one LUT, which Vivado does; and it makes the multiplexers of deep memories of LUTs, where UltraScale+ has
-  cascades. Both say more LUTs than Vivado will need.
-- *DSP*: one for each multiplication of the Verilog, which is asserted. Yosys puts no register into a DSP48E2, so
-  that flip-flops are counted that Vivado will not need; and adds with LUTs what Vivado may add in the DSP.
-- *BRAM, URAM*: every table of 512 words or more is in one of them, which is asserted.
-- *levels*: LUTs in a row on the longest path between registers, ports counting as registers; at most 8, which is
-  asserted. Carry chains, multiplexers inside a slice, and multipliers are passed and are no level. On ECP5 the LUTs
+- *LUT*: of 6 inputs (4 on ECP5), including those that are RAM or shift registers. Yosys does not put two small
+  functions into one LUT, which Vivado does; and it makes the multiplexers of deep memories of LUTs, where UltraScale+
+  has cascades. For both reasons Vivado will need fewer LUTs.
+- *DSP*: one for each multiplication of the Verilog; an assertion checks this. Yosys puts no register into a DSP48E2, so
+  it counts flip-flops that Vivado will not need; and it adds with LUTs what Vivado may add in the DSP.
+- *BRAM, URAM*: every table of 512 words or more is in one of them; an assertion checks this.
+- *levels*: LUTs in a row on the longest path between registers, where ports count as registers; at most 8, which an
+  assertion checks. Carry chains, multiplexers inside a slice, and multipliers do not count as a level. On ECP5 the LUTs
   before a carry are one. Of a unit with evaluators, their first and last LUTs count.
 - *Fmax*: the unit alone on LFE5UM5G-85F, speed grade 8, between registers, placed and routed by nextpnr with one seed.
-  `machine` is not: no ECP5 holds its evaluators.
+  `machine` has none: no ECP5 holds its evaluators.
 
-Sized units are built for 256 points and 4 exogenous states. Units that instance evaluators are what is around them:
-`stage` (the middle one of 7), `last-stage`, `folded-stage-N` (all stages with N evaluators), `machine` and
+Units with a size are built for 256 points and 4 exogenous states. Units that instance evaluators are counted without
+them: `stage` (the middle one of 7), `last-stage`, `folded-stage-N` (all stages with N evaluators), `machine` and
 `folded-machine` (one stage, one evaluator).
 
 ## UltraScale+

@@ -123,12 +123,12 @@ def _placed(board: Board) -> list[tuple[str, ...]]:
     """What place and route says."""
     report = ecp5.kept(board.name)
     rows: list[tuple[str, ...]] = [
-        ("greatest clock", f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: what is asked for is met"),
+        ("greatest clock", f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: the requested clock is met"),
         *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
         ("these", f"from place and route of build `{report.measured or report.build_hash}`"),
     ]
     if report.measured:
-        since = "which since sums what the host writes and reads, and has another serial bridge"
+        since = "which also adds up the transferred words, and has another serial bridge"
         rows.append(("not placed", f"build `{report.build_hash}`, {since}"))
     return rows
 

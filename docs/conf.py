@@ -17,12 +17,13 @@ author = "The Beltline authors"
 copyright = author
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["**/.*"]
 
-# Links to headings, as code hosts make them.
+# Links to headings and equations between dollars, as code hosts have them.
 myst_heading_anchors = 3
+myst_enable_extensions = ["dollarmath"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"

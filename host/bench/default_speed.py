@@ -112,7 +112,7 @@ def compare(country: Arellano, tol: float, repeats: int) -> bool:
         flush=True,
     )
     ways: dict[str, Callable[[], Solution | GeneralResult]] = {
-        "with held choices between them": lambda: by_brackets(country, tol, STEPS),
+        "with policy evaluation between them": lambda: by_brackets(country, tol, STEPS),
         "from coarser grids, as bl.solve does it": lambda: country.solve(tol).solution,
     }
     for what, way in ways.items():
@@ -150,7 +150,7 @@ def on_gpu(country: Arellano, tol: float, repeats: int) -> bool:
     same = solve(form, tol=tol, update=country.update, steps=STEPS, corrected=False)
     equal = found.success and bool((found.value == same.value).all()) and found.sweeps == same.sweeps
     print(
-        f"{size}: on the GPU, with held choices {1e3 * statistics.median(inside):.2f} ms in its memory, "
+        f"{size}: on the GPU, with policy evaluation {1e3 * statistics.median(inside):.2f} ms in its memory, "
         f"{1e3 * whole:.1f} ms from call to return, {found.sweeps} sweeps; "
         f"{'the same bits as' if equal else 'NOT the bits of'} the processor",
         flush=True,

@@ -196,10 +196,10 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
     Mode: {
         Mode.HORIZON: "finite horizon: every sweep keeps value and policy in its own slot, and none is tested for "
         "convergence. A sweep engine has one slot, so `SWEEP_LIMIT` must be 1, and the next age is the next run",
-        Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights behind `Q`. Bits 8 to 15 say how "
-        "many sweeps with held choices follow each that maximises. Only a sweep that does neither ends a run as "
-        "converged, and the one before the limit is such a one",
-        Mode.PEAKS: "sweep engine: behind the last sweep of a run that converges or reaches its limit every state is "
+        Mode.SHIFT: "sweep engine: values are shifted between sweeps, by the weights after `Q`. Bits 8 to 15 say how "
+        "many policy evaluation sweeps, which keep all choices, follow each that maximises. Only a sweep that does "
+        "neither ends a run as converged, and the last one before the limit is such a sweep",
+        Mode.PEAKS: "sweep engine: after the last sweep of a run that converges or reaches its limit every state is "
         "searched once more from the lowest candidates and once from the highest, and `PEAKS` of `STATUS` says whether "
         "a search ended elsewhere",
     },
@@ -265,7 +265,7 @@ def _layout() -> dict[str, Register]:
             Access.READ_WRITE,
             False,
             "bit 0: finite horizon, every sweep kept in its own slot; bit 1: shifts; bit 2: seeks other peaks; "
-            "bits 8 to 15: held sweeps",
+            "bits 8 to 15: policy evaluation sweeps",
         ),
         ("GRID", 32, Access.READ_WRITE, False, "N_k of the problem"),
         ("STATES", 32, Access.READ_WRITE, False, "N_z of the problem"),
@@ -295,7 +295,7 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "0 when the sums stand still; else bit 0 is set, and above it are the words still to be read",
+            "0 when the sums are complete; else bit 0 is set, and above it are the words still to be read",
         ),
         ("SUM_TABLE", 32, Access.READ_WRITE, False, "number of the table to be added up: W, V or POLICY"),
         ("SUM_FIRST", 32, Access.READ_WRITE, False, "its first word to be added up"),

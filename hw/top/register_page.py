@@ -30,9 +30,9 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "registers.md"
 ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 
 CONTENT = {
-    Table.X: "`X`, the grid of choices: money. The host fills it up to the build's grid with `2^63 - 1`, which "
+    Table.X: "`X`, the grid of choices. The host fills it up to the build's grid with `2^63 - 1`, which "
     "nothing can afford",
-    Table.W: "`W(x, s)`, money on hand, at word `x * STATES + s`",
+    Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`. On a sweep "
     "engine followed by as many words, the weights of its shifts in the same order: `beta Q (I - beta Q)^-1 / 2^12`",
     Table.V: "value, at word `x * STATES + s`: before a run the start, after it the result; with a horizon, sweep `t` "
@@ -123,8 +123,8 @@ modulo `2^32`, 0 when the chip comes out of reset, and run on: a host takes the 
   write does not count.
 - `SUM`: command `SUM` adds `SUM_COUNT` words of table `SUM_TABLE` ({tables}) from word `SUM_FIRST`,
   one a clock less those in which the host reads a table itself. Which reads reach the tables does not matter: a wide
-  bus may read more than a host asks for, a narrow one the same word twice. Those registers and the tables must stand
-  still meanwhile.
+  bus may read more than a host asks for, a narrow one the same word twice. Those registers and the tables must not
+  change meanwhile.
 
 A word is two halves of 32 bits, half 0 the lower. With `x` a half, its bytes without strobe 0, and `k = 2 word + half`,
 to which `2^28`, `2^29`, `2^30` or `2^31` is added for each byte without strobe, the sum of a word is that of the hashes
@@ -147,7 +147,7 @@ The words of a sweep engine's windows, but for `Q`, are in another order (`hw/in
 {ROW_WORDS}, for which the lanes hold `GRID` points: lane `l` those from `l 2^c` on. Block `l` begins at word
 `l * GRID_MAX / LANES` of `X`, and `l * GRID_MAX / LANES * STATES_MAX` of `W`, `V` and `POLICY`, and from there holds
 what the lane's points have in the order above: state `(x, s)` at word `(x - l 2^c) * STATES + s` of the block. `X` need
-not be filled up. Where `GRID` is `GRID_MAX` and `STATES` is `STATES_MAX` it is the order above.
+not be filled up. If `GRID` is `GRID_MAX` and `STATES` is `STATES_MAX`, this is the order above.
 
 `{COMMAND} --grid 256 --states 2` prints this page for another build. An access beyond a table, one of
 the wrong kind, a burst that is not INCR and, while busy, any access of a table answer SLVERR and change nothing; a

@@ -424,6 +424,13 @@ FAULTS = (
         ("tests/constraints/test_pages.py::test_blocks_of_a_ram_by_hand",),
     ),
     Fault(
+        "a page says money for cash on hand",
+        "docs/quick-start.md",
+        "A problem is four tables and two numbers.",
+        "A problem is four tables and money.",
+        ("tests/docs/test_vocabulary.py::test_page_uses_the_terms",),
+    ),
+    Fault(
         "a share of none of a chip's parts is one",
         "constraints/area_page.py",
         'f"{100 * count / of:.0f}%" if of else',

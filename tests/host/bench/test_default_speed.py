@@ -15,7 +15,7 @@ def test_both_sides_have_the_same_bits(capsys: pytest.CaptureFixture[str]) -> No
     out = capsys.readouterr().out
     assert re.search(r"31 x 5: full search [\d.]+ s, \d+ sweeps\n", out)
     assert re.search(r"31 x 5: brackets, the same sweeps [\d.]+ s: .* after the tenth; the same bits\n", out)
-    for way in ("with held choices between them", "from coarser grids, as bl.solve does it"):
+    for way in ("with policy evaluation between them", "from coarser grids, as bl.solve does it"):
         assert re.search(way + r" [\d.]+ s, \d+ sweeps: .*; the same prices, values within the sum of the bounds", out)
 
 
