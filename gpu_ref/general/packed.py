@@ -101,8 +101,8 @@ def empty(alternatives: int, regimes: int, grid: int, states: int) -> Packed:
 @njit(cache=True)
 def _taken(given: NDArray[np.float64], kept: NDArray[np.float64], changed: NDArray[np.bool_]) -> None:
     """Copy ``given``, ``(N_k, N_z)``, into ``kept``, ``(N_z, N_k)``, and mark the exogenous states that differ."""
-    for s in range(kept.shape[0]):
-        for x in range(kept.shape[1]):
+    for x in range(kept.shape[1]):
+        for s in range(kept.shape[0]):
             if given[x, s] != kept[s, x]:
                 kept[s, x] = given[x, s]
                 changed[s] = True
@@ -126,10 +126,14 @@ def put(packed: Packed, d: int, regime: int, tables: Tables | Array, before: Tab
             _taken(getattr(tables, name), getattr(packed, name)[d], marks)
     packed.stale[d] |= changed | bounded
     packed.moving[d] |= changed | bounded
-    for s in np.flatnonzero(bounded):
-        packed.first[d, s], packed.last[d, s] = windows(packed.low[d, s], packed.high[d, s])
-        packed.whole[d, s] = packed.low[d, s].max() == 0 and packed.high[d, s].min() == tables.low.shape[0] - 1
     if bounded.any():
+        low, high = packed.low[d], packed.high[d]
+        alike = bool((low == low[0]).all() and (high == high[0]).all())
+        packed.first[d, 0], packed.last[d, 0] = windows(low[0], high[0])
+        for s in range(1, changed.size):
+            ends = (packed.first[d, 0], packed.last[d, 0]) if alike else windows(low[s], high[s])
+            packed.first[d, s], packed.last[d, s] = ends
+        packed.whole[d] = (low.max(axis=1) == 0) & (high.min(axis=1) == tables.low.shape[0] - 1)
         packed.kind[d] = FORCED if (packed.low[d] == packed.high[d]).all() else SEARCHED
         packed.reach[d] = packed.low[d].min(), packed.high[d].max()
     for name in new.intersection(("transition", "beta", "kappa", "mix")):

@@ -27,10 +27,10 @@ from beltline.host.solver.verify_general import measured
 STARTS = {"cpu": "coarse", "gpu": "given"}
 """What a solve begins from, by device."""
 
-COARSEST = 51
+COARSEST = 15
 """Fewest bonds of a grid that a finer one begins from."""
 
-COARSE_TOL = 1e-4
+COARSE_TOL = 1e-2
 """Of solves on coarser grids: what they are for is where default begins, and prices."""
 
 
