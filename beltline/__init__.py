@@ -14,6 +14,7 @@ from beltline.host import __version__
 
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.prices import BondPrices as BondPrices
+    from beltline.gpu_ref.general.solution import Prices as Prices
     from beltline.host.analysis.euler import euler_errors as euler_errors
     from beltline.host.analysis.euler import euler_report as euler_report
     from beltline.host.analysis.impulse import impulse_response as impulse_response
@@ -97,6 +98,7 @@ _HOMES = {
     "KrusellSmith": "beltline.host.models.krusell_smith.model",
     "LumpyInvestmentResult": "beltline.host.models.lumpy_investment.result",
     "Model": "beltline.host.models.base",
+    "Prices": "beltline.gpu_ref.general.solution",
     "Problem": "beltline.host.problem.problem",
     "ProblemError": "beltline.host.problem.checks",
     "Refined": "beltline.host.analysis.refine",
@@ -165,6 +167,7 @@ __all__ = [
     "KrusellSmith",
     "LumpyInvestmentResult",
     "Model",
+    "Prices",
     "Problem",
     "ProblemError",
     "Refined",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,13 @@ def number(what: str, value: Any) -> float:
     if found.ndim or not 0.0 <= found < math.inf:
         raise ValueError(f"{what} must be 0 or more and finite, not {value}")
     return float(found)
+
+
+def mapping(what: str, value: object) -> Mapping[Any, Any]:
+    """A mapping, such as a dictionary."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{what} must be a mapping by name, not {value!r:.200}")
+    return value
 
 
 def whole(what: str, value: Any, least: int, or_else: str = "") -> int:

@@ -22,7 +22,9 @@ def converged(residual: float, price_change: float, sweeps: int, moving: bool) -
 def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float, moving: bool) -> str:
     """The message of an iteration that reached ``max_sweeps``."""
     message = f"After {max_sweeps} sweeps the value still changed by {residual:.3g}, and tol is {tol:g}."
-    return f"{message} Prices changed by {price_change:.3g}." if moving else message
+    if moving:
+        return f"{message} Prices changed by {price_change:.3g}."
+    return f"{message} More sweeps (max_sweeps) or a larger tol are needed."
 
 
 def not_finite(form: Form, value: Array) -> tuple[str, str]:

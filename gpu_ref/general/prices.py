@@ -78,6 +78,11 @@ class BondPrices:
     interest
         Of a safe bond, above -1.
 
+    Raises
+    ------
+    ValueError
+        One of these is none of that.
+
     Examples
     --------
     >>> rule = bl.BondPrices("repay", "default", face=bonds, interest=0.017)  # doctest: +SKIP
@@ -88,6 +93,22 @@ class BondPrices:
     default: str
     face: Array
     interest: float
+
+    def __post_init__(self) -> None:
+        for name in ("repay", "default"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} must be the name of an alternative, not {getattr(self, name)!r}")
+        try:
+            face = np.array(self.face, np.float64)
+        except (TypeError, ValueError):
+            raise ValueError(f"face must be a one-dimensional array of numbers, not {self.face!r:.200}") from None
+        if face.ndim != 1 or not np.isfinite(face).all():
+            what = f"one of shape {face.shape}" if face.ndim != 1 else "one with an entry that is not finite"
+            raise ValueError(f"face must be a one-dimensional array of finite numbers, not {what}")
+        object.__setattr__(self, "face", face)
+        interest = self.interest
+        if isinstance(interest, bool) or not isinstance(interest, int | float) or not -1.0 < interest < np.inf:
+            raise ValueError(f"interest must be a number above -1, not {interest!r}")
 
     def __call__(self, last: Iterate) -> Prices:
         """Tables of the next sweep, and prices, ``(N_k, N_z)``."""

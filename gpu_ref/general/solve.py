@@ -160,8 +160,15 @@ def _iterate(
 
 def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
     """The problem with the tables that ``update`` returned, checked, and its prices."""
+    if not isinstance(found, Prices):
+        raise ValueError(f"update must return Prices(tables, prices), not {found!r:.200}")
+    for name, tables in checks.mapping("tables of update", found.tables).items():
+        checks.mapping(f"tables of update for {name!r}", tables)
     new = form.with_tables(found.tables)
-    prices = np.array(found.prices, np.float64)
+    try:
+        prices = np.array(found.prices, np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"prices of update must be an array of numbers, not {found.prices!r:.200}") from None
     checks.finite("prices", prices)
     return new, prices
 

@@ -256,7 +256,10 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
     True
     """
     if isinstance(result, GeneralResult):
-        raise ProblemError("a refinement needs a result of the simple form, and this one is of the general form")
+        raise ProblemError(
+            "a refinement needs a result of the simple form, and this one is of the general form: solve it again on a "
+            "finer grid to see what the grid costs"
+        )
     if isinstance(result, Result) and result.problem.horizon is not None:
         return _refined_ages(result, {"tol": tol, "max_steps": max_steps})
     problem = followed(result, "a refinement")

@@ -134,6 +134,7 @@ def form_of(problem: Tables) -> Form:
                 parts.append(Outside(one.name, regime, one.value))
                 continue
             tables = {name: getattr(problem if getattr(one, name) is None else one, name) for name in TABLES}
+            _check_shapes(one, tables | {"choice": one.choice}, shape, problem.horizon)
             if one.choice is not None:
                 tables["low"] = tables["high"] = one.choice
             cost = tables["cost"]
@@ -164,6 +165,33 @@ def form_of(problem: Tables) -> Form:
             f"{form.shape[1:]}"
         )
     return form
+
+
+def _check_shapes(one: Alternative, tables: dict[str, Any], shape: tuple[int, int], horizon: int | None) -> None:
+    """Refuse tables by grid point of another shape than ``Problem`` says; of ages, the form says what is wrong.
+
+    Raises
+    ------
+    ValueError
+        The first of them, in one sentence.
+    """
+    for name in ("wealth", "cost", "low", "high", "choice"):
+        given = np.shape(tables[name])
+        index = name not in ("wealth", "cost")
+        fits = (shape,) if name == "wealth" else (shape[:1], shape)
+        both = name == "cost" and len(given) == 3 and given[:2] == (shape[0],) * 2 and horizon != shape[0]
+        by_age = len(given) == 3 and given[1:] == shape and not both
+        if tables[name] is None or given in fits or (index and given == ()) or by_age:
+            continue
+        allowed = [*map(str, fits)]
+        if horizon is not None:
+            allowed.append(f"{(horizon, *shape)} by age")
+        wanted = " or ".join(allowed)
+        what = f"alternative {one.name!r}: " if getattr(one, name, None) is not None else ""
+        hint = ": what depends on both x and x' fits bl.from_factors" if both else ""
+        raise ValueError(
+            f"{what}{name} must {'be an index or have shape' if index else 'have shape'} {wanted}, not {given}{hint}"
+        )
 
 
 def _by_state(table: ArrayLike, shape: tuple[int, int]) -> Any:

@@ -187,7 +187,8 @@ class Problem:
         keep("parameters", {name: float(value) for name, value in self.parameters.items()})
 
     def _check_simple(self, keep: Callable[[str, object], None]) -> None:
-        keep("beta", real("beta", self.beta, "a number above 0 and below 1", lambda beta: 0 < beta < 1))
+        wanted = "a number above 0" if self.horizon is not None else "a number above 0 and below 1"
+        keep("beta", real("beta", self.beta, wanted, lambda beta: 0 < beta < 1))
         # One of 0 is of the general form, and not checked here.
         keep("eta", real("eta", self.eta, ETA_WANTED, lambda eta: 0 < eta <= ETA_LIMIT))
         for name in ("transition", "wealth", "start"):

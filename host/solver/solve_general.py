@@ -22,6 +22,7 @@ from beltline.host.solver.verify import Verification
 from beltline.host.solver.verify_general import measured
 
 if TYPE_CHECKING:
+    from beltline.gpu_ref.general.prices import BondPrices
     from beltline.gpu_ref.general.solution import Solution
 
 DEVICES = ("cpu", "gpu")
@@ -164,6 +165,17 @@ def _solver(device: str, parts: dict[str, float]) -> Any:
     return partial(module.solve, seconds=parts)
 
 
+def _check_bonds(problem: Problem, update: BondPrices) -> None:
+    if update.face.size != problem.points:
+        raise ProblemError(
+            f"face of update must have one entry per grid point, {problem.points}, not {update.face.size}"
+        )
+    try:
+        update.numbers([one.name for one in problem.form.alternatives])
+    except ValueError as fault:
+        raise ProblemError(f"update: {fault}") from None
+
+
 def check_general(problem: Problem, options: SolveOptions, device: str, more: Mapping[str, Any]) -> tuple[Any, int]:
     """Check arguments of :func:`solve_general` as far as that needs no device; return ``update`` and ``steps``.
 
@@ -186,10 +198,12 @@ def check_general(problem: Problem, options: SolveOptions, device: str, more: Ma
     update = more.get("update")
     if update is not None and not callable(update):
         raise ProblemError(f"update must be a function of a sweep, not {shown(update)}")
-    if device == "gpu" and update is not None:
+    if update is not None:
         from beltline.gpu_ref.general.prices import BondPrices
 
-        if not isinstance(update, BondPrices):
+        if isinstance(update, BondPrices):
+            _check_bonds(problem, update)
+        elif device == "gpu":
             raise ProblemError(f"on device 'gpu' update must be BondPrices, not {shown(update)}")
     if problem.horizon is not None:
         for name in takes:

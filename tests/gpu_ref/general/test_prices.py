@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -50,3 +52,23 @@ def test_the_rule_follows_the_default_set_of_its_regime() -> None:
 def test_unknown_alternatives_are_named() -> None:
     with pytest.raises(ValueError, match="there is no alternative 'quit': there are 'pay'"):
         BondPrices("pay", "quit", np.zeros(2), 0.0).numbers(["pay"])
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"repay": 3}, "repay must be the name of an alternative, not 3"),
+        ({"face": "x"}, "face must be a one-dimensional array of numbers, not 'x'"),
+        ({"face": np.ones((2, 2))}, "face must be a one-dimensional array of finite numbers, not one of shape (2, 2)"),
+        (
+            {"face": [1.0, np.nan]},
+            "face must be a one-dimensional array of finite numbers, not one with an entry that is not finite",
+        ),
+        ({"interest": -1.0}, "interest must be a number above -1, not -1.0"),
+        ({"interest": "0.1"}, "interest must be a number above -1, not '0.1'"),
+    ],
+)
+def test_rules_that_make_no_sense(given: dict[str, Any], sentence: str) -> None:
+    good: dict[str, Any] = {"repay": "pay", "default": "quit", "face": np.zeros(2), "interest": 0.01}
+    with pytest.raises(ValueError, match=f"^{re.escape(sentence)}$"):
+        BondPrices(**(good | given))

@@ -303,3 +303,21 @@ def test_alternatives_that_lead_elsewhere_swept_at_once() -> None:
     found, oracle = sweep(form, V, np.zeros((3, 11, 3), np.int32)), full_sweep(form, V)
     np.testing.assert_array_equal(found.values, oracle.values)
     np.testing.assert_array_equal(found.value, oracle.value)
+
+
+@pytest.mark.parametrize(
+    ("found", "sentence"),
+    [
+        (None, "update must return Prices(tables, prices), not None"),
+        (Prices(3, np.zeros(1)), "tables of update must be a mapping by name, not 3"),  # type: ignore[arg-type]
+        (Prices({"a": 3}, np.zeros(1)), "tables of update for 'a' must be a mapping by name, not 3"),  # type: ignore
+        (Prices({"a": {}}, "x"), "prices of update must be an array of numbers, not 'x'"),  # type: ignore[arg-type]
+        (Prices({"a": {}}, np.full(2, np.nan)), "prices[0] is nan, not finite"),
+        (Prices({"b": {}}, np.zeros(1)), "there is no alternative 'b': there are 'a'"),
+    ],
+)
+def test_what_is_no_update_is_refused_after_the_first_sweep(found: Any, sentence: str) -> None:
+    grid = np.array([[0.0], [1.0]])
+    solution = solve(Form((Branch("a", 0, 1.0 + grid, grid, np.eye(1), 0.9),), 2.0), update=lambda last: found)
+    assert (solution.success, solution.status) == (False, "prices refused")
+    assert solution.message == f"After sweep 1: {sentence}"

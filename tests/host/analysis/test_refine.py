@@ -313,7 +313,10 @@ def test_bad_input() -> None:
         with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
             bl.refine(ages, **{name: value})  # type: ignore[arg-type]
     general = replace(bl.rbc(grid=8, states=1), eta=0.0)
-    sentence = "a refinement needs a result of the simple form, and this one is of the general form"
+    sentence = (
+        "a refinement needs a result of the simple form, and this one is of the general form: solve it again on a "
+        "finer grid to see what the grid costs"
+    )
     with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
         bl.refine(bl.solve(general, progress=False))
 

@@ -88,7 +88,28 @@ def test_regimes_are_in_the_order_in_which_they_are_named() -> None:
     ("more", "sentence"),
     [
         ({"cost": np.full(40, np.nan)}, "cost[0, 0] is nan, not finite"),
-        ({"cost": np.ones(3)}, "cost must have shape (40, 2) or (T, 40, 2), not (3,)"),
+        ({"cost": np.ones(3)}, "cost must have shape (40,) or (40, 2), not (3,)"),
+        (
+            {"cost": np.ones(3), "horizon": 6},
+            "cost must have shape (40,) or (40, 2) or (6, 40, 2) by age, not (3,)",
+        ),
+        (
+            {"cost": np.ones((40, 40, 2))},
+            "cost must have shape (40,) or (40, 2), not (40, 40, 2): "
+            "what depends on both x and x' fits bl.from_factors",
+        ),
+        ({"cost": np.ones((5, 40, 2))}, "cost has an axis of ages, of length 5, and horizon is None"),
+        ({"high": np.ones((2, 40), int)}, "high must be an index or have shape (40,) or (40, 2), not (2, 40)"),
+        ({"wealth": np.ones((20, 2)), "taste": 1.0}, "wealth must have shape (40, 2), not (20, 2)"),
+        ({"beta": 0.0, "horizon": 5}, "beta must be a number above 0, not 0.0"),
+        (
+            {"alternatives": [bl.Alternative(name="a", wealth=np.ones((20, 2)))]},
+            "alternative 'a': wealth must have shape (40, 2), not (20, 2)",
+        ),
+        (
+            {"alternatives": [bl.Alternative(name="a", choice=np.zeros(7, int))]},
+            "alternative 'a': choice must be an index or have shape (40,) or (40, 2), not (7,)",
+        ),
         ({"low": 5, "high": 3}, "low[0, 0] = 5 is above high[0, 0] = 3"),
         ({"alternatives": 3}, "alternatives must be a sequence of Alternative, not 3"),
         ({"beta": 1.0}, "beta must be a number above 0 and below 1, not 1.0"),

@@ -403,5 +403,11 @@ def test_what_a_graphics_card_does_not_take_is_a_sentence(monkeypatch: pytest.Mo
     monkeypatch.setattr(general, "solve", refuses)
     with pytest.raises(bl.ProblemError, match="^a CUDA device takes at most 16 alternatives"):
         bl.solve(retirement(), device="gpu")
+    bonds = np.linspace(-1.0, 0.0, 7)
+    with pytest.raises(bl.ProblemError, match="^face of update must have one entry per grid point, "):
+        bl.solve(retirement(), update=bl.BondPrices("work", "retire", bonds, 0.01))
+    face = np.zeros(retirement().points)
+    with pytest.raises(bl.ProblemError, match="^update: there is no alternative 'repay': there are "):
+        bl.solve(retirement(), update=bl.BondPrices("repay", "retire", face, 0.01))
     with pytest.raises(bl.ProblemError, match="^on device 'gpu' update must be BondPrices, not"):
         bl.solve(retirement(), device="gpu", update=lambda last: None)
