@@ -11,25 +11,32 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.compiled import njit, prange, serial_and_parallel
 from beltline.gpu_ref.brackets import state_slack
 from beltline.gpu_ref.row_search import (
     CLOSE,
     FAILED,
+    KNOWN,
     MOVED,
     Indexes,
     Kept,
+    beside,
     changes,
     guessed_row,
     held_row,
     keep_row,
     proven_row,
-    settled,
+    settle,
     stays,
     utility,
 )
 from beltline.gpu_ref.tables import Array
+from beltline.gpu_ref.window_clocks import BLOCK, measure_blocks, pass_all, pass_windows, window
+
+Doubts = NDArray[np.bool_]
+"""``(C, N_z)`` or one chunk of it: whether a row had to be looked at."""
 
 RULES = {"change": 0, "span": 1, "spans": 2}
 """Stopping rules by number, for compiled code."""
@@ -58,8 +65,12 @@ class Tables(NamedTuple):
         ``(2, N_z, N_k + 2)``: ``EV`` likewise, with spare ends.
     policy, below, here, above, until, lowest, highest
         ``(N_z, N_k)`` each: what is kept of every row, as of :class:`~beltline.gpu_ref.row_search.Kept`.
-    clock
-        ``(N_z,)``: the spreads of the changes of ``EV``, added up.
+    clocks
+        By how much candidates may have gained on each other, by state, as of :mod:`beltline.gpu_ref.window_clocks`.
+    least, most
+        ``(N_z, blocks)``: changes of ``EV`` in the last sweep, by block, of the states that are ``measured``.
+    measured
+        ``(2, N_z)``: for how many sweeps that goes on, and after how many without doubt it ends the next time.
     chunk
         Grid points of a chunk.
     """
@@ -78,7 +89,10 @@ class Tables(NamedTuple):
     until: Array
     lowest: Indexes
     highest: Indexes
-    clock: Array
+    clocks: Array
+    least: Array
+    most: Array
+    measured: NDArray[np.int64]
     chunk: int
 
 
@@ -124,11 +138,13 @@ def _expect(t: Tables, value: Array, ahead: Array, begin: int, end: int) -> bool
 
 
 @njit(cache=True)
-def _chunk(how: int, t: Tables, turn: int, c: int, low: Array, high: Array, age: Array, choices: Indexes) -> int:
+def _chunk(
+    how: int, t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
+) -> int:
     """Sweep chunk ``c``, and compute its ``EV``: :data:`LIMIT`, or what is wrong.
 
-    ``low`` and ``high`` receive its least and largest change by state, ``age`` and ``choices``, ``(N_k, N_z)`` unless
-    empty, its results.
+    ``low`` and ``high`` receive its least and largest change by state, ``doubts`` whether a row had to be looked at,
+    ``age`` and ``choices``, ``(N_k, N_z)`` unless empty, its results.
     """
     before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
     ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
@@ -141,31 +157,37 @@ def _chunk(how: int, t: Tables, turn: int, c: int, low: Array, high: Array, age:
         else:
             if how == FRESH:
                 _forget(kept)
-            guess, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], t.clock[s], kept, before[s, begin:end], own)
+            clocks = t.clocks[s]
+            guess, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, kept, before[s, begin:end], own)
+            doubts[s] = False
             if guess != CLOSE:
-                proof = proven_row(t.X, wealth, t.eta, ev[s], t.clock[s], kept, guess, own)
+                proof = proven_row(t.X, wealth, t.eta, ev[s], clocks, kept, guess, own)
                 if proof == FAILED:
                     return UNPROVEN
+                doubts[s] = proof != KNOWN
                 if proof == MOVED:
                     low[s], high[s] = changes(before[s, begin:end], own)
         for i in range(begin, end if age.size else begin):
             age[i, s], choices[i, s] = value[s, i], t.policy[s, i]
-    return LIMIT if _expect(t, value, ahead, begin, end) else NOT_FINITE
+    finite = _expect(t, value, ahead, begin, end)
+    for s in range(t.W.shape[0]):
+        if t.measured[0, s] and how != HELD:
+            measure_blocks(ev[s], ahead[s], begin, end, t.least[s], t.most[s])
+    return LIMIT if finite else NOT_FINITE
 
 
 @njit(cache=True)
-def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes) -> int:
+def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Indexes) -> int:
     """Prove the first and the last row of every chunk of state ``s``, and whatever row that moves, listed in ``moved``.
 
-    How many there are; -1 if too many.
+    How many there are; -1 if too many. ``waiting`` is room for ``3 * MENDS + 4`` rows.
     """
     grid = t.X.size
     kept = _piece(t, s, 0, grid)
     policy, below, here, above, until, lowest, highest = kept
     wealth, ev = t.W[s], t.both[turn % 2, s]
     # A row is tried when it is an end of a chunk, or a neighbour has moved.
-    waiting = np.empty(3 * MENDS + 4, np.int32)
-    found, clock = 0, t.clock[s]
+    found, clocks = 0, t.clocks[s]
     for seam in range(0, grid + t.chunk, t.chunk):
         count = 0
         for x in range(min(seam, grid) - 1, min(seam, grid) + 1):
@@ -175,17 +197,26 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes) -> int:
         while count:
             count -= 1
             x = waiting[count]
-            if policy[x] < 0:
+            p = policy[x]
+            if p < 0:
                 if x > 0 and policy[x - 1] >= 0:
                     return -1
                 continue
             low = max(policy[x - 1], 0) if x > 0 else 0
             high = policy[x + 1] if x + 1 < grid else grid - 1
-            if stays(
-                ev, clock, policy[x], low, high, below[x], here[x], above[x], until[x], lowest[x], highest[x]
-            ) or settled(t.X, wealth[x], t.eta, ev, clock, kept, x, low, high):
+            clock = clocks[0] + clocks[window(grid, lowest[x], highest[x])]
+            under, best, over = below[x] + ev[p], here[x] + ev[p + 1], above[x] + ev[p + 2]
+            if stays(p, low, high, under, best, over, clock, until[x], lowest[x], highest[x]):
                 continue
-            if found == MENDS or here[x] + ev[policy[x] + 1] == -np.inf:
+            q, until[x], lowest[x], highest[x] = settle(
+                t.X, wealth[x], t.eta, ev, clocks, p, below[x], here[x], above[x], until[x], lowest[x], highest[x],
+                low, high,
+            )  # fmt: skip
+            if q == p:
+                continue
+            policy[x] = q
+            below[x], here[x], above[x] = beside(t.X, wealth[x], t.eta, q)
+            if found == MENDS or here[x] + ev[q + 1] == -np.inf:
                 return -1
             moved[found] = x
             found += 1
@@ -208,6 +239,9 @@ def _mend(t: Tables, turn: int, s: int, rows: Indexes, lows: Array, highs: Array
         if age.size:
             age[x, s], choices[x, s] = value[s, x], p
         finite &= _expect(t, value, ahead, x, x + 1)
+        for z in range(t.W.shape[0]):
+            b, change = x // BLOCK, ahead[z, x + 1] - t.both[turn % 2, z, x + 1]
+            t.least[z, b], t.most[z, b] = min(t.least[z, b], change), max(t.most[z, b], change)
         begin = x // t.chunk * t.chunk
         end = min(begin + t.chunk, t.X.size)
         lows[x // t.chunk, s], highs[x // t.chunk, s] = changes(before[s, begin:end], value[s, begin:end])
@@ -232,13 +266,28 @@ def measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> fl
 
 
 @njit(cache=True)
-def _tick(t: Tables, low: Array, high: Array) -> None:
-    """Let the clocks pass the spread of the change of ``EV`` that a change of the value between these makes."""
-    for s in range(t.clock.size):
+def _tick(t: Tables, low: Array, high: Array, doubts: Doubts) -> None:
+    """Let the clocks pass what ``EV`` has changed by: as measured, or as a change of the value between these allows.
+
+    Where rows had to be looked at, it is measured from now on, until long after that was last so: longer each time,
+    since a sum of both is off by what an ``EV`` is rounded by, however few sweeps it is of.
+    """
+    left, patience = t.measured
+    for s in range(low.size):
+        doubted = False
+        for c in range(doubts.shape[0]):
+            doubted |= doubts[c, s]
+        if left[s]:
+            pass_windows(t.clocks[s], t.least[s], t.most[s])
+            left[s] = patience[s] if doubted else left[s] - 1
+            continue
         spread = 0.0
-        for z in range(t.clock.size):
+        for z in range(low.size):
             spread += t.Q[s, z] * (high[z] - low[z])
-        t.clock[s] += t.beta * spread
+        pass_all(t.clocks[s], t.beta * spread)
+        if doubted:
+            patience[s] *= 2
+            left[s] = patience[s]
 
 
 @njit(cache=True)
@@ -257,13 +306,13 @@ def _tick_held(t: Tables, low: Array, high: Array, sweeps: int) -> None:
     for _ in range(sweeps):
         spread *= modulus
         for s in range(low.size):
-            t.clock[s] += modulus * spread
+            pass_all(t.clocks[s], modulus * spread)
 
 
 @njit(cache=True)
 def _verdict(
     how: int, rule: int, epsilon: float, t: Tables, turn: int, codes: Array, lows: Array, highs: Array,
-    low: Array, high: Array, age: Array, choices: Indexes,
+    low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes,
 ) -> tuple[int, float]:  # fmt: skip
     """Finish a sweep: why the batch ends after it, :data:`LIMIT` if it goes on, and what the rule measured."""
     finite = proof = True
@@ -274,15 +323,15 @@ def _verdict(
         return (LIMIT if finite else NOT_FINITE), np.inf
     if not proof:
         return UNPROVEN, np.inf
-    moved = np.empty(MENDS, np.int32)
+    moved, waiting = np.empty(MENDS, np.int32), np.empty(3 * MENDS + 4, np.int32)
     for s in range(low.size):
-        count = _between_chunks(t, turn, s, moved)
+        count = _between_chunks(t, turn, s, moved, waiting)
         if count < 0:
             return UNPROVEN, np.inf
         if count:
             finite &= _mend(t, turn, s, moved[:count], lows, highs, age, choices)
     h = measure(rule, low, high, lows, highs)
-    _tick(t, low, high)
+    _tick(t, low, high, doubts)
     if h < epsilon:
         return DONE, h
     return (LIMIT if finite else NOT_FINITE), h
@@ -299,14 +348,16 @@ def _sweeps(
     """
     chunks = (t.X.size - 1) // t.chunk + 1
     lows, highs = np.zeros((chunks, low.size)), np.zeros((chunks, low.size))
-    codes = np.zeros(chunks, np.int64)
+    codes, doubts = np.zeros(chunks, np.int64), np.zeros((chunks, low.size), np.bool_)
     h = np.inf
     for done in range(limit):
         number = limit - 1 - done if values.shape[1] else 0
         age, choices = values[number], policies[number]
         for c in prange(chunks):
-            codes[c] = _chunk(how, t, now + done, c, lows[c], highs[c], age, choices)
-        code, measured = _verdict(how, rule, epsilon, t, now + done, codes, lows, highs, low, high, age, choices)
+            codes[c] = _chunk(how, t, now + done, c, lows[c], highs[c], doubts[c], age, choices)
+        code, measured = _verdict(
+            how, rule, epsilon, t, now + done, codes, lows, highs, low, high, doubts, age, choices
+        )
         if code == UNPROVEN:
             return done, code, h
         h = measured
@@ -325,6 +376,7 @@ serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
 def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low: Array, high: Array) -> None:
     """Exogenous state ``s`` of :func:`take`."""
     new, kept = t.values[turn, s], _piece(t, s, 0, t.X.size)
+    t.clocks[s, :] = 0.0
     chosen = kept.policy
     for x in range(new.size):
         new[x] = value[x, s]
@@ -343,7 +395,7 @@ def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: 
     ``value`` and ``policy`` are ``(N_k, N_z)``. Utilities of the choices and of the candidates beside them are kept;
     ``low`` and ``high``, ``(N_z,)``, receive the least and the largest change.
     """
-    for s in prange(t.clock.size):
+    for s in prange(low.size):
         _take_state(t, turn, s, value, policy, low, high)
     return _expect(t, t.values[turn], t.both[turn], 0, t.X.size)
 
@@ -372,7 +424,7 @@ def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
             else:
                 known = utility(wealth[x], X[q], eta)
             margins[side, x] = value[x] - (known + ev[q + 1])
-    return state_slack(ev[1 : grid + 1], eta, value, policy, margins, t.clock.size)
+    return state_slack(ev[1 : grid + 1], eta, value, policy, margins, t.Q.shape[0])
 
 
 @njit(parallel=True, cache=True)
@@ -381,7 +433,7 @@ def slacks(t: Tables, turn: int) -> Array:
 
     That of :attr:`beltline.gpu_ref.brackets.Swept.slack`, from the utilities that the sweep has left.
     """
-    states, grid = t.clock.size, t.X.size
+    states, grid = t.Q.shape[0], t.X.size
     worst, margins = np.zeros(states), np.empty((states, 2, grid))
     for s in prange(states):
         worst[s] = _row_slack(t, turn, s, margins[s])

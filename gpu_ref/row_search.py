@@ -9,8 +9,9 @@ What keeps a sweep from computing utilities:
 - Those of a choice and of the two beside it are kept. While the choice stays, they take three additions and two
   comparisons; where both neighbours' choices lie within a point, that comparison is the proof.
 - Of a wider bracket it is kept by how much the choice has beaten the candidates that lie farther off. From one sweep to
-  the next an objective gains on another no more than the spread of the changes of ``EV``. A *clock* adds these spreads
-  up, and until it has used up the margin (:func:`_until`), none of those candidates can win.
+  the next an objective gains on another no more than the spread of the changes of ``EV`` where the bracket lies. A
+  *clock* adds these spreads up (:mod:`beltline.gpu_ref.window_clocks`), and until it has used up the margin
+  (:func:`_until`), none of those candidates can win.
 
 ``EV`` has a spare word at either end, here and below, so that neighbours of the first and last choice can be looked at.
 """
@@ -25,11 +26,9 @@ from numpy.typing import NDArray
 from beltline.compiled import njit
 from beltline.gpu_ref.tables import Array, feasible
 from beltline.gpu_ref.utility import crra
+from beltline.gpu_ref.window_clocks import window
 
 Indexes = NDArray[np.int32]
-
-PASSES = 16
-"""Most passes of :func:`proven_row` over a piece."""
 
 WORTH = 12
 """Candidates looked at for each row of a piece, on average, after which divide and conquer is quicker."""
@@ -42,8 +41,8 @@ CLOSE, FAR, FALLING = 0, 1, 2
 """Each choice is that of the state before, or the next above, so that every state between two others is proven; some
 choice is farther above; some choice is below."""
 
-MOVED, STAYED, FAILED = 0, 1, 2
-"""What a proof has done: some choices moved, none did, or it is none."""
+KNOWN, STAYED, MOVED, FAILED = 0, 1, 2, 3
+"""What a proof has done: no row had to be looked at, no choice moved, some did, or it is none."""
 
 
 class Kept(NamedTuple):
@@ -57,7 +56,8 @@ class Kept(NamedTuple):
         ``(n,)``: utilities of the candidate below each choice, of the choice, and of the candidate above it; ``-inf``
         where there is none, or it cannot be afforded.
     until
-        ``(n,)``: the clock at which a candidate from ``low`` to ``high`` that is none of these three may win.
+        ``(n,)``: what the clock of the window from ``low`` to ``high`` shows when a candidate of these that is none of
+        the three may win.
     low, high
         ``(n,)``, ``int32``.
     """
@@ -125,14 +125,14 @@ def _until(clock: float, best: float, rival: float) -> float:
 
 @njit(cache=True)
 def guessed_row(
-    X: Array, W: Array, eta: float, ev: Array, clock: float, kept: Kept, before: Array, value: Array
+    X: Array, W: Array, eta: float, ev: Array, clocks: Array, kept: Kept, before: Array, value: Array
 ) -> tuple[int, float, float]:
     """A guess for every state of a piece, whose objectives ``value`` receives.
 
     Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`, and the least and the largest change from ``before``, as of
     :func:`changes`.
     """
-    policy, below, here, above, until, _, _ = kept
+    policy, below, here, above, until, lowest, highest = kept
     drift = 0
     neighbour = policy[0]
     far = falling = 0
@@ -153,8 +153,11 @@ def guessed_row(
                 lost = above[i] + ev[p + 2]
             below[i], here[i], above[i] = under, at, over
             best = at + ev[q + 1]
-            if q != p:
-                until[i] = min(until[i], _until(clock, best, lost))
+            if q != p and until[i] > -np.inf:
+                # Candidates beyond these, where the choice may have gone, are in another window.
+                within = lowest[i] <= q <= highest[i]
+                clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
+                until[i] = min(until[i], _until(clock, best, lost)) if within else -np.inf
             drift = q - p
             p = q
             if best == -np.inf:
@@ -184,22 +187,30 @@ def keep_row(X: Array, W: Array, eta: float, kept: Kept) -> None:
         until[i] = -np.inf
 
 
+@njit(cache=True, inline="always")
+def beside(X: Array, wealth: float, eta: float, p: int) -> tuple[float, float, float]:
+    """Utilities of the candidate below choice ``p``, of the choice, and of the candidate above it."""
+    below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
+    above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
+    return below, utility(wealth, X[p], eta), above
+
+
 @njit(cache=True)
 def choose(X: Array, wealth: float, eta: float, kept: Kept, i: int, p: int) -> None:
     """Let row ``i`` choose ``p``, of whose rivals nothing is known."""
-    kept.policy[i] = p
-    kept.here[i] = utility(wealth, X[p], eta)
-    kept.below[i] = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
-    kept.above[i] = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
-    kept.until[i] = -np.inf
+    kept.policy[i], kept.until[i] = p, -np.inf
+    kept.below[i], kept.here[i], kept.above[i] = beside(X, wealth, eta, p)
 
 
 @njit(cache=True)
 def _search(
-    X: Array, wealth: float, eta: float, ev: Array, clock: float, kept: Kept, i: int, low: int, high: int
-) -> int:
-    """The lowest best choice from ``low`` to ``high``; keeps by how much it beats those that lie farther off."""
-    p = kept.policy[i]
+    X: Array, wealth: float, eta: float, ev: Array, p: int, below: float, here: float, above: float,
+    low: int, high: int,
+) -> tuple[int, float, float]:  # fmt: skip
+    """The lowest best choice from ``low`` to ``high``, its objective, and the best of those that lie farther off.
+
+    ``below``, ``here`` and ``above`` are the utilities of ``p`` and the candidates beside it.
+    """
     best, at = -np.inf, p
     # The best up to two below, and the one below: what becomes a rival where a better choice is found.
     farther = nearer = rival = -np.inf
@@ -207,11 +218,11 @@ def _search(
         if not X[q] < wealth:
             break
         if q == p:
-            objective = kept.here[i] + ev[q + 1]
+            objective = here + ev[q + 1]
         elif q == p - 1:
-            objective = kept.below[i] + ev[q + 1]
+            objective = below + ev[q + 1]
         elif q == p + 1:
-            objective = kept.above[i] + ev[q + 1]
+            objective = above + ev[q + 1]
         else:
             objective = crra(wealth - X[q], eta) + ev[q + 1]
         if objective > best:
@@ -220,79 +231,81 @@ def _search(
             rival = objective
         farther = max(farther, nearer)
         nearer = objective
-    if at != p:
-        choose(X, wealth, eta, kept, i, at)
-    kept.until[i], kept.low[i], kept.high[i] = _until(clock, best, rival), low, high
-    return at
+    return at, best, rival
 
 
 @njit(cache=True, inline="always")
 def stays(
-    ev: Array, clock: float, p: int, low: int, high: int, below: float, here: float, above: float, until: float,
+    p: int, low: int, high: int, under: float, best: float, over: float, clock: float, until: float,
     lowest: int, highest: int,
 ) -> bool:  # fmt: skip
-    """Whether choice ``p`` is known to be the best from ``low`` to ``high`` by what is kept of its row."""
+    """Whether choice ``p`` is known to be the best from ``low`` to ``high`` by what is kept of its row.
+
+    ``under``, ``best`` and ``over`` are objectives of the candidate below, of the choice, and of the candidate above,
+    ``clock`` that of the window from ``lowest`` to ``highest``.
+    """
     if not low <= p <= high:
         return False
     if (low < p - 1 or high > p + 1) and not (lowest <= low and high <= highest and clock < until):
         return False
-    best = here + ev[p + 1]
-    return not ((high > p and above + ev[p + 2] > best) or (low < p and below + ev[p] >= best))
+    return not ((high > p and over > best) or (low < p and under >= best))
 
 
 @njit(cache=True)
 def _beyond(
-    X: Array, wealth: float, eta: float, ev: Array, clock: float, kept: Kept, i: int, low: int, high: int
-) -> bool:
-    """Look at candidates from ``low`` to ``high`` beyond those that the choice is known to beat; whether it beats them.
+    X: Array, wealth: float, eta: float, ev: Array, p: int, best: float, lowest: int, highest: int, low: int, high: int
+) -> float:
+    """The best candidate from ``low`` to ``high`` beyond those from ``lowest`` to ``highest`` and beside ``p``.
 
-    Then it is known to beat them, too.
+    Infinite where it beats the choice, ``p``, whose objective is ``best``.
     """
-    p = kept.policy[i]
-    best, rival = kept.here[i] + ev[p + 1], -np.inf
-    for q in range(low, min(kept.low[i], p - 1)):
+    rival = -np.inf
+    for q in range(low, min(lowest, p - 1)):
         rival = max(rival, utility(wealth, X[q], eta) + ev[q + 1])
     if rival >= best:
-        return False
-    for q in range(max(kept.high[i] + 1, p + 2), high + 1):
+        return np.inf
+    for q in range(max(highest + 1, p + 2), high + 1):
         if not X[q] < wealth:
             break
         rival = max(rival, crra(wealth - X[q], eta) + ev[q + 1])
-    if rival > best:
-        return False
-    kept.until[i] = min(kept.until[i], _until(clock, best, rival))
-    kept.low[i], kept.high[i] = min(low, kept.low[i]), max(high, kept.high[i])
-    return True
+    return np.inf if rival > best else rival
 
 
 @njit(cache=True)
-def settled(
-    X: Array, wealth: float, eta: float, ev: Array, clock: float, kept: Kept, i: int, low: int, high: int
-) -> bool:
-    """Let row ``i`` choose the best from ``low`` to ``high``; whether that is what it had chosen.
+def settle(
+    X: Array, wealth: float, eta: float, ev: Array, clocks: Array, p: int, below: float, here: float, above: float,
+    until: float, lowest: int, highest: int, low: int, high: int,
+) -> tuple[int, float, int, int]:  # fmt: skip
+    """The best from ``low`` to ``high`` for a row that has chosen ``p``; then ``until``, ``lowest`` and ``highest``.
 
-    Where another row has left nothing between its neighbours, it takes what the row before has.
+    Where another row has left nothing between its neighbours, it takes what the row before has. What is kept of the row
+    is given one by one: arrays of a tuple are counted whenever they are taken out of it.
     """
-    p = kept.policy[i]
     if low > p or low > high:
-        choose(X, wealth, eta, kept, i, low)
-        return False
+        return low, -np.inf, lowest, highest
+    best = here + ev[p + 1]
+    clock = clocks[0] + clocks[window(X.size, lowest, highest)]
     if low < p - 1 or high > p + 1:
-        known = clock < kept.until[i] and kept.low[i] <= p <= kept.high[i]
-        if not (known and _beyond(X, wealth, eta, ev, clock, kept, i, low, high)):
-            return _search(X, wealth, eta, ev, clock, kept, i, low, high) == p
-    best = kept.here[i] + ev[p + 1]
-    under, over = kept.below[i] + ev[p], kept.above[i] + ev[p + 2]
+        rival = np.inf
+        if clock < until and lowest <= p <= highest:
+            rival = _beyond(X, wealth, eta, ev, p, best, lowest, highest, low, high)
+        if rival == np.inf:
+            q, best, rival = _search(X, wealth, eta, ev, p, below, here, above, low, high)
+            return q, _until(clocks[0] + clocks[window(X.size, low, high)], best, rival), low, high
+        # What was left of the margin is left of it in the window of all these.
+        left, lowest, highest = until - clock, min(low, lowest), max(high, highest)
+        clock = clocks[0] + clocks[window(X.size, lowest, highest)]
+        until = min(_until(clock, best, rival), (clock + left) * (1.0 - ROUNDING))
+    under, over = below + ev[p], above + ev[p + 2]
     if high > p and over > best and not (low < p and under >= over):
         best, lost, q = over, under, p + 1
     elif low < p and under >= best:
         best, lost, q = under, over, p - 1
     else:
-        return True
-    until = min(kept.until[i], _until(clock, best, lost))
-    choose(X, wealth, eta, kept, i, q)
-    kept.until[i] = until
-    return False
+        return p, until, lowest, highest
+    if not lowest <= q <= highest:
+        return q, -np.inf, lowest, highest
+    return q, min(until, _until(clock, best, lost)), lowest, highest
 
 
 @njit(cache=True)
@@ -311,47 +324,56 @@ def _made_rising(X: Array, W: Array, eta: float, ev: Array, kept: Kept, value: A
 
 
 @njit(cache=True)
-def proven_row(X: Array, W: Array, eta: float, ev: Array, clock: float, kept: Kept, guess: int, value: Array) -> int:
+def proven_row(X: Array, W: Array, eta: float, ev: Array, clocks: Array, kept: Kept, guess: int, value: Array) -> int:
     """Prove every state of a piece that lies between two others, whose guess was ``guess``.
 
-    :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` where that takes more than :data:`PASSES` or :data:`WORTH`.
-    ``EV`` must be finite: a candidate that nobody can be at bounds no bracket.
+    :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` where that takes more than :data:`WORTH`. ``EV``
+    must be finite: a candidate that nobody can be at bounds no bracket.
     """
     if guess == FALLING and not _made_rising(X, W, eta, ev, kept, value):
         return FAILED
     # Arrays of a tuple are counted whenever they are taken out of it.
     policy, below, here, above, until, lowest, highest = kept
     # A row is looked at where candidates lie between its neighbours' choices that its guess was not compared with, and
-    # again when a neighbour has moved.
-    waiting = np.empty(value.size, np.bool_)
-    for i in range(1, value.size - 1):
-        waiting[i] = guess == FALLING or policy[i + 1] > policy[i] + 1 or policy[i - 1] < policy[i] - 1
-    looked_at = 0
-    for number in range(PASSES):
-        moved = 0
-        for k in range(1, value.size - 1):
-            # A choice that falls makes room for the row above it, and one that rises for the row below.
-            i = k if number % 2 == 0 else value.size - 1 - k
-            if not waiting[i]:
-                continue
-            waiting[i] = False
-            p = policy[i]
-            if p < 0:
-                continue
-            low, high = max(policy[i - 1], 0), policy[i + 1]
-            if not stays(ev, clock, p, low, high, below[i], here[i], above[i], until[i], lowest[i], highest[i]):
-                if not settled(X, W[i], eta, ev, clock, kept, i, low, high):
-                    moved += 1
-                    waiting[i - 1] = waiting[i + 1] = True
-                    value[i] = here[i] + ev[policy[i] + 1]
-                    if value[i] == -np.inf:
-                        return FAILED
-                looked_at += high - low
-                if looked_at > WORTH * value.size:
-                    return FAILED
-        if moved == 0:
-            return STAYED if number == 0 and guess == FAR else MOVED
-    return FAILED
+    # again when a neighbour has moved. The list is read from its end.
+    waiting, listed, count = np.empty(value.size, np.int32), np.zeros(value.size, np.bool_), 0
+    for i in range(value.size - 2, 0, -1):
+        p = policy[i]
+        low, high = policy[i - 1], policy[i + 1]
+        if (high > p + 1 or low < p - 1 or guess == FALLING) and p >= 0:
+            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
+            under, best, over = below[i] + ev[p], here[i] + ev[p + 1], above[i] + ev[p + 2]
+            if not stays(p, max(low, 0), high, under, best, over, clock, until[i], lowest[i], highest[i]):
+                waiting[count], listed[i] = i, True
+                count += 1
+    proof, left = MOVED if guess == FALLING else STAYED if count else KNOWN, WORTH * value.size
+    while count:
+        count -= 1
+        i = waiting[count]
+        listed[i] = False
+        p = policy[i]
+        low, high = max(policy[i - 1], 0), policy[i + 1]
+        if p < 0:
+            continue
+        left -= max(high - low, 1)
+        if left < 0:
+            return FAILED
+        q, until[i], lowest[i], highest[i] = settle(
+            X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], low, high
+        )
+        if q == p:
+            continue
+        proof, policy[i] = MOVED, q
+        below[i], here[i], above[i] = beside(X, W[i], eta, q)
+        value[i] = here[i] + ev[q + 1]
+        if value[i] == -np.inf:
+            return FAILED
+        # Upwards first: a choice that falls makes room for the row above it, and one that rises for the row below.
+        for neighbour in range(i - 1, i + 2, 2):
+            if 0 < neighbour < value.size - 1 and not listed[neighbour]:
+                waiting[count], listed[neighbour] = neighbour, True
+                count += 1
+    return proof
 
 
 @njit(cache=True)

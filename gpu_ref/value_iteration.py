@@ -34,12 +34,16 @@ from beltline.gpu_ref.exact import divide_and_conquer
 from beltline.gpu_ref.methods import shifts
 from beltline.gpu_ref.row_search import Indexes
 from beltline.gpu_ref.tables import Array, expectation
+from beltline.gpu_ref.window_clocks import BLOCK, blocks, length
 
 _CHUNKS, _FEWEST, _MOST = 32, 512, 4096
 """Chunks that a grid is cut into, and the fewest and the most grid points of one."""
 
 _PATIENCE = 8
 """Most sweeps by divide and conquer before brackets are tried again."""
+
+_MEASURED = 8
+"""Half of the sweeps without doubt after which changes of ``EV`` are no longer measured, the first time."""
 
 BATCH_STATES = 2.5e7
 """States swept between two returns to Python, where an interrupt is seen: a fraction of a second."""
@@ -75,16 +79,19 @@ class ValueIteration:
             both=np.zeros((2, states, grid + 2)),
             policy=np.zeros(shape, np.int32),
             below=np.empty(shape), here=np.empty(shape), above=np.empty(shape), until=np.empty(shape),
-            lowest=np.empty(shape, np.int32), highest=np.empty(shape, np.int32),
-            clock=np.zeros(states),
-            chunk=min(max(grid // _CHUNKS, _FEWEST), _MOST),
+            lowest=np.zeros(shape, np.int32), highest=np.zeros(shape, np.int32),
+            clocks=np.zeros((states, length(grid))),
+            least=np.zeros((states, blocks(grid))), most=np.zeros((states, blocks(grid))),
+            measured=np.empty((2, states), np.int64),
+            # Whole blocks.
+            chunk=blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK,
         )  # fmt: skip
         self.low, self.high = np.zeros(states), np.zeros(states)
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
         """What the arrays of a problem of these sizes take, with those of a search by divide and conquer."""
-        return grid * states * (9 * 8 + 3 * 4 + 5 * 8)
+        return grid * states * (9 * 8 + 3 * 4 + 5 * 8 + 2)
 
     def load(self, V: Array) -> None:
         """Start from ``V``, ``(N_k, N_z)``."""
@@ -93,7 +100,8 @@ class ValueIteration:
         t.policy[:] = 0
         for utilities in (t.below, t.here, t.above, t.until):
             utilities[:] = -np.inf
-        t.clock[:] = 0.0
+        t.clocks[:] = 0.0
+        t.measured[0], t.measured[1] = 0, _MEASURED
         self._now = 0
         self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0
         self.h = math.inf

@@ -18,8 +18,9 @@ from beltline.gpu_ref.row_search import (
     guessed_row,
     keep_row,
     proven_row,
-    settled,
+    settle,
 )
+from beltline.gpu_ref.window_clocks import blocks, length, measure_blocks, pass_all, pass_windows, window
 
 CONSUMPTION = 2.0 ** np.arange(5.0, -1.0, -1.0)
 """Of the choices in turn: ``-1/c`` is exact, and so are sums with it."""
@@ -60,6 +61,27 @@ def kept_of(policy: np.ndarray) -> Kept:
     return Kept(policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32))
 
 
+def clocks_at(grid: int, clock: float) -> np.ndarray:
+    """Clocks of all windows of so many candidates that show the same."""
+    clocks = np.zeros(length(grid))
+    clocks[0] = clock
+    return clocks
+
+
+def settled(row: Kept, ev: np.ndarray, clocks: np.ndarray, low: int, high: int) -> bool:
+    """Let the only row choose the best from ``low`` to ``high``; whether that is what it had chosen."""
+    p = row.policy[0]
+    kept = (p, row.below[0], row.here[0], row.above[0], row.until[0], row.low[0], row.high[0])
+    q, *known = settle(X, WEALTH, 2.0, ev, clocks, *kept, low, high)
+    row.until[0], row.low[0], row.high[0] = known
+    if q != p:
+        until = row.until[0]
+        row.policy[0] = q
+        keep_row(X, np.array([WEALTH]), 2.0, row)
+        row.until[0] = until
+    return bool(q == p)
+
+
 @pytest.mark.parametrize("kept", [2, 3])
 def test_a_kept_choice_stays_where_it_is_the_lower_of_two_that_tie(kept: int) -> None:
     ev = expected([1.0, 2.0, 3.0, 3.0, 2.0, 1.0])
@@ -67,14 +89,14 @@ def test_a_kept_choice_stays_where_it_is_the_lower_of_two_that_tie(kept: int) ->
     for utilities, step in ((row.below, -1), (row.here, 0), (row.above, 1)):
         utilities[0] = UTILITY[kept + step]
     value = np.zeros(1)
-    guess, least, most = guessed_row(X, np.array([WEALTH]), 2.0, ev, 0.0, row, np.zeros(1), value)
+    guess, least, most = guessed_row(X, np.array([WEALTH]), 2.0, ev, clocks_at(6, 0.0), row, np.zeros(1), value)
     assert (guess, row.policy[0], value[0], least, most) == (CLOSE, 2, 3.0, 3.0, 3.0)
     assert (row.below[0], row.here[0], row.above[0]) == tuple(UTILITY[1:4])
 
 
 def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, float, np.ndarray]:
     """Grid, wealth, ``eta`` and an ``EV`` that need not be concave."""
-    points = int(rng.integers(3, 60))
+    points = int(rng.integers(3, 60)) if number % 20 else int(rng.integers(250, 800))
     grid = np.append(0.0, rng.exponential(size=points - 1).cumsum())
     wealth = np.sort(rng.uniform(0.1, 1.3 * grid[-1] + 0.2, points)) + (0.01 if number % 2 else 0.0)
     ev = rng.normal(size=points).cumsum() * rng.choice([0.0, 0.1, 3.0])
@@ -82,24 +104,24 @@ def random_row(number: int, rng: np.random.Generator) -> tuple[np.ndarray, np.nd
 
 
 def test_a_proven_row_is_that_of_full_search_from_any_policy() -> None:
-    """And stays it while ``EV`` moves and the clock with it, whatever bracket was looked at before."""
+    """And stays it while ``EV`` moves and the clocks with it, whatever bracket was looked at before."""
     rng = np.random.default_rng(4)
     proofs = wide = spared = 0
     for number in range(400):
         grid, wealth, eta, ev = random_row(number, rng)
         points = grid.size
         row = kept_of(rng.integers(0, points, points) if number % 3 else np.zeros(points))
-        found, before, clock = np.empty(points), np.zeros(points), 0.0
+        found, before, clocks = np.empty(points), np.zeros(points), np.zeros(length(points))
         for sweep in range(6):
             value, policy = np.empty((points, 1)), np.empty((points, 1), np.int32)
             divide_and_conquer(grid, wealth[:, None], ev[None], eta, value, policy)
             # The ends of a piece are for others to prove.
             row.policy[[0, -1]] = policy[[0, -1], 0]
             keep_ends(grid, wealth, eta, row)
-            guarded = row.until > clock
+            guarded = row.until > shown(clocks, row)
             padded = np.array([-np.inf, *ev, -np.inf])
-            guess, least, most = guessed_row(grid, wealth, eta, padded, clock, row, before, found)
-            proof = STAYED if guess == CLOSE else proven_row(grid, wealth, eta, padded, clock, row, guess, found)
+            guess, least, most = guessed_row(grid, wealth, eta, padded, clocks, row, before, found)
+            proof = STAYED if guess == CLOSE else proven_row(grid, wealth, eta, padded, clocks, row, guess, found)
             if proof == FAILED or (row.policy[[0, -1]] != policy[[0, -1], 0]).any():
                 break
             proofs += 1
@@ -109,13 +131,33 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy() -> None:
             assert proof == MOVED or (least, most) == expected_changes
             assert changes(before, found) == expected_changes
             wide += int((np.diff(row.policy) > 1).any())
-            spared += int((guarded & (row.until > clock))[1:-1].sum())
+            spared += int((guarded & (row.until > shown(clocks, row)))[1:-1].sum())
             move = rng.uniform(-1.0, 1.0, points) * 10.0 ** -float(sweep)
+            # All over, or in one place.
+            move *= number % 2 or abs(np.arange(points) - rng.integers(points)) < 4
+            let_pass(clocks, ev, ev + move, sweep == number % 5)
             ev = ev + move
-            clock += float(np.ptp(move))
     assert proofs > 1000
     assert wide > 300
     assert spared > 1000
+
+
+def shown(clocks: np.ndarray, row: Kept) -> np.ndarray:
+    """The clock of each row's window."""
+    points = row.policy.size
+    return np.array([clocks[0] + clocks[window(points, *ends)] for ends in zip(row.low, row.high, strict=True)])
+
+
+def let_pass(clocks: np.ndarray, before: np.ndarray, after: np.ndarray, at_once: bool) -> None:
+    """Let clocks pass a change of ``EV``, all of them at once or by window."""
+    points = before.size
+    least, most = np.empty((2, blocks(points)))
+    ends = np.full(1, -np.inf)
+    measure_blocks(*(np.concatenate([ends, ev, ends]) for ev in (before, after)), 0, points, least, most)
+    if at_once:
+        pass_all(clocks, most.max() - least.min())
+    else:
+        pass_windows(clocks, least, most)
 
 
 def keep_ends(grid: np.ndarray, wealth: np.ndarray, eta: float, row: Kept) -> None:
@@ -132,20 +174,20 @@ def test_a_choice_beyond_the_bracket_that_was_looked_at_is_found() -> None:
         row = kept_of(np.array([0]))
         keep_row(X, np.array([WEALTH]), 2.0, row)
         row.until[0], row.low[0], row.high[0] = 5.0, 0, 4
-        assert not settled(X, WEALTH, 2.0, ev, clock, row, 0, 0, consumption.size - 1)
+        assert not settled(row, ev, clocks_at(6, clock), 0, consumption.size - 1)
         assert row.policy[0] == best
 
 
 def test_what_is_known_of_rivals_lasts_as_long_as_their_margin() -> None:
     row = kept_of(np.array([0]))
     keep_row(X, np.array([WEALTH]), 2.0, row)
-    assert settled(X, WEALTH, 2.0, expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), 2.0, row, 0, 0, 5)
+    assert settled(row, expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), clocks_at(6, 2.0), 0, 5)
     assert row.until[0] == pytest.approx(3.0, abs=1e-9)
     assert row.until[0] < 3.0
     # A rival gains less than that, unseen; what is missed here could not have happened.
     gained = expected([5.0, 3.0, 1.0, 5.5, 0.0, -1.0])
-    assert settled(X, WEALTH, 2.0, gained, 2.5, row, 0, 0, 5)
-    assert not settled(X, WEALTH, 2.0, gained, 3.0, row, 0, 0, 5)
+    assert settled(row, gained, clocks_at(6, 2.5), 0, 5)
+    assert not settled(row, gained, clocks_at(6, 3.0), 0, 5)
     assert row.policy[0] == 3
 
 
@@ -153,7 +195,56 @@ def test_a_candidate_that_a_choice_leaves_behind_is_watched() -> None:
     row = kept_of(np.array([2]))
     keep_row(X, np.array([WEALTH]), 2.0, row)
     row.until[0], row.low[0], row.high[0] = 100.0, 0, 5
-    assert not settled(X, WEALTH, 2.0, expected([0.0, 3.0, 4.0, 5.0, 1.0, 0.0]), 1.0, row, 0, 0, 5)
+    assert not settled(row, expected([0.0, 3.0, 4.0, 5.0, 1.0, 0.0]), clocks_at(6, 1.0), 0, 5)
     assert row.policy[0] == 3
     # Candidate 1 is 2 behind.
     assert row.until[0] == pytest.approx(3.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("high", [3, 5])
+def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -> None:
+    """The clock of the window that rivals were watched in says nothing of by how much they gain on it."""
+    for objectives, best in (([0.0, 1.0, 4.0, 5.0, 6.0, 0.0], 4), ([0.0, 1.0, 4.0, 6.0, 5.0, 0.0], 3)):
+        row = kept_of(np.array([3]))
+        keep_row(X, np.array([WEALTH]), 2.0, row)
+        row.until[0], row.low[0], row.high[0] = 100.0, 0, high
+        value = np.zeros(1)
+        clocks = clocks_at(6, 1.0)
+        guessed_row(X, np.array([WEALTH]), 2.0, expected(objectives), clocks, row, np.zeros(1), value)
+        assert row.policy[0] == best
+        if best == 3:
+            assert row.until[0] == 100.0
+        else:
+            # Candidate 2 is 2 behind, if anybody knows.
+            assert row.until[0] == (-np.inf if high == 3 else pytest.approx(3.0, abs=1e-9))
+        row = kept_of(np.array([3]))
+        keep_row(X, np.array([WEALTH]), 2.0, row)
+        row.until[0], row.low[0], row.high[0] = 100.0, 0, high
+        assert settled(row, expected(objectives), clocks, 2, 4) == (best == 3)
+        assert row.policy[0] == best
+        if best == 4:
+            assert row.until[0] == (-np.inf if high == 3 else pytest.approx(3.0, abs=1e-9))
+
+
+def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
+    """What is left of it by the clock that it was kept by, by the clock of the window of all that is known to lose."""
+    points = 600
+    grid = np.linspace(0.0, 30.0, points)
+    ev = np.append(0.0, np.full(points - 1, -50.0))
+    clocks = clocks_at(points, 1.0)
+    clocks[window(points, 0, points - 1)] = 70.0
+    clocks[window(points, 0, 300)] = 20.0
+    clocks[window(points, 0, 5)] = 3.0
+    padded = np.array([-np.inf, *ev, -np.inf])
+    for high, clock in ((5, 4.0), (300, 21.0), (599, 71.0)):
+        below, here, above = -np.inf, -1.0 / WEALTH, -1.0 / (WEALTH - grid[1])
+        q, until, lowest, highest = settle(
+            grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, 6.0, 0, 4, 0, high
+        )  # fmt: skip
+        assert (q, lowest, highest) == (0, 0, high)
+        assert until == pytest.approx(clock + 2.0, abs=1e-9)
+        assert until < clock + 2.0
+    # Nor does a clock that nobody can reach become none.
+    q, until, *_ = settle(grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, np.inf, 0, 598, 0, 599)
+    assert q == 0
+    assert until == pytest.approx(71.0 + 50.0, abs=0.1)

@@ -10,6 +10,7 @@ import pytest
 from beltline.gpu_ref import brute_force, value_iteration
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.value_iteration import ValueIteration
+from beltline.gpu_ref.window_clocks import BLOCK, WIDE, window
 
 
 def rough(points: int = 300, states: int = 3, seed: int = 0) -> tuple[Any, ...]:
@@ -52,36 +53,60 @@ def test_threads_change_no_bit() -> None:
     assert (one.h, one.slack()) == (two.h, two.slack())
 
 
-def test_the_clock_covers_what_a_sweep_changes() -> None:
-    X, W, Q, beta, eta, V = rough()
+def clocks_of(iteration: ValueIteration) -> np.ndarray:
+    """What all windows' clocks show, ``(N_z, windows)``."""
+    clocks = iteration._tables.clocks
+    return clocks[:, :1] + clocks[:, 1:]
+
+
+def spreads_of(change: np.ndarray) -> np.ndarray:
+    """The spread of a change of ``EV``, ``(N_z, N_k)``, over the same windows."""
+    grid = change.shape[1]
+    parts = [change]
+    for size in (BLOCK, WIDE):
+        parts += [change[:, begin : begin + 2 * size] for begin in range(0, grid, size)]
+    return np.stack([np.ptp(part, axis=1) for part in parts], axis=1)
+
+
+@pytest.mark.parametrize(("seed", "fewest"), [(0, 512), (1, 512), (0, 16), (1, 16), (2, 16)])
+def test_clocks_cover_what_a_sweep_changes(seed: int, fewest: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether it is measured or not, and where choices are mended between chunks."""
+    monkeypatch.setattr(value_iteration, "_FEWEST", fewest)
+    X, W, Q, beta, eta, V = rough(seed=seed)
     iteration = swept((X, W, Q, beta, eta, V), 3)
-    proven = 0
-    for _ in range(12):
-        before, clock = expectation(Q, iteration.read("change")[0], beta), iteration._tables.clock.copy()
-        divided = iteration.exact_sweeps
+    proven = measured = 0
+    for _ in range(30):
+        before, clocks = expectation(Q, iteration.read("change")[0], beta), clocks_of(iteration)
+        divided, common = iteration.exact_sweeps, iteration._tables.clocks[:, 0].copy()
         iteration.sweep("change", 0.0, 1)
         if iteration.exact_sweeps > divided:
             # Nothing is known of any rival any more.
             assert (iteration._tables.until == -np.inf).all()
+            assert (iteration._tables.clocks == 0.0).all()
             continue
         proven += 1
-        spread = np.ptp(expectation(Q, iteration.read("change")[0], beta) - before, axis=1)
-        passed = iteration._tables.clock - clock
-        assert (passed >= spread - 1e-12).all()
-        assert (passed <= 50.0 * spread + 1e-12).all()
+        measured += int((iteration._tables.clocks[:, 0] == common).all())
+        change = expectation(Q, iteration.read("change")[0], beta) - before
+        passed = clocks_of(iteration) - clocks
+        assert (passed >= spreads_of(change) - 1e-12).all()
+        assert (passed <= 50.0 * np.ptp(change, axis=1)[:, None] + 1e-12).all()
+        if (iteration._tables.clocks[:, 0] == common).all() and fewest == 512:
+            # All but where the first or the last row was mended.
+            assert (passed <= spreads_of(change) + 1e-12).mean() > 0.8
     assert proven >= 3
+    assert measured >= 1
 
 
-def test_the_clock_covers_what_held_choices_change() -> None:
+def test_clocks_cover_what_held_choices_change() -> None:
     X, W, Q, beta, eta, V = rough()
     iteration = swept((X, W, Q, beta, eta, V), 3)
     iteration.sweep("change", 0.0, 4)
     for _ in range(3):
-        before, clock = expectation(Q, iteration.read("change")[0], beta), iteration._tables.clock.copy()
+        before, clocks = expectation(Q, iteration.read("change")[0], beta), clocks_of(iteration)
         iteration.held(7)
-        spread = np.ptp(expectation(Q, iteration.read("change")[0], beta) - before, axis=1)
-        assert (spread > 0.0).all()
-        assert (iteration._tables.clock - clock >= spread - 1e-12).all()
+        spreads = spreads_of(expectation(Q, iteration.read("change")[0], beta) - before)
+        assert (spreads[:, 0] > 0.0).all()
+        assert (clocks_of(iteration) - clocks >= spreads - 1e-12).all()
         iteration.sweep("change", 0.0, 1)
 
 
@@ -91,7 +116,11 @@ def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
     tables = iteration._tables
     steps = np.diff(tables.policy, axis=1)
     wide = (steps[:, 1:] > 1) | (steps[:, :-1] > 1)
-    guarded = tables.until[:, 1:-1] > tables.clock[:, None]
+    clocks = np.array([
+        [clock[0] + clock[window(steps.shape[1] + 1, low, high)] for low, high in zip(lows, highs, strict=True)]
+        for clock, lows, highs in zip(tables.clocks, tables.lowest, tables.highest, strict=True)
+    ])  # fmt: skip
+    guarded = (tables.until > clocks)[:, 1:-1]
     assert wide.sum() > 100
     assert (wide & ~guarded).sum() <= 0.02 * wide.sum()
 
