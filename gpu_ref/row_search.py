@@ -57,7 +57,7 @@ class Kept(NamedTuple):
         where there is none, or it cannot be afforded.
     until
         ``(n,)``: what the clock of the window from ``low`` to ``high`` shows when a candidate of these that is none of
-        the three may win.
+        the three may win, but for what the objectives are then rounded by.
     low, high
         ``(n,)``, ``int32``.
     """
@@ -121,6 +121,16 @@ def _until(clock: float, best: float, rival: float) -> float:
     if not rival < best:
         return -np.inf
     return clock + (best - rival) - ROUNDING * (abs(best) + abs(rival) + clock)
+
+
+@njit(cache=True, inline="always")
+def _lose(clock: float, until: float, best: float) -> bool:
+    """Whether rivals of a choice whose objective is ``best`` cannot even tie with it by rounding, kept until ``until``.
+
+    Objectives may have become far larger than those that the margin was computed from, and lose by less than what they
+    are now rounded by.
+    """
+    return clock + ROUNDING * abs(best) < until
 
 
 @njit(cache=True)
@@ -246,7 +256,7 @@ def stays(
     """
     if not low <= p <= high:
         return False
-    if (low < p - 1 or high > p + 1) and not (lowest <= low and high <= highest and clock < until):
+    if (low < p - 1 or high > p + 1) and not (lowest <= low and high <= highest and _lose(clock, until, best)):
         return False
     return not ((high > p and over > best) or (low < p and under >= best))
 
@@ -287,7 +297,7 @@ def settle(
     clock = clocks[0] + clocks[window(X.size, lowest, highest)]
     if low < p - 1 or high > p + 1:
         rival = np.inf
-        if clock < until and lowest <= p <= highest:
+        if lowest <= p <= highest and _lose(clock, until, best):
             rival = _beyond(X, wealth, eta, ev, p, best, lowest, highest, low, high)
         if rival == np.inf:
             q, best, rival = _search(X, wealth, eta, ev, p, below, here, above, low, high)

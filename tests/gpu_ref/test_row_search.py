@@ -19,6 +19,8 @@ from beltline.gpu_ref.row_search import (
     keep_row,
     proven_row,
     settle,
+    stays,
+    utility,
 )
 from beltline.gpu_ref.window_clocks import blocks, length, measure_blocks, pass_all, pass_windows, window
 
@@ -248,3 +250,38 @@ def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
     q, until, *_ = settle(grid, WEALTH, 2.0, padded, clocks, 0, below, here, above, np.inf, 0, 598, 0, 599)
     assert q == 0
     assert until == pytest.approx(71.0 + 50.0, abs=0.1)
+
+
+@pytest.mark.parametrize("level", [0.0, -1.0, 2.0**10, -(2.0**10), 2.0**30, -1e12])
+@pytest.mark.parametrize("better", [3, 4, 5])
+def test_a_margin_below_what_objectives_are_now_rounded_by_decides_nothing(level: float, better: int) -> None:
+    """``EV`` moves by the same everywhere, so no clock does: rivals that lost by a hair tie, and the lowest wins."""
+    tied = won = 0
+    for steps in [1, 2, 3, *(2 ** np.arange(2, 40, 2)).tolist()]:
+        grid = X.copy()
+        grid[better] -= steps * 2.0**-47
+        utilities = np.array([utility(WEALTH, x, 2.0) for x in grid])
+        ev = np.full(grid.size, -50.0)
+        ev[[0, better]] = -UTILITY[[0, better]]
+        moved = ev + level
+        if not utilities[better] + ev[better] > utilities[0] + ev[0] or ((moved - ev)[[0, better]] != level).any():
+            continue
+        padded, later = (np.array([-np.inf, *of, -np.inf]) for of in (ev, moved))
+        beside = (*np.array([*utilities, -np.inf])[better - 1 : better + 2],)
+        clocks = clocks_at(grid.size, 0.0)
+        p, until, lowest, highest = settle(
+            grid, WEALTH, 2.0, padded, clocks, better, *beside, -np.inf, 0, 0, 0, grid.size - 1
+        )  # fmt: skip
+        assert p == better
+        best = int(np.argmax(utilities + moved))
+        under, here, over = (u + later[p + k] for k, u in enumerate(beside))
+        known = stays(p, 0, grid.size - 1, under, here, over, 0.0, until, lowest, highest)
+        found, *_ = settle(
+            grid, WEALTH, 2.0, later, clocks, p, *beside, until, lowest, highest, 0, grid.size - 1
+        )  # fmt: skip
+        assert found == best
+        assert not known or best == p
+        tied += best != p
+        won += known
+    assert tied or abs(level) < 2.0**10
+    assert won or abs(level) > 2.0**10

@@ -124,15 +124,22 @@ FAULTS = (
     Fault(
         "rivals are known to lose for ever",
         HERE + "row_search.py",
-        "if (low < p - 1 or high > p + 1) and not (lowest <= low and high <= highest and clock < until):",
-        "if (low < p - 1 or high > p + 1) and not (lowest <= low and high <= highest and until > -np.inf):",
+        "and not (lowest <= low and high <= highest and _lose(clock, until, best)):",
+        "and not (lowest <= low and high <= highest and until > -np.inf):",
         (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
+    ),
+    Fault(
+        "rivals are taken to lose by a margin that objectives of now are rounded by",
+        HERE + "row_search.py",
+        "return clock + ROUNDING * abs(best) < until",
+        "return clock < until",
+        (TESTS + "test_row_search.py::test_a_margin_below_what_objectives_are_now_rounded_by_decides_nothing",),
     ),
     Fault(
         "rivals beyond the bracket that was looked at are taken to lose",
         HERE + "row_search.py",
-        "and not (lowest <= low and high <= highest and clock < until):",
-        "and not clock < until:",
+        "and not (lowest <= low and high <= highest and _lose(clock, until, best)):",
+        "and not _lose(clock, until, best):",
         (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
     ),
     Fault(
