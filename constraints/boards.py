@@ -41,6 +41,8 @@ class Board:
         For a module, what it plugs into: Vivado's property ``board_connections``.
     sources
         Public files that the facts above were read from.
+    suffix
+        Behind the names of its files, where the machine's clock is not the board's own, as in ``-150MHz``.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Board:
     board_part: str = ""
     connections: str = ""
     sources: tuple[str, ...] = ()
+    suffix: str = ""
 
     @property
     def circuit(self) -> str:

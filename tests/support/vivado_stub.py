@@ -212,7 +212,23 @@ IPS: dict[str, Ip] = {
     # PG247, "SmartConnect"
     "xilinx.com:ip:smartconnect": Ip(
         pins={"aclk": "Ic", "aresetn": "Ir"},
-        properties={"NUM_SI": r"[1-9]\d?", "NUM_MI": r"[1-9]\d?"},
+        properties={"NUM_SI": r"[1-9]\d?", "NUM_MI": r"[1-9]\d?", "NUM_CLKS": "[12]"},
+    ),
+    # PG065, "Clocking Wizard"; PYNQ, boards/Pynq-Z2/base/base.tcl has most of the properties
+    "xilinx.com:ip:clk_wiz": Ip(
+        pins={"clk_in1": "Ic", "resetn": "Ir", "clk_out1": "O", "locked": "O"},
+        properties={
+            "PRIM_SOURCE": "No_buffer|Global_buffer",
+            "PRIM_IN_FREQ": NUMBER,
+            "CLKOUT1_REQUESTED_OUT_FREQ": NUMBER,
+            "RESET_TYPE": "ACTIVE_LOW",
+            "RESET_PORT": "resetn",
+        },
+    ),
+    # UG974, "XPM_CDC_SINGLE"; the IP has its ports
+    "xilinx.com:ip:xpm_cdc_gen": Ip(
+        pins={"src_clk": "Ic", "src_in": "In", "dest_clk": "Ic", "dest_out": "O"},
+        properties={"CDC_TYPE": "xpm_cdc_single"},
     ),
     # kria-base-hardware, k26_starter_kits/kv260/scripts/config_bd.tcl
     "xilinx.com:ip:xlslice": Ip(
@@ -287,6 +303,7 @@ CLOCKS = {
     "ps/FCLK_CLK0": "PCW_FPGA0_PERIPHERAL_FREQMHZ",
     "ps/pl_clk0": "PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ",
     "xdma/axi_aclk": "axisten_freq",
+    "clock/clk_out1": "CLKOUT1_REQUESTED_OUT_FREQ",
 }
 """Clocks that IPs make, and the property that asks for one."""
 
@@ -500,7 +517,8 @@ class Vivado:
             numbers = self.properties.get(cell, {})
             buses = {f"S{n:02}_AXI": ("slave", "aximm", "aclk") for n in range(int(numbers.get("NUM_SI", 1)))}
             buses |= {f"M{n:02}_AXI": ("master", "aximm", "aclk") for n in range(int(numbers.get("NUM_MI", 1)))}
-            return Ip(pins=ip.pins, buses=buses, properties=ip.properties)
+            pins = ip.pins | ({"aclk1": "Ic"} if numbers.get("NUM_CLKS") == "2" else {})
+            return Ip(pins=pins, buses=buses, properties=ip.properties)
         return ip
 
     def _apply_bd_automation(self, given: dict[str, str], cell: str) -> None:
@@ -646,7 +664,7 @@ class Vivado:
             if f"/{port}" not in (self.drivers if kind == "O" else {*self.drivers.values(), *self.buses}):
                 raise Refused(f"port {port} is not connected")
         for name, end in self.buses.items():
-            if not name.startswith("/") and not end.startswith("/") and self.clock(name) != self.clock(end):
+            if not name.startswith("/") and not end.startswith("/") and not self.clocks(name) & self.clocks(end):
                 raise Refused(f"{name} and {end} have different clocks")
         for cell in self.cells:
             for space in self._ip(cell).spaces:
@@ -656,11 +674,13 @@ class Vivado:
                 if missing := self.reached(f"{cell}/{space}") - mapped:
                     raise Refused(f"{missing} have no address in {cell}/{space}")
 
-    def clock(self, bus: str) -> str:
-        """What drives the clock of a bus."""
+    def clocks(self, bus: str) -> set[str]:
+        """What drives the clock of a bus; of a crossbar, all of its clocks, of which it takes that of the other end."""
         cell, _, name = bus.partition("/")
-        pin = f"{cell}/{self._ip(cell).buses[name][2]}"
-        return self.drivers.get(pin, pin)
+        pins = [f"{cell}/{self._ip(cell).buses[name][2]}"]
+        if "aclk1" in self._ip(cell).pins:
+            pins.append(f"{cell}/aclk1")
+        return {self.drivers.get(pin, pin) for pin in pins}
 
     def _save_bd_design(self, given: dict[str, str]) -> None:
         if [command for command in self.done if not command.startswith("get_")][-2] != "validate_bd_design":
@@ -720,11 +740,27 @@ class Vivado:
         properties = self.properties[pin.partition("/")[0]]
         if CLOCKS[pin] == "axisten_freq":
             return round(float(properties[CLOCKS[pin]]) * 1e6)
+        if pin == "clock/clk_out1":
+            source = self.drivers["clock/clk_in1"]
+            if self.hertz(source) != round(float(properties["PRIM_IN_FREQ"]) * 1e6):
+                raise Refused(f"clock/clk_in1 has {self.hertz(source)} Hz")
+            return self._mmcm(self.hertz(source), float(properties[CLOCKS[pin]]) * 1e6)
         # UG585 and UG1085: the IO PLL at 20 times the crystal of a PYNQ-Z2, or at 45 times; then two dividers.
         pll = 50_000_000 * 20 if CLOCKS[pin].startswith("PCW") else REFERENCES[self.board] * 45
         wanted = float(properties[CLOCKS[pin]]) * 1e6
         divisors = {a * b for a in range(1, 64) for b in range(1, 64)}
         return round(min((pll / divisor for divisor in divisors), key=lambda got: abs(got - wanted)))
+
+    @staticmethod
+    def _mmcm(source: int, wanted: float) -> int:
+        """What an MMCM of UltraScale+ makes that comes nearest (UG572, DS923): 800 to 1,600 MHz inside it."""
+        best = 0.0
+        for multiplier in range(16, 1025):
+            inner = source * multiplier / 8
+            if 800e6 <= inner <= 1600e6:
+                divider = min(1024, max(16, round(8 * inner / wanted)))
+                best = min(best, 8 * inner / divider, key=lambda got: abs(got - wanted))
+        return round(best)
 
     def _set_msg_config(self, given: dict[str, str]) -> None:
         if not self.part:

@@ -153,3 +153,17 @@ def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
     ):
         with pytest.raises(ProblemError, match="^" + re.escape(sentence)):
             open_device(name, builds=builds, **({"port": "/dev/none"} if name == "serial" else {}))
+
+
+@pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot say which clock")
+@pytest.mark.parametrize(("name", "board"), [("pynq", "kv260"), ("f2", "f2")])
+def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, name: str, board: str) -> None:
+    """The hash does not depend on the clock, which the registers report; a foreign hash is named with its board."""
+    fabric = install(name, replace(OWN, clock_hz=150_000_000))
+    fabric.build_hash = kept()[board].build_hash
+    device = open_device(name, **OPTIONS[name])
+    assert device.read_register("CLOCK_HZ") == 150_000_000
+    device.close()
+    install(name, replace(BOARDS[board].machine, clock_hz=150_000_000))
+    with pytest.raises(DeviceError, match=f"{LIKE} {digits(board)} for {board}; rebuild with 'make vivado BOARD="):
+        open_device(name, **OPTIONS[name])
