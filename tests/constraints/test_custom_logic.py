@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from beltline.constraints import vivado
-from beltline.constraints.boards import BOARDS
+from beltline.constraints.boards import BOARDS, Board
+from beltline.constraints.fabric_clock import at_clock
 from support.vivado_projects import HASH, Write, needs_tcl, stand_in
 from support.vivado_stub import Vivado, run
 
@@ -108,3 +109,96 @@ def test_build_of_custom_logic_without_the_kit(written: Write) -> None:
         1,
         "build: HDK_SHELL_DIR is not set: source hdk_setup.sh of aws-fpga, branch f2\n",
     )
+
+
+CLOCKED = [at_clock(BOARDS["f2"], 125), at_clock(BOARDS["f2"], 266.667), BOARDS["f2-sweep"]]
+"""Boards whose machine has a clock of its own."""
+
+LANES = {f"machine/machine/data/lane{lane}" for lane in range(32)}
+BUSES = {"ocl_slice", "pcis_slice", "machine/registers", "machine/tables"}
+CONVERTERS = {"ocl_converter", "pcis_converter"}
+RESETS = "machine_resets_reg[*]/PRE"
+
+CONSTRAINTS = "cl_beltline/build/constraints/"
+
+
+@pytest.mark.parametrize("board", CLOCKED, ids=lambda board: board.name + board.suffix)
+def test_machine_with_a_clock_of_its_own(board: Board) -> None:
+    files = vivado.project(board, stand_in(board))
+    text = files["cl_beltline/design/cl_beltline.sv"]
+    multiplier, divider = (
+        float(re.findall(rf"\.{name}\(([\d.]+)\)", text)[0]) for name in ("CLKFBOUT_MULT_F", "CLKOUT0_DIVIDE_F")
+    )
+    assert 100e6 * multiplier / divider == pytest.approx(board.machine.clock_hz, abs=0.5)
+    assert (multiplier * 8).is_integer()
+    assert (divider * 8).is_integer()
+    assert "@" not in text.replace("@(posedge", "")
+    # What the machine works on is on its clock, and only the shell's side on the shell's.
+    machine = text.split("    // The shell's identifiers have 16 bits")[1]
+    assert "clk_main_a0" not in machine
+    assert re.findall(r"\.clk\((\w+)\)", machine) == ["machine_clk"]
+    scripts = files["cl_beltline/build/scripts/synth_cl_beltline.tcl"]
+    for converter in ("cl_axi_clock_converter", "cl_axi_clock_converter_light"):
+        assert f"    ${{HDK_IP_SRC_DIR}}/{converter}/{converter}.xci \\\n" in scripts
+
+
+def test_machine_on_the_clock_of_the_shell() -> None:
+    files = vivado.project(BOARDS["f2"], stand_in(BOARDS["f2"]))
+    text = files["cl_beltline/design/cl_beltline.sv"]
+    assert "    assign machine_clk = clk_main_a0;\n" in text
+    assert not re.search("MMCM|converter|shell_(ocl|pcis)|@[A-Z]", text)
+    assert "converter" not in files["cl_beltline/build/scripts/synth_cl_beltline.tcl"]
+    # A sweep engine at 250 MHz needs neither.
+    board = at_clock(BOARDS["f2-sweep"], 250)
+    assert vivado.project(board, stand_in(board))["cl_beltline/design/cl_beltline.sv"] == text
+
+
+def placed(board: Board, directory: Path, logic: set[str]) -> Vivado:
+    """The constraints of a board's custom logic, read by the stand-in of Vivado."""
+    model = Vivado(directory, logic=logic)
+    for name in ("cl_timing_user.xdc", "small_shell_cl_pnr_user.xdc"):
+        assert run(model, directory / CONSTRAINTS / name).said == ""
+    return model
+
+
+@needs_tcl
+def test_reset_alone_is_excepted_from_timing(written: Write) -> None:
+    for board in CLOCKED:
+        model = placed(board, written(board), {RESETS} | LANES | BUSES | CONVERTERS)
+        assert model.excepted == [RESETS]
+    assert placed(BOARDS["f2"], written(at_clock(BOARDS["f2"], 200)), {RESETS}).placed == {}
+
+
+@needs_tcl
+@pytest.mark.parametrize("mhz", [125, 250])
+def test_every_lane_has_a_place(mhz: int, written: Write) -> None:
+    board = at_clock(BOARDS["f2-sweep"], mhz)
+    cells = LANES | BUSES | (CONVERTERS if mhz == 125 else set())
+    model = placed(board, written(board), cells | {RESETS})
+    assert set(model.placed) == {f"WRAPPER/CL/{cell}" for cell in cells}
+    for number, lanes in enumerate((11, 8, 13)):
+        block = f"pblock_SLR{number}"
+        assert sum(place == block for cell, place in model.placed.items() if "/lane" in cell) == lanes
+        # Super logic regions of a VU47P are four clock regions high.
+        assert {y // 4 for _, y in model.blocks[block]} == {number}
+    assert {model.placed[f"WRAPPER/CL/{cell}"] for cell in cells - LANES} == {"pblock_SLR1"}
+
+
+@needs_tcl
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("{CLOCKREGION_X5Y1:CLOCKREGION_X5Y3}", "{CLOCKREGION_X4Y1:CLOCKREGION_X5Y3}"),
+        ("WRAPPER/CL/machine/machine/data/lane7]", "WRAPPER/CL/machine/machine/data/lane8]"),
+        ("WRAPPER/CL/pcis_slice", "WRAPPER/CL/pcis_slices"),
+        ("MMCM_CLK_HBM_REF", "MMCM_CLK_HBM"),
+        ("PARENT pblock_CL", "PARENTS pblock_CL"),
+    ],
+)
+def test_stand_in_sees_a_mistake_of_the_floorplan(old: str, new: str, written: Write) -> None:
+    board = BOARDS["f2-sweep"]
+    directory = written(board)
+    file = directory / CONSTRAINTS / "small_shell_cl_pnr_user.xdc"
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+    assert run(Vivado(directory, logic=LANES | BUSES | CONVERTERS), file).code == 1

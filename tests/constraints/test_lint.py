@@ -153,6 +153,28 @@ def test_small_sweep_engine_behind_its_wrapper(tmp_path: Path) -> None:
     elaborate(top, names, tmp_path)
 
 
+def test_small_sweep_engine_in_the_custom_logic(tmp_path: Path) -> None:
+    """With a clock of its own; and its cells are called as the floorplan has them."""
+    use_yosys()
+    board = BOARDS["f2-sweep"]
+    machine = dataclasses.replace(board.machine, grid=64, states=2, results=0, lanes=4)
+    board = dataclasses.replace(board, machine=machine)
+    top, names = sources(board, verilog.generate(machine), tmp_path)
+    assert lint(top, names, tmp_path) == []
+    elaborate(top, names, tmp_path)
+    modules = dict(re.findall(r"^module (\S+?) ?\((.*?)^endmodule", (tmp_path / "beltline.v").read_text(), re.M | re.S))
+    path = vivado.project(board, {"beltline_build.v": f"64'h{0:016x};"})[
+        "cl_beltline/build/constraints/small_shell_cl_pnr_user.xdc"
+    ]
+    cells = re.findall(r"get_cells WRAPPER/CL/machine/([\w/]+)", path)
+    assert {*cells} == {"registers", "tables", *(f"machine/data/lane{lane}" for lane in range(4))}
+    for cell in cells:
+        module = "beltline"
+        for instance in cell.split("/"):
+            module, *others = re.findall(rf"^ +(\S+) +{instance} \($", modules[module], re.M)
+            assert not others
+
+
 def test_evaluators_have_no_use_for_their_reset(small: dict[str, str]) -> None:
     text = small[f"{evaluator.MODULE}.v"].split(f"module {evaluator.MODULE}(")[1]
     assert len(re.findall(r"\brst\b", text.split("endmodule")[0])) in (0, 3)  # the port's list, direction and wire

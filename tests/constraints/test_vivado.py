@@ -372,7 +372,7 @@ def test_command_writes_all_boards(
 ) -> None:
     monkeypatch.setattr(verilog, "generate", lambda machine: stand_in(SMALL))
     assert command(tmp_path / "new") == 0
-    assert {path.name for path in (tmp_path / "new").iterdir()} == {*NAMES, "f2"}
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {*NAMES, "f2", "f2-sweep"}
     assert f"    cd {tmp_path / 'new' / 'f2'} && sh build.sh" in capsys.readouterr().out.splitlines()
 
 

@@ -21,6 +21,7 @@ STUB = Path(__file__).with_name("vivado_stub.tcl")
 
 COMMANDS: dict[str, tuple[str, str, int, int]] = {
     # Flags, options with a value, and how many other arguments. UG835, "Vivado Design Suite Tcl Command Reference".
+    "add_cells_to_pblock": ("-quiet", "", 2, 2),
     "add_files": ("-norecurse -quiet", "-fileset", 1, 1),
     "apply_bd_automation": ("-quiet", "-rule -config", 1, 1),
     "assign_bd_address": ("-force -quiet", "-offset -range -target_address_space", 1, 1),
@@ -30,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "create_bd_design": ("-quiet", "", 1, 1),
     "create_bd_intf_port": ("-quiet", "-mode -vlnv", 1, 1),
     "create_bd_port": ("-quiet", "-dir -type -from -to", 1, 1),
+    "create_pblock": ("-quiet", "", 1, 1),
     "create_project": ("-force -quiet", "-part", 2, 2),
     "current_fileset": ("-quiet", "", 0, 0),
     "current_project": ("-quiet", "", 0, 0),
@@ -44,6 +46,9 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "get_bd_ports": ("-quiet", "", 1, 1),
     "get_board_parts": ("-quiet -latest_file_version", "", 0, 1),
     "get_files": ("-quiet", "", 1, 1),
+    "get_nets": ("-quiet", "", 1, 1),
+    "get_pblocks": ("-quiet", "", 1, 1),
+    "get_pins": ("-quiet", "", 1, 1),
     "get_property": ("-quiet", "", 2, 2),
     "get_runs": ("-quiet", "", 1, 1),
     "get_timing_paths": ("-setup -hold -quiet", "-max_paths", 0, 0),
@@ -55,7 +60,9 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "report_route_status": ("-quiet", "-file", 0, 0),
     "report_timing_summary": ("-quiet", "-delay_type -max_paths -file", 0, 0),
     "report_utilization": ("-hierarchical -quiet", "-cells -file", 0, 0),
+    "resize_pblock": ("-quiet", "-add -remove", 1, 1),
     "save_bd_design": ("-quiet", "", 0, 0),
+    "set_false_path": ("-quiet", "-from -to", 0, 0),
     "set_msg_config": ("-quiet", "-id -string -new_severity", 0, 0),
     "set_property": ("-quiet", "-dict", 1, 999),
     "update_compile_order": ("-quiet", "-fileset", 0, 0),
@@ -82,6 +89,13 @@ BOARD_PARTS = {
     # Beside it in the store; its carrier is another.
     "xilinx.com:kv260_som:part0:2.0": "xck26-sfvc784-2LV-c",
 }
+
+SHELL_REGIONS = "X0Y8:X7Y11 X0Y4:X3Y7 X5Y1:X5Y7 X0Y0:X3Y3 X4Y0:X7Y0 X4Y3:X4Y3 X6Y1:X6Y1 X4Y6:X4Y7 X4Y4:X4Y4"
+"""Whole clock regions of ``pblock_CL``: aws-fpga, release 2.0.2,
+hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc."""
+
+SHELL_NETS = {"WRAPPER/IO_SHIM/MMCM_CLK_HBM_REF/inst/clk_out1"}
+"""mmcm_cascade.xdc beside it."""
 
 CONNECTIONS = {
     # kria-base-hardware, k26_starter_kits/kv260/scripts/main.tcl
@@ -322,6 +336,15 @@ class Refused(Exception):
     """What Vivado would not do."""
 
 
+def clock_regions(ranges: Sequence[str]) -> set[tuple[int, int]]:
+    """Column and row of each clock region in ranges such as ``X0Y4:X3Y7``."""
+    found = set()
+    for text in ranges:
+        left, low, right, high = (int(number) for number in re.findall(r"\d+", text))
+        found |= {(x, y) for x in range(left, right + 1) for y in range(low, high + 1)}
+    return found
+
+
 def wrapper_ip(verilog: str) -> tuple[str, Ip]:
     """Name and interface of a module, by its attributes."""
     name = re.search(r"^module (\w+)", verilog, re.M)
@@ -387,6 +410,16 @@ class Vivado:
     opened: bool = False
     said: str = ""
     """What goes into the log of each run, the directory being ``@HERE@``."""
+    logic: set[str] = field(default_factory=set)
+    """Cells and pins of AWS F2's custom logic."""
+    excepted: list[str] = field(default_factory=list)
+    """Ends of paths that timing does not look at."""
+    blocks: dict[str, set[tuple[int, int]]] = field(
+        default_factory=lambda: {"pblock_CL": clock_regions(SHELL_REGIONS.split())}
+    )
+    """Clock regions of each pblock."""
+    placed: dict[str, str] = field(default_factory=dict)
+    """Pblock of each cell that has one."""
     fatal: dict[str, str] = field(default_factory=dict)
     """Messages that are errors here, and the text that one has to contain."""
 
@@ -470,6 +503,13 @@ class Vivado:
         elif thing == "fileset" and name == "top":
             self._known(value, {"system_wrapper"}, "top")
             self.top = value
+        elif thing in self.blocks and name == "PARENT":
+            if not self.blocks[thing] <= self.blocks[value]:
+                raise Refused(f"{thing} is not within {value}")
+        elif thing in self.blocks and name == "IS_SOFT":
+            self._known(value, {"0", "1"}, name)
+        elif thing in SHELL_NETS and name == "CLOCK_DEDICATED_ROUTE":
+            self._known(value, {"ANY_CMT_COLUMN"}, name)
         elif thing == "impl_1" and name == "strategy":
             self._known(value, STRATEGIES, "strategy")
         elif thing in self.ports and name in ("CONFIG.FREQ_HZ", "CONFIG.POLARITY"):
@@ -779,8 +819,43 @@ class Vivado:
 
     def _get_cells(self, given: dict[str, str], name: str) -> str:
         # build_level_1_cl.tcl of the HDK
-        self._known(name, {"WRAPPER/CL"}, "cell")
+        self._known(name, {"WRAPPER/CL"} | {f"WRAPPER/CL/{cell}" for cell in self.logic}, "cell")
         return name
+
+    def _get_nets(self, given: dict[str, str], name: str) -> str:
+        self._known(name, SHELL_NETS, "net")
+        return name
+
+    def _get_pins(self, given: dict[str, str], name: str) -> str:
+        self._known(name, self.logic, "pin")
+        return name
+
+    def _set_false_path(self, given: dict[str, str]) -> None:
+        self.excepted.append(given["-to"])
+
+    def _create_pblock(self, given: dict[str, str], name: str) -> str:
+        if name in self.blocks:
+            raise Refused(f"there is a pblock {name} already")
+        self.blocks[name] = set()
+        return name
+
+    def _get_pblocks(self, given: dict[str, str], name: str) -> str:
+        self._known(name, set(self.blocks), "pblock")
+        return name
+
+    def _resize_pblock(self, given: dict[str, str], name: str) -> None:
+        self._get_pblocks({}, name)
+        ranges = given["-add"].split()
+        for text in ranges:
+            if not re.fullmatch(r"CLOCKREGION_X\dY\d+:CLOCKREGION_X\dY\d+", text):
+                raise Refused(f"{text} is no range of clock regions")
+        self.blocks[name] |= clock_regions(ranges)
+
+    def _add_cells_to_pblock(self, given: dict[str, str], name: str, cell: str) -> None:
+        self._get_pblocks({}, name)
+        if cell in self.placed:
+            raise Refused(f"{cell} is in {self.placed[cell]} already")
+        self.placed[cell] = name
 
     def _get_timing_paths(self, given: dict[str, str]) -> str:
         if not self.opened:
