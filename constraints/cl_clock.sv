@@ -27,14 +27,15 @@
     );
     BUFG machine_buffer (.I(made_clk), .O(machine_clk));
 
-    // The machine is reset at once, and released some clocks after the shell's reset has ended and the MMCM has locked.
+    // The machine is reset at once, and released 16 clocks, which the converters want, after the shell's reset has ended
+    // and the MMCM has locked.
     logic released;
-    (* ASYNC_REG = "TRUE" *) logic [3:0] machine_resets;
+    (* ASYNC_REG = "TRUE" *) logic [15:0] machine_resets;
     assign released = reset_n & locked;
     always_ff @(posedge machine_clk or negedge released)
         if (!released) machine_resets <= '1;
-        else machine_resets <= {machine_resets[2:0], 1'b0};
-    always_ff @(posedge machine_clk) machine_reset <= machine_resets[3];
+        else machine_resets <= {machine_resets[14:0], 1'b0};
+    always_ff @(posedge machine_clk) machine_reset <= machine_resets[15];
 
     // Both buses cross to it.
 @NETS@
