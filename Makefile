@@ -52,8 +52,8 @@ bench: $(READY) ## Time every device and method here, in under ten minutes; resu
 	@mkdir -p build/bench
 	$(RUN) -m beltline bench --out build/bench
 
-vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or for all boards, into build/vivado
-	$(RUN) -m beltline.constraints.vivado $(BOARD)
+vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or all, into build/vivado. CLOCK=: in MHz
+	$(RUN) -m beltline.constraints.vivado $(BOARD) $(if $(CLOCK),--clock '$(CLOCK)')
 
 area: $(READY) ## Measure what is not current of docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
 	$(RUN) -m beltline.constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)

@@ -47,6 +47,21 @@ def rebuild(board: str, like: str = "") -> str:
     return f"make {'bitstream' if BOARDS[like or board].flow is Flow.ECP5 else 'vivado'} BOARD={board}"
 
 
+def verilog_of(board: Board) -> dict[str, str]:
+    """The Verilog of a board's machine behind buses. Needs Amaranth and a Yosys.
+
+    The build hash is that of the machine at the board's own clock: drivers know the build at any clock, which register
+    ``CLOCK_HZ`` tells them. Nothing but that register depends on the clock.
+    """
+    from beltline.hw.top import machine, verilog
+
+    files = verilog.generate(board.machine)
+    if board.suffix:
+        file = f"{machine.BUILD_MODULE}.v"
+        files[file] = verilog.generate(BOARDS[board.name].machine)[file]
+    return files
+
+
 def generate(board: Board) -> tuple[dict[str, str], Build]:
     """The Verilog of a board's machine, and what it is. Needs Amaranth and a Yosys."""
     from beltline.hw.top import verilog

@@ -41,6 +41,8 @@ class Board:
         For a module, what it plugs into: Vivado's property ``board_connections``.
     sources
         Public files that the facts above were read from.
+    suffix
+        Behind the names of its files, where the machine's clock is not the board's own, as in ``-150MHz``.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Board:
     board_part: str = ""
     connections: str = ""
     sources: tuple[str, ...] = ()
+    suffix: str = ""
 
     @property
     def circuit(self) -> str:
@@ -186,6 +189,7 @@ _SWEEPS = {
     "pynq-z2": (1024, 4, 50_000_000),
     "zcu104": (8192, 4, _fabric_clock(33_333_333, 12), 4),
     "kv260": (4096, 4, _fabric_clock(33_333_000, 12), 4),
+    "f2": (65_536, 4, 125_000_000, 32),
     "ecp5": (2048, 2, 60_000_000),
 }
 """Boards that have a second build, with a sweep engine: arguments of :func:`_sweep`."""

@@ -39,7 +39,10 @@ class Chip:
 
 
 CHIPS = {
-    "xcvu47p": Chip("VU47P", 1_304_000, 9024, 2 * 2016, 960),
+    # What AWS F2's small shell leaves to the custom logic, by the HDK's floorplan
+    # hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc, release 2.0.2. The chip has 1,304,000
+    # LUTs, 9024 multipliers, 2016 RAM blocks of 36 kbit and 960 UltraRAMs.
+    "xcvu47p": Chip("VU47P in F2", 1_144_000, 8016, 2 * 1800, 864),
     "xcu250": Chip("U250", 1_728_000, 12_288, 2 * 2688, 1280),
     "xczu7ev": Chip("ZU7EV", 230_000, 1728, 2 * 312, 96),
     "xck26": Chip("K26", 117_000, 1248, 2 * 144, 64),
@@ -47,7 +50,7 @@ CHIPS = {
     "LFE5UM5G-85F": Chip("LFE5UM5G-85F", 84_000, 156, 208, 0),
     "LFE5U-85F": Chip("LFE5U-85F", 84_000, 156, 208, 0),
 }
-"""By how the part's name begins. From the vendors' data sheets, in thousands of LUTs."""
+"""By how the part's name begins. From the vendors' data sheets but for the first, in thousands of LUTs."""
 
 
 def family_of(board: Board) -> str:

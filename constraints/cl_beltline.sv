@@ -1,18 +1,18 @@
 // The custom logic of AWS F2, small shell: registers on OCL (BAR 0), tables on PCIS (BAR 4). Nothing else is used.
 //
 // Ports, the templates of unused interfaces and the register slices are those of the HDK (github.com/aws/aws-fpga,
-// branch f2, hdk/common/shell_stable/design/interfaces and hdk/common/ip). All is on clk_main_a0, 250 MHz.
+// branch f2, hdk/common/shell_stable/design/interfaces and hdk/common/ip). The shell's buses are on clk_main_a0, 250 MHz,
+// the machine on machine_clk.
 `include "cl_id_defines.vh"
 
 module cl_beltline (
     `include "cl_ports.vh"
 );
     // The reset, and a copy for what the HDK's template of unused memory calls it.
-    logic reset_n_first, reset_n, rst_main_n_sync, machine_reset;
+    logic reset_n_first, reset_n, rst_main_n_sync, machine_clk, machine_reset;
     always_ff @(posedge clk_main_a0) begin
         reset_n_first <= rst_main_n;
         reset_n <= reset_n_first;
-        machine_reset <= ~reset_n;
     end
     assign rst_main_n_sync = reset_n;
 
@@ -71,106 +71,106 @@ module cl_beltline (
         .aclk(clk_main_a0),
         .aresetn(reset_n),
         .s_axi_awaddr(ocl_cl_awaddr),
-        .m_axi_awaddr(ocl_awaddr),
+        .m_axi_awaddr(@SIDE@ocl_awaddr),
         .s_axi_awprot(3'b0),
         .m_axi_awprot(),
         .s_axi_awvalid(ocl_cl_awvalid),
-        .m_axi_awvalid(ocl_awvalid),
+        .m_axi_awvalid(@SIDE@ocl_awvalid),
         .s_axi_awready(cl_ocl_awready),
-        .m_axi_awready(ocl_awready),
+        .m_axi_awready(@SIDE@ocl_awready),
         .s_axi_wdata(ocl_cl_wdata),
-        .m_axi_wdata(ocl_wdata),
+        .m_axi_wdata(@SIDE@ocl_wdata),
         .s_axi_wstrb(ocl_cl_wstrb),
-        .m_axi_wstrb(ocl_wstrb),
+        .m_axi_wstrb(@SIDE@ocl_wstrb),
         .s_axi_wvalid(ocl_cl_wvalid),
-        .m_axi_wvalid(ocl_wvalid),
+        .m_axi_wvalid(@SIDE@ocl_wvalid),
         .s_axi_wready(cl_ocl_wready),
-        .m_axi_wready(ocl_wready),
+        .m_axi_wready(@SIDE@ocl_wready),
         .s_axi_bresp(cl_ocl_bresp),
-        .m_axi_bresp(ocl_bresp),
+        .m_axi_bresp(@SIDE@ocl_bresp),
         .s_axi_bvalid(cl_ocl_bvalid),
-        .m_axi_bvalid(ocl_bvalid),
+        .m_axi_bvalid(@SIDE@ocl_bvalid),
         .s_axi_bready(ocl_cl_bready),
-        .m_axi_bready(ocl_bready),
+        .m_axi_bready(@SIDE@ocl_bready),
         .s_axi_araddr(ocl_cl_araddr),
-        .m_axi_araddr(ocl_araddr),
+        .m_axi_araddr(@SIDE@ocl_araddr),
         .s_axi_arprot(3'b0),
         .m_axi_arprot(),
         .s_axi_arvalid(ocl_cl_arvalid),
-        .m_axi_arvalid(ocl_arvalid),
+        .m_axi_arvalid(@SIDE@ocl_arvalid),
         .s_axi_arready(cl_ocl_arready),
-        .m_axi_arready(ocl_arready),
+        .m_axi_arready(@SIDE@ocl_arready),
         .s_axi_rdata(cl_ocl_rdata),
-        .m_axi_rdata(ocl_rdata),
+        .m_axi_rdata(@SIDE@ocl_rdata),
         .s_axi_rresp(cl_ocl_rresp),
-        .m_axi_rresp(ocl_rresp),
+        .m_axi_rresp(@SIDE@ocl_rresp),
         .s_axi_rvalid(cl_ocl_rvalid),
-        .m_axi_rvalid(ocl_rvalid),
+        .m_axi_rvalid(@SIDE@ocl_rvalid),
         .s_axi_rready(ocl_cl_rready),
-        .m_axi_rready(ocl_rready)
+        .m_axi_rready(@SIDE@ocl_rready)
     );
 
     axi_register_slice pcis_slice (
         .aclk(clk_main_a0),
         .aresetn(reset_n),
         .s_axi_awid(sh_cl_dma_pcis_awid),
-        .m_axi_awid(pcis_awid),
+        .m_axi_awid(@SIDE@pcis_awid),
         .s_axi_awaddr(sh_cl_dma_pcis_awaddr),
-        .m_axi_awaddr(pcis_awaddr),
+        .m_axi_awaddr(@SIDE@pcis_awaddr),
         .s_axi_awlen(sh_cl_dma_pcis_awlen),
-        .m_axi_awlen(pcis_awlen),
+        .m_axi_awlen(@SIDE@pcis_awlen),
         .s_axi_awsize(sh_cl_dma_pcis_awsize),
-        .m_axi_awsize(pcis_awsize),
+        .m_axi_awsize(@SIDE@pcis_awsize),
         .s_axi_awburst(2'b01),
         .m_axi_awburst(),
         .s_axi_awvalid(sh_cl_dma_pcis_awvalid),
-        .m_axi_awvalid(pcis_awvalid),
+        .m_axi_awvalid(@SIDE@pcis_awvalid),
         .s_axi_awready(cl_sh_dma_pcis_awready),
-        .m_axi_awready(pcis_awready),
+        .m_axi_awready(@SIDE@pcis_awready),
         .s_axi_wdata(sh_cl_dma_pcis_wdata),
-        .m_axi_wdata(pcis_wdata),
+        .m_axi_wdata(@SIDE@pcis_wdata),
         .s_axi_wstrb(sh_cl_dma_pcis_wstrb),
-        .m_axi_wstrb(pcis_wstrb),
+        .m_axi_wstrb(@SIDE@pcis_wstrb),
         .s_axi_wlast(sh_cl_dma_pcis_wlast),
-        .m_axi_wlast(pcis_wlast),
+        .m_axi_wlast(@SIDE@pcis_wlast),
         .s_axi_wvalid(sh_cl_dma_pcis_wvalid),
-        .m_axi_wvalid(pcis_wvalid),
+        .m_axi_wvalid(@SIDE@pcis_wvalid),
         .s_axi_wready(cl_sh_dma_pcis_wready),
-        .m_axi_wready(pcis_wready),
+        .m_axi_wready(@SIDE@pcis_wready),
         .s_axi_bid(cl_sh_dma_pcis_bid),
-        .m_axi_bid(pcis_bid),
+        .m_axi_bid(@SIDE@pcis_bid),
         .s_axi_bresp(cl_sh_dma_pcis_bresp),
-        .m_axi_bresp(pcis_bresp),
+        .m_axi_bresp(@SIDE@pcis_bresp),
         .s_axi_bvalid(cl_sh_dma_pcis_bvalid),
-        .m_axi_bvalid(pcis_bvalid),
+        .m_axi_bvalid(@SIDE@pcis_bvalid),
         .s_axi_bready(sh_cl_dma_pcis_bready),
-        .m_axi_bready(pcis_bready),
+        .m_axi_bready(@SIDE@pcis_bready),
         .s_axi_arid(sh_cl_dma_pcis_arid),
-        .m_axi_arid(pcis_arid),
+        .m_axi_arid(@SIDE@pcis_arid),
         .s_axi_araddr(sh_cl_dma_pcis_araddr),
-        .m_axi_araddr(pcis_araddr),
+        .m_axi_araddr(@SIDE@pcis_araddr),
         .s_axi_arlen(sh_cl_dma_pcis_arlen),
-        .m_axi_arlen(pcis_arlen),
+        .m_axi_arlen(@SIDE@pcis_arlen),
         .s_axi_arsize(sh_cl_dma_pcis_arsize),
-        .m_axi_arsize(pcis_arsize),
+        .m_axi_arsize(@SIDE@pcis_arsize),
         .s_axi_arburst(2'b01),
         .m_axi_arburst(),
         .s_axi_arvalid(sh_cl_dma_pcis_arvalid),
-        .m_axi_arvalid(pcis_arvalid),
+        .m_axi_arvalid(@SIDE@pcis_arvalid),
         .s_axi_arready(cl_sh_dma_pcis_arready),
-        .m_axi_arready(pcis_arready),
+        .m_axi_arready(@SIDE@pcis_arready),
         .s_axi_rid(cl_sh_dma_pcis_rid),
-        .m_axi_rid(pcis_rid),
+        .m_axi_rid(@SIDE@pcis_rid),
         .s_axi_rdata(cl_sh_dma_pcis_rdata),
-        .m_axi_rdata(pcis_rdata),
+        .m_axi_rdata(@SIDE@pcis_rdata),
         .s_axi_rresp(cl_sh_dma_pcis_rresp),
-        .m_axi_rresp(pcis_rresp),
+        .m_axi_rresp(@SIDE@pcis_rresp),
         .s_axi_rlast(cl_sh_dma_pcis_rlast),
-        .m_axi_rlast(pcis_rlast),
+        .m_axi_rlast(@SIDE@pcis_rlast),
         .s_axi_rvalid(cl_sh_dma_pcis_rvalid),
-        .m_axi_rvalid(pcis_rvalid),
+        .m_axi_rvalid(@SIDE@pcis_rvalid),
         .s_axi_rready(sh_cl_dma_pcis_rready),
-        .m_axi_rready(pcis_rready),
+        .m_axi_rready(@SIDE@pcis_rready),
         .s_axi_awcache(4'b0),
         .m_axi_awcache(),
         .s_axi_awlock(1'b0),
@@ -193,12 +193,12 @@ module cl_beltline (
         .m_axi_arregion()
     );
 
-    // The shell's identifiers have 16 bits, the machine's 4; it works at one write and one read at a time, and so the
+@CLOCK@    // The shell's identifiers have 16 bits, the machine's 4; it works at one write and one read at a time, and so the
     // identifier of each is kept here from its address to its response.
     logic writing, reading, write_taken, read_taken;
     assign pcis_awready = write_taken & ~writing;
     assign pcis_arready = read_taken & ~reading;
-    always_ff @(posedge clk_main_a0) begin
+    always_ff @(posedge machine_clk) begin
         if (pcis_awvalid & pcis_awready) begin
             writing <= 1'b1;
             pcis_bid <= pcis_awid;
@@ -220,7 +220,7 @@ module cl_beltline (
     endfunction
 
     beltline machine (
-        .clk(clk_main_a0),
+        .clk(machine_clk),
         .rst(machine_reset),
         .interrupt(),
         .s_axi_registers_awaddr(ocl_awaddr[11:0]),

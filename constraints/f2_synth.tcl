@@ -16,7 +16,7 @@ print "Reading CL IP blocks"
 read_ip [list \
     ${HDK_IP_SRC_DIR}/axi_register_slice/axi_register_slice.xci \
     ${HDK_IP_SRC_DIR}/axi_register_slice_light/axi_register_slice_light.xci \
-]
+@IPS@]
 
 print "Reading user constraints"
 read_xdc [list \

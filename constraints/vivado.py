@@ -7,6 +7,7 @@ a board was there.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from pathlib import Path
@@ -14,8 +15,9 @@ from pathlib import Path
 from amaranth.back.verilog import YosysError
 
 from beltline.constraints import board_builds as builds
-from beltline.constraints import ps7
+from beltline.constraints import fabric_clock, ps7
 from beltline.constraints.boards import BOARDS, Board, Flow
+from beltline.constraints.custom_logic import custom_logic
 from beltline.constraints.wrapper import WRAPPER, wrapper
 from beltline.constraints.written_directory import MANIFEST, place, untouched
 from beltline.hw.bus.axi_registers import ADDRESS_BITS
@@ -34,17 +36,20 @@ themselves."""
 QUADS = {"u250": "GTY_Quad_227"}
 """Quad of PCIe's lane 0."""
 
-CL = "cl_beltline"
-"""The custom logic's name on AWS F2: of its top module, and of its directory, as the HDK wants."""
-
 
 def _template(name: str) -> str:
     return Path(__file__).with_name(name).read_text(encoding="ascii")
 
 
 def _megahertz(machine: MachineParameters) -> str:
-    """What is asked for as the clock. What a PLL makes of that is in ``clock_hz``, a few Hz beside it."""
-    return str(round(machine.clock_hz / 1e6))
+    """What is asked for as the clock: whole MHz where those are near, and else kHz, rounded up.
+
+    What a PLL makes of that is in ``clock_hz``, a little below, so that no other divider comes nearer.
+    """
+    whole = round(machine.clock_hz / 1e6)
+    if abs(1e6 * whole - machine.clock_hz) <= fabric_clock.TOLERANCE * machine.clock_hz:
+        return str(whole)
+    return f"{math.ceil(machine.clock_hz / 1e3) / 1e3:.3f}"
 
 
 def settings(board: Board, name: str) -> dict[str, object]:
@@ -75,14 +80,15 @@ def settings(board: Board, name: str) -> dict[str, object]:
         found["fan"] = int(bool(board.connections))
     elif board.flow is Flow.XDMA:
         found["quad"] = QUADS[board.circuit]
+        found["shell_hz"] = fabric_clock.SHELL_HZ
     return found
 
 
 def project(board: Board, files: dict[str, str]) -> dict[str, str]:
     """A directory in which one command of Vivado builds the bitstream, ``{path: text}``, from generated Verilog."""
-    name = builds.build_name(board.name, verilog.build_hash(files))
+    name = builds.build_name(board.name, verilog.build_hash(files)) + board.suffix
     if board.flow is Flow.F2:
-        return _custom_logic(board, files, name)
+        return custom_logic(board, files, name)
     lines = [f"# {board.title}: what build.tcl and design.tcl are told. Read from", "#"]
     lines += [f"# - {source}" for source in board.sources]
     lines += [f"set {key} {{{value}}}" for key, value in settings(board, name).items()]
@@ -99,29 +105,25 @@ def project(board: Board, files: dict[str, str]) -> dict[str, str]:
     return made
 
 
-def _custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, str]:
-    """The custom logic as the HDK's ``CL_TEMPLATE`` has it, and what builds it."""
-    address_bits = WindowParameters(board.machine).address_bits
-    here = {
-        f"design/{CL}.sv": _template(f"{CL}.sv").replace("@LAST@", str(address_bits - 1)),
-        f"design/{CL}_defines.vh": _template(f"{CL}_defines.vh"),
-        "design/cl_id_defines.vh": _template("cl_id_defines.vh"),
-        "build/constraints/cl_synth_user.xdc": "# Nothing beyond what the HDK constrains.\n",
-        "build/constraints/cl_timing_user.xdc": "# All is on clk_main_a0, which the HDK constrains.\n",
-        "build/constraints/small_shell_cl_pnr_user.xdc": "# Placement is left to Vivado.\n",
-        f"build/scripts/synth_{CL}.tcl": _template("f2_synth.tcl"),
-        **{f"design/{file}": text for file, text in files.items()},
-    }
-    return {
-        "build.sh": _template("f2_build.sh").replace("@NAME@", name),
-        "report.tcl": _template("f2_report.tcl"),
-        **{f"{CL}/{file}": text for file, text in here.items()},
-    }
-
-
 def project_command(board: Board) -> str:
     """What builds the bitstream, in the directory of a board."""
     return "sh build.sh" if board.flow is Flow.F2 else "vivado -mode batch -source build.tcl"
+
+
+def _chosen(boards: list[Board], clock: str | None, named: list[str]) -> list[Board]:
+    """The boards, with the clock in MHz that was asked for.
+
+    Raises
+    ------
+    ValueError
+        It is no clock, or one that a board cannot make, or no board was named.
+    """
+    if clock is None:
+        return boards
+    mhz = fabric_clock.megahertz(clock)
+    if not named:
+        raise ValueError(f"clock {clock} needs a board: boards make different clocks")
+    return [fabric_clock.at_clock(board, mhz) for board in boards]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -135,15 +137,21 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("boards", nargs="*", metavar="BOARD", help=f"of {', '.join(boards)} (default: all)")
     parser.add_argument(
+        "--clock", metavar="MHZ", help="make the machine for this clock in MHz instead of the board's own; needs BOARD"
+    )
+    parser.add_argument(
         "--out", type=Path, default=Path("build/vivado"), metavar="DIR", help="where each gets a directory of its name"
     )
     given = parser.parse_args(argv)
     for name in given.boards:
         if name not in boards:
             parser.exit(2, f"vivado: board must be one of {', '.join(boards)}, not '{name}'\n")
-    wanted = [BOARDS[name] for name in dict.fromkeys(given.boards or boards)]
+    try:
+        wanted = _chosen([BOARDS[name] for name in dict.fromkeys(given.boards or boards)], given.clock, given.boards)
+    except ValueError as error:
+        parser.exit(2, f"vivado: {error}\n")
     for board in wanted:
-        out = given.out / board.name
+        out = given.out / f"{board.name}{board.suffix}"
         if out.exists() and not (out / MANIFEST).is_file() and not (out.is_dir() and untouched(out)):
             parser.exit(2, f"vivado: '{out}' was not written by this program: move it, or give another --out\n")
     # Amaranth looks on the path, where the Yosys of a virtual environment need not be.
@@ -151,9 +159,9 @@ def main(argv: list[str] | None = None) -> int:
     if "YOSYS" not in os.environ and beside.exists():
         os.environ["YOSYS"] = str(beside)
     for board in wanted:
-        out = given.out / board.name
+        out = given.out / f"{board.name}{board.suffix}"
         try:
-            files = verilog.generate(board.machine)
+            files = builds.verilog_of(board)
             new = place(project(board, files), out.absolute())
         except YosysError as error:
             parser.exit(1, f"vivado: Yosys, which writes the Verilog, did not: {error}\n")
@@ -161,7 +169,9 @@ def main(argv: list[str] | None = None) -> int:
             parser.exit(2, f"vivado: '{out}' holds the results or changes of another build: move it, or delete it\n")
         except OSError as error:
             parser.exit(1, f"vivado: {error}\n")
-        print(f"{out} {'is written' if new else 'is there already'}: build {verilog.build_hash(files)}, {board.title}")
+        at = f" at {board.machine.clock_hz:,} Hz" if board.suffix else ""
+        done = "is written" if new else "is there already"
+        print(f"{out} {done}: build {verilog.build_hash(files)}, {board.title}{at}")
         if unknown := builds.note(board.name, verilog.build_hash(files)):
             print(unknown)
         print(f"    cd {out} && {project_command(board)}")

@@ -1,6 +1,6 @@
 # PCIe through XDMA: registers on its AXI4-Lite master, tables on its bypass master and on its DMA engines.
 proc design {} {
-    global clock_mhz bus_bits quad registers_at registers_bytes tables_at tables_bytes
+    global clock_mhz clock_hz shell_hz bus_bits quad registers_at registers_bytes tables_at tables_bytes
     create_bd_intf_port -mode Master -vlnv xilinx.com:interface:pcie_7x_mgt_rtl:1.0 pcie
     set clock [create_bd_intf_port -mode Slave -vlnv xilinx.com:interface:diff_clock_rtl:1.0 pcie_refclk]
     set_property CONFIG.FREQ_HZ 100000000 $clock
@@ -18,7 +18,7 @@ proc design {} {
         CONFIG.pl_link_cap_max_link_speed 8.0_GT/s \
         CONFIG.pl_link_cap_max_link_width X16 \
         CONFIG.axi_data_width ${bus_bits}_bit \
-        CONFIG.axisten_freq $clock_mhz \
+        CONFIG.axisten_freq [expr {$shell_hz / 1000000}] \
         CONFIG.xdma_axi_intf_mm AXI_Memory_Mapped \
         CONFIG.xdma_rnum_chnl 1 \
         CONFIG.xdma_wnum_chnl 1 \
@@ -45,9 +45,42 @@ proc design {} {
 
     crossbar registers_fabric xdma/M_AXI_LITE beltline/s_axi_registers
     crossbar tables_fabric {xdma/M_AXI xdma/M_AXI_BYPASS} beltline/s_axi_tables
-    clock_and_reset xdma/axi_aclk xdma/axi_aresetn {registers_fabric tables_fabric} {}
-    connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins xdma/usr_irq_req]
+    set crossbars {registers_fabric tables_fabric}
+    if {$clock_hz == $shell_hz} {
+        clock_and_reset xdma/axi_aclk xdma/axi_aresetn $crossbars {}
+        connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins xdma/usr_irq_req]
+    } else {
+        own_clock $crossbars
+    }
     address xdma/M_AXI_LITE beltline/s_axi_registers/reg0 $registers_at $registers_bytes
     address xdma/M_AXI beltline/s_axi_tables/reg0 $tables_at $tables_bytes
     address xdma/M_AXI_BYPASS beltline/s_axi_tables/reg0 $tables_at $tables_bytes
+}
+
+# The machine on a clock of its own: an MMCM makes it from XDMA's, and the crossbars and the interrupt cross between them.
+proc own_clock {crossbars} {
+    global clock_mhz shell_hz
+    set clock [create_bd_cell -type ip -vlnv xilinx.com:ip:clk_wiz clock]
+    set_property -dict [list \
+        CONFIG.PRIM_SOURCE No_buffer \
+        CONFIG.PRIM_IN_FREQ [expr {$shell_hz / 1000000}] \
+        CONFIG.CLKOUT1_REQUESTED_OUT_FREQ $clock_mhz \
+        CONFIG.RESET_TYPE ACTIVE_LOW \
+        CONFIG.RESET_PORT resetn \
+    ] $clock
+    connect_bd_net [get_bd_pins xdma/axi_aclk] [get_bd_pins clock/clk_in1]
+    connect_bd_net [get_bd_pins xdma/axi_aresetn] [get_bd_pins clock/resetn]
+    foreach name $crossbars {
+        set_property CONFIG.NUM_CLKS 2 [get_bd_cells $name]
+        connect_bd_net [get_bd_pins xdma/axi_aclk] [get_bd_pins $name/aclk1]
+    }
+    clock_and_reset clock/clk_out1 xdma/axi_aresetn $crossbars {}
+    connect_bd_net [get_bd_pins clock/locked] [get_bd_pins reset/dcm_locked]
+
+    set crossing [create_bd_cell -type ip -vlnv xilinx.com:ip:xpm_cdc_gen crossing]
+    set_property CONFIG.CDC_TYPE xpm_cdc_single $crossing
+    connect_bd_net [get_bd_pins clock/clk_out1] [get_bd_pins crossing/src_clk]
+    connect_bd_net [get_bd_pins xdma/axi_aclk] [get_bd_pins crossing/dest_clk]
+    connect_bd_net [get_bd_pins beltline/interrupt] [get_bd_pins crossing/src_in]
+    connect_bd_net [get_bd_pins crossing/dest_out] [get_bd_pins xdma/usr_irq_req]
 }

@@ -412,13 +412,13 @@ class _Batch:
         except Exception as error:
             return Attempt(index, "", None, None, kept(error), 0.0)
         name = _key(self._settings, problem)
-        if problem.general:
-            try:
+        try:
+            if problem.general:
                 _check_general(index, problem, self._settings)
-            except ProblemError as error:
-                return Attempt(index, name, problem, None, error, 0.0)
-        if self._store is not None and (result := self._store.get(name, problem)) is not None:
-            return Attempt(index, name, problem, result, None, 0.0, stored=True)
+            if self._store is not None and (result := self._store.get(name, problem)) is not None:
+                return Attempt(index, name, problem, result, None, 0.0, stored=True)
+        except ProblemError as error:
+            return Attempt(index, name, problem, None, error, 0.0)
         return index, name, problem
 
     def _collect(self) -> None:

@@ -24,6 +24,12 @@ KINDS = ("regions", "policy")
 NOTHING = (0.85, 0.85, 0.85)
 """Colour of what has no alternative."""
 
+LABELS = 18
+"""Alternatives that a legend names, at most."""
+
+PANELS = 8
+"""Regimes that are drawn, at most: the first."""
+
 LINES = 6
 """States that are drawn as lines, at most."""
 
@@ -32,7 +38,7 @@ def plot(result: GeneralResult, path: str | os.PathLike[str] | None = None, kind
     """Draw a figure; :meth:`beltline.host.results.general_result.GeneralResult.plot` is this."""
     check_kind(kind, KINDS)
     check_plot(path)
-    panels = len(result.regimes)
+    panels = min(len(result.regimes), PANELS)
     if kind == "regions":
         return drawn(lambda figure: _regions(result, figure), path, (max(7.0, 4.5 * panels), 4.5))
     return drawn(lambda figure: _policy(result, figure), path, (9.0, 3.2 * panels + 1.0))
@@ -59,17 +65,45 @@ def _regions(result: GeneralResult, figure: Figure) -> None:
     by_age = ages and problem.states == 1
     choice = result.choice[:, :, :, 0].transpose(1, 2, 0) if by_age else result.choice[0] if ages else result.choice
     rows = [f"age {age + 1}" for age in range(choice.shape[2])] if by_age else list(problem.state_names)
-    panels = figure.subplots(1, len(result.regimes), squeeze=False)[0]
+    panels = figure.subplots(1, min(len(result.regimes), PANELS), squeeze=False)[0]
     for regime, axes in enumerate(panels):
         handles = region_panel(axes, problem.grid, choice[regime], result.alternatives)
         shown = np.unique(np.linspace(0, len(rows) - 1, min(len(rows), 8)).round().astype(int))
         axes.set_yticks(shown, [rows[s] for s in shown])
         axes.set_xlabel(_unit(result))
         axes.set_title(f"Regime {result.regimes[regime]}" if result.regimes[regime] else "Best alternative")
+    handles = _labelled(handles, choice)
     if (choice < 0).any():
         handles.append(Patch(color=NOTHING, label="none"))
     figure.legend(handles=handles, loc="outside right center", fontsize="small")
-    figure.suptitle(title_of(result).split(", first")[0] if by_age else title_of(result))
+    title = title_of(result).split(", first")[0] if by_age else title_of(result)
+    figure.suptitle(title + _first(result))
+
+
+def _first(result: GeneralResult) -> str:
+    """What a title adds where not all regimes are drawn."""
+    count = len(result.regimes)
+    return f", the first {PANELS} of {count} regimes" if count > PANELS else ""
+
+
+def _labelled(handles: list[Patch], choice: NDArray[np.integer[Any]]) -> list[Patch]:
+    """Those of the alternatives that are taken most where a legend has no room for all, and how many more there are."""
+    from matplotlib.patches import Patch
+
+    if len(handles) <= LABELS:
+        return handles
+    often = np.bincount(choice[choice >= 0], minlength=len(handles))
+    named = np.sort(np.argsort(-often, kind="stable")[:LABELS])
+    return [*(handles[d] for d in named), Patch(alpha=0.0, label=f"and {len(handles) - LABELS} more")]
+
+
+def _most(patches: list[Patch]) -> list[Patch]:
+    """The first of them, and how many more there are, where a legend has no room for all."""
+    from matplotlib.patches import Patch
+
+    if len(patches) <= LABELS:
+        return patches
+    return [*patches[:LABELS], Patch(alpha=0.0, label=f"and {len(patches) - LABELS} more")]
 
 
 def region_panel(axes: Axes, grid: Array, choice: NDArray[np.integer[Any]], names: Sequence[str]) -> list[Patch]:
@@ -140,7 +174,7 @@ def _policy(result: GeneralResult, figure: Figure) -> None:
     problem = result.problem
     first = (0,) if problem.horizon is not None else ()
     grid, states = problem.grid, np.unique(np.linspace(0, problem.states - 1, min(problem.states, LINES)).astype(int))
-    rows = figure.subplots(len(result.regimes), 2, squeeze=False)
+    rows = figure.subplots(min(len(result.regimes), PANELS), 2, squeeze=False)
     # Of several states, that in the middle is the one whose alternatives are shaded.
     middle, shades, patches = problem.states // 2, _shades(len(result.alternatives)), []
     where = f" ({problem.state_names[middle]})" if problem.states > 1 else ""
@@ -164,9 +198,10 @@ def _policy(result: GeneralResult, figure: Figure) -> None:
         _label(right, f"Choice{name}", f"next {_unit(result)}", _unit(result))
     handles, labels = rows[0][0].get_legend_handles_labels()
     more, named = rows[0][1].get_legend_handles_labels()
+    patches = _most(patches)
     named = [*labels, *named, *(patch.get_label() for patch in patches)]
     figure.legend([*handles, *more, *patches], named, loc="outside right center", fontsize="small")
-    figure.suptitle(title_of(result))
+    figure.suptitle(title_of(result) + _first(result))
 
 
 def _label(axes: Axes, title: str, vertical: str, horizontal: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from beltline.constraints import vivado
+from beltline.constraints import custom_logic, fabric_clock, vivado
 from beltline.constraints.boards import BOARDS, Board, Flow
 from beltline.constraints.wrapper import WRAPPER
 from beltline.hw.arithmetic import evaluator
@@ -35,7 +35,7 @@ def sources(board: Board, generated: Mapping[str, str], directory: Path) -> tupl
     files = {Path(name).name: text for name, text in made.items() if name.endswith((".v", ".sv", ".vh"))}
     top = WRAPPER
     if board.flow is Flow.F2:
-        top = vivado.CL
+        top = custom_logic.CL
         files |= f2_kit.files()
     for name, text in files.items():
         (directory / name).write_text(text)
@@ -74,6 +74,9 @@ WAIVED: dict[str, dict[str, str]] = {
     },
     "cl_ports.vh": {"UNUSEDSIGNAL": "interfaces of the shell that are not used"},
     "axi_register_slice.v": {"UNUSEDSIGNAL": "a stand-in"},
+    "cl_axi_clock_converter.v": {"UNUSEDSIGNAL": "a stand-in"},
+    "cl_axi_clock_converter_light.v": {"UNUSEDSIGNAL": "a stand-in"},
+    "MMCME4_BASE.v": {"UNUSEDSIGNAL": "a stand-in", "UNUSEDPARAM": "a stand-in"},
     "axi_register_slice_light.v": {"UNUSEDSIGNAL": "a stand-in"},
     "sh_ddr.sv": {"UNUSEDSIGNAL": "a stand-in"},
 }
@@ -131,12 +134,45 @@ def test_small_machine_in_the_custom_logic(small: dict[str, str], tmp_path: Path
     elaborate(top, names, tmp_path)
 
 
+def test_small_machine_in_the_custom_logic_with_a_clock_of_its_own(small: dict[str, str], tmp_path: Path) -> None:
+    board = fabric_clock.at_clock(shrunk("f2"), 125)
+    top, names = sources(board, small, tmp_path)
+    assert lint(top, names, tmp_path) == []
+    elaborate(top, names, tmp_path)
+    text = (tmp_path / "cl_beltline.sv").read_text()
+    (tmp_path / "cl_beltline.sv").write_text(text.replace(".m_axi_wlast(pcis_wlast)", ".m_axi_wlast(shell_pcis_wlast)"))
+    with pytest.raises(AssertionError):
+        assert lint(top, names, tmp_path) == []
+
+
 def test_small_sweep_engine_behind_its_wrapper(tmp_path: Path) -> None:
     use_yosys()
     board = shrunk("zcu104-sweep")
     top, names = sources(board, verilog.generate(board.machine), tmp_path)
     assert lint(top, names, tmp_path) == []
     elaborate(top, names, tmp_path)
+
+
+def test_small_sweep_engine_in_the_custom_logic(tmp_path: Path) -> None:
+    """With a clock of its own; and its cells are called as the floorplan has them."""
+    use_yosys()
+    board = BOARDS["f2-sweep"]
+    machine = dataclasses.replace(board.machine, grid=64, states=2, results=0, lanes=4)
+    board = dataclasses.replace(board, machine=machine)
+    top, names = sources(board, verilog.generate(machine), tmp_path)
+    assert lint(top, names, tmp_path) == []
+    elaborate(top, names, tmp_path)
+    modules = dict(re.findall(r"^module (\S+?) ?\((.*?)^endmodule", (tmp_path / "beltline.v").read_text(), re.M | re.S))
+    path = vivado.project(board, {"beltline_build.v": f"64'h{0:016x};"})[
+        "cl_beltline/build/constraints/small_shell_cl_pnr_user.xdc"
+    ]
+    cells = re.findall(r"get_cells WRAPPER/CL/machine/([\w/]+)", path)
+    assert {*cells} == {"registers", "tables", *(f"machine/data/lane{lane}" for lane in range(4))}
+    for cell in cells:
+        module = "beltline"
+        for instance in cell.split("/"):
+            module, *others = re.findall(rf"^ +(\S+) +{instance} \($", modules[module], re.M)
+            assert not others
 
 
 def test_evaluators_have_no_use_for_their_reset(small: dict[str, str]) -> None:

@@ -32,10 +32,10 @@ def test_lanes_count_as_often_as_there_are() -> None:
     part = {"lut": 100, "lutram": 0, "ff": 10, "carry": 1, "dsp": 2, "bram18": 3, "uram": 1, "lut_sites": 80}
     entry = {"lane": part | {"levels": 7}, "rest": part | {"levels": 5}}
     assert sweep_area.total(entry, 64)["lut"] == 6_500
-    assert sweep_area.shares("large", entry)["dsp"] == 130 / 9024
+    assert sweep_area.shares("large", entry)["dsp"] == 130 / 8016
     shown = sweep_area.table({"large": entry})
-    cells = ("6,500 (0%)", "5,200 (0%)", "130 (1%)", "97.5 (5%)", "65 (7%)", "7")
-    assert f"| `large` | VU47P | 65,536 x 4 | 64 | {' | '.join(cells)} |" in shown
+    cells = ("6,500 (1%)", "5,200 (0%)", "130 (2%)", "97.5 (5%)", "65 (8%)", "7")
+    assert f"| `large` | VU47P in F2 | 65,536 x 4 | 64 | {' | '.join(cells)} |" in shown
 
 
 def test_page_has_what_is_kept() -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,61 +21,17 @@ from beltline.hw.interface.registers import Table
 from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.top import verilog
 from beltline.sim.yosys import use_yosys
+from support.vivado_projects import HASH, Builds, Write, needs_tcl, replace, stand_in
 from support.vivado_stub import MESSAGES, PARTS, Ran, Vivado, interpreter, run
 
 DESIGNS = [board for board in BOARDS.values() if board.flow in (Flow.ZYNQ, Flow.MPSOC, Flow.XDMA)]
 NAMES = [board.name for board in DESIGNS]
 PROCESSORS = [board for board in DESIGNS if board.flow is not Flow.XDMA]
 
-needs_tcl = pytest.mark.skipif(not interpreter(), reason="there is no Tcl: apt install tcl")
-
-HASH = "0123456789abcdef"
-
-
-def stand_in(board: Board) -> dict[str, str]:
-    """Files named as a build's: what the scripts do does not depend on their text."""
-    return {
-        "beltline.v": "module beltline; endmodule\n",
-        "beltline_build.v": f"module beltline_build(output [63:0] hash);\n    assign hash = 64'h{HASH};\nendmodule\n",
-    }
-
-
-@pytest.fixture
-def written(tmp_path: Path) -> Callable[[Board], Path]:
-    def write(board: Board) -> Path:
-        directory = tmp_path / "build"
-        verilog.write(vivado.project(board, stand_in(board)), directory)
-        return directory
-
-    return write
-
-
-@pytest.fixture
-def built(written: Callable[[Board], Path]) -> Callable[..., tuple[Vivado, Ran, Path]]:
-    def build(board: Board, change: Callable[[Path], None] | None = None, **state: object) -> tuple[Vivado, Ran, Path]:
-        directory = written(board)
-        if change:
-            change(directory)
-        model = Vivado(directory, **state)  # type: ignore[arg-type]
-        return model, run(model, directory / "build.tcl"), directory
-
-    return build
-
-
-def replace(file: str, old: str, new: str) -> Callable[[Path], None]:
-    def change(directory: Path) -> None:
-        text = (directory / file).read_text()
-        assert old in text
-        (directory / file).write_text(text.replace(old, new))
-
-    return change
-
 
 @needs_tcl
 @pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
-def test_one_command_leaves_bitstream_handoff_and_reports(
-    board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]
-) -> None:
+def test_one_command_leaves_bitstream_handoff_and_reports(board: Board, built: Builds) -> None:
     model, ran, directory = built(board)
     name = f"beltline-{board.name}-{HASH}"
     assert ran == Ran(0, f"build: {name}.bit, least slack 0.125 ns for setup and 0.010 ns for hold\n")
@@ -102,7 +57,7 @@ def test_one_command_leaves_bitstream_handoff_and_reports(
 
 @needs_tcl
 @pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
-def test_machine_has_clock_reset_and_interrupt(board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_machine_has_clock_reset_and_interrupt(board: Board, built: Builds) -> None:
     model, ran, _ = built(board)
     assert ran.code == 0
     clock, reset, line = {
@@ -130,7 +85,7 @@ def test_machine_has_clock_reset_and_interrupt(board: Board, built: Callable[...
 
 @needs_tcl
 @pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
-def test_every_master_reaches_what_it_should(board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_every_master_reaches_what_it_should(board: Board, built: Builds) -> None:
     model, ran, _ = built(board)
     assert ran.code == 0
     size = 1 << WindowParameters(board.machine).address_bits
@@ -156,7 +111,7 @@ def test_every_master_reaches_what_it_should(board: Board, built: Callable[..., 
 
 @needs_tcl
 @pytest.mark.parametrize("board", DESIGNS, ids=NAMES)
-def test_clock_and_width_are_those_of_the_build(board: Board, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_clock_and_width_are_those_of_the_build(board: Board, built: Builds) -> None:
     model, ran, _ = built(board)
     assert ran.code == 0
     # To the Hz, what the PLL makes of what is asked for.
@@ -174,7 +129,7 @@ def test_clock_and_width_are_those_of_the_build(board: Board, built: Callable[..
 
 
 @needs_tcl
-def test_fan_of_kv260_is_driven(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_fan_of_kv260_is_driven(built: Builds) -> None:
     model, ran, directory = built(BOARDS["kv260"])
     assert ran.code == 0
     assert model.drivers["/fan_en_b"] == "fan/Dout"
@@ -184,7 +139,7 @@ def test_fan_of_kv260_is_driven(built: Callable[..., tuple[Vivado, Ran, Path]]) 
 
 
 @needs_tcl
-def test_constraints_name_the_ports_of_the_design(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_constraints_name_the_ports_of_the_design(built: Builds) -> None:
     for name in ("kv260", "u250"):
         board = BOARDS[name]
         text = vivado.project(board, stand_in(board))["pins.xdc"]
@@ -223,9 +178,7 @@ def test_constraints_name_the_ports_of_the_design(built: Callable[..., tuple[Viv
         ),
     ],
 )
-def test_failure_is_one_sentence_and_no_bitstream(
-    state: dict[str, object], sentence: str, built: Callable[..., tuple[Vivado, Ran, Path]]
-) -> None:
+def test_failure_is_one_sentence_and_no_bitstream(state: dict[str, object], sentence: str, built: Builds) -> None:
     def older(directory: Path) -> None:
         (directory / "beltline.bit").touch()
 
@@ -236,7 +189,7 @@ def test_failure_is_one_sentence_and_no_bitstream(
 
 
 @needs_tcl
-def test_clock_that_the_machine_was_not_made_for_is_refused(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_clock_that_the_machine_was_not_made_for_is_refused(built: Builds) -> None:
     change = replace(
         "settings.tcl", "CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ {100}", "CONFIG.PCW_FPGA0_PERIPHERAL_FREQMHZ {125}"
     )
@@ -246,7 +199,7 @@ def test_clock_that_the_machine_was_not_made_for_is_refused(built: Callable[...,
 
 
 @needs_tcl
-def test_critical_warnings_are_reported(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_critical_warnings_are_reported(built: Builds) -> None:
     said = "INFO: one\nCRITICAL WARNING: [PSU-1] two\nWARNING: three\n"
     _, ran, directory = built(BOARDS["zcu104"], said=said)
     assert ran.code == 0
@@ -257,9 +210,7 @@ def test_critical_warnings_are_reported(built: Callable[..., tuple[Vivado, Ran, 
 @needs_tcl
 @pytest.mark.parametrize("message", MESSAGES)
 @pytest.mark.parametrize("whose", ["own", "others"])
-def test_messages_are_errors_about_own_files_alone(
-    message: str, whose: str, built: Callable[..., tuple[Vivado, Ran, Path]]
-) -> None:
+def test_messages_are_errors_about_own_files_alone(message: str, whose: str, built: Builds) -> None:
     files = ("pins.xdc", "project/clocks.xdc") if message == "Common 17-55" else ("sources/a.v", "project/ip/b.v")
     file = files[whose == "others"]
     _, ran, directory = built(
@@ -274,7 +225,7 @@ def test_messages_are_errors_about_own_files_alone(
 
 
 @needs_tcl
-def test_module_and_carrier_of_kv260_belong_together(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_module_and_carrier_of_kv260_belong_together(built: Builds) -> None:
     model, ran, _ = built(BOARDS["kv260"])
     assert ran.code == 0
     # Not the latest that there is, 2.0.
@@ -283,7 +234,7 @@ def test_module_and_carrier_of_kv260_belong_together(built: Callable[..., tuple[
 
 
 @needs_tcl
-def test_missing_board_file_is_one_sentence(built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_missing_board_file_is_one_sentence(built: Builds) -> None:
     _, ran, _ = built(BOARDS["zcu104"], boards={})
     assert ran == Ran(
         1,
@@ -343,7 +294,7 @@ OTHERS = [
 
 @needs_tcl
 @pytest.mark.parametrize(("file", "old", "new"), MISTAKES)
-def test_stand_in_sees_a_mistake(file: str, old: str, new: str, built: Callable[..., tuple[Vivado, Ran, Path]]) -> None:
+def test_stand_in_sees_a_mistake(file: str, old: str, new: str, built: Builds) -> None:
     try:
         _, ran, _ = built(BOARDS["pynq-z2"], replace(file, old, new))
     except (AssertionError, KeyError):
@@ -353,15 +304,13 @@ def test_stand_in_sees_a_mistake(file: str, old: str, new: str, built: Callable[
 
 @needs_tcl
 @pytest.mark.parametrize(("name", "file", "old", "new"), OTHERS)
-def test_stand_in_sees_a_mistake_of_a_board(
-    name: str, file: str, old: str, new: str, built: Callable[..., tuple[Vivado, Ran, Path]]
-) -> None:
+def test_stand_in_sees_a_mistake_of_a_board(name: str, file: str, old: str, new: str, built: Builds) -> None:
     _, ran, _ = built(BOARDS[name], replace(file, old, new))
     assert ran.code == 1
 
 
 @needs_tcl
-def test_both_interpreters_say_the_same(written: Callable[[Board], Path]) -> None:
+def test_both_interpreters_say_the_same(written: Write) -> None:
     pytest.importorskip("tkinter")
     directory = written(BOARDS["pynq-z2"])
     if interpreter() != "tclsh":
@@ -380,102 +329,6 @@ def test_boards_name_public_sources_and_known_parts() -> None:
         if board.flow is not Flow.ECP5:
             assert board.sources
             assert all(source.startswith("github.com/") for source in board.sources)
-
-
-def test_custom_logic_has_the_form_of_the_kit() -> None:
-    board = BOARDS["f2"]
-    files = vivado.project(board, stand_in(board))
-    assert set(files) == {
-        "build.sh",
-        "report.tcl",
-        "cl_beltline/design/cl_beltline.sv",
-        "cl_beltline/design/cl_beltline_defines.vh",
-        "cl_beltline/design/cl_id_defines.vh",
-        "cl_beltline/design/beltline.v",
-        "cl_beltline/design/beltline_build.v",
-        "cl_beltline/build/constraints/cl_synth_user.xdc",
-        "cl_beltline/build/constraints/cl_timing_user.xdc",
-        "cl_beltline/build/constraints/small_shell_cl_pnr_user.xdc",
-        "cl_beltline/build/scripts/synth_cl_beltline.tcl",
-    }
-    # As the kit's script takes the numbers apart.
-    ids = {}
-    for line in files["cl_beltline/design/cl_id_defines.vh"].splitlines():
-        if found := re.search(r"\s*`define\s*(CL_SH_ID\d)", line):
-            ids[found[1]] = line.split()[2].lstrip("32'h").split("_")
-    assert [len(part) for parts in ids.values() for part in parts] == [4, 4, 4, 4]
-    assert ids["CL_SH_ID0"][1] == "1D0F"
-    assert 0xF000 <= int(ids["CL_SH_ID0"][0], 16) <= 0xF0FF
-
-
-KIT = """\
-import sys
-from pathlib import Path
-
-tag = sys.argv[sys.argv.index("--tag") + 1]
-assert sys.argv[sys.argv.index("--cl") + 1] == Path.cwd().parents[1].name == "cl_beltline"
-assert sys.argv[sys.argv.index("--mode") + 1] == "small_shell"
-assert Path("encrypt.tcl").exists() and Path("synth_cl_beltline.tcl").exists()
-checkpoints = Path("../checkpoints")
-for name in (Path(__file__).resolve().parent / "leaves.txt").read_text().split():
-    (checkpoints / name.replace("TAG", tag)).touch()
-"""
-
-GOOD = "cl_beltline.TAG.post_route.dcp TAG.Developer_CL.tar"
-
-
-@pytest.mark.parametrize(
-    ("leaves", "sentence"),
-    [
-        (GOOD, ""),
-        ("cl_beltline.TAG.post_route.VIOLATED.dcp TAG.Developer_CL.tar", "build: timing is not met: see "),
-        ("", "build: no routed checkpoint: see "),
-        ("cl_beltline.TAG.post_route.dcp", "build: no tarball: see "),
-        (GOOD + " fail-reports", "build: the reports failed: see "),
-    ],
-)
-def test_build_of_custom_logic(leaves: str, sentence: str, written: Callable[[Board], Path], tmp_path: Path) -> None:
-    directory = written(BOARDS["f2"])
-    scripts = tmp_path / "shell" / "build" / "scripts"
-    scripts.mkdir(parents=True)
-    for name in ("aws_build_dcp_from_cl.py", "build_all.tcl", "build_level_1_cl.tcl", "encrypt.tcl"):
-        (scripts / name).write_text(KIT)
-    (scripts / "leaves.txt").write_text(leaves)
-    tools = tmp_path / "tools"
-    tools.mkdir()
-    # Only the reports are asked of it here; the rest is done by what stands in for the HDK's script.
-    refusal = "case $* in *report.tcl*) exit 1;; esac\n" if "fail-reports" in leaves else ""
-    (tools / "vivado").write_text(f"#!/bin/sh\n{refusal}")
-    (tools / "vivado").chmod(0o755)
-    environment = {"PATH": f"{tools}:/usr/bin:/bin", "HDK_SHELL_DIR": str(tmp_path / "shell")}
-    done = subprocess.run(["sh", directory / "build.sh"], env=environment, capture_output=True, text=True, check=False)
-    if sentence:
-        assert (done.returncode, done.stderr.startswith(sentence)) == (1, True), done.stderr
-        assert done.stderr.count("\n") == 1
-    else:
-        assert (done.returncode, done.stderr) == (0, "")
-        assert done.stdout.endswith(f"/beltline-f2-{HASH}.Developer_CL.tar\n")
-
-
-@needs_tcl
-def test_reports_of_custom_logic(written: Callable[[Board], Path]) -> None:
-    directory = written(BOARDS["f2"])
-    (directory / "routed.dcp").touch()
-    (directory / "out").mkdir()
-    place = [str(directory / "routed.dcp"), str(directory / "out")]
-    assert run(Vivado(directory), directory / "report.tcl", arguments=place).said == ""
-    assert {path.name for path in (directory / "out").iterdir()} == {"timing.txt", "utilization.txt"}
-
-
-def test_build_of_custom_logic_without_the_kit(written: Callable[[Board], Path]) -> None:
-    directory = written(BOARDS["f2"])
-    done = subprocess.run(
-        ["sh", directory / "build.sh"], env={"PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (
-        1,
-        "build: HDK_SHELL_DIR is not set: source hdk_setup.sh of aws-fpga, branch f2\n",
-    )
 
 
 SMALL = dataclasses.replace(BOARDS["pynq-z2"], machine=MachineParameters(grid=4, states=1, clock_hz=100_000_000))
@@ -519,7 +372,7 @@ def test_command_writes_all_boards(
 ) -> None:
     monkeypatch.setattr(verilog, "generate", lambda machine: stand_in(SMALL))
     assert command(tmp_path / "new") == 0
-    assert {path.name for path in (tmp_path / "new").iterdir()} == {*NAMES, "f2"}
+    assert {path.name for path in (tmp_path / "new").iterdir()} == {*NAMES, "f2", "f2-sweep"}
     assert f"    cd {tmp_path / 'new' / 'f2'} && sh build.sh" in capsys.readouterr().out.splitlines()
 
 

@@ -137,9 +137,14 @@ def ports() -> dict[str, tuple[str, int]]:
     return {name: kind for kind, names in PORTS.items() for name in names.split()}
 
 
-def register_slice(light: bool) -> str:
-    """A module with the ports of the HDK's ``axi_register_slice`` or ``axi_register_slice_light``: wires only."""
+def between(name: str, light: bool, clocks: tuple[str, ...], user: int = 0) -> str:
+    """Module ``name`` between a master and a slave, AXI4-Lite if ``light``: wires only.
+
+    ``clocks`` are the prefixes of its clocks and resets, ``user`` the bits of the address channels' ``user``.
+    """
     address = {"addr": 32, "prot": 3} if light else {"id": 16, **ADDRESS, "addr": 64}
+    if user:
+        address["user"] = user
     data = 32 if light else 512
     channels: dict[str, dict[str, int]] = {
         "aw": address,
@@ -148,7 +153,7 @@ def register_slice(light: bool) -> str:
         "ar": address,
         "r": ({} if light else {"id": 16}) | {"data": data, "resp": 2} | ({} if light else {"last": 1}),
     }
-    declared = ["input aclk", "input aresetn"]
+    declared = [f"input {prefix}{pin}" for prefix in clocks for pin in ("aclk", "aresetn")]
     wires = []
     for channel, signals in channels.items():
         back = channel in "br"
@@ -159,8 +164,22 @@ def register_slice(light: bool) -> str:
                 declared.append(f"{way} [{width - 1}:0] {side}_axi_{channel}{signal}")
             ends = ("m", "s") if to_slave else ("s", "m")
             wires.append(f"assign {ends[0]}_axi_{channel}{signal} = {ends[1]}_axi_{channel}{signal};")
-    name = "axi_register_slice_light" if light else "axi_register_slice"
     return f"module {name}({', '.join(declared)});\n" + "\n".join(wires) + "\nendmodule\n"
+
+
+def primitives() -> dict[str, str]:
+    """Vivado's own modules of a clock, by file: their ports and parameters are those of UG974."""
+    outputs = [*(f"CLKOUT{n}{b}" for n in range(4) for b in ("", "B")), *(f"CLKOUT{n}" for n in (4, 5, 6))]
+    parameters = {"CLKIN1_PERIOD": "0.0", "CLKFBOUT_MULT_F": "5.0", "DIVCLK_DIVIDE": "1", "CLKOUT0_DIVIDE_F": "1.0"}
+    declared = ", ".join(f"parameter {name} = {value}" for name, value in parameters.items())
+    ports = [f"output {name}" for name in [*outputs, "CLKFBOUT", "CLKFBOUTB", "LOCKED"]]
+    ports += [f"input {name}" for name in ("CLKIN1", "CLKFBIN", "PWRDWN", "RST")]
+    wires = "".join(f"assign {name} = CLKIN1;\n" for name in [*outputs, "CLKFBOUT", "CLKFBOUTB"])
+    return {
+        "MMCME4_BASE.v": f"module MMCME4_BASE #({declared}) ({', '.join(ports)});\n"
+        f"{wires}assign LOCKED = ~RST;\nendmodule\n",
+        "BUFG.v": "module BUFG(input I, output O);\nassign O = I;\nendmodule\n",
+    }
 
 
 def files() -> dict[str, str]:
@@ -171,8 +190,11 @@ def files() -> dict[str, str]:
             for name, (way, width) in ports().items()
         )
         + "\n",
-        "axi_register_slice.v": register_slice(light=False),
-        "axi_register_slice_light.v": register_slice(light=True),
+        "axi_register_slice.v": between("axi_register_slice", False, ("",)),
+        "axi_register_slice_light.v": between("axi_register_slice_light", True, ("",)),
+        "cl_axi_clock_converter.v": between("cl_axi_clock_converter", False, ("s_axi_", "m_axi_"), 19),
+        "cl_axi_clock_converter_light.v": between("cl_axi_clock_converter_light", True, ("s_axi_", "m_axi_")),
+        **primitives(),
     }
     for name, driven in TEMPLATES.items():
         made[name] = "".join(f"assign {port} = '0;\n" for port in driven.split())

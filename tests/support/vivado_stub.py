@@ -21,6 +21,7 @@ STUB = Path(__file__).with_name("vivado_stub.tcl")
 
 COMMANDS: dict[str, tuple[str, str, int, int]] = {
     # Flags, options with a value, and how many other arguments. UG835, "Vivado Design Suite Tcl Command Reference".
+    "add_cells_to_pblock": ("-quiet", "", 2, 2),
     "add_files": ("-norecurse -quiet", "-fileset", 1, 1),
     "apply_bd_automation": ("-quiet", "-rule -config", 1, 1),
     "assign_bd_address": ("-force -quiet", "-offset -range -target_address_space", 1, 1),
@@ -30,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "create_bd_design": ("-quiet", "", 1, 1),
     "create_bd_intf_port": ("-quiet", "-mode -vlnv", 1, 1),
     "create_bd_port": ("-quiet", "-dir -type -from -to", 1, 1),
+    "create_pblock": ("-quiet", "", 1, 1),
     "create_project": ("-force -quiet", "-part", 2, 2),
     "current_fileset": ("-quiet", "", 0, 0),
     "current_project": ("-quiet", "", 0, 0),
@@ -44,6 +46,9 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "get_bd_ports": ("-quiet", "", 1, 1),
     "get_board_parts": ("-quiet -latest_file_version", "", 0, 1),
     "get_files": ("-quiet", "", 1, 1),
+    "get_nets": ("-quiet", "", 1, 1),
+    "get_pblocks": ("-quiet", "", 1, 1),
+    "get_pins": ("-quiet", "", 1, 1),
     "get_property": ("-quiet", "", 2, 2),
     "get_runs": ("-quiet", "", 1, 1),
     "get_timing_paths": ("-setup -hold -quiet", "-max_paths", 0, 0),
@@ -55,7 +60,9 @@ COMMANDS: dict[str, tuple[str, str, int, int]] = {
     "report_route_status": ("-quiet", "-file", 0, 0),
     "report_timing_summary": ("-quiet", "-delay_type -max_paths -file", 0, 0),
     "report_utilization": ("-hierarchical -quiet", "-cells -file", 0, 0),
+    "resize_pblock": ("-quiet", "-add -remove", 1, 1),
     "save_bd_design": ("-quiet", "", 0, 0),
+    "set_false_path": ("-quiet", "-from -to", 0, 0),
     "set_msg_config": ("-quiet", "-id -string -new_severity", 0, 0),
     "set_property": ("-quiet", "-dict", 1, 999),
     "update_compile_order": ("-quiet", "-fileset", 0, 0),
@@ -82,6 +89,13 @@ BOARD_PARTS = {
     # Beside it in the store; its carrier is another.
     "xilinx.com:kv260_som:part0:2.0": "xck26-sfvc784-2LV-c",
 }
+
+SHELL_REGIONS = "X0Y8:X7Y11 X0Y4:X3Y7 X5Y1:X5Y7 X0Y0:X3Y3 X4Y0:X7Y0 X4Y3:X4Y3 X6Y1:X6Y1 X4Y6:X4Y7 X4Y4:X4Y4"
+"""Whole clock regions of ``pblock_CL``: aws-fpga, release 2.0.2,
+hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc."""
+
+SHELL_NETS = {"WRAPPER/IO_SHIM/MMCM_CLK_HBM_REF/inst/clk_out1"}
+"""mmcm_cascade.xdc beside it."""
 
 CONNECTIONS = {
     # kria-base-hardware, k26_starter_kits/kv260/scripts/main.tcl
@@ -212,7 +226,23 @@ IPS: dict[str, Ip] = {
     # PG247, "SmartConnect"
     "xilinx.com:ip:smartconnect": Ip(
         pins={"aclk": "Ic", "aresetn": "Ir"},
-        properties={"NUM_SI": r"[1-9]\d?", "NUM_MI": r"[1-9]\d?"},
+        properties={"NUM_SI": r"[1-9]\d?", "NUM_MI": r"[1-9]\d?", "NUM_CLKS": "[12]"},
+    ),
+    # PG065, "Clocking Wizard"; PYNQ, boards/Pynq-Z2/base/base.tcl has most of the properties
+    "xilinx.com:ip:clk_wiz": Ip(
+        pins={"clk_in1": "Ic", "resetn": "Ir", "clk_out1": "O", "locked": "O"},
+        properties={
+            "PRIM_SOURCE": "No_buffer|Global_buffer",
+            "PRIM_IN_FREQ": NUMBER,
+            "CLKOUT1_REQUESTED_OUT_FREQ": NUMBER,
+            "RESET_TYPE": "ACTIVE_LOW",
+            "RESET_PORT": "resetn",
+        },
+    ),
+    # UG974, "XPM_CDC_SINGLE"; the IP has its ports
+    "xilinx.com:ip:xpm_cdc_gen": Ip(
+        pins={"src_clk": "Ic", "src_in": "In", "dest_clk": "Ic", "dest_out": "O"},
+        properties={"CDC_TYPE": "xpm_cdc_single"},
     ),
     # kria-base-hardware, k26_starter_kits/kv260/scripts/config_bd.tcl
     "xilinx.com:ip:xlslice": Ip(
@@ -287,6 +317,7 @@ CLOCKS = {
     "ps/FCLK_CLK0": "PCW_FPGA0_PERIPHERAL_FREQMHZ",
     "ps/pl_clk0": "PSU__CRL_APB__PL0_REF_CTRL__FREQMHZ",
     "xdma/axi_aclk": "axisten_freq",
+    "clock/clk_out1": "CLKOUT1_REQUESTED_OUT_FREQ",
 }
 """Clocks that IPs make, and the property that asks for one."""
 
@@ -303,6 +334,15 @@ APERTURES = {
 
 class Refused(Exception):
     """What Vivado would not do."""
+
+
+def clock_regions(ranges: Sequence[str]) -> set[tuple[int, int]]:
+    """Column and row of each clock region in ranges such as ``X0Y4:X3Y7``."""
+    found = set()
+    for text in ranges:
+        left, low, right, high = (int(number) for number in re.findall(r"\d+", text))
+        found |= {(x, y) for x in range(left, right + 1) for y in range(low, high + 1)}
+    return found
 
 
 def wrapper_ip(verilog: str) -> tuple[str, Ip]:
@@ -370,6 +410,16 @@ class Vivado:
     opened: bool = False
     said: str = ""
     """What goes into the log of each run, the directory being ``@HERE@``."""
+    logic: set[str] = field(default_factory=set)
+    """Cells and pins of AWS F2's custom logic."""
+    excepted: list[str] = field(default_factory=list)
+    """Ends of paths that timing does not look at."""
+    blocks: dict[str, set[tuple[int, int]]] = field(
+        default_factory=lambda: {"pblock_CL": clock_regions(SHELL_REGIONS.split())}
+    )
+    """Clock regions of each pblock."""
+    placed: dict[str, str] = field(default_factory=dict)
+    """Pblock of each cell that has one."""
     fatal: dict[str, str] = field(default_factory=dict)
     """Messages that are errors here, and the text that one has to contain."""
 
@@ -453,6 +503,13 @@ class Vivado:
         elif thing == "fileset" and name == "top":
             self._known(value, {"system_wrapper"}, "top")
             self.top = value
+        elif thing in self.blocks and name == "PARENT":
+            if not self.blocks[thing] <= self.blocks[value]:
+                raise Refused(f"{thing} is not within {value}")
+        elif thing in self.blocks and name == "IS_SOFT":
+            self._known(value, {"0", "1"}, name)
+        elif thing in SHELL_NETS and name == "CLOCK_DEDICATED_ROUTE":
+            self._known(value, {"ANY_CMT_COLUMN"}, name)
         elif thing == "impl_1" and name == "strategy":
             self._known(value, STRATEGIES, "strategy")
         elif thing in self.ports and name in ("CONFIG.FREQ_HZ", "CONFIG.POLARITY"):
@@ -500,7 +557,8 @@ class Vivado:
             numbers = self.properties.get(cell, {})
             buses = {f"S{n:02}_AXI": ("slave", "aximm", "aclk") for n in range(int(numbers.get("NUM_SI", 1)))}
             buses |= {f"M{n:02}_AXI": ("master", "aximm", "aclk") for n in range(int(numbers.get("NUM_MI", 1)))}
-            return Ip(pins=ip.pins, buses=buses, properties=ip.properties)
+            pins = ip.pins | ({"aclk1": "Ic"} if numbers.get("NUM_CLKS") == "2" else {})
+            return Ip(pins=pins, buses=buses, properties=ip.properties)
         return ip
 
     def _apply_bd_automation(self, given: dict[str, str], cell: str) -> None:
@@ -646,7 +704,7 @@ class Vivado:
             if f"/{port}" not in (self.drivers if kind == "O" else {*self.drivers.values(), *self.buses}):
                 raise Refused(f"port {port} is not connected")
         for name, end in self.buses.items():
-            if not name.startswith("/") and not end.startswith("/") and self.clock(name) != self.clock(end):
+            if not name.startswith("/") and not end.startswith("/") and not self.clocks(name) & self.clocks(end):
                 raise Refused(f"{name} and {end} have different clocks")
         for cell in self.cells:
             for space in self._ip(cell).spaces:
@@ -656,11 +714,13 @@ class Vivado:
                 if missing := self.reached(f"{cell}/{space}") - mapped:
                     raise Refused(f"{missing} have no address in {cell}/{space}")
 
-    def clock(self, bus: str) -> str:
-        """What drives the clock of a bus."""
+    def clocks(self, bus: str) -> set[str]:
+        """What drives the clock of a bus; of a crossbar, all of its clocks, of which it takes that of the other end."""
         cell, _, name = bus.partition("/")
-        pin = f"{cell}/{self._ip(cell).buses[name][2]}"
-        return self.drivers.get(pin, pin)
+        pins = [f"{cell}/{self._ip(cell).buses[name][2]}"]
+        if "aclk1" in self._ip(cell).pins:
+            pins.append(f"{cell}/aclk1")
+        return {self.drivers.get(pin, pin) for pin in pins}
 
     def _save_bd_design(self, given: dict[str, str]) -> None:
         if [command for command in self.done if not command.startswith("get_")][-2] != "validate_bd_design":
@@ -720,11 +780,27 @@ class Vivado:
         properties = self.properties[pin.partition("/")[0]]
         if CLOCKS[pin] == "axisten_freq":
             return round(float(properties[CLOCKS[pin]]) * 1e6)
+        if pin == "clock/clk_out1":
+            source = self.drivers["clock/clk_in1"]
+            if self.hertz(source) != round(float(properties["PRIM_IN_FREQ"]) * 1e6):
+                raise Refused(f"clock/clk_in1 has {self.hertz(source)} Hz")
+            return self._mmcm(self.hertz(source), float(properties[CLOCKS[pin]]) * 1e6)
         # UG585 and UG1085: the IO PLL at 20 times the crystal of a PYNQ-Z2, or at 45 times; then two dividers.
         pll = 50_000_000 * 20 if CLOCKS[pin].startswith("PCW") else REFERENCES[self.board] * 45
         wanted = float(properties[CLOCKS[pin]]) * 1e6
         divisors = {a * b for a in range(1, 64) for b in range(1, 64)}
         return round(min((pll / divisor for divisor in divisors), key=lambda got: abs(got - wanted)))
+
+    @staticmethod
+    def _mmcm(source: int, wanted: float) -> int:
+        """What an MMCM of UltraScale+ makes that comes nearest (UG572, DS923): 800 to 1,600 MHz inside it."""
+        best = 0.0
+        for multiplier in range(16, 1025):
+            inner = source * multiplier / 8
+            if 800e6 <= inner <= 1600e6:
+                divider = min(1024, max(16, round(8 * inner / wanted)))
+                best = min(best, 8 * inner / divider, key=lambda got: abs(got - wanted))
+        return round(best)
 
     def _set_msg_config(self, given: dict[str, str]) -> None:
         if not self.part:
@@ -743,8 +819,43 @@ class Vivado:
 
     def _get_cells(self, given: dict[str, str], name: str) -> str:
         # build_level_1_cl.tcl of the HDK
-        self._known(name, {"WRAPPER/CL"}, "cell")
+        self._known(name, {"WRAPPER/CL"} | {f"WRAPPER/CL/{cell}" for cell in self.logic}, "cell")
         return name
+
+    def _get_nets(self, given: dict[str, str], name: str) -> str:
+        self._known(name, SHELL_NETS, "net")
+        return name
+
+    def _get_pins(self, given: dict[str, str], name: str) -> str:
+        self._known(name, self.logic, "pin")
+        return name
+
+    def _set_false_path(self, given: dict[str, str]) -> None:
+        self.excepted.append(given["-to"])
+
+    def _create_pblock(self, given: dict[str, str], name: str) -> str:
+        if name in self.blocks:
+            raise Refused(f"there is a pblock {name} already")
+        self.blocks[name] = set()
+        return name
+
+    def _get_pblocks(self, given: dict[str, str], name: str) -> str:
+        self._known(name, set(self.blocks), "pblock")
+        return name
+
+    def _resize_pblock(self, given: dict[str, str], name: str) -> None:
+        self._get_pblocks({}, name)
+        ranges = given["-add"].split()
+        for text in ranges:
+            if not re.fullmatch(r"CLOCKREGION_X\dY\d+:CLOCKREGION_X\dY\d+", text):
+                raise Refused(f"{text} is no range of clock regions")
+        self.blocks[name] |= clock_regions(ranges)
+
+    def _add_cells_to_pblock(self, given: dict[str, str], name: str, cell: str) -> None:
+        self._get_pblocks({}, name)
+        if cell in self.placed:
+            raise Refused(f"{cell} is in {self.placed[cell]} already")
+        self.placed[cell] = name
 
     def _get_timing_paths(self, given: dict[str, str]) -> str:
         if not self.opened:

@@ -90,8 +90,9 @@ def test_a_damaged_file_is_refused_by_name(tmp_path: Path) -> None:
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 1
     file.write_bytes(data)
-    with pytest.raises(bl.ProblemError, match=rf"^{re.escape(repr(str(file)))} is not a file that this store wrote "):
-        solved([career(0)], store=tmp_path / "runs")
+    (attempt,) = solved([career(0)], store=tmp_path / "runs")
+    assert isinstance(attempt.error, bl.ProblemError)
+    assert str(attempt.error).startswith(f"{str(file)!r} is not a file that this store wrote ")
 
 
 def test_a_file_under_the_name_of_another_problem_is_refused(tmp_path: Path) -> None:
@@ -272,3 +273,15 @@ def test_an_estimation_by_batches_recovers_the_disutility_of_work() -> None:
     )  # fmt: skip
     # The thresholds are grid points, one of which a change of the disutility by 0.01 moves.
     assert found.x == pytest.approx(true, abs=0.01)
+
+
+def test_a_damaged_file_of_a_store_is_the_failure_of_its_problem(tmp_path: Path) -> None:
+    store = tmp_path / "store"
+    solved([career(0), tiny(0)], store=store)
+    for file in store.glob("*/*.npz"):
+        file.write_bytes(file.read_bytes()[:50])
+    attempts = solved([career(0), firm(0), tiny(0)], store=store)
+    assert [attempt.success for attempt in attempts] == [False, True, False]
+    for attempt in (attempts[0], attempts[2]):
+        assert isinstance(attempt.error, bl.ProblemError)
+        assert "delete it, and its problem is solved again" in str(attempt.error)

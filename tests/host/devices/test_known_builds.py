@@ -20,6 +20,7 @@ from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, ProblemError, open_device
 from beltline.hw.interface.builds import Build, to_json
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Engine
 from support.boards import REGISTERS_AT, TABLES_AT, Fabric, FakeFpga, fake_pynq, hwh
 from support.fakes import problem
 from support.serial_end import SerialEnd
@@ -92,7 +93,11 @@ UNLIKE = "which this Beltline does not make: it makes"
             "'make vivado BOARD=NAME', NAME being one of pynq-z2, pynq-z2-sweep, arty-z7-20, zcu104, zcu104-sweep, "
             "kv260, kv260-sweep,",
         ),
-        ("f2", OWN, f"{UNLIKE} {digits('f2')} for f2; rebuild with 'make vivado BOARD=f2',"),
+        (
+            "f2",
+            OWN,
+            f"{UNLIKE} {each('f2', 'f2-sweep')}; rebuild with 'make vivado BOARD=f2' or 'make vivado BOARD=f2-sweep',",
+        ),
         (
             "serial",
             BOARDS["ecp5"].machine,
@@ -153,3 +158,30 @@ def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
     ):
         with pytest.raises(ProblemError, match="^" + re.escape(sentence)):
             open_device(name, builds=builds, **({"port": "/dev/none"} if name == "serial" else {}))
+
+
+@pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot say which clock")
+@pytest.mark.parametrize(("name", "board"), [("pynq", "kv260"), ("f2", "f2"), ("f2", "f2-sweep")])
+def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, name: str, board: str) -> None:
+    """The hash does not depend on the clock, which the registers report; a foreign hash is named with its board."""
+    fabric = install(name, replace(OWN, clock_hz=150_000_000))
+    fabric.build_hash = kept()[board].build_hash
+    device = open_device(name, **OPTIONS[name])
+    assert device.read_register("CLOCK_HZ") == 150_000_000
+    device.close()
+    install(name, replace(BOARDS[board].machine, clock_hz=150_000_000))
+    with pytest.raises(DeviceError, match=f"{LIKE} {digits(board)} for {board}; rebuild with 'make vivado BOARD="):
+        open_device(name, **OPTIONS[name])
+
+
+def test_f2_solves_with_the_sweep_engine(install: Install) -> None:
+    """A small machine with the hash of board ``f2-sweep``: what the engine is, the driver reads from the registers."""
+    machine = MachineParameters(grid=64, states=2, clock_hz=125_000_000, engine=Engine.SWEEP, lanes=4)
+    fabric = install("f2", machine)
+    fabric.build_hash = kept()["f2-sweep"].build_hash
+    options = {"max_sweeps": 20, "tol": 1e-12}
+    result = bl.solve(problem(64, 2), device="f2", **options)
+    expected = bl.solve(problem(64, 2), device="model", lanes=4, **options)
+    assert (result.build_hash, result.sweeps) == (fabric.build_hash, expected.sweeps)
+    assert (result.policy == expected.policy).all()
+    assert (result.value == expected.value).all()

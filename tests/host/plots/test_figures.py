@@ -88,3 +88,25 @@ def test_legends_have_the_values_of_shocks(rbc: bl.Result) -> None:
 )
 def test_names_of_states(facts: dict[str, Any], expected: tuple[str, ...]) -> None:
     assert problem(16, 2, **facts).state_names == expected
+
+
+@pytest.mark.parametrize("regimes", [1, 12])
+def test_figures_of_many_alternatives_and_regimes_keep_their_size(regimes: int) -> None:
+    pytest.importorskip("matplotlib")
+    grid = np.linspace(0.0, 5.0, 8)
+    alternatives = [bl.Alternative(name=f"a{n}", regime=f"r{n % regimes}", kappa=0.01 * n) for n in range(60)]
+    problem = bl.Problem(
+        grid=grid, wealth=1.0 + grid[:, None], transition=np.eye(1), start=np.zeros((8, 1)), beta=0.5, eta=2.0,
+        alternatives=alternatives,
+    )  # fmt: skip
+    result = bl.solve(problem, device="cpu")
+    for kind in ("regions", "policy"):
+        figure = result.plot(kind=kind)
+        assert figure.get_figheight() <= 27.0
+        named = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert len(named) <= 21
+        assert "and 42 more" in named or regimes > 1
+        assert ("the first 8 of 12 regimes" in figure.get_suptitle()) == (regimes > 1)
+    named = [text.get_text() for text in result.plot().legends[0].get_texts()]
+    # Those that are taken are among them: the best of each regime.
+    assert {f"a{60 - 1 - n}" for n in range(min(regimes, 8))} <= set(named)

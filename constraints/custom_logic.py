@@ -1,0 +1,187 @@
+"""The custom logic of AWS F2 in the form of the HDK's ``CL_TEMPLATE``, and what builds it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from beltline.constraints import fabric_clock
+from beltline.constraints.boards import Board
+from beltline.hw.interface.windows import WindowParameters
+
+CL = "cl_beltline"
+"""The custom logic's name: of its top module, and of its directory, as the HDK wants."""
+
+SIDE = "shell_"
+"""How the names of nets between a register slice and a clock converter begin."""
+
+OCL: dict[str, dict[str, int]] = {
+    "aw": {"addr": 32},
+    "w": {"data": 32, "strb": 4},
+    "b": {"resp": 2},
+    "ar": {"addr": 32},
+    "r": {"data": 32, "resp": 2},
+}
+"""Signals of the registers' bus that the machine has, by channel, besides valid and ready, and their bits."""
+
+PCIS: dict[str, dict[str, int]] = {
+    "aw": {"id": 16, "addr": 64, "len": 8, "size": 3},
+    "w": {"data": 512, "strb": 64, "last": 1},
+    "b": {"id": 16, "resp": 2},
+    "ar": {"id": 16, "addr": 64, "len": 8, "size": 3},
+    "r": {"id": 16, "data": 512, "resp": 2, "last": 1},
+}
+"""Likewise of the tables' bus."""
+
+FIXED: dict[str, dict[str, str]] = {
+    "ocl": {"prot": "3'b0"},
+    "pcis": {
+        "burst": "2'b01",
+        "lock": "1'b0",
+        "cache": "4'b0",
+        "prot": "3'b0",
+        "region": "4'b0",
+        "qos": "4'b0",
+        "user": "19'b0",
+    },
+}
+"""What the converters' address channels have besides, by bus, and what it is tied to."""
+
+REGIONS: tuple[tuple[str, ...], ...] = (
+    ("X0Y0:X3Y3", "X4Y0:X7Y0", "X4Y3:X4Y3", "X5Y1:X5Y3", "X6Y1:X6Y1"),
+    ("X0Y4:X3Y7", "X4Y4:X4Y4", "X4Y6:X4Y7", "X5Y4:X5Y7"),
+    ("X0Y8:X7Y11",),
+)
+"""Whole clock regions that the small shell leaves to the custom logic, by super logic region: the HDK's
+``hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc``, release 2.0.2."""
+
+SHARES = (11, 8, 13)
+"""Of 32 lanes, those in each super logic region: by its LUTs, less in the middle one, where the shell's buses are."""
+
+
+def _template(name: str) -> str:
+    return Path(__file__).with_name(name).read_text(encoding="ascii")
+
+
+def _nets(bus: str, channels: dict[str, dict[str, int]]) -> list[str]:
+    """Declarations of the nets between a slice and a converter."""
+    lines = []
+    for channel, signals in channels.items():
+        for signal, width in {**signals, "valid": 1, "ready": 1}.items():
+            vector = f"[{width - 1}:0] " if width > 1 else ""
+            lines.append(f"    logic {vector}{SIDE}{bus}_{channel}{signal};")
+    return lines
+
+
+def _connections(bus: str, channels: dict[str, dict[str, int]]) -> str:
+    """Those of a converter."""
+    lines = [
+        ".s_axi_aclk(clk_main_a0)",
+        ".s_axi_aresetn(reset_n)",
+        ".m_axi_aclk(machine_clk)",
+        ".m_axi_aresetn(~machine_reset)",
+    ]
+    for channel, signals in channels.items():
+        for signal in (*signals, "valid", "ready"):
+            name = f"{channel}{signal}"
+            lines += [f".s_axi_{name}({SIDE}{bus}_{name})", f".m_axi_{name}({bus}_{name})"]
+        if channel.startswith("a"):
+            for signal, value in FIXED[bus].items():
+                lines += [f".s_axi_{channel}{signal}({value})", f".m_axi_{channel}{signal}()"]
+    return ",\n".join(f"        {line}" for line in lines)
+
+
+def _clock(mmcm: fabric_clock.Mmcm | None) -> str:
+    """Where the machine's clock and reset come from, and how the buses reach it."""
+    if mmcm is None:
+        return (
+            "    assign machine_clk = clk_main_a0;\n    always_ff @(posedge machine_clk) machine_reset <= ~reset_n;\n\n"
+        )
+    filled = {
+        "MHZ": fabric_clock.shown(round(mmcm.hertz)),
+        "MULTIPLIER": f"{mmcm.multiplier / 8:.3f}",
+        "DIVIDER": f"{mmcm.divider / 8:.3f}",
+        "NETS": "\n".join(_nets("ocl", OCL) + _nets("pcis", PCIS)),
+        "OCL": _connections("ocl", OCL),
+        "PCIS": _connections("pcis", PCIS),
+    }
+    text = _template("cl_clock.sv")
+    for name, value in filled.items():
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def _timing(mmcm: fabric_clock.Mmcm | None) -> str:
+    """Constraints of timing besides the HDK's."""
+    if mmcm is None:
+        return "# All is on clk_main_a0, which the HDK constrains.\n"
+    return (
+        "# Vivado derives the machine's clock from clk_hbm_ref, which the HDK constrains, and the converters bring\n"
+        "# constraints of the paths between it and clk_main_a0. What is left is the reset, which acts at any time.\n"
+        "set_false_path -to [get_pins {machine_resets_reg[*]/PRE}]\n"
+    )
+
+
+def _placement(board: Board, mmcm: fabric_clock.Mmcm | None) -> str:
+    """Constraints of placement besides the HDK's: those of the clock, and where the lanes of a sweep engine go."""
+    lines = []
+    if mmcm is not None:
+        lines += [
+            "# The MMCM is fed by one of the shell's, in any column: hdk/common/shell_stable/build/constraints/",
+            "# mmcm_cascade.xdc says so for the HDK's own clock generator.",
+            "set_property CLOCK_DEDICATED_ROUTE ANY_CMT_COLUMN "
+            "[get_nets WRAPPER/IO_SHIM/MMCM_CLK_HBM_REF/inst/clk_out1]",
+        ]
+    if board.machine.features.lanes:
+        lines += _floorplan(board.machine.lanes, mmcm is not None)
+    return "\n".join(lines or ["# Placement is left to Vivado."]) + "\n"
+
+
+def _floorplan(lanes: int, converters: bool) -> list[str]:
+    """A lane has all that it works on in one super logic region; between regions there are the row buses alone."""
+    lines = [
+        "# Lanes by super logic region, in whole clock regions of the small shell's floorplan. The shell's buses are",
+        "# in the middle one, and what takes them is there, too. What is not named is left to Vivado.",
+    ]
+    whole = sum(SHARES)
+    for number, regions in enumerate(REGIONS):
+        block = f"pblock_SLR{number}"
+        first, end = (lanes * sum(SHARES[: number + more]) // whole for more in (0, 1))
+        cells = [f"machine/machine/data/lane{lane}" for lane in range(first, end)]
+        if number == 1:
+            cells += ["ocl_slice", "pcis_slice", "machine/registers", "machine/tables"]
+            cells += ["ocl_converter", "pcis_converter"] if converters else []
+        lines += [f"create_pblock {block}"]
+        for region in regions:
+            ends = ":".join(f"CLOCKREGION_{corner}" for corner in region.split(":"))
+            lines += [f"resize_pblock {block} -add {{{ends}}}"]
+        lines += [
+            f"set_property PARENT pblock_CL [get_pblocks {block}]",
+            f"set_property IS_SOFT 1 [get_pblocks {block}]",
+            *(f"add_cells_to_pblock {block} [get_cells WRAPPER/CL/{cell}]" for cell in cells),
+        ]
+    return lines
+
+
+def custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, str]:
+    """The directory of a board's machine, ``{path: text}``, from generated Verilog; ``name`` is that of the build."""
+    address_bits = WindowParameters(board.machine).address_bits
+    mmcm = fabric_clock.mmcm(board)
+    top = _template(f"{CL}.sv").replace("@LAST@", str(address_bits - 1))
+    top = top.replace("@SIDE@", SIDE if mmcm else "").replace("@CLOCK@", _clock(mmcm))
+    converters = ("cl_axi_clock_converter", "cl_axi_clock_converter_light") if mmcm else ()
+    ips = "".join(f"    ${{HDK_IP_SRC_DIR}}/{ip}/{ip}.xci \\\n" for ip in converters)
+    here = {
+        f"design/{CL}.sv": top,
+        f"design/{CL}_defines.vh": _template(f"{CL}_defines.vh"),
+        "design/cl_id_defines.vh": _template("cl_id_defines.vh"),
+        "build/constraints/cl_synth_user.xdc": "# Nothing beyond what the HDK constrains.\n",
+        "build/constraints/cl_timing_user.xdc": _timing(mmcm),
+        "build/constraints/small_shell_cl_pnr_user.xdc": _placement(board, mmcm),
+        f"build/scripts/synth_{CL}.tcl": _template("f2_synth.tcl").replace("@IPS@", ips),
+        **{f"design/{file}": text for file, text in files.items()},
+    }
+    return {
+        "build.sh": _template("f2_build.sh").replace("@NAME@", name),
+        "report.tcl": _template("f2_report.tcl"),
+        **{f"{CL}/{file}": text for file, text in here.items()},
+    }

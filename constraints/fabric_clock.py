@@ -1,0 +1,185 @@
+"""Clocks of a user's choice for the boards that Vivado builds: which ones a board's clock source makes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
+
+from beltline.constraints.boards import BOARDS, Board, Flow
+
+SHELL_HZ = 250_000_000
+"""Of the buses between a card and its host: ``clk_main_a0`` of AWS F2, and ``axi_aclk`` of XDMA at Gen3 x16."""
+
+TOLERANCE = 1e-4
+"""Largest difference, as a share, between a clock that is asked for and the one that is made, as in ``build.tcl``."""
+
+LEAST_HZ = 10_000_000
+
+
+@dataclass(frozen=True)
+class Mmcm:
+    """Settings of an MMCM of UltraScale+, whose output is ``reference * multiplier / divider``.
+
+    Parameters
+    ----------
+    reference
+        Hz of its input.
+    multiplier, divider
+        ``CLKFBOUT_MULT_F`` and ``CLKOUT0_DIVIDE_F``, in eighths; ``DIVCLK_DIVIDE`` is 1.
+    """
+
+    reference: int
+    multiplier: int
+    divider: int
+
+    @property
+    def hertz(self) -> float:
+        """Of its output."""
+        return self.reference * self.multiplier / self.divider
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the clock of a flow comes from.
+
+    Parameters
+    ----------
+    what
+        In words, for a message.
+    most
+        Greatest clock in Hz, by the vendor's data sheet or guide.
+    made
+        Of a board: all clocks that it makes, in Hz.
+    """
+
+    what: str
+    most: int
+    made: Callable[[Board], frozenset[int]]
+
+
+def _divided(pll_hz: Callable[[Board], float]) -> Callable[[Board], frozenset[int]]:
+    """Clocks of a processor: a PLL of it through two dividers of six bits."""
+
+    def made(board: Board) -> frozenset[int]:
+        divisors = {first * second for first in range(1, 64) for second in range(1, 64)}
+        return frozenset(round(pll_hz(board) / divisor) for divisor in divisors)
+
+    return made
+
+
+def _zynq_pll(board: Board) -> float:
+    """The IO PLL at 20 times the crystal, as Vivado sets it for the boards' peripherals."""
+    return 50e6 * 20
+
+
+def _mpsoc_pll(board: Board) -> float:
+    """The IO PLL, of which every clock of ``boards.py`` is a whole part, nearly: they are in whole Hz."""
+    crystal = {"zcu104": 33_333_333, "kv260": 33_333_000}[board.circuit]
+    return crystal * 90 / 2
+
+
+VCO_HZ = (800_000_000, 1_600_000_000)
+"""Of an MMCM: least and greatest frequency inside it (DS923)."""
+
+_EIGHTHS = (16, 1024)
+"""Of an MMCM's two settings, the least and the greatest, but for a divider of 1."""
+
+REFERENCES = {Flow.F2: 100_000_000, Flow.XDMA: SHELL_HZ}
+"""Hz of the clock that an MMCM is fed with: ``clk_hbm_ref`` of F2's shell, and ``axi_aclk`` of XDMA."""
+
+
+@cache
+def _mmcms(reference: int) -> dict[int, Mmcm]:
+    """For every clock in Hz, the best settings that make it: a whole divider, then the highest inner frequency."""
+    low, high = (math.ceil(VCO_HZ[0] * 8 / reference), VCO_HZ[1] * 8 // reference)
+    found: dict[int, Mmcm] = {}
+    for multiplier in range(high, low - 1, -1):
+        for divider in (8, *range(_EIGHTHS[0], _EIGHTHS[1] + 1)):
+            mmcm = Mmcm(reference, multiplier, divider)
+            hertz = round(mmcm.hertz)
+            other = found.get(hertz)
+            if other is None or (other.divider % 8 and not divider % 8):
+                found[hertz] = mmcm
+    return found
+
+
+def _from_mmcm(board: Board) -> frozenset[int]:
+    return frozenset(_mmcms(REFERENCES[board.flow])) | {SHELL_HZ}
+
+
+SOURCES = {
+    # DS187, "Performance characteristics" of the processing system: 250 MHz towards the fabric.
+    Flow.ZYNQ: Source("the IO PLL's 1,000 MHz divided by a whole number", 250_000_000, _divided(_zynq_pll)),
+    # DS925 and DS987, likewise: 333 MHz of the AXI ports.
+    Flow.MPSOC: Source("the IO PLL's 1,500 MHz divided by a whole number", 333_000_000, _divided(_mpsoc_pll)),
+    # The greatest clock of the kit's recipes, hdk/docs/Clock_Recipes_User_Guide.md.
+    Flow.F2: Source("the shell's 250 MHz, or 100 MHz through an MMCM", 500_000_000, _from_mmcm),
+    Flow.XDMA: Source("XDMA's 250 MHz, or that through an MMCM", 500_000_000, _from_mmcm),
+}
+"""By flow: those that a user may choose the clock of."""
+
+
+def clocks(board: Board) -> tuple[int, ...]:
+    """All clocks in Hz that a board's source makes for the machine, ascending."""
+    source = SOURCES[board.flow]
+    made = {hertz for hertz in source.made(board) if LEAST_HZ <= hertz <= source.most}
+    return tuple(sorted(made | {BOARDS[board.name].machine.clock_hz}))
+
+
+def mmcm(board: Board) -> Mmcm | None:
+    """The MMCM that makes the clock of a card's machine; None where it has that of the buses."""
+    if board.flow not in REFERENCES or board.machine.clock_hz == SHELL_HZ:
+        return None
+    return _mmcms(REFERENCES[board.flow])[board.machine.clock_hz]
+
+
+def shown(hertz: int) -> str:
+    """A clock in MHz, to the kHz."""
+    return f"{hertz / 1e6:.3f}".rstrip("0").rstrip(".")
+
+
+def megahertz(text: str) -> float:
+    """The number in ``text``.
+
+    Raises
+    ------
+    ValueError
+        There is none that could be a clock.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found > 0):
+        raise ValueError(f"clock must be a number of MHz, such as 125, not '{text}'")
+    return found
+
+
+def at_clock(board: Board, mhz: float) -> Board:
+    """The board with a machine made for another clock; the board itself where that is its own.
+
+    The name of the build then ends with the clock, for the build hash does not depend on it.
+
+    Raises
+    ------
+    ValueError
+        The board cannot make that clock. The message has the nearest that it can.
+    """
+    if board.flow not in SOURCES:
+        raise ValueError(f"clock of board '{board.name}' cannot be chosen: its bitstream is not built by Vivado")
+    made, wanted, own = clocks(board), mhz * 1e6, BOARDS[board.name].machine.clock_hz
+    near = own if abs(own - wanted) <= TOLERANCE * wanted else min(made, key=lambda hertz: abs(hertz - wanted))
+    if abs(near - wanted) > TOLERANCE * wanted:
+        source = SOURCES[board.flow]
+        below, above = [h for h in made if h < wanted][-1:], [h for h in made if h > wanted][:1]
+        nearest = " and ".join(f"{shown(hertz)} MHz" for hertz in below + above)
+        raise ValueError(
+            f"clock of board '{board.name}' must be {source.what}, from {shown(LEAST_HZ)} to {shown(source.most)} MHz, "
+            f"not {mhz:.10g} MHz: {'the nearest are' if below and above else 'the nearest is'} {nearest}"
+        )
+    if near == own:
+        return board
+    suffix = f"-{shown(near).replace('.', 'p')}MHz"
+    return replace(board, machine=replace(board.machine, clock_hz=near), suffix=suffix)
