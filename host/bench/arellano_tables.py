@@ -57,7 +57,7 @@ def times(published: Sequence[Published] = TIMES) -> None:
         told = ("-" if spent is None else f"{spent:,.0f}" for spent in (row.cpp, row.julia))
         cells = [f"{row.incomes} x {row.bonds:,}", *told, f"{row.gpu:,.0f} ({row.card})"]
         spent = found.solution.timing["solve"] + found.solution.timing.get("coarser grids", 0.0)
-        cells += [f"{spent:.2f}", f"{found.solution.sweeps:,}"]
+        cells += [f"{spent:.3f}", f"{found.solution.sweeps:,}"]
         print(f"| {' | '.join(cells)} |{'' if found.success else f' {found.message}'}", flush=True)
     print()
 
