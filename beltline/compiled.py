@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import numba
-from numba import config, prange, vectorize
+import numpy as np
+from numba import config, prange
 from numba.core import caching
 
 __all__ = ["njit", "prange", "serial_and_parallel", "source_stamp", "vectorize"]
@@ -182,6 +183,16 @@ def njit(*arguments: Any, **options: Any) -> Any:
         return dispatcher
 
     return decorated
+
+
+def vectorize(signatures: list[str], **options: Any) -> Any:
+    """Compile a function of numbers for arrays as ``numba.vectorize`` does, or not where compilation is turned off.
+
+    Numba compiles it even then, and cannot, as the functions that it calls are not compiled.
+    """
+    if config.DISABLE_JIT:
+        return functools.partial(np.vectorize, otypes=[np.float64])
+    return numba.vectorize(signatures, **options)
 
 
 def serial_and_parallel(function: Any) -> tuple[Any, Any]:

@@ -351,11 +351,13 @@ def proven_row(X: Array, W: Array, eta: float, ev: Array, clocks: Array, kept: K
         p = policy[i]
         low, high = policy[i - 1], policy[i + 1]
         if (high > p + 1 or low < p - 1 or guess == FALLING) and p >= 0:
-            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
-            under, best, over = below[i] + ev[p], here[i] + ev[p + 1], above[i] + ev[p + 2]
-            if not stays(p, max(low, 0), high, under, best, over, clock, until[i], lowest[i], highest[i]):
-                waiting[count], listed[i] = i, True
-                count += 1
+            # The guess beats the candidates beside it.
+            if guess != FALLING and lowest[i] <= max(low, 0) and high <= highest[i]:
+                clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
+                if _lose(clock, until[i], value[i]):
+                    continue
+            waiting[count], listed[i] = i, True
+            count += 1
     proof, left = MOVED if guess == FALLING else STAYED if count else KNOWN, WORTH * value.size
     while count:
         count -= 1

@@ -46,10 +46,10 @@ def window(grid: int, low: int, high: int) -> int:
 
     Neither is below 0. What its clock shows is the sum of ``clocks[0]`` and what is there.
     """
-    if high // BLOCK <= low // BLOCK + 1:
-        return _FIRST + low // BLOCK
-    if high // WIDE <= low // WIDE + 1:
-        return _FIRST + blocks(grid) + low // WIDE
+    if high >> 4 <= (low >> 4) + 1:
+        return _FIRST + (low >> 4)
+    if high >> 8 <= (low >> 8) + 1:
+        return _FIRST + blocks(grid) + (low >> 8)
     return _FIRST - 1
 
 

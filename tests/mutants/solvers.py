@@ -201,8 +201,8 @@ FAULTS = (
     Fault(
         "a window is taken to hold candidates behind its second block",
         HERE + "window_clocks.py",
-        "if high // BLOCK <= low // BLOCK + 1:",
-        "if high // BLOCK <= low // BLOCK + 2:",
+        "if high >> 4 <= (low >> 4) + 1:",
+        "if high >> 4 <= (low >> 4) + 2:",
         (TESTS + "test_window_clocks.py::test_no_candidate_gains_more_than_its_clock",),
     ),
     Fault(
