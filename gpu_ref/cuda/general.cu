@@ -1,36 +1,9 @@
 // The whole iteration on a problem of the general form (`gpu_ref/general/`), in one cooperative launch. A block has all
 // alternatives of an exogenous state, so that sweeps wait once for each other; where tables are large, several blocks share
-// its rows and expectations. Compiled by `gpu_ref/cuda/kernels.py` after `general_column.cu`, with -fmad=false.
+// its rows and expectations. Compiled by `gpu_ref/cuda/kernels.py` after `general_roundings.cu`, with -fmad=false.
 
 #define AHEAD (THREADS > 256 ? 24 : 32)  // loads that are begun before the first is needed,
 #define SHORT 8                          // and where there are no more exogenous states than that
-
-enum { SEARCHED, FORCED, TABLE };
-enum { RUNNING, CONVERGED, LIMIT, NOT_FINITE };
-
-extern __shared__ double near[];  // expectations, where they fit
-
-// `gpu_ref/cuda/general.py` fills this in; sizes of tables as of `gpu_ref/general/packed.py`.
-struct General {
-    long long points, states, regimes, count, groups, parts;
-    const int *kind, *regime, *leads_to, *reach, *low, *high;
-    const unsigned char* flat;
-    const double *wealth, *cost, *transition, *beta, *kappa, *mix;
-    double *V, *mixed, *ev, *kept_ev, *values, *kept, *floor, *chances, *slack, *best;
-    int *policy, *choice, *least, *most, *moved, *list, *info;
-    u64* evaluations;
-    const double* face;
-    double *prices, *priced;
-    double *state, *told;
-    u64* flags;
-    double eta, sigma, tol, gross, shift;
-    long long negative, steps, most_sweeps, chunk, cold, repay, defaults;
-    long long moving_steps, patience, near;
-};
-
-enum { STATUS, SWEEPS, CHANGE, PRICE_CHANGE, MOVES, INPUT, OUTPUT, COSTS, PRICED, SLACK, FULLY };  // of `state`
-
-enum { FLIPPED = 1, BROKEN = 2 };  // marks of a sweep
 
 struct Work {
     const General& g;

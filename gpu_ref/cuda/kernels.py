@@ -82,6 +82,7 @@ def sweeps_kernel(
     """The whole iteration (``sweeps.cu``), where a thread owns at most ``points`` grid points."""
     with _compiling:
         module = _module(
+            "sweeps_search.cu",
             "sweeps.cu",
             cooperative=True,
             SEARCH=search,
@@ -160,7 +161,9 @@ def general_kernel(device: int, eta: int, threads: int, team: bool) -> tuple[Any
     with _compiling:
         module = _module(
             "general_block.cu",
+            "general_tables.cu",
             "general_column.cu",
+            "general_roundings.cu",
             "general.cu",
             cooperative=True,
             ETA=eta,

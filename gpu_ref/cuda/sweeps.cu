@@ -1,5 +1,5 @@
 // Value function iteration in double precision, a whole solve in one launch. `gpu_ref/cuda/solver.py` compiles this file after
-// `common.cu`.
+// `common.cu` and `sweeps_search.cu`.
 //
 // A *team* of `blocks` co-resident thread blocks solves one problem after another. A thread owns whole grid points, all
 // N_z states of each, so the expectation of its values is local. What crosses between threads is the table of discounted
@@ -14,133 +14,9 @@
 //   POINTS    grid points a thread owns at most
 //   THREADS   threads of a block
 //   BLOCKS    blocks that a multiprocessor holds at once
-//   SEARCH    how a sweep maximises: one of the names below
+//   SEARCH    how a sweep maximises: one of the names of `sweeps_search.cu`
 //   RULE      stopping rule: 0 `change`, 1 `span` or `spans` (gpu_ref/methods.py)
 //   RESERVE   1 if shared memory holds the utilities two choices away (WARM)
-
-#define WARM 0        // local search from the last policy; utilities of it and its neighbours are kept
-#define PLAIN 1       // the same without keeping utilities
-#define GRID 2        // every affordable choice
-#define CORRECTED 3   // three candidates a stage
-#define PUBLISHED 4   // the same with the published rule of ties
-#define COARSE 5      // every affordable one of a few fixed choices, expectation interpolated
-
-#define LOCAL (SEARCH == WARM || SEARCH == PLAIN)
-#define STAGED (SEARCH == CORRECTED || SEARCH == PUBLISHED)
-#define WARPS (THREADS / 32)
-
-// Unrolled while a thread's arrays may fit its registers.
-constexpr int unrolled_points = POINTS * NZ <= 16 ? POINTS : 1;
-constexpr int unrolled_states = NZ <= 16 ? NZ : 1;
-
-// Utility of choice i, -inf where there is no such choice or it cannot be afforded.
-__device__ __forceinline__ double utility_of(const double* X, int points, double wealth, double eta, int i) {
-    if (i < 0 || i >= points) return -INFINITE;
-    const double x = __ldg(X + i);
-    return x < wealth ? utility(wealth - x, eta) : -INFINITE;
-}
-
-// Lowest maximiser of a single-peaked objective, from a guess: doubles the step away from it, then bisects.
-__device__ __noinline__ int seek(const double* X, const double* future, int points, double wealth, double eta, int p) {
-    int low, high;
-    if (p + 1 < points && rises(X, future, wealth, eta, p)) {
-        low = p + 1;
-        for (int step = 1;; step *= 2) {
-            const int i = low + step - 1;
-            if (i >= points - 1) {
-                high = points - 1;
-                break;
-            }
-            if (!rises(X, future, wealth, eta, i)) {
-                high = i;
-                break;
-            }
-            low = i + 1;
-        }
-    } else {
-        high = p;
-        for (int step = 1;; step *= 2) {
-            const int i = high - step;
-            if (i < 0) {
-                low = 0;
-                break;
-            }
-            if (rises(X, future, wealth, eta, i)) {
-                low = i + 1;
-                break;
-            }
-            high = i;
-        }
-    }
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (rises(X, future, wealth, eta, middle))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-__device__ __forceinline__ int affordable(const double* X, int points, double wealth) {
-    int low = 0, high = points;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (X[middle] < wealth)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-__device__ __forceinline__ void search_all(
-    const double* X, const double* future, int points, double wealth, double eta, double& best, int& index) {
-    const int n = affordable(X, points, wealth);
-    best = -INFINITE;
-    index = -1;
-#pragma unroll 4
-    for (int i = 0; i < n; i++) {
-        const double objective = utility(wealth - X[i], eta) + future[i];
-        if (objective > best) {
-            best = objective;
-            index = i;
-        }
-    }
-}
-
-__device__ __forceinline__ double objective_of(const double* X, const double* future, double wealth, double eta, int i) {
-    const double x = X[i];
-    return x < wealth ? utility(wealth - x, eta) + future[i] : -INFINITE;
-}
-
-__device__ __forceinline__ void search_staged(
-    const double* X, const double* future, int points, double wealth, double eta, double& best, int& index) {
-    int h = 0;
-    for (int step = points / 4; step > 1; step /= 2) {
-        const double one = objective_of(X, future, wealth, eta, step * (h + 1));
-        const double two = objective_of(X, future, wealth, eta, step * (h + 2));
-        const double three = objective_of(X, future, wealth, eta, step * (h + 3));
-        const double most = fmax(fmax(one, two), three);
-        int j;
-        if (most == -INFINITE)
-            j = SEARCH == PUBLISHED ? 2 : 0;
-        else if (two == most)
-            j = one == most && three != most ? 1 : three == most && one != most ? 3 : 2;
-        else
-            j = one == most ? 0 : 4;
-        h = 2 * h + j;
-    }
-    best = -INFINITE;
-    index = -1;
-    for (int i = h; i < h + 4; i++) {
-        const double objective = objective_of(X, future, wealth, eta, i);
-        if (objective > best) {
-            best = objective;
-            index = i;
-        }
-    }
-}
 
 // points: N_k. span: points of a block. blocks: of a team. problems: their number. limit: of sweeps. interval: sweeps from
 // one maximisation to the next. words: 32 a team, zero. expectations: two tables (NZ, N_k + 2) a team, guards zero.
