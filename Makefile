@@ -40,7 +40,7 @@ quick: $(READY) ## Check style and types and run the fast tests: under two minut
 	$(PYTEST) --quick -q -m "not slow and not speed"
 
 mutants: $(READY) ## Put faults into a copy, one at a time, each of which a test must find: hours. ONLY=, FIRST=: some
-	$(RUN) -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(if $(FIRST),--first $(FIRST))
+	$(RUN) -m tests.mutants $(if $(ONLY),--only '$(ONLY)') $(if $(FIRST),--first $(FIRST)) $(if $(SHARE),--share $(SHARE))
 
 speed: $(READY) ## Run the tests that compare a time or a bandwidth with a constant; wants a quiet computer
 	$(RUN) -m pytest -m speed

@@ -68,6 +68,10 @@ def test_faults_are_chosen_by_their_text() -> None:
     some = chosen(FAULTS, "NORM")
     assert 2 < len(some) < len(FAULTS)
     assert all("norm" in f"{fault.what} {fault.file}".lower() for fault in some)
+    shares = [chosen(FAULTS, "NORM", share=(number, 3)) for number in (1, 2, 3)]
+    assert sorted(map(len, shares))[0] >= len(some) // 3
+    assert {fault for share in shares for fault in share} == set(some)
+    assert sum(map(len, shares)) == len(some)
 
 
 SOURCE = "def double(x):\n    return x + x\n"
@@ -112,6 +116,10 @@ def test_refusals(capsys: pytest.CaptureFixture[str]) -> None:
         with pytest.raises(SystemExit, match="2"):
             main(words)
         assert capsys.readouterr().err == sentence
+    for share in ("0/3", "4/3", "2", "-1/2"):
+        with pytest.raises(SystemExit, match="2"):
+            main([f"--share={share}"])
+        assert f"must be I/N with 1 <= I <= N, as in 2/8, not {share!r}" in capsys.readouterr().err
 
 
 def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:

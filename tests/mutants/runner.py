@@ -1,7 +1,8 @@
 """Puts one fault after the other into a copy of the project, and runs the tests that must find it.
 
 ``python -m tests.mutants`` from the root, with ``--only TEXT`` for the faults whose description or file has ``TEXT``,
-and ``--first N`` for the first few of them. The named tests run once without a fault, where they must pass. A fault is
+``--first N`` for the first few of them, and ``--share I/N`` for every Nth, so that N processes or computers together
+try them all. The named tests run once without a fault, where they must pass. A fault is
 found when a test fails; an error of import or collection, a name that is not there, and a run past its time limit do
 not count. Exit code 0: every fault was found; 1: one was not, or the tests fail without a fault; 2: refused.
 """
@@ -146,10 +147,23 @@ def _user_cache() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
-def chosen(faults: Sequence[Fault], only: str = "", first: int | None = None) -> list[Fault]:
-    """The first faults whose description or file has the text ``only``, in capitals or not."""
+def chosen(
+    faults: Sequence[Fault], only: str = "", first: int | None = None, share: tuple[int, int] = (1, 1)
+) -> list[Fault]:
+    """The first faults whose description or file has the text ``only``, in capitals or not; of these the ``share``.
+
+    Shares ``(1, n)`` to ``(n, n)`` together are all of them.
+    """
     found = [fault for fault in faults if only.lower() in f"{fault.what} {fault.file}".lower()]
-    return found if first is None else found[:first]
+    return (found if first is None else found[:first])[share[0] - 1 :: share[1]]
+
+
+def _share(text: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]{1,4})/([0-9]{1,4})", text)
+    number, count = (int(part) for part in found.groups()) if found else (0, 0)
+    if not 1 <= number <= count:
+        raise argparse.ArgumentTypeError(f"must be I/N with 1 <= I <= N, as in 2/8, not {text!r}")
+    return number, count
 
 
 def run(
@@ -190,10 +204,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only", default="", metavar="TEXT", help="faults whose description or file has TEXT")
     parser.add_argument("--first", type=int, metavar="N", help="no more than the first N of them")
+    parser.add_argument(
+        "--share", type=_share, default=(1, 1), metavar="I/N", help="of these, every Nth from the Ith on"
+    )
     given = parser.parse_args(argv)
     if given.first is not None and given.first < 1:
         parser.exit(2, f"mutants: --first must be at least 1, not {given.first}\n")
-    faults = chosen(FAULTS, given.only, given.first)
+    faults = chosen(FAULTS, given.only, given.first, given.share)
     if not faults:
         parser.exit(2, f"mutants: no description or file of a fault has the text '{given.only}'\n")
     try:
