@@ -245,6 +245,12 @@ def _search(
 
 
 @njit(cache=True, inline="always")
+def _none_wins(low: int, high: int, best: float, clock: float, until: float, lowest: int, highest: int) -> bool:
+    """Whether none from ``low`` to ``high``, but for the two beside the choice, can even tie with it."""
+    return lowest <= low and high <= highest and _lose(clock, until, best)
+
+
+@njit(cache=True, inline="always")
 def stays(
     p: int, low: int, high: int, under: float, best: float, over: float, clock: float, until: float,
     lowest: int, highest: int,
@@ -256,7 +262,7 @@ def stays(
     """
     if not low <= p <= high:
         return False
-    if (low < p - 1 or high > p + 1) and not (lowest <= low and high <= highest and _lose(clock, until, best)):
+    if (low < p - 1 or high > p + 1) and not _none_wins(low, high, best, clock, until, lowest, highest):
         return False
     return not ((high > p and over > best) or (low < p and under >= best))
 
@@ -352,10 +358,9 @@ def proven_row(X: Array, W: Array, eta: float, ev: Array, clocks: Array, kept: K
         low, high = policy[i - 1], policy[i + 1]
         if (high > p + 1 or low < p - 1 or guess == FALLING) and p >= 0:
             # The guess beats the candidates beside it.
-            if guess != FALLING and lowest[i] <= max(low, 0) and high <= highest[i]:
-                clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
-                if _lose(clock, until[i], value[i]):
-                    continue
+            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
+            if guess != FALLING and _none_wins(max(low, 0), high, value[i], clock, until[i], lowest[i], highest[i]):
+                continue
             waiting[count], listed[i] = i, True
             count += 1
     proof, left = MOVED if guess == FALLING else STAYED if count else KNOWN, WORTH * value.size

@@ -124,8 +124,8 @@ FAULTS = (
     Fault(
         "rivals are known to lose for ever",
         HERE + "row_search.py",
-        "and not (lowest <= low and high <= highest and _lose(clock, until, best)):",
-        "and not (lowest <= low and high <= highest and until > -np.inf):",
+        "return lowest <= low and high <= highest and _lose(clock, until, best)",
+        "return lowest <= low and high <= highest and until > -np.inf",
         (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
     ),
     Fault(
@@ -138,8 +138,8 @@ FAULTS = (
     Fault(
         "rivals beyond the bracket that was looked at are taken to lose",
         HERE + "row_search.py",
-        "and not (lowest <= low and high <= highest and _lose(clock, until, best)):",
-        "and not _lose(clock, until, best):",
+        "return lowest <= low and high <= highest and _lose(clock, until, best)",
+        "return _lose(clock, until, best)",
         (TESTS + "test_row_search.py::test_a_proven_row_is_that_of_full_search_from_any_policy",),
     ),
     Fault(
