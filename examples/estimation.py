@@ -230,7 +230,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--samples", type=int, default=100, help="simulated samples (default %(default)s)")
     parser.add_argument("--workers", type=int, metavar="N", help="solve in so many Dask workers of this computer")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="solve on the Dask cluster of this scheduler")
-    parser.add_argument("--device", default="model", help="that each worker opens (default %(default)s)")
+    parser.add_argument("--device", default="emulator", help="that each worker opens (default %(default)s)")
     parser.add_argument("--store", type=Path, metavar="DIRECTORY", help="keep results there, and go on from them")
     parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective around the estimate")
     given = parser.parse_args(words)
@@ -245,8 +245,8 @@ def main(words: list[str] | None = None) -> int:
                 LocalCluster(n_workers=given.workers, threads_per_worker=1, dashboard_address=None)
             )
             where["executor"] = stack.enter_context(Client(cluster))
-        elif given.device == "model":
-            where["device"] = stack.enter_context(bl.open("model"))
+        elif given.device == "emulator":
+            where["device"] = stack.enter_context(bl.open("emulator"))
         if given.data is None:
             economy = Economy(given, given.periods, **where)
             if given.seeds:

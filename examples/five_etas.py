@@ -2,7 +2,7 @@
 
 import beltline as bl
 
-with bl.open("model") as device:
+with bl.open("emulator") as device:
     for eta in (1.0, 1.5, 2.0, 2.5, 3.0):
         result = device.solve(bl.rbc(grid=1024, eta=eta), start="last")
         capital = result.problem.grid @ bl.stationary_distribution(result).sum(axis=1)

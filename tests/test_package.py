@@ -69,7 +69,7 @@ def test_pip_installs_what_solves_without_the_checkout(wheel: Path, tmp_path: Pa
         "import beltline as bl\n"
         "from beltline.hw.interface.parameters import MachineParameters\n"
         "from beltline.hw.top.presets import find\n"
-        "found = [bl.solve(bl.rbc(grid=32), tol=1e-6), bl.solve(bl.rbc(grid=32), tol=1e-6, device='model')]\n"
+        "found = [bl.solve(bl.rbc(grid=32), tol=1e-6), bl.solve(bl.rbc(grid=32), tol=1e-6, device='emulator')]\n"
         "verilog = find(MachineParameters(grid=4, states=1))\n"
         "print(bl.__file__, *((one.device, one.success) for one in found), sorted(verilog))"
     )
@@ -80,7 +80,7 @@ def test_pip_installs_what_solves_without_the_checkout(wheel: Path, tmp_path: Pa
         )
         if command[0] == "-c":
             names = ["beltline.v", "beltline_build.v", "beltline_evaluator.v", "beltline_ram.v"]
-            assert done.stdout == f"{site / 'beltline' / '__init__.py'} ('cpu', True) ('model', True) {names}\n"
+            assert done.stdout == f"{site / 'beltline' / '__init__.py'} ('cpu', True) ('emulator', True) {names}\n"
         else:
             assert done.stdout.startswith("auto ")
 

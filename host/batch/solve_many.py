@@ -202,7 +202,7 @@ def _unnamed(
         return device, method
     check_unnamed(method, options)
     if warm:
-        raise ProblemError("warm is for machines: name one with it, as in device='model'")
+        raise ProblemError("warm is for machines: name one with it, as in device='emulator'")
     for name, where in boards() if here and method is None else ():
         with contextlib.suppress(DeviceError), Session(name, False, **where) as session:
             session.open()

@@ -1,6 +1,6 @@
 """Measures of batches that take longer than a test: ``python -m beltline.host.bench.batch_bench``.
 
-Many small problems on ``model``: whether memory stays flat, the order right, and what each costs besides its sweeps.
+Many small problems on ``emulator``: whether memory stays flat, the order right, and what each costs besides its sweeps.
 With ``--speedup``, CPU-bound problems on one worker and on two, beside what two processes that only compute are to one;
 with ``--dask`` on workers of Dask. By default that takes three minutes.
 """
@@ -59,7 +59,7 @@ def small(count: int) -> Iterator[Problem]:
 def many(count: int, sweeps: int) -> bool:
     """Solve and report; whether order, memory and overhead are as they should be."""
     solve_seconds, memory, order = 0.0, [], True
-    with Session("model") as session:
+    with Session("emulator") as session:
         list(solve_many(small(2), max_sweeps=sweeps, device=session, progress=False))
         begin = time.perf_counter()
         for i, attempt in enumerate(solve_many(small(count), max_sweeps=sweeps, device=session, progress=False)):
@@ -103,7 +103,7 @@ def _compute(grid: int, count: int) -> float:
     with threads(1):
         begin = time.perf_counter()
         for i in range(count):
-            solve(rbc(grid=grid, eta=1.5 + i / count), 1e-6, device="model", progress=False)
+            solve(rbc(grid=grid, eta=1.5 + i / count), 1e-6, device="emulator", progress=False)
         return time.perf_counter() - begin
 
 
@@ -131,14 +131,14 @@ def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
     def timed(workers: Any) -> tuple[float, float]:
         """Seconds, and how many workers were at a problem, on average."""
         begin = time.perf_counter()
-        attempts = list(solve_many(problems, 1e-6, executor=workers, progress=False, device="model"))
+        attempts = list(solve_many(problems, 1e-6, executor=workers, progress=False, device="emulator"))
         spent = time.perf_counter() - begin
         assert all(attempt.success for attempt in attempts)
         return spent, sum(attempt.seconds for attempt in attempts) / spent
 
     with workers_of(1, dask) as one, workers_of(2, dask) as two:
         for workers in (one, two):
-            list(solve_many(problems[:8], 1.0, executor=workers, progress=False, device="model"))
+            list(solve_many(problems[:8], 1.0, executor=workers, progress=False, device="emulator"))
         load = os.getloadavg()[0]
         times = [(timed(one), timed(two)) for _ in range(repeats)]
     alone, both = (statistics.median(spent for spent, _ in column) for column in zip(*times, strict=True))

@@ -14,7 +14,7 @@ def figure_of(result: dict[str, Any]) -> Any:
     figure = Figure(figsize=(12, 6), layout="constrained")
     axes = figure.add_subplot()
     rows = [Row(**row) for row in result["rows"]]
-    styles = {"cpu": "-", "gpu": "--", "model": ":", "rtl": ":", "fpga": "-."}
+    styles = {"cpu": "-", "gpu": "--", "emulator": ":", "rtl": ":", "fpga": "-."}
     # A method has one colour on every device; where colours are used up, another marker.
     methods = list(dict.fromkeys(row.method for row in rows))
     for device, method in dict.fromkeys((row.device, row.method) for row in rows):

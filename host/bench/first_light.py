@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> int:
         f"at {CLOCK_HZ / 1e6:.0f} MHz (modelled: if timing closes)."
     )
 
-    model = solve(problem, tol=arguments.tol, device="model", progress=False)
+    model = solve(problem, tol=arguments.tol, device="emulator", progress=False)
     same_bits = np.array_equal(result.value, model.value) and np.array_equal(result.policy, model.policy)
     same_bits = same_bits and (result.sweeps, result.clocks) == (model.sweeps, model.clocks)
     say(f"Software model: {'the same bits and the same clocks' if same_bits else 'DIFFERENT'}.")

@@ -122,10 +122,10 @@ def ways(drawn: Drawn, devices: Iterable[str]) -> Iterator[Way]:
     horizon = problem.horizon is not None
     for device in devices:
         if device == "line":
-            yield Way("line", {"device": "model"})
+            yield Way("line", {"device": "emulator"})
         elif device == "lanes":
             lanes = LANES[drawn.seed % len(LANES)]
-            machine = {"device": "model", "lanes": lanes}
+            machine = {"device": "emulator", "lanes": lanes}
             yield Way(f"lanes={lanes}", machine)
             for start in () if horizon else _starts(problem.points):
                 yield Way(

@@ -270,7 +270,7 @@ def sweep_row(bench: Bench, grid: int, method: str | None) -> Row:
     given = bench.problem(grid)
     lanes = min(64, grid // ROW_WORDS)
     options: dict[str, Any] = {"lanes": lanes} | ({"method": method, "start": "coarse"} if method else {})
-    result = solve(given, tol=EPSILON, device="model", progress=False, **options)
+    result = solve(given, tol=EPSILON, device="emulator", progress=False, **options)
     judged = judge(given, result.value, result.policy, result.error_bound, bench.answer(grid), own=False)
     return _fpga_row(sweep_label(method), given, result, judged, "clock model", f", {lanes} lanes")
 
@@ -320,4 +320,4 @@ def compile_models() -> None:
     """Both engines' models, before anything is timed: a first time that is a compiler's would end a climb."""
     engines: tuple[dict[str, Any], ...] = ({}, {"lanes": 2}, {"lanes": 2, "method": "shift"})
     for options in engines:
-        solve(rbc(grid=16), tol=0.1, device="model", progress=False, **options)
+        solve(rbc(grid=16), tol=0.1, device="emulator", progress=False, **options)

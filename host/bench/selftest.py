@@ -164,7 +164,7 @@ def selftest(device: Device, name: str | None = None, progress: Progress | None 
     Examples
     --------
     >>> from beltline.host.devices import open_device
-    >>> report = selftest(open_device("model", SIZES))
+    >>> report = selftest(open_device("emulator", SIZES))
     >>> report.success, report.checks[0].name
     (True, 'identity')
     """

@@ -79,7 +79,7 @@ RTL_GRID, RTL_TOL = 16, 1e-3
 BATCH_GRIDS = (1024, 65_536)
 """Grid points of each batch on a graphics card."""
 
-ORDER = ("cpu", "gpu", "fpga", "model", "rtl")
+ORDER = ("cpu", "gpu", "fpga", "emulator", "rtl")
 """Of devices in the table."""
 
 
@@ -158,7 +158,7 @@ def bench(
     # The processor's slow methods come last: they take what time is left.
     compile_models()
     patience = MODEL_BUDGETS * budget
-    run.climb("model", "line", lambda grid: machine_row(run, "model", grid, EPSILON), 1.1, patience)
+    run.climb("emulator", "line", lambda grid: machine_row(run, "emulator", grid, EPSILON), 1.1, patience)
     for way in ("shift", None):
         run.climb("fpga", sweep_label(way), lambda grid, w=way: sweep_row(run, grid, w), 1.3, patience)  # type: ignore[misc]
     try:

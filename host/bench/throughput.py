@@ -97,17 +97,17 @@ def rates(grid: int = GRID, seconds: float | None = None, gpu: bool = False) -> 
     seconds = SECONDS if seconds is None else seconds
     run = partial(solve_many, tol=TOL, progress=False)
     rows = []
-    with Session("model") as model:
+    with Session("emulator") as model:
         list(run(calibrations(grid, 0.0, 1), device=model))
         done = _timed(run(calibrations(grid, seconds), device=model))
-    rows.append(_row("model", "line", grid, done, "one process"))
+    rows.append(_row("emulator", "line", grid, done, "one process"))
     rows.append(_modelled(grid, done))
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if cores > 1:
         with Workers(min(cores, 16)) as workers:
             _warmed(workers, run, grid, workers.count)
             done = _timed(run(calibrations(grid, seconds), executor=workers))
-        rows.append(_row("model", "line", grid, done, f"{workers.count} processes of one thread"))
+        rows.append(_row("emulator", "line", grid, done, f"{workers.count} processes of one thread"))
     cpu: dict[str, Any] = {"device": "cpu", "method": "shift", "start": "stay"}
     list(run(calibrations(grid, 0.0, 1), **cpu))
     done = _timed(run(calibrations(grid, seconds), **cpu))

@@ -91,14 +91,14 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout",
         type=float,
         metavar="X",
-        help="of a machine, as --device model: stop a run that has not ended after this many seconds, exit code 1; "
+        help="of a machine, as --device emulator: stop a run that has not ended after this many seconds, exit code 1; "
         "with ages, their verification too",
     )
     run.add_argument(
         "--checkpoint",
         type=new_file_name,
         metavar="FILE.npz",
-        help="of a machine, as --device model: save value and sweeps there every half minute and on Ctrl-C, and "
+        help="of a machine, as --device emulator: save value and sweeps there every half minute and on Ctrl-C, and "
         "resume from it; deleted when converged",
     )
     run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from beltline.host.devices import f2, pynq, rtl, serial, xdma
-from beltline.host.devices import software_model as model
+from beltline.host.devices import software_model as emulator
 from beltline.host.devices.base import (
     Backend,
     Device,
@@ -38,11 +38,12 @@ __all__ = [
     "check_options",
     "known",
     "open_device",
+    "renamed",
     "smallest_build",
 ]
 
 DEVICES: dict[str, Backend] = {
-    "model": model.BACKEND,
+    "emulator": emulator.BACKEND,
     "rtl": rtl.BACKEND,
     "pynq": pynq.BACKEND,
     "f2": f2.BACKEND,
@@ -50,6 +51,9 @@ DEVICES: dict[str, Backend] = {
     "xdma": xdma.BACKEND,
 }
 """The machines, by the names that users call them."""
+
+OLDER = {"model": "emulator"}
+"""Names that devices had before, and are taken to mean."""
 
 REFERENCES = ("cpu", "gpu")
 """Names of the solvers in double precision (:mod:`beltline.host.solver.reference`), which are no machine."""
@@ -71,16 +75,26 @@ ARGUMENTS = (
 """Arguments of a solve, which those that are misspelt are compared with."""
 
 
+def renamed(device: Any) -> Any:
+    """Return ``device``, or if it is a name that a device had before, the name that it has now.
+
+    >>> renamed("model")
+    'emulator'
+    """
+    return OLDER.get(device, device) if isinstance(device, str) else device
+
+
 def known(name: object) -> str:
-    """Return ``name`` if it names a device, or a solver in double precision.
+    """Return the name of a device, or of a solver in double precision, as it is now.
 
     Raises
     ------
     ProblemError
-        It does not; the message lists those that do.
+        ``name`` is none; the message lists them.
     """
-    if isinstance(name, str) and (name in DEVICES or name in REFERENCES):
-        return name
+    now = renamed(name)
+    if isinstance(now, str) and (now in DEVICES or now in REFERENCES):
+        return now
     raise ProblemError(
         f"device must be one of {', '.join(map(repr, ('auto', *DEVICES, *REFERENCES)))}, not {shown(name)}"
     )
@@ -123,7 +137,8 @@ def check_options(name: str, options: Mapping[str, object]) -> None:
     ProblemError
         No machine has that name, or it has no such option, or not of that value.
     """
-    if known(name) not in DEVICES:
+    name = known(name)
+    if name not in DEVICES:
         raise ProblemError(
             f"device {name!r} is no machine, and there is nothing of it to open: call bl.solve(problem, "
             f"device={name!r}), or open one of {', '.join(map(repr, DEVICES))}"
@@ -158,5 +173,6 @@ def open_device(
     DeviceError
         It cannot be opened.
     """
+    name = known(name)
     check_options(name, options)
     return DEVICES[name].open(parameters, progress, **options)

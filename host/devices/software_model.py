@@ -53,7 +53,7 @@ class ModelDevice:
         What it is the machine of, by default ``machine.parameters``.
     """
 
-    name = "model"
+    name = "emulator"
 
     def __init__(self, machine: SoftwareMachine, build: MachineParameters | None = None) -> None:
         self._machine = machine

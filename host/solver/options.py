@@ -83,7 +83,7 @@ class SolveOptions:
         if isinstance(device, str) and device == UNNAMED:
             for name in MACHINE_ONLY:
                 if getattr(self, name) is not None:
-                    raise ProblemError(f"{name} is for machines: name one with it, as in device='model'")
+                    raise ProblemError(f"{name} is for machines: name one with it, as in device='emulator'")
         checked: dict[str, object] = {
             "start": start_named(self.start),
             "max_sweeps": _sweep_limit(self.max_sweeps),

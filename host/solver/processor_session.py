@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
-from beltline.host.devices import REFERENCES
+from beltline.host.devices import REFERENCES, renamed
 from beltline.host.devices.base import Device, DeviceError, Progress
 from beltline.host.problem.checks import ProblemError, check_progress, shown
 from beltline.host.problem.discrete import DiscreteProblem
@@ -177,5 +177,5 @@ def _in_double(
 
 
 def named(device: str | Device | Session | ProcessorSession) -> Any:
-    """``device``; of a session in double precision, its name."""
-    return device.name if isinstance(device, ProcessorSession) else device
+    """``device``, by its name of now; of a session in double precision, its name."""
+    return device.name if isinstance(device, ProcessorSession) else renamed(device)

@@ -43,7 +43,7 @@ class Session:
     Tables and settings that the device holds already are not moved again: after a change of ``eta`` alone, with
     ``start="last"``, two or three registers are written and the run begins.
 
-    The device opens with the first problem. One that is made to measure (``model``, ``rtl``) opens once more for a
+    The device opens with the first problem. One that is made to measure (``emulator``, ``rtl``) opens once more for a
     problem that is larger than any before.
 
     Parameters
@@ -64,7 +64,7 @@ class Session:
     """
 
     def __init__(
-        self, device: str | Device = "model", progress: Progress | Literal[False] | None = None, **options: Any
+        self, device: str | Device = "emulator", progress: Progress | Literal[False] | None = None, **options: Any
     ) -> None:
         check_progress(progress)
         self._progress = progress
@@ -83,8 +83,8 @@ class Session:
             no_options(options)
             self._driver = Driver(device)
             return
-        self._name = device
         check_options(device, options)
+        self._name = known(device)
 
     def __enter__(self) -> Session:
         return self

@@ -86,7 +86,7 @@ def solve(
     device
         By default ``"auto"``: a board that is known to be there and is free, else a GPU where it pays, else the
         processor; for a problem of the general form the processor. ``"cpu"`` or ``"gpu"``: the solvers in double
-        precision. Or the name of a machine (``beltline.host.devices.DEVICES``), such as ``"model"``, the bit-exact
+        precision. Or the name of a machine (``beltline.host.devices.DEVICES``), such as ``"emulator"``, the bit-exact
         software model; or an open session or device, which is left open.
     progress
         Called with a short line now and then. By default a line on standard error, if that is a terminal, after two

@@ -84,7 +84,7 @@ def reader(kept: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     matplotlib.use("agg")
     # The gateware returns the same bits, after minutes of compiling.
-    monkeypatch.setitem(DEVICES, "rtl", DEVICES["model"])
+    monkeypatch.setitem(DEVICES, "rtl", DEVICES["emulator"])
 
 
 def shorter(text: str) -> str:

@@ -74,7 +74,7 @@ def options(board: SimulatedSerialBoard, record: Path) -> dict[str, Any]:
 
 def folded(given: bl.Problem, **arguments: Any) -> bl.Result:
     """The software model's result, with the clocks of this build."""
-    return bl.solve(given, device=open_device("model", BUILT.machine), **arguments)
+    return bl.solve(given, device=open_device("emulator", BUILT.machine), **arguments)
 
 
 def same(result: bl.Result, model: bl.Result) -> None:
@@ -89,7 +89,7 @@ def test_solves_to_the_bits_and_clocks_of_the_model(options: dict[str, Any], fil
     result = bl.solve(given, tol=1e-4, device="serial", **options)
     same(result, folded(given, tol=1e-4))
     # Bits are those of any line, and clocks more.
-    plain = bl.solve(given, tol=1e-4, device="model")
+    plain = bl.solve(given, tol=1e-4, device="emulator")
     assert (result.value == plain.value).all()
     assert (result.policy == plain.policy).all()
     assert result.clocks > plain.clocks
@@ -284,6 +284,6 @@ def test_a_sweep_engine_solves_to_the_bits_and_clocks_of_the_model(
     given = bl.rbc(grid=16, states=2)
     with SimulatedSerialBoard(files, SWEEPS) as board:
         found = bl.solve(given, tol=1e-4, device="serial", port=board.port, builds=record, patience=PATIENCE, **more)
-    same(found, bl.solve(given, tol=1e-4, device=open_device("model", SWEEPS.machine), **more))
+    same(found, bl.solve(given, tol=1e-4, device=open_device("emulator", SWEEPS.machine), **more))
     assert found.success
     assert found.clocks > 0

@@ -113,7 +113,7 @@ def threads_in(executor: Executor, chunk: int = 1) -> tuple[set[int], int, int]:
     asked = Asked(executor)
     assert all(
         attempt.success
-        for attempt in bl.solve_many(many(3), TOL, executor=asked, chunk=chunk, progress=False, device="model")
+        for attempt in bl.solve_many(many(3), TOL, executor=asked, chunk=chunk, progress=False, device="emulator")
     )
     return executor.submit(threads_of, *asked.asked[0]).result()
 

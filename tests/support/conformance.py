@@ -74,7 +74,7 @@ class Bench:
 
     def install(self, parameters: MachineParameters) -> None:
         """Put a board of these sizes here; the model and the gateware are made when they are opened."""
-        if self.name in ("model", "rtl"):
+        if self.name in ("emulator", "rtl"):
             return
         if self.gateware:
             self._put_on_line(serial_gateware(parameters, self._directory / "build.json"))
@@ -496,7 +496,7 @@ def test_reset(bench: Bench) -> None:
 def same_run(bench: Bench, given: bl.Problem, tol: float, limit: int, horizon: int | None, status: Status) -> None:
     """The same of this device, of the model of what it is, and of the model of an assembly line."""
     image = fixed_point(given, tol)
-    devices = (bench.open(), open_device("model", bench.small), open_device("model", SMALL))
+    devices = (bench.open(), open_device("emulator", bench.small), open_device("emulator", SMALL))
     own, *others = (run(device, image, limit, horizon) for device in devices)
     for other in others:
         for name in ("status", "sweeps", "states_done", "norm"):
@@ -587,7 +587,7 @@ def test_solves_to_the_bits_of_the_model(bench: Bench, seed: int) -> None:
     result = bl.solve(
         given, tol=1e-6, device=bench.name, **(bench.options if bench.line or "sweep" in bench.kind else {})
     )
-    model = bl.solve(given, tol=1e-6, device="model")
+    model = bl.solve(given, tol=1e-6, device="emulator")
     assert result.success
     assert result.device == bench.name
     assert (result.value == model.value).all()

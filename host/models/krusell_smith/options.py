@@ -161,7 +161,7 @@ class HouseholdOptions:
             object.__setattr__(self, "household", "euler" if self.reference else "table")
         _one_of("household", self.household, HOUSEHOLDS)
         if isinstance(self.device, str):
-            known(self.device)
+            object.__setattr__(self, "device", known(self.device))
         if self.household == "euler" and not self.reference:
             raise ProblemError(f"household 'euler' is solved on device 'cpu' or 'gpu', not on {shown(self.device)}")
         if self.household == "euler" and self.options:

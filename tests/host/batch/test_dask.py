@@ -101,7 +101,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def expected() -> list[bl.Attempt]:
-    return list(bl.solve_many(many(24, 64), TOL, progress=False, device="model"))
+    return list(bl.solve_many(many(24, 64), TOL, progress=False, device="emulator"))
 
 
 def same(attempt: bl.Attempt, other: bl.Attempt) -> None:
@@ -133,7 +133,7 @@ def test_workers_and_scheduler_killed_at_random(
 
         killer = threading.Thread(target=kill_workers)
         killer.start()
-        attempts = list(bl.solve_many(many(24, 64), TOL, executor=client, progress=False, device="model"))
+        attempts = list(bl.solve_many(many(24, 64), TOL, executor=client, progress=False, device="emulator"))
         over.set()
         killer.join()
         assert len(attempts) == len(expected)
@@ -145,7 +145,7 @@ def test_workers_and_scheduler_killed_at_random(
 
         def deliver() -> None:
             for attempt in bl.solve_many(
-                many(24, 64), TOL, executor=client, store=store, progress=False, in_flight=4, device="model"
+                many(24, 64), TOL, executor=client, store=store, progress=False, in_flight=4, device="emulator"
             ):
                 delivered.append(attempt)
                 if len(delivered) == last:
@@ -157,7 +157,7 @@ def test_workers_and_scheduler_killed_at_random(
             same(attempt, expected[attempt.index])
         assert last <= len(delivered) < len(expected)
     # Whatever was delivered is in the store, and what is there is right.
-    again = list(bl.solve_many(many(24, 64), TOL, store=store, progress=False, device="model"))
+    again = list(bl.solve_many(many(24, 64), TOL, store=store, progress=False, device="emulator"))
     assert sum(attempt.stored for attempt in again) >= len(delivered)
     for attempt, other in zip(again, expected, strict=True):
         same(attempt, other)
@@ -166,7 +166,7 @@ def test_workers_and_scheduler_killed_at_random(
 def test_own_processes_listen_nowhere() -> None:
     before = listens_at(os.getpid())
     with bl.Workers(2) as two:
-        assert len(list(bl.solve_many(many(4), TOL, executor=two, progress=False, device="model"))) == 4
+        assert len(list(bl.solve_many(many(4), TOL, executor=two, progress=False, device="emulator"))) == 4
         assert listens_at(os.getpid()) == before
 
 

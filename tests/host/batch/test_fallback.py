@@ -19,7 +19,7 @@ from support.batches import TOL, many, tiny
 
 
 def solved(count: int, **options: Any) -> list[bl.Attempt]:
-    return list(bl.solve_many(many(count), **{"tol": TOL, "progress": False, "device": "model"} | options))
+    return list(bl.solve_many(many(count), **{"tol": TOL, "progress": False, "device": "emulator"} | options))
 
 
 @pytest.mark.parametrize("wrong", ["value", "sweeps"])

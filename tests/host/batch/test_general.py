@@ -159,7 +159,7 @@ def test_a_problem_that_fails_stops_no_other() -> None:
     ("options", "errors"),
     [
         (
-            {"device": "model"},
+            {"device": "emulator"},
             [
                 "problem 0, 'career', has alternatives, which no machine takes: pass device='cpu' or device='gpu'",
                 "",

@@ -35,8 +35,8 @@ def same(attempts: list[bl.Attempt], count: int, grid: int) -> None:
 
 
 def test_results_are_those_of_this_process(two: bl.Workers) -> None:
-    here = list(bl.solve_many(many(6), TOL, progress=False, device="model"))
-    there = list(bl.solve_many(many(6), TOL, executor=two, progress=False, device="model"))
+    here = list(bl.solve_many(many(6), TOL, progress=False, device="emulator"))
+    there = list(bl.solve_many(many(6), TOL, executor=two, progress=False, device="emulator"))
     same(there, 6, 16)
     for one, other in zip(here, there, strict=True):
         assert one.result is not None
@@ -50,7 +50,7 @@ def test_each_process_has_one_thread_and_one_device(two: bl.Workers) -> None:
     threads = {future.result() for future in [two.submit(_threads) for _ in range(4)]}
     assert len(threads) == 2
     assert {count for _, count, _ in threads} == {1}
-    list(bl.solve_many(many(6), TOL, executor=two, progress=False, device="model"))
+    list(bl.solve_many(many(6), TOL, executor=two, progress=False, device="emulator"))
     assert {future.result()[2] for future in [two.submit(_threads) for _ in range(4)]} == {1}
 
 
@@ -131,7 +131,9 @@ def test_a_worker_that_is_killed_costs_what_it_held_and_nothing_else(
     logged = Logged(two, tmp_path / "log")
     attempts = []
     killed = 0
-    for attempt in bl.solve_many(many(COUNT, GRID), 1e-6, executor=logged, order=order, progress=False, device="model"):
+    for attempt in bl.solve_many(
+        many(COUNT, GRID), 1e-6, executor=logged, order=order, progress=False, device="emulator"
+    ):
         attempts.append(attempt)
         if len(attempts) == 5:
             killed = logged.kill_one()
@@ -143,7 +145,7 @@ def test_a_problem_that_kills_its_workers_is_given_up(two: bl.Workers) -> None:
     future = two.submit(end, [])
     with pytest.raises(WorkerLostError, match=rf"^the process that solved it died {TRIES} times$"):
         future.result(timeout=120)
-    same(list(bl.solve_many(many(3), TOL, executor=two, progress=False, device="model")), 3, 16)
+    same(list(bl.solve_many(many(3), TOL, executor=two, progress=False, device="emulator")), 3, 16)
 
 
 def test_workers_do_not_outlive_a_client_that_is_killed(tmp_path: Path) -> None:
@@ -198,7 +200,7 @@ def test_shutdown_at_once_ends_what_runs() -> None:
 @pytest.mark.parametrize("count", [0, 1.5, "two", 5000, True])
 def test_a_wrong_number_of_workers_is_refused(count: Any) -> None:
     with pytest.raises(bl.ProblemError, match=r"^workers must be a whole number from 1 to 1024, not "):
-        bl.solve_many(many(1), TOL, workers=count, device="model")
+        bl.solve_many(many(1), TOL, workers=count, device="emulator")
 
 
 dask = pytest.importorskip("distributed", reason="needs Dask's distributed")
@@ -215,9 +217,9 @@ def cluster() -> Iterator[Any]:
 
 
 def test_a_client_of_dask_is_an_executor(cluster: Any) -> None:
-    same(list(bl.solve_many(many(6), TOL, executor=cluster, progress=False, device="model")), 6, 16)
+    same(list(bl.solve_many(many(6), TOL, executor=cluster, progress=False, device="emulator")), 6, 16)
     bad = [*many(2), partial(bl.rbc, beta=2), 3]
-    attempts = list(bl.solve_many(bad, TOL, executor=cluster, chunk=3, progress=False, device="model"))
+    attempts = list(bl.solve_many(bad, TOL, executor=cluster, chunk=3, progress=False, device="emulator"))
     assert [attempt.success for attempt in attempts] == [True, True, False, False]
 
 
@@ -232,7 +234,7 @@ def test_a_worker_of_dask_that_is_killed_costs_what_it_held_and_nothing_else(clu
     logged = Logged(cluster.get_executor(pure=False), tmp_path / "log")
     attempts = []
     killed = 0
-    for attempt in bl.solve_many(many(COUNT, GRID), 1e-6, executor=logged, progress=False, device="model"):
+    for attempt in bl.solve_many(many(COUNT, GRID), 1e-6, executor=logged, progress=False, device="emulator"):
         attempts.append(attempt)
         if len(attempts) == 5:
             killed = logged.kill_one()

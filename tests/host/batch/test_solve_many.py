@@ -37,7 +37,7 @@ from support.batches import TOL, many, tiny
 
 
 def solved(*arguments: Any, **options: Any) -> list[bl.Attempt]:
-    return list(bl.solve_many(*arguments, **{"tol": TOL, "progress": False, "device": "model"} | options))
+    return list(bl.solve_many(*arguments, **{"tol": TOL, "progress": False, "device": "emulator"} | options))
 
 
 def bits(attempts: list[bl.Attempt]) -> list[tuple[bytes, bytes, int]]:
@@ -51,7 +51,7 @@ def test_results_have_the_bits_of_solve_and_come_in_order(options: dict[str, Any
     attempts = solved(many(10), **options)
     if options.get("order") == "finished":
         attempts.sort(key=lambda one: one.index)
-    expected = [bl.solve(tiny(number), TOL, progress=False, device="model") for number in range(10)]
+    expected = [bl.solve(tiny(number), TOL, progress=False, device="emulator") for number in range(10)]
     assert [attempt.index for attempt in attempts] == list(range(10))
     assert all(attempt.success and not attempt.stored and attempt.seconds > 0 for attempt in attempts)
     for attempt, result in zip(attempts, expected, strict=True):
@@ -63,7 +63,7 @@ def test_results_have_the_bits_of_solve_and_come_in_order(options: dict[str, Any
         assert attempt.result.problem is attempt.problem
 
 
-@pytest.mark.parametrize("device", ["model", "cpu"])
+@pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_shapes_and_horizons_may_differ(device: str) -> None:
     problems = [bl.rbc(16, 2), bl.rbc(40, 3), replace(bl.rbc(20, 1), horizon=3), bl.rbc(12, 2)]
     attempts = solved(problems, device=device)
@@ -104,7 +104,7 @@ def test_an_error_of_the_generator_comes_after_what_was_asked_for() -> None:
         yield from (tiny(0), tiny(1))
         raise ArithmeticError("no more")
 
-    attempts = bl.solve_many(given(), TOL, progress=False, device="model")
+    attempts = bl.solve_many(given(), TOL, progress=False, device="emulator")
     assert [next(attempts).index, next(attempts).index] == [0, 1]
     with pytest.raises(ArithmeticError, match=r"^no more$"):
         next(attempts)
@@ -118,7 +118,7 @@ def test_problems_are_taken_as_they_are_needed() -> None:
             next(taken)
             yield tiny(number % 100)
 
-    attempts = bl.solve_many(given(), TOL, progress=False, in_flight=3, device="model")
+    attempts = bl.solve_many(given(), TOL, progress=False, in_flight=3, device="emulator")
     assert next(taken) == 0, "before anything is asked for, nothing is done"
     for _ in range(5):
         next(attempts)
@@ -130,7 +130,7 @@ def test_memory_stays_flat() -> None:
     marks = {}
     tracemalloc.start()
     try:
-        for attempt in bl.solve_many((tiny(i % 100) for i in range(300)), 10.0, progress=False, device="model"):
+        for attempt in bl.solve_many((tiny(i % 100) for i in range(300)), 10.0, progress=False, device="emulator"):
             if attempt.index in (99, 299):
                 marks[attempt.index] = tracemalloc.get_traced_memory()[0]
     finally:
@@ -155,7 +155,7 @@ def test_only_tables_that_changed_are_moved() -> None:
         return made
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(DEVICES, "model", replace(BACKEND, open=watched))
+        patch.setitem(DEVICES, "emulator", replace(BACKEND, open=watched))
         solved([tiny(3), replace(tiny(3), eta=2.0), replace(tiny(3), eta=3.0)])
     assert written == ["X", "W", "Q", "V", "V", "V"]
 
@@ -184,7 +184,7 @@ class Slow:
 
 def test_tables_are_converted_and_results_verified_while_the_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
     log: list[tuple[str, float]] = []
-    monkeypatch.setitem(DEVICES, "model", replace(BACKEND, open=lambda *a, **o: Slow(BACKEND.open(*a, **o), log)))
+    monkeypatch.setitem(DEVICES, "emulator", replace(BACKEND, open=lambda *a, **o: Slow(BACKEND.open(*a, **o), log)))
     prepare, measure = bl.Session.prepare, station.Completed.result
 
     def slow_prepare(self: Any, *arguments: Any, **options: Any) -> Any:
@@ -224,7 +224,7 @@ def test_runs_follow_in_the_order_of_the_problems() -> None:
 
 def test_ctrl_c_leaves_the_device_usable_and_what_was_stored(tmp_path: Path) -> None:
     long = [tiny(0), tiny(1), bl.rbc(16, 2, beta=0.9999)]
-    with bl.Session("model") as session:
+    with bl.Session("emulator") as session:
         session.solve(tiny(5), TOL)
         attempts = bl.solve_many(
             long, 1e-10, max_sweeps=10**9, device=session, store=tmp_path / "runs", progress=False, verify=False
@@ -239,11 +239,11 @@ def test_ctrl_c_leaves_the_device_usable_and_what_was_stored(tmp_path: Path) -> 
         assert time.monotonic() - begin < 10
         assert len(bl.Store(tmp_path / "runs")) == 2
         again = session.solve(tiny(5), TOL)
-    np.testing.assert_array_equal(again.value, bl.solve(tiny(5), TOL, progress=False, device="model").value)
+    np.testing.assert_array_equal(again.value, bl.solve(tiny(5), TOL, progress=False, device="emulator").value)
 
 
 def test_closing_the_iterator_ends_the_run() -> None:
-    with bl.Session("model") as session:
+    with bl.Session("emulator") as session:
         given = [tiny(0), bl.rbc(16, 2, beta=0.9999)]
         attempts = bl.solve_many(given, 1e-10, 10**9, device=session, progress=False, verify=False)
         next(attempts)
@@ -272,7 +272,7 @@ def test_what_is_stored_and_what_is_not_come_in_order(tmp_path: Path) -> None:
 
 
 def test_options_that_change_the_answer_change_the_key() -> None:
-    base: dict[str, Any] = {"tol": TOL, "max_sweeps": 10_000, "device": "model"}
+    base: dict[str, Any] = {"tol": TOL, "max_sweeps": 10_000, "device": "emulator"}
     others: list[dict[str, Any]] = [
         {},
         {"tol": 1e-4},
@@ -319,7 +319,7 @@ def completed(session: bl.Session, problem: bl.Problem) -> Any:
 
 
 def test_the_nearest_neighbour_is_by_parameters_over_their_spread() -> None:
-    with bl.Session("model") as session:
+    with bl.Session("emulator") as session:
         near = Neighbours()
         cases = [(0.90, 1.0), (0.90, 9.0), (0.94, 1.0)]
         runs = [completed(session, bl.rbc(16, 2, beta=beta, eta=eta)) for beta, eta in cases]
@@ -340,7 +340,7 @@ def test_the_nearest_neighbour_is_by_parameters_over_their_spread() -> None:
 
 
 def test_neighbours_take_no_more_memory_than_they_may() -> None:
-    with bl.Session("model") as session:
+    with bl.Session("emulator") as session:
         near = Neighbours(limit=3 * 16 * 2 * 8)
         for number in range(5):
             near.keep(completed(session, tiny(number)))
@@ -348,7 +348,7 @@ def test_neighbours_take_no_more_memory_than_they_may() -> None:
 
 
 def test_a_start_that_is_not_concave_on_the_new_grid_is_not_taken() -> None:
-    with bl.Session("model") as session:
+    with bl.Session("emulator") as session:
         near = Neighbours()
         near.keep(completed(session, bl.rbc(16, 2)))
         problem = bl.rbc(16, 2)
@@ -387,7 +387,7 @@ def test_a_device_that_was_lost_is_opened_anew_for_the_next_problem(monkeypatch:
                 raise bl.DeviceLostError("the cable was pulled")
             return self._device.wait(seconds)
 
-    monkeypatch.setitem(DEVICES, "model", replace(BACKEND, open=lambda *a, **o: Fragile(BACKEND.open(*a, **o), [])))
+    monkeypatch.setitem(DEVICES, "emulator", replace(BACKEND, open=lambda *a, **o: Fragile(BACKEND.open(*a, **o), [])))
     attempts = solved(many(4))
     assert [attempt.success for attempt in attempts] == [True, False, True, True]
     assert isinstance(attempts[1].error, bl.DeviceLostError)
@@ -456,9 +456,9 @@ def test_without_a_graphics_card_one_sentence_says_so() -> None:
         ({"device": "cpu", "timeout": 3}, "timeout is for machines, and device 'cpu' is none"),
         (
             {"device": 3},
-            "device must be one of 'auto', 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",
+            "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",
         ),
-        ({"slot": 1}, "device 'model' has no option 'slot': it takes fold, evaluators, lanes, proof"),
+        ({"slot": 1}, "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof"),
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
     ],
 )  # fmt: skip
@@ -467,7 +467,7 @@ def test_bad_input_is_one_sentence_before_any_work(options: dict[str, Any], sent
         raise AssertionError("a problem was taken")
         yield
 
-    given = {"problems": never(), "device": "model"} | options
+    given = {"problems": never(), "device": "emulator"} | options
     with pytest.raises(bl.ProblemError) as caught:
         bl.solve_many(**given)
     assert re.sub(r"to 1[56]\b", "to 16", str(caught.value)) == sentence
@@ -528,8 +528,8 @@ def test_what_an_executor_gave_up_is_the_failure_of_its_problems() -> None:
 
 
 def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
-    settings = station.Settings("model", {}, SolveOptions(TOL), False)
-    stand = station.Station("model", {})
+    settings = station.Settings("emulator", {}, SolveOptions(TOL), False)
+    stand = station.Station("emulator", {})
     stand.solve(settings, tiny(0))
     before, own = threading.Event(), threading.Event()
     timer = threading.Timer(2.0, before.set)
@@ -550,7 +550,7 @@ def test_a_run_that_takes_too_long_is_stopped_and_the_device_kept(monkeypatch: p
         opened.append(BACKEND.open(*arguments, **options))
         return opened[-1]
 
-    monkeypatch.setitem(DEVICES, "model", replace(BACKEND, open=watched))
+    monkeypatch.setitem(DEVICES, "emulator", replace(BACKEND, open=watched))
     endless = bl.rbc(16, 2, beta=0.9999)
     attempts = solved([tiny(0), endless, tiny(1)], tol=1e-10, max_sweeps=10**9, timeout=0.5, verify=False)
     assert [attempt.success for attempt in attempts] == [True, False, True]

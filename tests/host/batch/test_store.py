@@ -30,7 +30,7 @@ def store(tmp_path: Path) -> Store:
     with store.writing():
         for number in range(3):
             problem = tiny(number)
-            store.put(key(problem, OPTIONS), bl.solve(problem, TOL, progress=False, device="model"))
+            store.put(key(problem, OPTIONS), bl.solve(problem, TOL, progress=False, device="emulator"))
     return store
 
 
@@ -39,7 +39,7 @@ DAMAGED = r"is not a file that this store wrote \(it .*\): delete it, and its pr
 
 def test_a_result_comes_back_with_its_bits(store: Store) -> None:
     problem = tiny(1)
-    expected = bl.solve(problem, TOL, progress=False, device="model")
+    expected = bl.solve(problem, TOL, progress=False, device="emulator")
     for found in (store.get(key(problem, OPTIONS), problem), store.load(key(problem, OPTIONS))):
         assert found is not None
         np.testing.assert_array_equal(found.value, expected.value)
@@ -144,7 +144,7 @@ def test_one_batch_at_a_time_writes(store: Store) -> None:
 
 def test_a_run_that_was_stopped_is_not_kept(store: Store) -> None:
     problem = tiny(9)
-    result = replace(bl.solve(problem, TOL, progress=False, device="model"), status="stopped", success=False)
+    result = replace(bl.solve(problem, TOL, progress=False, device="emulator"), status="stopped", success=False)
     with store.writing():
         store.put(key(problem, OPTIONS), result)
     assert key(problem, OPTIONS) not in store
@@ -167,7 +167,7 @@ def test_other_directories_are_no_stores(tmp_path: Path) -> None:
         ("no/where", "is in a directory that does not exist"),
     ):
         with pytest.raises(bl.ProblemError, match=re.escape(f"store {str(tmp_path / name)!r} {sentence}") + "$"):
-            bl.solve_many(many(1), TOL, store=tmp_path / name, device="model")
+            bl.solve_many(many(1), TOL, store=tmp_path / name, device="emulator")
     assert len(Store(tmp_path / "empty")) == 0
     with pytest.raises(bl.ProblemError, match=r"^store must be the path of a directory, not 3$"):
         Store(3)  # type: ignore[arg-type]
@@ -181,7 +181,7 @@ numba.set_num_threads(1)
 import beltline as bl
 from beltline.host.results.files import PART
 from support.batches import TOL, many
-for attempt in bl.solve_many(many(400, 64), TOL, store=sys.argv[1], progress=False, device="model"):
+for attempt in bl.solve_many(many(400, 64), TOL, store=sys.argv[1], progress=False, device="emulator"):
     pass
 """
 
@@ -201,7 +201,7 @@ def test_a_client_that_is_killed_repeats_nothing_that_was_stored(tmp_path: Path)
     before = set(Store(path).keys())
     written = {name: Store(path).file(name).stat().st_mtime_ns for name in before}
     assert 5 <= len(before) < 400
-    attempts = list(bl.solve_many(many(len(before) + 10, 64), TOL, store=path, progress=False, device="model"))
+    attempts = list(bl.solve_many(many(len(before) + 10, 64), TOL, store=path, progress=False, device="emulator"))
     assert all(attempt.success for attempt in attempts)
     assert {attempt.key for attempt in attempts if attempt.stored} == before & {one.key for one in attempts}
     # Problems were solved in order, so all of those that were stored were asked for again.

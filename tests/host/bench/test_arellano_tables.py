@@ -44,7 +44,7 @@ def test_moments_are_those_of_the_model(capsys: pytest.CaptureFixture[str]) -> N
 def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("times", "moments"):
         monkeypatch.setattr(f"beltline.host.bench.arellano_tables.{name}", lambda: None)
-    tables("model")
+    tables("emulator")
     assert capsys.readouterr().out == "On device cpu, which alone solves this economy, to 1e-06.\n\n"
 
 

@@ -18,7 +18,7 @@ def rows(text: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-@pytest.mark.parametrize("device", ["cpu", "model"])
+@pytest.mark.parametrize("device", ["cpu", "emulator"])
 def test_the_life_cycle_is_compared_with_full_search(device: str, capsys: pytest.CaptureFixture[str]) -> None:
     life_cycle_tables(device, grid=60, states=3, ages=4, calls=3)
     found = dict(rows(capsys.readouterr().out))
@@ -27,7 +27,7 @@ def test_the_life_cycle_is_compared_with_full_search(device: str, capsys: pytest
     assert found["choices that differ from full search"] == "0 of 720"
     assert float(found["largest difference of values"]) < 1e-13
     assert found["second differences of V above zero"] == "0 of 696"
-    if device == "model":
+    if device == "emulator":
         assert found["clocks"] == f"{result.clocks:,} (modelled by formula)"
     else:
         assert re.fullmatch(r"[\d.]+ ms, of which the solve [\d.]+ ms", found["a whole life, median of 3"])
@@ -101,8 +101,8 @@ def test_tables_are_named(capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     assert main([]) == 0
     assert called == [(name, "cpu") for name in TABLES]
     called.clear()
-    assert main(["life-cycle", "--device", "model"]) == 0
-    assert called == [("life-cycle", "model")]
+    assert main(["life-cycle", "--device", "emulator"]) == 0
+    assert called == [("life-cycle", "emulator")]
     capsys.readouterr()
     with pytest.raises(SystemExit) as stop:
         main(["huggett"])

@@ -72,7 +72,7 @@ def test_errors_and_choices_are_those_of_the_model(capsys: pytest.CaptureFixture
 def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("thresholds", "five_ages", "errors", "late_choices", "beside_dcegm"):
         monkeypatch.setattr(retirement_tables, name, lambda: None)
-    tables("model")
+    tables("emulator")
     assert capsys.readouterr().out == "On device cpu, which alone solves this model.\n\n"
 
 

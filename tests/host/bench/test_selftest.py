@@ -49,8 +49,8 @@ def bench(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 KINDS = [
-    "model",
-    "model sweep",
+    "emulator",
+    "emulator sweep",
     "pynq",
     "f2",
     "serial",
@@ -86,7 +86,7 @@ ALWAYS = [kind for kind in FAULTS if kind != "wrong constants"]
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", ALWAYS)
 def test_faults_are_found_where_they_are(kind: str, seed: int) -> None:
-    device = FaultyDevice(open_device("model", LINE), kind, seed, always=True)
+    device = FaultyDevice(open_device("emulator", LINE), kind, seed, always=True)
     first = failed(device)[0]
     assert device.struck
     if device.target is Table.POLICY:
@@ -103,14 +103,14 @@ def test_faults_are_found_where_they_are(kind: str, seed: int) -> None:
 @pytest.mark.parametrize("kind", [kind for kind in FAULTS if kind.endswith("writes")])
 def test_one_write_that_goes_wrong_is_found(kind: str, seed: int) -> None:
     """The driver would repeat it."""
-    device = FaultyDevice(open_device("model", LINE), kind, seed, always=False)
+    device = FaultyDevice(open_device("emulator", LINE), kind, seed, always=False)
     assert failed(device) == [f"table {device.target.name}"]  # type: ignore[attr-defined]
     assert device.struck == 1
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_wrong_constants_are_found(seed: int) -> None:
-    device = FaultyDevice(open_device("model", LINE), "wrong constants", seed, always=True)
+    device = FaultyDevice(open_device("emulator", LINE), "wrong constants", seed, always=True)
     # Of the largest result memory nothing depends here but where tables are, and of the lanes of a line nothing at all.
     assert failed(device) or device.target in ("RESULTS_MAX", "LANES", "MULTIPLIER")
 
@@ -143,7 +143,7 @@ class Clocked:
 
 @pytest.mark.parametrize(("real", "right"), [(50_000_000, True), (50_500_000, False), (49_500_000, False)])
 def test_clock_is_compared_with_the_timer(real: int, right: bool) -> None:
-    device = Clocked(open_device("model", LINE), 50_000_000, real)
+    device = Clocked(open_device("emulator", LINE), 50_000_000, real)
     report = selftest(device)  # type: ignore[arg-type]
     (clock,) = [check for check in report.checks if check.name == "clock"]
     assert (clock.verdict is Verdict.PASSED) == right, clock.text
@@ -159,12 +159,12 @@ class Lost(FaultyDevice):
         if table is Table.Q:
             from beltline.host.devices import DeviceLostError
 
-            raise DeviceLostError("device 'model' does not answer")
+            raise DeviceLostError("device 'emulator' does not answer")
         super().write_block(table, first, words)
 
 
 def test_nothing_is_tried_on_a_device_that_is_lost() -> None:
-    report = selftest(Lost(open_device("model", LINE), "lost commands", 0, always=False, after=99))
+    report = selftest(Lost(open_device("emulator", LINE), "lost commands", 0, always=False, after=99))
     verdicts = {check.name: check.verdict for check in report.checks}
     assert verdicts["table Q"] is Verdict.FAILED
     assert {verdicts[name] for name in NAMES[NAMES.index("table Q") + 1 :]} == {Verdict.NOT_RUN}
@@ -175,7 +175,7 @@ def test_nothing_is_tried_on_a_device_that_is_lost() -> None:
 
 
 def test_without_numba_the_solve_is_not_run_and_the_test_not_passed(monkeypatch: pytest.MonkeyPatch) -> None:
-    device = open_device("model", LINE)
+    device = open_device("emulator", LINE)
     find = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "numba" else find(name))
     report = selftest(device)
@@ -185,9 +185,9 @@ def test_without_numba_the_solve_is_not_run_and_the_test_not_passed(monkeypatch:
 
 
 def test_command_prints_a_report(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["selftest", "--device", "model", "--option", "fold=3", "--quiet"]) == 0
+    assert main(["selftest", "--device", "emulator", "--option", "fold=3", "--quiet"]) == 0
     out = capsys.readouterr().out
-    assert "device 'model', fold=3\n" in out
+    assert "device 'emulator', fold=3\n" in out
     assert out.endswith("\nAll 10 checks passed.\n")
 
 
@@ -201,9 +201,9 @@ def test_command_on_a_serial_line(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_command_with_a_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    faulty = FaultyDevice(open_device("model", LINE), "flipped writes", 0, always=True)
+    faulty = FaultyDevice(open_device("emulator", LINE), "flipped writes", 0, always=True)
     monkeypatch.setattr(sys.modules["beltline.host.devices"], "open_device", lambda *given, **options: faulty)
-    assert main(["selftest", "--device", "model", "--quiet"]) == 1
+    assert main(["selftest", "--device", "emulator", "--quiet"]) == 1
     assert f"\nFAILED   table {faulty.target.name}" in capsys.readouterr().out  # type: ignore[attr-defined]
 
 
@@ -213,7 +213,7 @@ def test_command_with_a_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
         ([], "the following arguments are required: --device"),
         (["--device", "fpga"], "device must be one of"),
         (["--device", "cpu"], "device 'cpu' is no machine"),
-        (["--device", "model", "--option", "lanes=3"], "lanes must be a power of two"),
+        (["--device", "emulator", "--option", "lanes=3"], "lanes must be a power of two"),
         (["--device", "serial"], "port must be the path of a serial port"),
     ],
 )

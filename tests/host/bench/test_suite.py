@@ -45,13 +45,13 @@ def _without_gateware(*arguments: Any, device: str, **options: Any) -> Any:
 def test_rows(small: Any) -> None:
     rows = [Row(**row) for row in small[0]["rows"]]
     methods = {(row.device, row.method.split()[0]) for row in rows}
-    engines = {("model", "line"), ("fpga", "line"), ("fpga", "sweep")}
+    engines = {("emulator", "line"), ("fpga", "line"), ("fpga", "sweep")}
     assert {("cpu", method) for method, _ in VARIANTS} | engines == methods
     assert all(row.agrees for row in rows)
     for row in rows:
         assert row.sweeps > 0
         assert row.total > 0
-        assert row.kind == {"cpu": "measured", "model": "simulation", "fpga": "modelled"}[row.device]
+        assert row.kind == {"cpu": "measured", "emulator": "simulation", "fpga": "modelled"}[row.device]
         if row.device == "cpu":
             assert row.total == pytest.approx(row.allocate + row.load + row.solve + row.read)
         if row.method == "binary":
@@ -66,10 +66,10 @@ def test_rows(small: Any) -> None:
 
 def test_problems_a_second(small: Any) -> None:
     rows = {(row["device"], row["note"].split(",")[0]): row for row in small[0]["throughput"]}
-    assert {("model", "one process"), ("cpu", "one process")} <= set(rows)
+    assert {("emulator", "one process"), ("cpu", "one process")} <= set(rows)
     (fpga,) = [row for (device, _), row in rows.items() if device == "fpga"]
     assert fpga["kind"] == "modelled"
-    model = rows["model", "one process"]
+    model = rows["emulator", "one process"]
     assert model["kind"] == "measured"
     assert fpga["problems"] == model["problems"] >= 4
     for row in small[0]["throughput"]:
@@ -143,7 +143,7 @@ assert before["_walks"] and before["check_all"] and before["add_all"], before
 run = b.Bench(print, 1.0, [64], 1.0)
 for method in ("shift", None):
     b.sweep_row(run, 64, method)
-b.machine_row(run, "model", 64, b.EPSILON)
+b.machine_row(run, "emulator", 64, b.EPSILON)
 assert compiled() == before, (before, compiled())
 """
 """In a process that has compiled nothing yet."""

@@ -103,7 +103,7 @@ def test_while_modules_load(module: str, arguments: list[str]) -> None:
 
 def test_while_modules_load_in_the_middle_of_work() -> None:
     # The device's, which it imports when it runs.
-    arguments = ["solve", "--grid", "16", "--quiet", "--device", "model"]
+    arguments = ["solve", "--grid", "16", "--quiet", "--device", "emulator"]
     found = interrupted(IMPORTING, WANTED="beltline.hw.top.engine_table", ARGUMENTS=arguments)
     assert found == (130, "beltline solve: interrupted\n")
 

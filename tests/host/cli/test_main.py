@@ -27,18 +27,18 @@ from support.paths import ROOT
 
 @pytest.fixture
 def brute(monkeypatch: pytest.MonkeyPatch) -> list[BruteDevice]:
-    """Let ``--device model`` be the brute-force device; the list holds those opened."""
+    """Let ``--device emulator`` be the brute-force device; the list holds those opened."""
     opened: list[BruteDevice] = []
 
     def make(parameters: MachineParameters) -> BruteDevice:
         opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
         return opened[-1]
 
-    monkeypatch.setitem(DEVICES, "model", backend(make))
+    monkeypatch.setitem(DEVICES, "emulator", backend(make))
     return opened
 
 
-SMALL = ["solve", "--grid", "32", "--tol", "1e-3", "--device", "model"]
+SMALL = ["solve", "--grid", "32", "--tol", "1e-3", "--device", "emulator"]
 
 
 def test_solves_and_writes(brute: list[BruteDevice], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -88,11 +88,11 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--grid", "1"], "grid must be a whole number from 2 to 1048576, not 1"),
         (["--grid", "1e3"], "argument --grid: invalid int value: '1e3'"),
         (
-            ["--device", "model", "--grid", "70000"],
+            ["--device", "emulator", "--grid", "70000"],
             "grid has 70000 points, more than the 65536 that the largest build can hold",
         ),
         (
-            ["--device", "model", "--states", "17"],
+            ["--device", "emulator", "--states", "17"],
             "transition has 17 states, more than the 16 that the largest build can hold",
         ),
         (["--beta", "1"], "beta must be a number above 0 and below 1, not 1.0"),
@@ -100,13 +100,14 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--eta", "-1"], "eta must be a number above 0 and at most 16, not -1.0"),
         (["--tol", "0"], "tol must be a number above 0, not 0.0"),
         (
-            ["--device", "model", "--tol", "1e-18"],
+            ["--device", "emulator", "--tol", "1e-18"],
             "tol = 1e-18 is below 8.88e-16, four units of a value with 52 fraction bits",
         ),
         (["--max-sweeps", "0"], "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         (
             ["--device", "board"],
-            "device must be one of 'auto', 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 'board'",
+            "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', "
+            "not 'board'",
         ),
         (["--out", "a.txt"], "out must end in .npz or .nc, not 'a.txt'"),
         (["--out", "no/such/a.npz"], "out 'no/such/a.npz' is in a directory that does not exist"),
@@ -123,15 +124,15 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--option", "inner=1"], "option 'inner' needs a method that has it: add method='mpi'"),
         (["--option", "max_sweep=1"], "no device and no method has an option 'max_sweep'; did you mean 'max_sweeps'?"),
         (
-            ["--device", "model", "--option", "max_sweep=1"],
-            "device 'model' has no option 'max_sweep': it takes none; did you mean 'max_sweeps'",
+            ["--device", "emulator", "--option", "max_sweep=1"],
+            "device 'emulator' has no option 'max_sweep': it takes none; did you mean 'max_sweeps'",
         ),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
         (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
-        (["--device", "model", "--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
-        (["--timeout", "1"], "timeout is for machines: name one with it, as in device='model'"),
-        (["--checkpoint", "a.npz"], "checkpoint is for machines: name one with it, as in device='model'"),
-        (["--device", "model", "--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
+        (["--device", "emulator", "--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
+        (["--timeout", "1"], "timeout is for machines: name one with it, as in device='emulator'"),
+        (["--checkpoint", "a.npz"], "checkpoint is for machines: name one with it, as in device='emulator'"),
+        (["--device", "emulator", "--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
         (["--one\ntwo\x1b[31m"], r"unrecognized arguments: --one\ntwo\x1b[31m"),
         ([f"--{'a' * 1000}"], f"unrecognized arguments: --{'a' * 371}..."),
@@ -206,7 +207,7 @@ def test_device_that_is_lost(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
         def wait(self, seconds: float) -> bool:
             raise bl.DeviceLostError("device 'brute' does not answer")
 
-    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Lost(p.grid, p.states, p.results)))
+    monkeypatch.setitem(DEVICES, "emulator", backend(lambda p: Lost(p.grid, p.states, p.results)))
     assert main(SMALL) == 1
     sentence = "beltline solve: device 'brute' does not answer; it gave no sign of life in this run\n"
     assert capsys.readouterr() == ("", sentence)
@@ -231,7 +232,7 @@ def test_options_reach_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
         return BruteDevice(parameters.grid, parameters.states)
 
     names = dict.fromkeys(("slot", "address", "download", "bitstream"), "")
-    monkeypatch.setitem(DEVICES, "model", Backend("invented", lambda: "", opened, names, elastic=True))
+    monkeypatch.setitem(DEVICES, "emulator", Backend("invented", lambda: "", opened, names, elastic=True))
     options = ("slot=3", "address=0xA0000000", "download=false", "bitstream=a=b.bit")
     assert main([*SMALL, "--quiet", *(word for option in options for word in ("--option", option))]) == 0
     assert seen == [{"slot": 3, "address": 0xA0000000, "download": False, "bitstream": "a=b.bit"}]
@@ -254,7 +255,20 @@ def test_checkpoint_and_timeout(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert not file.exists()
     capsys.readouterr()
     assert (
-        main(["solve", "--grid", "4096", "--device", "model", "--timeout", "0.2", "--quiet", "--checkpoint", str(file)])
+        main(
+            [
+                "solve",
+                "--grid",
+                "4096",
+                "--device",
+                "emulator",
+                "--timeout",
+                "0.2",
+                "--quiet",
+                "--checkpoint",
+                str(file),
+            ]
+        )
         == 1
     )
     assert "took more than 0.2 seconds and was stopped after " in capsys.readouterr().err
@@ -269,7 +283,7 @@ def test_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pyte
             return super().wait(seconds)
 
     timers: list[threading.Timer] = []
-    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Endless(p.grid, p.states, p.results)))
+    monkeypatch.setitem(DEVICES, "emulator", backend(lambda p: Endless(p.grid, p.states, p.results)))
     code = main([*SMALL, "--max-sweeps", "4000000000", "--out", str(tmp_path / "a.npz")])
     timers[0].cancel()
     assert code == 130
@@ -289,7 +303,7 @@ def test_interrupt_says_what_the_checkpoint_holds(
             return not self.status & Status.BUSY
 
     waits: list[float] = []
-    monkeypatch.setitem(DEVICES, "model", backend(lambda p: Interrupted(p.grid, p.states, p.results)))
+    monkeypatch.setitem(DEVICES, "emulator", backend(lambda p: Interrupted(p.grid, p.states, p.results)))
     file = tmp_path / "run.npz"
     assert main([*SMALL, "--checkpoint", str(file)]) == 130
     said = re.fullmatch(
@@ -431,7 +445,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "auto (the default: a board that is free, else a GPU where it pays, else the CPU), model, rtl, pynq, f2, ",
+        "auto (the default: a board that is free, else a GPU where it pays, else the CPU), emulator, rtl, pynq, f2, ",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text

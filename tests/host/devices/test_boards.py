@@ -241,7 +241,7 @@ def test_process_killed_in_mid_solve_leaves_the_board_to_the_next(board: tuple[s
     device.close()
     assert fabric.busy
     result = bl.solve(GIVEN, device=name, tol=1e-6)
-    model = bl.solve(GIVEN, tol=1e-6, device="model")
+    model = bl.solve(GIVEN, tol=1e-6, device="emulator")
     assert result.success
     assert (result.value == model.value).all()
     assert (result.policy == model.policy).all()
@@ -555,7 +555,7 @@ def test_pynq_with_interrupt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
         device.write_register("COMMAND", Command.STOP)
         assert device.wait(10.0)
         device.close()
-        assert (result.value == bl.solve(GIVEN, tol=1e-6, device="model").value).all()
+        assert (result.value == bl.solve(GIVEN, tol=1e-6, device="emulator").value).all()
 
     async def in_a_notebook() -> bl.Result:
         with contextlib.closing(open_device("pynq")) as device:
@@ -732,7 +732,7 @@ def test_f2_slots(monkeypatch: pytest.MonkeyPatch) -> None:
     devices = [open_device("f2", slot=slot) for slot in (0, 2)]
     results = [bl.solve(problem(20, 3, seed=k), device=device, tol=1e-5) for k, device in enumerate(devices)]
     for k, result in enumerate(results):
-        assert (result.value == bl.solve(problem(20, 3, seed=k), tol=1e-5, device="model").value).all()
+        assert (result.value == bl.solve(problem(20, 3, seed=k), tol=1e-5, device="emulator").value).all()
     for device in devices:
         device.close()
     assert fpga.attached == {}
@@ -869,7 +869,7 @@ def test_status_of_a_solve(board: tuple[str, Fabric]) -> None:
     result = bl.solve(GIVEN, device=name, tol=1e-4)
     assert (result.device, result.status) == (name, "converged")
     assert list(result.timing) == ["open", "load", "solve", "read", "verify"]
-    assert result.clocks == bl.solve(GIVEN, tol=1e-4, device="model").clocks
+    assert result.clocks == bl.solve(GIVEN, tol=1e-4, device="emulator").clocks
 
 
 def test_stand_in_has_the_signatures_of_pynq_and_pynq_solves() -> None:

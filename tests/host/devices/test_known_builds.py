@@ -181,7 +181,7 @@ def test_f2_solves_with_the_sweep_engine(install: Install) -> None:
     fabric.build_hash = kept()["f2-sweep"].build_hash
     options = {"max_sweeps": 20, "tol": 1e-12}
     result = bl.solve(problem(64, 2), device="f2", **options)
-    expected = bl.solve(problem(64, 2), device="model", lanes=4, **options)
+    expected = bl.solve(problem(64, 2), device="emulator", lanes=4, **options)
     assert (result.build_hash, result.sweeps) == (fabric.build_hash, expected.sweeps)
     assert (result.policy == expected.policy).all()
     assert (result.value == expected.value).all()

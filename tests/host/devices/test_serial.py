@@ -130,7 +130,7 @@ def test_a_run_is_begun_once_though_its_answer_is_lost(end: SerialEnd) -> None:
     assert len(lost) == 1
     assert end.requests.count(RUN) >= 5
     assert commands == [Command.RESET, Command.RUN, Command.SUM, Command.SUM]
-    model = bl.solve(given, tol=1e-4, device="model")
+    model = bl.solve(given, tol=1e-4, device="emulator")
     assert (result.value == model.value).all()
     assert (result.sweeps, result.clocks) == (model.sweeps, model.clocks)
 

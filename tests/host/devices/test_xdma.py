@@ -31,7 +31,7 @@ def test_card_solves_to_the_bits_of_the_model(monkeypatch: pytest.MonkeyPatch, t
     fabric = Fabric(SIZES)
     cards = install_xdma(monkeypatch, tmp_path, fabric)
     result = bl.solve(GIVEN, device="xdma", tol=1e-4)
-    model = bl.solve(GIVEN, tol=1e-4, device="model")
+    model = bl.solve(GIVEN, tol=1e-4, device="emulator")
     assert (result.value == model.value).all()
     assert (result.policy == model.policy).all()
     assert result.device == "xdma"

@@ -48,7 +48,7 @@ def test_a_users_own_model_is_solved_as_any_problem() -> None:
     # The share alpha beta is saved, whatever capital and productivity (Brock and Mirman 1972), to within a grid step.
     wanted = model.alpha * model.beta * result.problem.wealth
     assert np.abs(found["next_capital"] - wanted).max() <= 0.35 / 1999
-    with bl.open("model") as device:
+    with bl.open("emulator") as device:
         small = Growth(grid=100)
         on_machine = bl.solve(small, tol=1e-8, device=device, progress=False)
     assert (on_machine.policy == bl.solve(small, tol=1e-8, device="cpu", progress=False).policy).all()

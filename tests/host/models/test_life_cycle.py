@@ -43,14 +43,14 @@ def test_value_and_policy_have_the_age_first_and_the_last_age_eats_all(life: bl.
 
 
 def test_devices_agree(life: bl.Result) -> None:
-    machine = bl.solve(life.problem, device="model", progress=False)
+    machine = bl.solve(life.problem, device="emulator", progress=False)
     assert machine.success
     assert (machine.policy == life.policy).all()
     assert np.abs(machine.value - life.value).max() < 1e-13
     assert machine.sweeps == 5
 
 
-@pytest.mark.parametrize("device", ["model", "cpu"])
+@pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_every_choice_of_every_age_is_that_of_full_search(device: str) -> None:
     problem = bl.life_cycle(grid=200, states=5)
     result = bl.solve(problem, device=device, progress=False)
@@ -71,7 +71,7 @@ def test_the_gateware_has_the_bits_of_its_model() -> None:
     build = MachineParameters(grid=16, states=3, results=96)
     with contextlib.closing(open_device("rtl", build)) as device:
         rtl = bl.solve(problem, device=device, progress=False)
-    with contextlib.closing(open_device("model", build)) as device:
+    with contextlib.closing(open_device("emulator", build)) as device:
         model = bl.solve(problem, device=device, progress=False)
     assert model.success
     assert (rtl.value == model.value).all()

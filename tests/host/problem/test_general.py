@@ -50,7 +50,7 @@ def test_what_makes_a_problem_general(more: dict[str, Any]) -> None:
     problem = bl.Problem(**(TABLES | more))
     assert problem.general
     with pytest.raises(bl.ProblemError, match="^a machine takes problems of one alternative, and problem 'prob"):
-        bl.solve(problem, device="model")
+        bl.solve(problem, device="emulator")
     if available():
         with pytest.raises(bl.DeviceError, match="^device 'gpu' cannot be used: "):
             bl.solve(problem, device="gpu")

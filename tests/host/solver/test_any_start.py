@@ -25,10 +25,10 @@ SAVINGS = bl.Problem(
 """Households stop at the borrowing limit, so that values are not concave from point to point."""
 
 DEVICES: dict[str, dict[str, Any]] = {
-    "line": {"device": "model"},
-    "folded line": {"device": "model", "fold": 2},
-    "lanes": {"device": "model", "lanes": 8},
-    "shift on lanes": {"device": "model", "lanes": 8, "method": "shift"},
+    "line": {"device": "emulator"},
+    "folded line": {"device": "emulator", "fold": 2},
+    "lanes": {"device": "emulator", "lanes": 8},
+    "shift on lanes": {"device": "emulator", "lanes": 8, "method": "shift"},
     **{
         method: {"device": "cpu", "method": method}
         for method in ("grid", "binary", "grid+howard", "monotone", "warm", "mpi", "macqueen", "shift")
@@ -88,7 +88,7 @@ def test_a_result_is_a_start_when_it_comes_back_from_a_file(tmp_path: Path, resu
 
 def test_a_batch_takes_any_start(results: dict[str, bl.Result]) -> None:
     many = [replace(SAVINGS, start=before.value) for before in results.values()]
-    for device in ("model", "cpu"):
+    for device in ("emulator", "cpu"):
         assert all(one.success for one in bl.solve_many(many, device=device, tol=1e-6))
 
 
@@ -131,10 +131,10 @@ def test_a_value_after_the_last_age_that_a_line_cannot_search_is_said() -> None:
     prize = np.where(SAVINGS.grid > 1.0, 5.0, 0.0)[:, None] + np.zeros(3)
     problem = replace(SAVINGS, horizon=1, start=prize)
     for engine in ({}, {"fold": 2}):
-        found = bl.solve(problem, device="model", progress=False, **engine)
+        found = bl.solve(problem, device="emulator", progress=False, **engine)
         assert (found.success, found.status) == (False, "not verified")
         assert "device 'cpu' can" in found.message
-        careless = bl.solve(problem, device="model", progress=False, verify=False, **engine)
+        careless = bl.solve(problem, device="emulator", progress=False, verify=False, **engine)
         assert careless.error_bound == np.inf
     assert bl.solve(problem, device="cpu", progress=False).success
     assert bl.solve(problem, device="cpu", method="binary", progress=False).success

@@ -29,7 +29,7 @@ def test_the_processor_solves_and_says_why() -> None:
     assert (result.success, result.verified, result.device, result.method) == (True, True, "cpu", "mpi")
     assert result.chosen.startswith("cpu, mpi (start=coarse, inner=10): chosen because policy evaluation ")
     assert "\n  chosen        cpu, mpi " in str(result)
-    machine = bl.solve(GIVEN, device="model", progress=False)
+    machine = bl.solve(GIVEN, device="emulator", progress=False)
     assert machine.chosen == ""
     assert "chosen" not in str(machine)
     assert np.abs(result.value - machine.value).max() <= result.error_bound + machine.error_bound
@@ -56,16 +56,16 @@ def test_a_method_that_is_named_is_taken() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"lanes": 64}, "option 'lanes' needs a device that has it: add device='model' or device='rtl'"),
-        ({"lanes": 4, "method": "shift"}, "option 'lanes' needs a device that has it: add device='model' or "),
+        ({"lanes": 64}, "option 'lanes' needs a device that has it: add device='emulator' or device='rtl'"),
+        ({"lanes": 4, "method": "shift"}, "option 'lanes' needs a device that has it: add device='emulator' or "),
         ({"slot": 0}, "option 'slot' needs a device that has it: add device='f2'"),
         ({"inner": 3}, "option 'inner' needs a method that has it: add method='mpi'"),
         ({"start": "stay"}, "option 'start' needs a method that has it: add method='mpi' or method='macqueen' or "),
         ({"max_sweep": 3}, "no device and no method has an option 'max_sweep'; did you mean 'max_sweeps'?"),
         ({"method": "warm", "inner": 3}, "method 'warm' has no option 'inner': it takes none"),
         ({"method": "auto", "inner": 3}, "option 'inner' needs a method with a name"),
-        ({"value_bits": 40}, "value_bits is for machines: name one with it, as in device='model'"),
-        ({"checkpoint": "a.npz"}, "checkpoint is for machines: name one with it, as in device='model'"),
+        ({"value_bits": 40}, "value_bits is for machines: name one with it, as in device='emulator'"),
+        ({"checkpoint": "a.npz"}, "checkpoint is for machines: name one with it, as in device='emulator'"),
     ],
 )
 def test_what_needs_a_name_is_refused(options: dict[str, Any], sentence: str) -> None:

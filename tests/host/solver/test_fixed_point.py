@@ -239,4 +239,4 @@ def test_smallest_build(points: int, states: int, horizon: int | None, sizes: tu
 )
 def test_sizes_beyond_the_build(points: int, states: int, horizon: int | None, sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.solve(problem(points, states, horizon=horizon), device="model")
+        bl.solve(problem(points, states, horizon=horizon), device="emulator")

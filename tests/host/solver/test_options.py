@@ -47,7 +47,7 @@ def test_what_only_machines_have(device: str, name: str) -> None:
 
 
 def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
-    given = SolveOptions(tol=1, checkpoint=tmp_path / "a.npz", checkpoint_every=2, device="model")
+    given = SolveOptions(tol=1, checkpoint=tmp_path / "a.npz", checkpoint_every=2, device="emulator")
     assert isinstance(given.tol, float)
     saving = given.saving()
     assert saving is not None
@@ -58,7 +58,7 @@ def test_options_are_kept_as_numbers_and_travel(tmp_path: Path) -> None:
 def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
     arguments = {field.name for field in fields(SolveOptions)} | {"device", "progress"}
     assert sorted(ARGUMENTS) == sorted(arguments)
-    for device in ("model", "cpu"):
+    for device in ("emulator", "cpu"):
         with pytest.raises(
             bl.ProblemError, match=r"has no option 'max_sweep': it takes .*; did you mean 'max_sweeps'\?$"
         ):
@@ -67,23 +67,23 @@ def test_what_is_misspelt_is_compared_with_all_arguments() -> None:
         bl.ProblemError, match=r"^household 'euler' has no options, but .*; did you mean 'max_iterations'\?$"
     ):
         bl.solve(bl.krusell_smith(), max_iteration=3)
-    with pytest.raises(bl.ProblemError, match=r"^device 'model' has no option 'colour': it takes [^?]*$"):
-        bl.solve(tiny(0), colour=3, device="model")
+    with pytest.raises(bl.ProblemError, match=r"^device 'emulator' has no option 'colour': it takes [^?]*$"):
+        bl.solve(tiny(0), colour=3, device="emulator")
 
 
 def test_utility_that_is_nearly_log() -> None:
     for eta, said in ((1.0000001, "-1e+07"), (0.9999999, "1e+07")):
         sentence = f"; utility of eta = {eta} is near {re.escape(said)} whatever is consumed: use eta = 1, log$"
         with pytest.raises(bl.ProblemError, match=sentence):
-            bl.solve(bl.rbc(grid=16, eta=eta), tol=1e-10, device="model")
+            bl.solve(bl.rbc(grid=16, eta=eta), tol=1e-10, device="emulator")
     with pytest.raises(bl.ProblemError, match=r"four units of a value with \d+ fraction bits \(V can reach [^)]*\)$"):
-        bl.solve(bl.rbc(grid=16), tol=1e-18, device="model")
+        bl.solve(bl.rbc(grid=16), tol=1e-18, device="emulator")
 
 
 def test_one_start_has_two_words() -> None:
     assert start_named("problem") == start_named("given") == SolveOptions(start="problem").start == "given"
-    assert machine_method("model", "shift", {"lanes": 2, "start": "problem"}) == ("shift", "given")
-    with bl.open("model", lanes=2) as device:
+    assert machine_method("emulator", "shift", {"lanes": 2, "start": "problem"}) == ("shift", "given")
+    with bl.open("emulator", lanes=2) as device:
         runs = [device.solve(tiny(0), 1e-3, start=start) for start in ("given", "problem", "last")]
         assert [run.sweeps for run in runs[:2]] == [runs[0].sweeps] * 2
         again = bl.solve(tiny(0), 1e-3, device=device, method="shift", start="last")

@@ -26,7 +26,7 @@ PROVEN = [name for name, method in METHODS.items() if method.rule != "own"]
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method(method: str) -> None:
     given = bl.rbc(grid=128)
-    result, model = bl.solve(given, tol=1e-8, device="cpu", method=method), bl.solve(given, tol=1e-8, device="model")
+    result, model = bl.solve(given, tol=1e-8, device="cpu", method=method), bl.solve(given, tol=1e-8, device="emulator")
     assert (result.success, result.status, result.device, result.method) == (True, "converged", "cpu", method)
     assert np.abs(result.value - model.value).max() <= result.error_bound + model.error_bound
     if method in PROVEN:
@@ -99,7 +99,7 @@ def test_agrees_with_brute_force() -> None:
 @pytest.mark.parametrize("method", ["grid", "monotone", "warm"])
 def test_ages(method: str) -> None:
     given = problem(30, 3, horizon=6)
-    result, model = bl.solve(given, device="cpu", method=method), bl.solve(given, device="model")
+    result, model = bl.solve(given, device="cpu", method=method), bl.solve(given, device="emulator")
     assert (result.success, result.status, result.message) == (True, "finished", "All 6 ages were solved.")
     assert (result.policy == model.policy).all()
     assert np.abs(result.value - model.value).max() < 1e-9
@@ -145,10 +145,10 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         ({"tol": 0}, r"^tol must be a number above 0, not 0$"),
         ({"max_sweeps": 0}, r"^max_sweeps must be a whole number from 1 to 4294967295, not 0$"),
         ({"value_bits": 40}, r"^value_bits is for machines, and device 'cpu' is none$"),
-        ({"device": "model", "method": "warm"}, r"^method can be chosen on the devices 'cpu' and 'gpu' only$"),
+        ({"device": "emulator", "method": "warm"}, r"^method can be chosen on the devices 'cpu' and 'gpu' only$"),
         (
-            {"device": "model", "interval": 3},
-            r"^device 'model' has no option 'interval': it takes fold, evaluators, lanes, proof$",
+            {"device": "emulator", "interval": 3},
+            r"^device 'emulator' has no option 'interval': it takes fold, evaluators, lanes, proof$",
         ),
     ],
 )
@@ -180,4 +180,4 @@ def test_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert "on device cpu\n" in capsys.readouterr().out
     assert main(["solve", "--grid", "32", "--device", "cpu", "--method", "magic"]) == 2
     assert re.fullmatch(r"beltline solve: method must be one of .*, not 'magic'\n", capsys.readouterr().err)
-    assert main(["solve", "--grid", "32", "--method", "warm", "--device", "model"]) == 2
+    assert main(["solve", "--grid", "32", "--method", "warm", "--device", "emulator"]) == 2

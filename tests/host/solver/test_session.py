@@ -44,14 +44,14 @@ def same(a: bl.Result, b: bl.Result) -> None:
         assert getattr(a, name) == getattr(b, name), name
 
 
-@pytest.mark.parametrize("name", ["model", pytest.param("rtl", marks=pytest.mark.gateware)])
+@pytest.mark.parametrize("name", ["emulator", pytest.param("rtl", marks=pytest.mark.gateware)])
 def test_five_etas_in_one_session(name: str) -> None:
     etas = (1.5, 2.0, 2.5, 3.0, 1.0)
     with bl.open(name) as device:
         for k, eta in enumerate(etas):
             given = bl.rbc(grid=16, states=2, eta=eta)
             result = device.solve(given, tol=1e-3)
-            same(result, bl.solve(given, tol=1e-3, device="model"))
+            same(result, bl.solve(given, tol=1e-3, device="emulator"))
             assert ("open" in result.timing) == (k == 0)
             if k:
                 assert TABLES & set(device.moved) == {"V"}, device.moved
@@ -59,12 +59,12 @@ def test_five_etas_in_one_session(name: str) -> None:
 
 def test_new_eta_moves_two_registers() -> None:
     """With the same formats, nothing but the utility's constants; the start is what the device holds."""
-    with bl.open("model") as device:
+    with bl.open("emulator") as device:
         first = device.solve(problem(eta=2.0), value_bits=40)
         second = device.solve(problem(eta=2.5), value_bits=40, start="last")
         assert device.moved == ("UTILITY_A", "UTILITY_B")
         assert second.success
-        cold = bl.solve(problem(eta=2.5), value_bits=40, device="model")
+        cold = bl.solve(problem(eta=2.5), value_bits=40, device="emulator")
         assert np.abs(second.value - cold.value).max() <= second.error_bound + cold.error_bound
         assert (second.policy == cold.policy).all()
         again = device.solve(problem(eta=2.5), value_bits=40, start="last")
@@ -75,7 +75,7 @@ def test_new_eta_moves_two_registers() -> None:
 
 def test_last_value_in_other_formats() -> None:
     given = problem()
-    with bl.open("model") as device:
+    with bl.open("emulator") as device:
         fine = device.solve(given, tol=1e-6, value_bits=44)
         for bits in (30, 44, 36):
             coarse = device.solve(given, tol=1e-6, value_bits=bits, start="last")
@@ -91,7 +91,7 @@ def test_last_value_in_other_formats() -> None:
 
 def test_only_dirty_tables_move() -> None:
     given = problem()
-    with bl.open("model") as device:
+    with bl.open("emulator") as device:
         device.solve(given, value_bits=40)
         assert set(device.moved) >= TABLES
         device.solve(given, value_bits=40)
@@ -108,7 +108,7 @@ def test_only_dirty_tables_move() -> None:
 def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
     """The device's values are those of the ages, not what follows the last one, which is moved anew."""
     given = problem(horizon=4)
-    with bl.open("model", **options) as device:
+    with bl.open("emulator", **options) as device:
         first = device.solve(given)
         assert first.success
         same(device.solve(given), first)
@@ -118,7 +118,7 @@ def test_a_horizon_solved_twice_is_the_same(options: dict[str, Any]) -> None:
 def test_same_bits_as_alone_whatever_came_before() -> None:
     """Random problems of all sizes in one session: the device grows, and shrinks no more."""
     rng = np.random.default_rng(5)
-    with bl.open("model") as device:
+    with bl.open("emulator") as device:
         for seed in range(25):
             horizon = None if seed % 3 else 4
             given = problem(
@@ -131,7 +131,7 @@ def test_same_bits_as_alone_whatever_came_before() -> None:
             limit = 7 if seed % 5 == 0 else 10_000
             same(
                 device.solve(given, tol=1e-6, max_sweeps=limit),
-                bl.solve(given, tol=1e-6, max_sweeps=limit, device="model"),
+                bl.solve(given, tol=1e-6, max_sweeps=limit, device="emulator"),
             )
 
 
@@ -142,8 +142,8 @@ def test_elastic_device_opens_again_for_a_larger_problem(monkeypatch: pytest.Mon
         opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
         return opened[-1]
 
-    monkeypatch.setitem(DEVICES, "model", backend(make))
-    with bl.open("model") as device:
+    monkeypatch.setitem(DEVICES, "emulator", backend(make))
+    with bl.open("emulator") as device:
         for points, states in ((20, 3), (10, 2), (24, 2), (40, 1), (30, 3)):
             assert device.solve(problem(points, states)).success
         assert [found.size[:2] for found in opened] == [(32, 3), (64, 3)]
@@ -185,19 +185,19 @@ def test_arguments(arguments: dict[str, Any], sentence: str) -> None:
 
 def test_devices_and_options_that_are_not_there() -> None:
     for name in ("board", 3):
-        with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'model', 'rtl', .*, not "):
+        with pytest.raises(bl.ProblemError, match="^device must be one of 'auto', 'emulator', 'rtl', .*, not "):
             bl.open(name)  # type: ignore[arg-type]
     sentence = (
-        r"^device 'cpu' is no machine, .* call bl.solve\(problem, device='cpu'\), or open one of 'model', 'rtl', "
+        r"^device 'cpu' is no machine, .* call bl.solve\(problem, device='cpu'\), or open one of 'emulator', 'rtl', "
     )
     with pytest.raises(bl.ProblemError, match=sentence):
         bl.Session("cpu")
     with pytest.raises(
-        bl.ProblemError, match="^device 'model' has no option 'slot': it takes fold, evaluators, lanes, proof$"
+        bl.ProblemError, match="^device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof$"
     ):
-        bl.open("model", slot=1)
+        bl.open("emulator", slot=1)
     with pytest.raises(bl.ProblemError, match="it takes fold, evaluators, lanes, proof; did you mean 'lanes'\\?$"):
-        bl.open("model", lane=1)
+        bl.open("emulator", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):
         bl.solve(problem(), device=BruteDevice(), max_sweep=1)
     with pytest.raises(bl.ProblemError, match="^option 'slot' is for a device that is opened, not for an open one$"):
@@ -223,8 +223,8 @@ def test_two_threads_on_one_session() -> None:
 def test_interrupt_and_then_the_same_bits() -> None:
     """Ctrl-C in any phase leaves the session usable."""
     given = problem(60, 3)
-    right = bl.solve(given, device="model")
-    with bl.open("model") as device:
+    right = bl.solve(given, device="emulator")
+    with bl.open("emulator") as device:
         device.solve(given, max_sweeps=1)
 
         def interrupted(seconds: float) -> None:
@@ -297,7 +297,7 @@ def test_device_that_does_not_stop_is_reset(monkeypatch: pytest.MonkeyPatch) -> 
 def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
     given = problem(50, 3)
     file = tmp_path / "run.npz"
-    right = bl.solve(given, device="model")
+    right = bl.solve(given, device="emulator")
     saved: list[int] = []
 
     class Watched(Checkpoint):
@@ -321,15 +321,15 @@ def test_checkpoints_change_no_bit(tmp_path: Path) -> None:
 def test_limit_resumes_to_the_same_bits(tmp_path: Path) -> None:
     given = problem(30, 2)
     file = tmp_path / "run.npz"
-    right = bl.solve(given, device="model")
+    right = bl.solve(given, device="emulator")
     for limit in (1, 40, 40, 90):
-        part = bl.solve(given, max_sweeps=limit, checkpoint=file, device="model")
+        part = bl.solve(given, max_sweeps=limit, checkpoint=file, device="emulator")
         assert (part.success, part.sweeps) == (False, limit)
-        once = bl.solve(given, max_sweeps=limit, device="model")
+        once = bl.solve(given, max_sweeps=limit, device="emulator")
         same(part, once)
         assert part.clocks == once.clocks
         assert file.exists()
-    resumed = bl.solve(given, checkpoint=file, device="model")
+    resumed = bl.solve(given, checkpoint=file, device="emulator")
     same(resumed, right)
     assert resumed.clocks == right.clocks
     assert not file.exists()
@@ -340,9 +340,10 @@ def test_resumed_runs_count_one_prologue(options: dict[str, int], tmp_path: Path
     given = problem(30, 2)
     file = tmp_path / "run.npz"
     parts = [
-        bl.solve(given, max_sweeps=limit, checkpoint=file, device="model", **options).clocks for limit in (10, 11, 12)
+        bl.solve(given, max_sweeps=limit, checkpoint=file, device="emulator", **options).clocks
+        for limit in (10, 11, 12)
     ]
-    one, two = (bl.solve(given, max_sweeps=limit, device="model", **options).clocks for limit in (1, 2))
+    one, two = (bl.solve(given, max_sweeps=limit, device="emulator", **options).clocks for limit in (1, 2))
     if "fold" in options:
         assert parts == [one + k * (two - one) for k in (9, 10, 11)]
     else:
@@ -361,7 +362,7 @@ def test_interrupt_saves(tmp_path: Path) -> None:
     timer.cancel()
     assert [entry.name for entry in tmp_path.iterdir()] == ["run.npz"]
     resumed = bl.solve(given, device=slow_model(50, 3), checkpoint=file)
-    same(resumed, bl.solve(given, device="model"))
+    same(resumed, bl.solve(given, device="emulator"))
 
 
 def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
@@ -383,7 +384,7 @@ def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
         bl.solve(given, device=device, checkpoint=file)
     assert device.read_register("STATUS") == Status.DONE | Status.CONVERGED
     assert file.exists()
-    same(bl.solve(given, device=device, checkpoint=file), bl.solve(given, device="model"))
+    same(bl.solve(given, device=device, checkpoint=file), bl.solve(given, device="emulator"))
     assert not file.exists()
 
 
@@ -414,32 +415,32 @@ def test_kill_saves_what_was_done(tmp_path: Path) -> None:
     saved = Checkpoint(file).load(image)
     assert saved is not None
     assert saved.sweeps > 0
-    same(bl.solve(problem(50, 3), checkpoint=file, device="model"), bl.solve(problem(50, 3), device="model"))
+    same(bl.solve(problem(50, 3), checkpoint=file, device="emulator"), bl.solve(problem(50, 3), device="emulator"))
 
 
 def test_checkpoint_of_another_problem(tmp_path: Path) -> None:
     file = tmp_path / "run.npz"
-    bl.solve(problem(), max_sweeps=3, checkpoint=file, device="model")
+    bl.solve(problem(), max_sweeps=3, checkpoint=file, device="emulator")
     before = file.read_bytes()
     sentence = re.escape(f"checkpoint {str(file)!r} is of another problem, tolerance or number format")
     for other, options in ((problem(eta=3.0), {}), (problem(), {"tol": 1e-5}), (problem(), {"value_bits": 40})):
         with pytest.raises(bl.ProblemError, match=f"^{sentence}: delete it, or name another file$"):
-            bl.solve(other, checkpoint=file, device="model", **options)  # type: ignore[arg-type]
+            bl.solve(other, checkpoint=file, device="emulator", **options)  # type: ignore[arg-type]
     assert file.read_bytes() == before
     file.write_bytes(b"nothing of the kind")
     with pytest.raises(
         bl.ProblemError,
         match=r"is damaged or was not saved by Beltline: it is .*: delete it, or name another file$",
     ):
-        bl.solve(problem(), checkpoint=file, device="model")
+        bl.solve(problem(), checkpoint=file, device="emulator")
     with pytest.raises(bl.ProblemError, match="^checkpoint must be None for a problem with a horizon"):
-        bl.solve(problem(horizon=3), checkpoint=tmp_path / "other.npz", device="model")
+        bl.solve(problem(horizon=3), checkpoint=tmp_path / "other.npz", device="emulator")
 
 
 def test_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = problem(30, 2)
     file = tmp_path / "run.npz"
-    bl.solve(given, max_sweeps=20, checkpoint=file, device="model")
+    bl.solve(given, max_sweeps=20, checkpoint=file, device="emulator")
     before = file.read_bytes()
 
     def full(*_: object, **__: object) -> None:
@@ -447,7 +448,7 @@ def test_full_disk_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(np, "savez", full)
     with pytest.raises(OSError, match="No space left"):
-        bl.solve(given, max_sweeps=40, checkpoint=file, device="model")
+        bl.solve(given, max_sweeps=40, checkpoint=file, device="emulator")
     assert file.read_bytes() == before
     assert os.listdir(tmp_path) == ["run.npz"]
 
@@ -483,11 +484,11 @@ def test_driver_moves_everything_after_an_error() -> None:
 def test_timeout_covers_the_verification_of_ages(verify: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     ages = 400
     given = replace(bl.rbc(grid=24, states=2), horizon=ages)
-    assert bl.solve(given, timeout=300.0, verify=verify, device="model").success
+    assert bl.solve(given, timeout=300.0, verify=verify, device="emulator").success
     # A second for each age that is verified.
     seconds = itertools.count()
     monkeypatch.setattr(beltline.host.solver.verify, "time", SimpleNamespace(monotonic=lambda: next(seconds)))
     monkeypatch.setattr(beltline.host.solver.complete, "time", SimpleNamespace(monotonic=lambda: 0.0))
     sentence = f"^the run ended in time, but the timeout was over when [0-9]+ of its {ages} ages were verified$"
     with pytest.raises(bl.DeviceTimeoutError, match=sentence):
-        bl.solve(given, timeout=300.0, verify=verify, device="model")
+        bl.solve(given, timeout=300.0, verify=verify, device="emulator")

@@ -26,8 +26,8 @@ GIVEN = bl.rbc(grid=1024, states=3)
 
 @pytest.mark.parametrize("start", ["given", "stay", "coarse"])
 def test_fewer_sweeps_to_the_same_choices(start: str) -> None:
-    plain = bl.solve(GIVEN, tol=1e-8, device="model")
-    result = bl.solve(GIVEN, tol=1e-8, method="shift", start=start, lanes=8, device="model")
+    plain = bl.solve(GIVEN, tol=1e-8, device="emulator")
+    result = bl.solve(GIVEN, tol=1e-8, method="shift", start=start, lanes=8, device="emulator")
     assert result.success
     assert result.verified
     assert result.sweeps < plain.sweeps / 2
@@ -63,7 +63,7 @@ def test_no_weights_where_patience_is_too_great(beta: float) -> None:
 
 def test_weights_move_with_the_transition() -> None:
     given = problem(40, 3)
-    with bl.open("model", lanes=2) as device:
+    with bl.open("emulator", lanes=2) as device:
         first = device.solve(given, method="shift")
         assert {"Q", "MODE"} <= set(device.moved)
         assert device.solve(given, method="shift").sweeps == first.sweeps
@@ -79,41 +79,45 @@ def test_weights_move_with_the_transition() -> None:
     ("options", "sentence"),
     [
         ({"method": "warm", "lanes": 2}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
-        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'model' without lanes is none"),
+        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'emulator' without lanes is none"),
         (
             {"method": "shift", "lanes": 2, "start": "late"},
             "start must be 'given', 'last', 'stay' or 'coarse', not 'late'",
         ),
         (
             {"lanes": 2, "start": "stay"},
-            "device 'model' has no option 'start': it takes fold, evaluators, lanes, proof",
+            "device 'emulator' has no option 'start': it takes fold, evaluators, lanes, proof",
         ),
     ],
 )
 def test_what_is_no_method(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
-        bl.solve(problem(), device="model", **options)
+        bl.solve(problem(), device="emulator", **options)
 
 
 def test_shifts_know_neither_ages_nor_checkpoints(tmp_path: Path) -> None:
     sentence = "^method 'shift' is for problems without a horizon, and for solves without a checkpoint$"
     with pytest.raises(bl.ProblemError, match=sentence):
-        bl.solve(problem(horizon=3), lanes=2, method="shift", device="model")
+        bl.solve(problem(horizon=3), lanes=2, method="shift", device="emulator")
     with pytest.raises(bl.ProblemError, match=sentence):
-        bl.solve(problem(), lanes=2, method="shift", checkpoint=tmp_path / "saved.npz", device="model")
+        bl.solve(problem(), lanes=2, method="shift", checkpoint=tmp_path / "saved.npz", device="emulator")
     assert not list(tmp_path.iterdir())
 
 
 def test_assembly_line_that_is_open_shifts_nothing() -> None:
     with (
-        bl.open("model") as session,
-        pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'model' without lanes"),
+        bl.open("emulator") as session,
+        pytest.raises(
+            bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'emulator' without lanes"
+        ),
     ):
         session.solve(problem(), method="shift")
-    with bl.open("model") as session:
+    with bl.open("emulator") as session:
         session.solve(problem(), max_sweeps=1)
         assert session.device is not None
-        with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'model' is none$"):
+        with pytest.raises(
+            bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'emulator' is none$"
+        ):
             bl.solve(problem(), device=session.device, method="shift")
 
 
@@ -121,7 +125,7 @@ def test_problem_in_which_nobody_can_stay_starts_as_given() -> None:
     given = problem(40, 2)
     poor = replace(given, wealth=np.tile(given.grid[0] + 0.05 + 0.5 * given.grid, (2, 1)).T)
     assert (poor.wealth <= poor.grid[:, None]).any()
-    with bl.open("model", lanes=2) as session:
+    with bl.open("emulator", lanes=2) as session:
         first = session.solve(poor, method="shift", start="stay")
         assert first.sweeps == session.solve(poor, method="shift").sweeps
 
@@ -129,7 +133,7 @@ def test_problem_in_which_nobody_can_stay_starts_as_given() -> None:
 @pytest.mark.parametrize("workers", [None, 2])
 def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> None:
     problems = [bl.rbc(grid=64, states=2, beta=beta) for beta in (0.9, 0.95, 0.97)]
-    plain: dict[str, Any] = {"tol": 1e-6, "lanes": 2, "progress": False, "device": "model"}
+    plain: dict[str, Any] = {"tol": 1e-6, "lanes": 2, "progress": False, "device": "emulator"}
     options = plain | {"method": "shift", "start": "coarse"}
     attempts = list(bl.solve_many(problems, workers=workers, store=tmp_path, **options))
     for given, attempt in zip(problems, attempts, strict=True):
@@ -146,17 +150,17 @@ def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> 
 
 
 def test_batch_on_a_line_shifts_nothing() -> None:
-    with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'model' without"):
-        bl.solve_many([problem()], method="shift", device="model")
-    with bl.open("model") as session:
+    with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'emulator' without"):
+        bl.solve_many([problem()], method="shift", device="emulator")
+    with bl.open("emulator") as session:
         [attempt] = bl.solve_many([problem()], device=session, method="shift")
-    assert str(attempt.error) == "method 'shift' is for sweep engines, and device 'model' without lanes is none"
+    assert str(attempt.error) == "method 'shift' is for sweep engines, and device 'emulator' without lanes is none"
 
 
 def test_warm_batch_shifts_from_its_neighbours() -> None:
     problems = [bl.rbc(grid=256, states=2, beta=beta) for beta in (0.95, 0.9501, 0.9502)]
     ways = {
-        name: list(bl.solve_many(problems, tol=1e-7, method="shift", lanes=4, device="model", **more))
+        name: list(bl.solve_many(problems, tol=1e-7, method="shift", lanes=4, device="emulator", **more))
         for name, more in {"cold": {}, "warm": {"warm": True}}.items()
     }
     sweeps = {name: [one.result.sweeps for one in way if one.result] for name, way in ways.items()}
@@ -177,7 +181,7 @@ def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() ->
         return replace(result, success=False, status="not verified") if more["start"] == "last" else result
 
     with mock.patch.object(Session, "solve", spoiled):
-        found = bl.solve(model, tol=1e-7, lanes=4, progress=False, device="model")
+        found = bl.solve(model, tol=1e-7, lanes=4, progress=False, device="emulator")
     (warm, last), (cold, again) = starts
     assert (warm, cold) == ("last", "problem")
     assert found.success
@@ -192,13 +196,13 @@ def test_household_that_ends_on_another_peak_is_solved_from_a_concave_value() ->
 
 def test_economy_shifts_to_the_same_market() -> None:
     model = bl.aiyagari(grid=128, states=3, sigma=0.4, high=40.0)
-    plain = bl.solve(model, tol=1e-7, lanes=4, progress=False, device="model")
-    found = bl.solve(model, tol=1e-7, lanes=4, method="shift", start="stay", progress=False, device="model")
+    plain = bl.solve(model, tol=1e-7, lanes=4, progress=False, device="emulator")
+    found = bl.solve(model, tol=1e-7, lanes=4, method="shift", start="stay", progress=False, device="emulator")
     assert found.interest == pytest.approx(plain.interest, abs=1e-9)
     assert (found.household.policy == plain.household.policy).all()
     assert sum(step.sweeps for step in found.steps) < sum(step.sweeps for step in plain.steps)
     with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines"):
-        bl.solve(model, method="shift", device="model")
+        bl.solve(model, method="shift", device="emulator")
 
 
 def test_command_line_shifts(capsys: pytest.CaptureFixture[str]) -> None:
@@ -209,7 +213,7 @@ def test_command_line_shifts(capsys: pytest.CaptureFixture[str]) -> None:
         "--tol",
         "1e-3",
         "--device",
-        "model",
+        "emulator",
         "--option",
         "lanes=4",
         "--method",

@@ -290,11 +290,12 @@ def test_device_that_does_not_fit(device: BruteDevice, error: type[Exception], s
     [
         (
             {"device": "board"},
-            "device must be one of 'auto', 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 'board'",
+            "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', "
+            "not 'board'",
         ),
         (
             {"device": 3},
-            "device must be one of 'auto', 'model', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",
+            "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",
         ),
         ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         ({"max_sweeps": 1e4}, "max_sweeps must be a whole number from 1 to 4294967295, not 10000.0"),
@@ -310,7 +311,7 @@ def test_arguments_are_refused_before_any_work(
     def never(*_: object) -> Any:
         raise AssertionError("opened")
 
-    monkeypatch.setitem(DEVICES, "model", backend(never))
+    monkeypatch.setitem(DEVICES, "emulator", backend(never))
     with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
         bl.solve(**({"problem": problem()} | options))
 
@@ -322,8 +323,8 @@ def test_named_device_is_opened_and_closed(monkeypatch: pytest.MonkeyPatch) -> N
         opened.append(BruteDevice(parameters.grid, parameters.states, parameters.results))
         return opened[-1]
 
-    monkeypatch.setitem(DEVICES, "model", backend(make))
-    result = bl.solve(problem(24, 3), device="model")
+    monkeypatch.setitem(DEVICES, "emulator", backend(make))
+    result = bl.solve(problem(24, 3), device="emulator")
     assert result.success
     assert result.timing["open"] >= 0
     assert opened[0].size == (32, 3, 96)

@@ -156,7 +156,7 @@ def test_values_too_large_for_tol_and_for_double_precision_say_so() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"device": "model"}, "a discrete problem is solved on device 'cpu', not on 'model'"),
+        ({"device": "emulator"}, "a discrete problem is solved on device 'cpu', not on 'emulator'"),
         ({"method": "warm"}, "a discrete problem is solved by method 'policy_iteration', not by 'warm'"),
         ({"steps": 3}, "a discrete problem has no option 'steps': it takes tol, max_sweeps, progress and verify"),
         ({"tol": 0}, "tol must be a number above 0, not 0"),

@@ -57,8 +57,8 @@ def test_a_coarse_start_that_is_no_nearer_gives_way_to_staying() -> None:
 
 @pytest.mark.parametrize("lanes", [1, 16])
 def test_shifts_from_a_coarse_start_solve_problems_with_kinks(lanes: int) -> None:
-    plain = bl.solve(KINKED, tol=1e-6, lanes=lanes, device="model")
-    found = bl.solve(KINKED, tol=1e-6, lanes=lanes, method="shift", start="coarse", device="model")
+    plain = bl.solve(KINKED, tol=1e-6, lanes=lanes, device="emulator")
+    found = bl.solve(KINKED, tol=1e-6, lanes=lanes, method="shift", start="coarse", device="emulator")
     assert found.success, found.message
     assert found.verified
     assert np.abs(found.value - plain.value).max() <= found.error_bound + plain.error_bound

@@ -39,15 +39,15 @@ def same(a: bl.Result, b: bl.Result) -> None:
 def test_same_bits_as_the_assembly_line(lanes: int) -> None:
     """One session: sizes change, and with them where everything lies."""
     random = np.random.default_rng(lanes)
-    with bl.open("model", lanes=lanes) as device:
+    with bl.open("emulator", lanes=lanes) as device:
         for seed in range(6):
             given = problem(
                 int(random.integers(2, 150)), int(random.integers(1, 6)), seed, eta=[2.0, 1.0, 0.5][seed % 3]
             )
-            same(device.solve(given, tol=1e-6), bl.solve(given, tol=1e-6, device="model"))
+            same(device.solve(given, tol=1e-6), bl.solve(given, tol=1e-6, device="emulator"))
             ages = replace(given, horizon=int(random.integers(1, 6)))
             result = device.solve(ages)
-            same(result, bl.solve(ages, device="model"))
+            same(result, bl.solve(ages, device="emulator"))
             assert result.status == "finished"
 
 
@@ -72,7 +72,7 @@ def test_ages_that_no_assembly_line_could_keep() -> None:
 
 def test_ages_move_the_value_once() -> None:
     image = fixed_point(problem(20, 3, horizon=6), 1e-9)
-    driver = Driver(open_device("model", MachineParameters(32, 4), lanes=4))
+    driver = Driver(open_device("emulator", MachineParameters(32, 4), lanes=4))
     run = driver.run(image, 1, 6)
     assert run.value.shape == run.policy.shape == (6, 20, 3)
     assert (run.sweeps, run.states_done, run.status) == (6, 360, Status.DONE | Status.LIMIT)
@@ -100,9 +100,9 @@ def test_ages_end_in_time() -> None:
     given = problem(20, 3, horizon=6)
     with pytest.raises(
         DeviceTimeoutError,
-        match=r"^the run on device 'model' took more than 1e-09 seconds and was stopped after \d sweeps \(status ",
+        match=r"^the run on device 'emulator' took more than 1e-09 seconds and was stopped after \d sweeps \(status ",
     ):
-        bl.solve(given, timeout=1e-9, lanes=2, device="model")
+        bl.solve(given, timeout=1e-9, lanes=2, device="emulator")
 
 
 def test_ages_end_with_one_that_cannot_afford_anything() -> None:
@@ -110,7 +110,7 @@ def test_ages_end_with_one_that_cannot_afford_anything() -> None:
     image = fixed_point(given, 1e-9)
     image.wealth[3, 1] = image.grid[0]
     runs = [
-        Driver(open_device("model", MachineParameters(32, 2, 160), **o)).run(image, 1, 4) for o in ({}, {"lanes": 2})
+        Driver(open_device("emulator", MachineParameters(32, 2, 160), **o)).run(image, 1, 4) for o in ({}, {"lanes": 2})
     ]
     assert runs[0].status == runs[1].status == Status.DONE | Status.INFEASIBLE
     assert runs[0].sweeps == runs[1].sweeps == 1
@@ -131,7 +131,7 @@ def test_words_that_lie_elsewhere_are_moved_again() -> None:
     build = MachineParameters(grid=32, states=4, engine=Engine.SWEEP, lanes=2)
 
     def opened() -> Session:
-        return Session(open_device("model", build, None, lanes=2), False)
+        return Session(open_device("emulator", build, None, lanes=2), False)
 
     with opened() as session:
         for given in (column, table, column):
@@ -141,11 +141,11 @@ def test_words_that_lie_elsewhere_are_moved_again() -> None:
 
 
 def test_new_eta_moves_two_registers() -> None:
-    with bl.open("model", lanes=4) as device:
+    with bl.open("emulator", lanes=4) as device:
         device.solve(problem(eta=2.0), value_bits=40)
         second = device.solve(problem(eta=2.5), value_bits=40, start="last")
         assert device.moved == ("UTILITY_A", "UTILITY_B")
-        cold = bl.solve(problem(eta=2.5), value_bits=40, device="model")
+        cold = bl.solve(problem(eta=2.5), value_bits=40, device="emulator")
         assert (second.policy == cold.policy).all()
         device.solve(problem(eta=2.5), value_bits=40, start="last")
         assert device.moved == ()
@@ -154,10 +154,10 @@ def test_new_eta_moves_two_registers() -> None:
 def test_resumes_from_a_checkpoint(tmp_path: Path) -> None:
     given = problem(40, 3)
     file = tmp_path / "saved.npz"
-    assert not bl.solve(given, max_sweeps=7, lanes=4, checkpoint=file, device="model").success
+    assert not bl.solve(given, max_sweeps=7, lanes=4, checkpoint=file, device="emulator").success
     # Where a solve left off on one engine the other goes on.
-    assert not bl.solve(given, max_sweeps=11, checkpoint=file, device="model").success
-    same(bl.solve(given, lanes=4, checkpoint=file, device="model"), bl.solve(given, device="model"))
+    assert not bl.solve(given, max_sweeps=11, checkpoint=file, device="emulator").success
+    same(bl.solve(given, lanes=4, checkpoint=file, device="emulator"), bl.solve(given, device="emulator"))
     assert not file.exists()
 
 
@@ -168,7 +168,7 @@ def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None)
     with pytest.raises(
         bl.ProblemError, match=f"^option '{name}' is for an assembly line, and lanes = 4 asks for a sweep engine$"
     ):
-        bl.open("model", lanes=4, **options)
+        bl.open("emulator", lanes=4, **options)
 
 
 @pytest.mark.parametrize(
@@ -198,9 +198,9 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
 ) -> None:
     """The assembly line's search happens to find the maximum of every state of this problem."""
     given = convex_kink(0.2)
-    right = bl.solve(given, device="model")
+    right = bl.solve(given, device="emulator")
     assert right.success
-    missed = bl.solve(given, lanes=2, device="model")
+    missed = bl.solve(given, lanes=2, device="emulator")
     assert (missed.success, missed.status, missed.verified) == (False, "not verified", True)
     assert re.fullmatch(
         r"The run ended after \d+ sweeps, but an exact double-precision sweep finds the maximum missed by \S+ at grid "
@@ -211,21 +211,21 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
     gap = np.abs(missed.value - right.value).max()
     assert 0.1 < gap <= missed.error_bound + right.error_bound
     # Nobody asked, and it is said all the same.
-    unasked = bl.solve(given, lanes=2, verify=False, device="model")
+    unasked = bl.solve(given, lanes=2, verify=False, device="emulator")
     assert (unasked.success, unasked.status, unasked.verified) == (False, "not verified", True)
     assert unasked.message == (
         f"{missed.message} The objective has several peaks, as the engine found, where a sweep engine may settle on "
         f"any of them, so the result was verified all the same."
     )
-    assert not bl.solve(given, verify=False, device="model").verified
+    assert not bl.solve(given, verify=False, device="emulator").verified
     monkeypatch.setattr("beltline.host.models.catalogue.made", lambda *_: given)
-    assert main(["solve", "--device", "model", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
+    assert main(["solve", "--device", "emulator", "--option", "lanes=2", "--no-verify", "--quiet"]) == 1
     assert capsys.readouterr().err == f"beltline solve: not solved: {unasked.message}\n"
 
 
 def test_the_engine_seeks_other_peaks_where_asked() -> None:
     """Behind the sweep of any age, and not where nobody asked."""
-    driver = Driver(open_device("model", MachineParameters(64, 4), lanes=2))
+    driver = Driver(open_device("emulator", MachineParameters(64, 4), lanes=2))
     image = fixed_point(convex_kink(0.2), 1e-9)
     assert Status.PEAKS in driver.run(image, 50, peaks=True).status
     assert Status.PEAKS not in driver.run(image, 50).status
@@ -238,13 +238,13 @@ def test_the_engine_seeks_other_peaks_where_asked() -> None:
 def test_single_peaks_need_no_search() -> None:
     given = bl.rbc(grid=64, states=2)
     for horizon in (None, 4):
-        result = bl.solve(replace(given, horizon=horizon), tol=1e-8, lanes=2, verify=False, device="model")
+        result = bl.solve(replace(given, horizon=horizon), tol=1e-8, lanes=2, verify=False, device="emulator")
         assert result.success
         assert not result.verified
 
 
 def test_command_line_makes_a_sweep_engine(capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["solve", "--grid", "64", "--tol", "1e-3", "--device", "model"]
+    command = ["solve", "--grid", "64", "--tol", "1e-3", "--device", "emulator"]
     assert main([*command, "--option", "lanes=4"]) == 0
     assert "converged" in capsys.readouterr().out
     assert main([*command, "--option", "lanes=3"]) == 2
@@ -259,7 +259,7 @@ def test_a_proof_solves_what_walks_cannot(kind: str) -> None:
     assert right.success
     found = {}
     for verify in (True, False):
-        found[verify] = bl.solve(given, device="model", lanes=2, proof=1, tol=1e-6, verify=verify)
+        found[verify] = bl.solve(given, device="emulator", lanes=2, proof=1, tol=1e-6, verify=verify)
         assert (found[verify].success, found[verify].verified) == (True, verify), found[verify].message
         assert np.abs(found[verify].value - right.value).max() <= found[verify].error_bound + right.error_bound
     assert (found[True].value == found[False].value).all()
@@ -272,12 +272,12 @@ def test_a_proof_solves_what_walks_cannot(kind: str) -> None:
 def test_every_age_must_be_proven() -> None:
     given = replace(savings("jumps", 2), horizon=5)
     right = bl.solve(given, device="cpu")
-    assert bl.solve(given, device="model", lanes=2).status == "not verified"
-    result = bl.solve(given, device="model", lanes=2, proof=1, verify=False)
+    assert bl.solve(given, device="emulator", lanes=2).status == "not verified"
+    result = bl.solve(given, device="emulator", lanes=2, proof=1, verify=False)
     assert (result.success, result.verified) == (True, False)
     assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound < 1e-9
     image = fixed_point(given, 1e-9)
-    run = Driver(open_device("model", MachineParameters(128, 4), lanes=2, proof=1)).run(image, 1, 5)
+    run = Driver(open_device("emulator", MachineParameters(128, 4), lanes=2, proof=1)).run(image, 1, 5)
     assert run.status == Status.DONE | Status.LIMIT | Status.PROVEN
     ages = [replace(run, value=age, policy=age) for age in run.value]
     assert of_ages(ages).status == run.status
@@ -303,8 +303,8 @@ def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:
     ("options", "sentence"),
     [
         ({"device": "rtl", "proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
-        ({"device": "model", "proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
-        ({"device": "model", "lanes": 2, "proof": 2}, "proof must be 0 or 1, not 2"),
+        ({"device": "emulator", "proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
+        ({"device": "emulator", "lanes": 2, "proof": 2}, "proof must be 0 or 1, not 2"),
     ],
 )
 def test_proofs_that_no_device_has(options: dict[str, Any], sentence: str) -> None:
@@ -327,8 +327,8 @@ def test_a_proof_begins_from_any_start() -> None:
     """Nothing is made concave for it."""
     given = savings("jumps", 3)
     convex = replace(given, start=np.cumsum(np.random.default_rng(2).exponential(size=given.start.shape), axis=0))
-    assert "concave majorant" in bl.solve(convex, device="model", lanes=2, tol=1e-6).message
-    found = bl.solve(convex, device="model", lanes=2, proof=1, tol=1e-6)
+    assert "concave majorant" in bl.solve(convex, device="emulator", lanes=2, tol=1e-6).message
+    found = bl.solve(convex, device="emulator", lanes=2, proof=1, tol=1e-6)
     assert found.success
     assert "majorant" not in found.message
     right = bl.solve(convex, device="cpu", tol=1e-6)

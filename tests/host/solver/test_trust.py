@@ -57,9 +57,9 @@ def trusted(result: bl.Result) -> bool:
 @pytest.mark.parametrize(
     ("given", "options"),
     [
-        (savings(300, floor=1.0), {"device": "model"}),
+        (savings(300, floor=1.0), {"device": "emulator"}),
         (savings(256, floor=1.0), {"device": "cpu", "method": "binary"}),
-        (convex_kink(4.0), {"device": "model"}),
+        (convex_kink(4.0), {"device": "emulator"}),
     ],
 )
 def test_search_for_one_peak_has_no_bound_where_there_may_be_more(given: bl.Problem, options: dict[str, Any]) -> None:
@@ -69,7 +69,7 @@ def test_search_for_one_peak_has_no_bound_where_there_may_be_more(given: bl.Prob
     assert result.message.endswith("so without verification the error has no bound.")
 
 
-@pytest.mark.parametrize("options", [{"device": "model"}, {"device": "cpu", "method": "binary"}])
+@pytest.mark.parametrize("options", [{"device": "emulator"}, {"device": "cpu", "method": "binary"}])
 def test_search_for_one_peak_has_a_bound_where_it_is_proven(options: dict[str, Any]) -> None:
     result = bl.solve(bl.rbc(grid=64), tol=1e-8, verify=False, **options)
     assert trusted(result)
@@ -110,7 +110,8 @@ def test_coarse_starts_that_go_astray_are_not_taken(beta: float) -> None:
 def test_coarse_start_of_a_sweep_engine_is_checked() -> None:
     given = kinked(0.96)
     plain, coarse = (
-        bl.solve(given, tol=1e-6, lanes=4, method="shift", start=start, device="model") for start in ("given", "coarse")
+        bl.solve(given, tol=1e-6, lanes=4, method="shift", start=start, device="emulator")
+        for start in ("given", "coarse")
     )
     assert plain.success
     assert coarse.success
@@ -190,7 +191,7 @@ def test_everybody_can_afford_what_they_choose(method: str) -> None:
 def test_shifts_of_steep_starts_stay_in_range(rise: float) -> None:
     given = savings(300, beta=0.99, wealth=1.005 * np.linspace(0, 20, 300)[:, None] + INCOMES)
     given = replace(given, start=np.tile(np.linspace(0, rise, 300)[:, None], (1, STATES)))
-    result = bl.solve(given, tol=1e-8, lanes=2, method="shift", device="model")
+    result = bl.solve(given, tol=1e-8, lanes=2, method="shift", device="emulator")
     assert result.success, result.message
     assert "Plain sweeps" not in result.message
     assert trusted(result)
@@ -199,8 +200,8 @@ def test_shifts_of_steep_starts_stay_in_range(rise: float) -> None:
 def test_shifts_that_fail_give_way_to_plain_sweeps() -> None:
     given = savings(300, beta=0.99, wealth=1.005 * np.linspace(0, 20, 300)[:, None] + INCOMES)
     given = replace(given, start=np.tile(np.linspace(0, 1e5, 300)[:, None], (1, STATES)))
-    plain = bl.solve(given, tol=1e-6, lanes=2, value_bits=45, device="model")
-    result = bl.solve(given, tol=1e-6, lanes=2, method="shift", value_bits=45, device="model")
+    plain = bl.solve(given, tol=1e-6, lanes=2, value_bits=45, device="emulator")
+    result = bl.solve(given, tol=1e-6, lanes=2, method="shift", value_bits=45, device="emulator")
     assert plain.success
     assert result.success
     assert " Plain sweeps took the place of shifted ones: A value left the range" in result.message
@@ -215,12 +216,12 @@ def test_small_units_of_money_are_resolved(eta: float, tol: float) -> None:
     given = bl.Problem(
         grid=grid, wealth=wealth, transition=np.full((3, 3), 1 / 3), start=np.zeros((200, 3)), beta=0.96, eta=eta
     )
-    result = bl.solve(given, tol=tol, device="model")
+    result = bl.solve(given, tol=tol, device="emulator")
     assert result.success
     assert result.residual <= tol
     assert trusted(result)
     # Told where it is not.
-    rough = bl.solve(given, tol=tol, money_bits=40, device="model")
+    rough = bl.solve(given, tol=tol, money_bits=40, device="emulator")
     assert "rounding an amount by a unit moves the utility of the poorest" in rough.message
 
 

@@ -42,7 +42,7 @@ def test_small_tiles_give_the_models_bits_and_clocks() -> None:
     parameters = MachineParameters(grid=4, states=2, multiplier=Multiplier.MULT18X18D)
     image = fixed_point(bl.rbc(grid=4, states=2), 1e-10)
     runs = []
-    for name in ("rtl", "model"):
+    for name in ("rtl", "emulator"):
         device = open_device(name, parameters)
         try:
             runs.append(run(device, image, sweep_limit=5))

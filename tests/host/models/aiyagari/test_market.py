@@ -12,7 +12,7 @@ from beltline.host.models.aiyagari.result import MARKET_TOLERANCE
 from beltline.host.results.outcome import GRID_END_SHARE
 
 
-@pytest.mark.parametrize("device", ["model", "cpu"])
+@pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_a_market_that_does_not_clear_is_no_success(device: str) -> None:
     found = bl.solve(bl.aiyagari(grid=100, states=3), tol=1e-5, device=device, progress=False)
     assert abs(found.excess) > MARKET_TOLERANCE
@@ -33,7 +33,7 @@ def test_what_the_message_advises_helps() -> None:
         assert abs(found.excess) <= MARKET_TOLERANCE
 
 
-@pytest.mark.parametrize("device", ["model", "cpu"])
+@pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_a_grid_that_ends_too_early_is_no_success(device: str) -> None:
     found = bl.solve(bl.aiyagari(grid=200, high=10.0), tol=1e-5, device=device, progress=False)
     assert found.at_top > GRID_END_SHARE

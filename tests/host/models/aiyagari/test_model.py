@@ -80,7 +80,7 @@ def test_mass_is_one_and_stays_where_it_is(economy: Economy) -> None:
 
 
 def test_devices_agree(economy: Economy) -> None:
-    machine = bl.solve(bl.aiyagari(**SMALL), tol=1e-7, device="model", progress=False)
+    machine = bl.solve(bl.aiyagari(**SMALL), tol=1e-7, device="emulator", progress=False)
     assert machine.success, machine.message
     assert machine.interest == pytest.approx(economy.interest, abs=2e-6)
     assert machine.household.verified
@@ -93,7 +93,7 @@ def test_devices_agree(economy: Economy) -> None:
 @pytest.mark.gateware
 def test_the_gateware_finds_the_economy_of_its_model() -> None:
     model = bl.aiyagari(grid=16, states=2, sigma=0.4, high=12.0)
-    wanted = bl.solve(model, tol=1e-2, device="model", progress=False)
+    wanted = bl.solve(model, tol=1e-2, device="emulator", progress=False)
     found = bl.solve(model, tol=1e-2, device="rtl", progress=False)
     assert len(found.steps) > 3
     assert [(step.interest, step.supply, step.sweeps, step.clocks) for step in found.steps] == [
@@ -104,7 +104,7 @@ def test_the_gateware_finds_the_economy_of_its_model() -> None:
 
 
 def test_an_open_session_is_used_and_left_open() -> None:
-    with bl.open("model") as device:
+    with bl.open("emulator") as device:
         first = bl.solve(bl.aiyagari(**SMALL), tol=1e-6, device=device, progress=False)
         assert first.success
         assert bl.solve(bl.rbc(grid=32), tol=1e-3, device=device, progress=False).success
@@ -157,7 +157,7 @@ def test_a_distribution_that_does_not_settle_is_said_not_to(monkeypatch: pytest.
     assert found.status == "distribution not solved"
 
 
-@pytest.mark.parametrize("device", ["model", "cpu"])
+@pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_a_household_at_the_sweep_limit_is_no_economy(
     device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -225,7 +225,7 @@ def test_a_step_of_the_market_costs_one_table_one_register_and_a_solve() -> None
     assert device.runs[len(found.steps) :] == [{}]
     assert not device.closed
     # Each begins where the last ended: the nearer the rates, the fewer the sweeps.
-    cold = bl.solve(model.problem(found.interest), tol=1e-4, device="model", progress=False)
+    cold = bl.solve(model.problem(found.interest), tol=1e-4, device="emulator", progress=False)
     assert found.steps[-1].sweeps < cold.sweeps / 2
     assert sum(step.sweeps for step in found.steps) < 0.7 * len(found.steps) * cold.sweeps
 
@@ -386,7 +386,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         assert capsys.readouterr().err.startswith(f"beltline solve: {sentence}")
 
 
-@pytest.mark.parametrize("device", ["model", "cpu"])
+@pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_interrupted_it_leaves_no_file(device: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     timer = interrupt_main_after(1.5)
     words = ["--grid", "3000", "--tol", "1e-9", "--device", device, "--out", str(tmp_path / "a.npz")]
@@ -396,7 +396,7 @@ def test_interrupted_it_leaves_no_file(device: str, tmp_path: Path, capsys: pyte
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("device", ["model", "cpu"])
+@pytest.mark.parametrize("device", ["emulator", "cpu"])
 def test_progress_says_which_step_it_is(device: str) -> None:
     told: list[str] = []
     found = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100}), tol=1e-4, device=device, progress=told.append)

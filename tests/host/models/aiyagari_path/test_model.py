@@ -245,7 +245,7 @@ def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"device": "model"}, "a path of an economy is solved on device 'cpu', not on 'model'"),
+        ({"device": "emulator"}, "a path of an economy is solved on device 'cpu', not on 'emulator'"),
         ({"method": "warm"}, "a path of an economy takes no method"),
         ({"tol": 0}, "tol must be a number above 0, not 0"),
         ({"max_steps": 0}, "max_steps must be a whole number from 1, not 0"),

@@ -136,8 +136,8 @@ def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
 
 def test_what_a_solve_refuses() -> None:
     what = "an economy with several kinds of households"
-    with pytest.raises(bl.ProblemError, match=f"^{what} is solved on device 'cpu', not on 'model'$"):
-        bl.solve(bl.aiyagari_types(), device="model")
+    with pytest.raises(bl.ProblemError, match=f"^{what} is solved on device 'cpu', not on 'emulator'$"):
+        bl.solve(bl.aiyagari_types(), device="emulator")
     with pytest.raises(bl.ProblemError, match=f"^{what} takes no method$"):
         bl.solve(bl.aiyagari_types(), method="warm")
 

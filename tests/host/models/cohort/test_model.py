@@ -215,8 +215,8 @@ def test_parameters_out_of_range(wrong: dict[str, Any], sentence: str) -> None:
 
 
 def test_what_a_solve_refuses(people: bl.CohortResult) -> None:
-    with pytest.raises(bl.ProblemError, match="^a cohort is solved on device 'cpu' or 'gpu', not on 'model'$"):
-        bl.solve(people.model, device="model")
+    with pytest.raises(bl.ProblemError, match="^a cohort is solved on device 'cpu' or 'gpu', not on 'emulator'$"):
+        bl.solve(people.model, device="emulator")
     with pytest.raises(bl.ProblemError, match=r"^shares must be from 0 to 1, not 1\.5$"):
         people.paths([0.5, 1.5])
 

@@ -329,8 +329,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert printed.startswith("Hopenhayn and Rogerson's economy, tau = 0.2, 40 grid points x 7 states")
     assert bl.load(out).success
     assert plot.exists()
-    assert main(["solve", "hopenhayn-rogerson", "--device=model"]) == 2
-    assert "is solved on device 'cpu' or 'gpu', not on 'model'" in capsys.readouterr().err
+    assert main(["solve", "hopenhayn-rogerson", "--device=emulator"]) == 2
+    assert "is solved on device 'cpu' or 'gpu', not on 'emulator'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_the_table_household_comes_to_the_law_of_euler_iteration() -> None:
 def test_progress_says_where_it_is() -> None:
     told: list[str] = []
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
-    equilibrium(**small | {"progress": told.append}, device="model")
+    equilibrium(**small | {"progress": told.append}, device="emulator")
     assert told[0] == "drawing the shocks of 100 agents"
     assert re.fullmatch(r"iteration 1; household: sweep \d+ of at most 10,000, largest change of V .*", told[2])
     assert any(re.fullmatch(r"iteration 2, law off by [\d.e-]+; panel: period 300", text) for text in told)
@@ -229,22 +229,22 @@ def test_a_panel_in_single_precision_may_begin_where_the_last_one_ended(monkeypa
 
 def test_sessions_begin_where_they_left_off() -> None:
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-3}
-    with bl.open("model") as session:
+    with bl.open("emulator") as session:
         result = equilibrium(**small, device=session)
         assert result.success, result.message
         # Only the matrix depends on the law.
         assert "W" not in session.moved
     assert result.device == "an open device"
-    same = equilibrium(**small, device="model")
+    same = equilibrium(**small, device="emulator")
     assert (same.capital == result.capital).all()
-    assert same.device == "model"
+    assert same.device == "emulator"
 
 
 def test_a_sweep_engine_shifts_to_the_same_law() -> None:
     small = FAST | {"agents": 100, "top": 200.0, "choices": 100, "tol": 1e-2, "household_tol": 1e-6}
-    plain = equilibrium(**small, device="model", lanes=8)
-    for device in ("model", "open"):
-        with bl.open("model", lanes=8) if device == "open" else contextlib.nullcontext("model") as where:
+    plain = equilibrium(**small, device="emulator", lanes=8)
+    for device in ("emulator", "open"):
+        with bl.open("emulator", lanes=8) if device == "open" else contextlib.nullcontext("emulator") as where:
             lanes = {} if device == "open" else {"lanes": 8}
             found = equilibrium(**small, device=where, method="shift", start="stay", **lanes)
         assert found.success, found.message
@@ -255,17 +255,20 @@ def test_a_sweep_engine_shifts_to_the_same_law() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'model' without lanes is none"),
+        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'emulator' without lanes is none"),
         ({"method": "mpi"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
     ],
 )
 def test_methods_that_a_machine_has_not(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(bl.ProblemError, match=f"^{sentence}$"):
-        equilibrium(**FAST, device="model", **options)
+        equilibrium(**FAST, device="emulator", **options)
 
 
 def test_an_open_device_takes_no_options() -> None:
-    with bl.open("model") as session, pytest.raises(bl.ProblemError, match="^option 'lanes' is for a device that is"):
+    with (
+        bl.open("emulator") as session,
+        pytest.raises(bl.ProblemError, match="^option 'lanes' is for a device that is"),
+    ):
         equilibrium(**FAST, device=session, lanes=8)
 
 
@@ -332,7 +335,7 @@ def test_files(solved: bl.Equilibrium, tmp_path: Path) -> None:
     assert again.economy.points == 40
     assert (again.economy.transition == solved.economy.transition).all()
     assert bl.panel_errors(again) == bl.panel_errors(solved)
-    bl.solve(bl.rbc(grid=16), tol=1e-2, progress=False, device="model").save(tmp_path / "b.npz")
+    bl.solve(bl.rbc(grid=16), tol=1e-2, progress=False, device="emulator").save(tmp_path / "b.npz")
     with pytest.raises(bl.ProblemError, match=r"b\.npz' holds 'result' and not an equilibrium$"):
         bl.load_equilibrium(tmp_path / "b.npz")
 
@@ -416,8 +419,8 @@ def test_plots_that_there_are_not(solved: bl.Equilibrium) -> None:
         ),
         ({"panel": "model"}, "panel must be one of 'cpu', 'gpu', not 'model'"),
         (
-            {"household": "euler", "device": "model"},
-            "household 'euler' is solved on device 'cpu' or 'gpu', not on 'model'",
+            {"household": "euler", "device": "emulator"},
+            "household 'euler' is solved on device 'cpu' or 'gpu', not on 'emulator'",
         ),
         ({"relaxation": 0}, "relaxation must be a number above 0 and at most 1, not 0"),
         ({"tol": 0}, "tol must be a number above 0, not 0"),
@@ -514,8 +517,8 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (["--out", "a.nc"], "out must end in .npz, not 'a.nc'"),
         (["--kind", "irf"], "kind must be one of 'policy', 'law', 'path', 'wealth', 'lorenz', not 'irf'"),
         (
-            ["--device", "model", "--option", "slot=1"],
-            "device 'model' has no option 'slot': it takes fold, evaluators, lanes, proof",
+            ["--device", "emulator", "--option", "slot=1"],
+            "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof",
         ),
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
         (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
@@ -632,7 +635,7 @@ def test_the_gateware_solves_the_household_to_the_bits_of_the_model() -> None:
     build = MachineParameters(16, 16, results=1_536)
     with contextlib.closing(open_device("rtl", build)) as device:
         rtl = equilibrium(**small, device=device)
-    model = equilibrium(**small, device="model")
+    model = equilibrium(**small, device="emulator")
     # So impatient a household saves less than the grid of K has: both say so.
     assert rtl.status == model.status == "grid ends too early"
     assert rtl.message == model.message

@@ -281,7 +281,7 @@ def test_tables_are_those_of_the_model(capsys: pytest.CaptureFixture[str], monke
         assert row == f"{moments[key]:.4f}"
     for name in ("by_steps", "by_cost"):
         monkeypatch.setattr(lumpy_investment_tables, name, lambda: None)
-    tables("model")
+    tables("emulator")
     assert capsys.readouterr().out == "On device cpu, which alone solves this model.\n\n"
 
 

@@ -172,9 +172,9 @@ def test_parameters_out_of_range(wrong: dict[str, Any], sentence: str) -> None:
 def test_what_a_solve_refuses() -> None:
     model = bl.retirement(**SMALL)
     with pytest.raises(
-        bl.ProblemError, match="^the retirement model is solved on device 'cpu' or 'gpu', not on 'model'$"
+        bl.ProblemError, match="^the retirement model is solved on device 'cpu' or 'gpu', not on 'emulator'$"
     ):
-        bl.solve(model, device="model")
+        bl.solve(model, device="emulator")
     with pytest.raises(bl.ProblemError, match="^steps needs an infinite horizon, and this problem has 6 ages$"):
         bl.solve(model, steps=3)
 
