@@ -15,6 +15,7 @@ from beltline.host.problem.checks import ProblemError
 from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import (
+    COSTS_ENGINE,
     IDENTITY,
     PROVING_ENGINE,
     READABLE,
@@ -249,7 +250,8 @@ def built_sizes(device: Device) -> MachineParameters:
         They are those of no build, or this host does not know the engine.
     """
     number = read_steady(device, "ENGINE")
-    proof = number == PROVING_ENGINE
+    costs = number == COSTS_ENGINE
+    proof = costs or number == PROVING_ENGINE
     if proof:
         number = Engine.SWEEP
     if number not in set(Engine):
@@ -261,7 +263,7 @@ def built_sizes(device: Device) -> MachineParameters:
         sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
-        return MachineParameters(**sizes, engine=Engine(number), multiplier=multiplier, proof=proof)
+        return MachineParameters(**sizes, engine=Engine(number), multiplier=multiplier, proof=proof, costs=costs)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes of no build: {error}") from None
 
