@@ -16,7 +16,7 @@ from beltline.host.results.general_record import RESULT, parts_of
 from beltline.host.solver.costs import costs_of, first_value
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fixed_point import fixed_point, value_bounds
-from beltline.host.solver.verify import trust
+from beltline.host.solver.verify import _consumption, trust
 from beltline.host.solver.verify_costs import costly_sweep
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Status
@@ -24,7 +24,7 @@ from support.costs import SHAPES, with_cost
 from support.peaks import savings
 
 BUILD = {"lanes": 2, "proof": 1, "costs": 1}
-MODEL = {"device": "model", **BUILD}
+EMULATOR = {"device": "emulator", **BUILD}
 
 
 def dominated(problem: bl.Problem) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -38,13 +38,13 @@ def dominated(problem: bl.Problem) -> np.ndarray[Any, np.dtype[np.bool_]]:
 
 @pytest.mark.parametrize("horizon", [None, 5])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_model_finds_what_the_processor_finds(shape: str, horizon: int | None) -> None:
+def test_the_emulator_finds_what_the_processor_finds(shape: str, horizon: int | None) -> None:
     """Whether the host verifies or relies on the proof."""
     for seed in range(4):
         given = with_cost(shape, seed, 60, horizon=horizon)
         right = bl.solve(given, tol=1e-7)
         assert right.success
-        found = {verify: bl.solve(given, tol=1e-7, verify=verify, **MODEL) for verify in (True, False)}
+        found = {verify: bl.solve(given, tol=1e-7, verify=verify, **EMULATOR) for verify in (True, False)}
         bounds = [found[verify].error_bound for verify in (True, False)]
         for verify, result in found.items():
             assert (result.success, result.verified) == (True, verify), result.message
@@ -64,9 +64,9 @@ def test_the_model_finds_what_the_processor_finds(shape: str, horizon: int | Non
 
 @pytest.mark.gateware
 @pytest.mark.parametrize("shape", ["laffer", "random"])
-def test_the_gateware_finds_what_the_model_finds(shape: str) -> None:
+def test_the_gateware_finds_what_the_emulator_finds(shape: str) -> None:
     given = with_cost(shape, 1, 30)
-    with bl.open("rtl", **BUILD) as gateware, bl.open("model", **BUILD) as model:
+    with bl.open("rtl", **BUILD) as gateware, bl.open("emulator", **BUILD) as model:
         found, wanted = (where.solve(given, tol=1e-4) for where in (gateware, model))
         assert found.success
         assert np.array_equal(found.value, wanted.value)
@@ -107,7 +107,10 @@ def test_costs_that_nobody_can_afford_take_no_bits() -> None:
     cost[-3:] = 1e30
     image = fixed_point(replace(given, cost=cost), 1e-6)
     assert image.money_bits == fixed_point(given, 1e-6).money_bits
-    found, right = bl.solve(replace(given, cost=cost), tol=1e-6, **MODEL), bl.solve(replace(given, cost=cost), tol=1e-6)
+    found, right = (
+        bl.solve(replace(given, cost=cost), tol=1e-6, **EMULATOR),
+        bl.solve(replace(given, cost=cost), tol=1e-6),
+    )
     assert found.success
     assert np.array_equal(found.policy, right.policy)
 
@@ -137,18 +140,18 @@ def test_starts_that_fall_where_costs_do() -> None:
     assert (np.diff(start, axis=0) >= 0).all()
     assert (start >= falling.start).all()
     assert set(start.ravel()) <= set(falling.start.ravel())
-    found, right = bl.solve(falling, tol=1e-7, **MODEL), bl.solve(given, tol=1e-7)
+    found, right = bl.solve(falling, tol=1e-7, **EMULATOR), bl.solve(given, tol=1e-7)
     assert found.success
     assert note in found.message
     assert np.array_equal(found.policy, right.policy)
     with pytest.raises(bl.ProblemError, match=r"^start must not fall as the grid rises where cost does, but start\["):
-        bl.solve(replace(falling, horizon=4), **MODEL)
+        bl.solve(replace(falling, horizon=4), **EMULATOR)
     # Where nobody is dominated, values may do what they like.
     for horizon in (None, 4):
         rising = with_cost("kink", 1, 40, horizon=horizon)
         rising = replace(rising, start=falling.start)
         assert first_value(rising, costs_of(rising)) == (pytest.approx(rising.start), "")
-        found, right = (bl.solve(rising, tol=1e-7, **where) for where in (MODEL, {}))
+        found, right = (bl.solve(rising, tol=1e-7, **where) for where in (EMULATOR, {}))
         assert found.success
         assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
 
@@ -157,7 +160,7 @@ def test_costs_by_choice_alone_and_starts_by_regime() -> None:
     given = with_cost("laffer", 3, 40)
     cost = np.asarray(given.cost)[:, 0]
     alone, spread = replace(given, cost=cost), replace(given, cost=np.repeat(cost[:, None], 3, axis=1))
-    both = [bl.solve(one, tol=1e-6, **MODEL) for one in (alone, spread, replace(alone, start=given.start[None]))]
+    both = [bl.solve(one, tol=1e-6, **EMULATOR) for one in (alone, spread, replace(alone, start=given.start[None]))]
     assert both[0].success
     for other in both[1:]:
         assert np.array_equal(both[0].value, other.value)
@@ -167,7 +170,7 @@ def test_costs_by_choice_alone_and_starts_by_regime() -> None:
 def test_problems_without_a_cost_keep_their_bits() -> None:
     for given in (bl.rbc(grid=64, states=3), savings("jumps", 1)):
         plain, costly = (
-            bl.solve(given, tol=1e-6, device="model", **build) for build in ({"lanes": 2, "proof": 1}, BUILD)
+            bl.solve(given, tol=1e-6, device="emulator", **build) for build in ({"lanes": 2, "proof": 1}, BUILD)
         )
         assert isinstance(costly, bl.Result)
         assert np.array_equal(plain.value, costly.value)
@@ -177,7 +180,7 @@ def test_problems_without_a_cost_keep_their_bits() -> None:
 
 def test_only_what_changes_is_moved() -> None:
     given = with_cost("kink", 1, 40)
-    with bl.open("model", **BUILD) as device:
+    with bl.open("emulator", **BUILD) as device:
         assert device.solve(given, tol=1e-6).success
         assert device.solve(given, tol=1e-6, start="last").sweeps == 1
         assert device.moved == ()
@@ -190,9 +193,9 @@ def test_only_what_changes_is_moved() -> None:
 def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
     given = with_cost("random", 2, 40)
     path = tmp_path / "so-far.npz"
-    whole = bl.solve(given, tol=1e-7, **MODEL)
-    assert not bl.solve(given, tol=1e-7, max_sweeps=20, checkpoint=path, **MODEL).success
-    resumed = bl.solve(given, tol=1e-7, checkpoint=path, **MODEL)
+    whole = bl.solve(given, tol=1e-7, **EMULATOR)
+    assert not bl.solve(given, tol=1e-7, max_sweeps=20, checkpoint=path, **EMULATOR).success
+    resumed = bl.solve(given, tol=1e-7, checkpoint=path, **EMULATOR)
     assert np.array_equal(whole.value, resumed.value)
     assert np.array_equal(whole.policy, resumed.policy)
     assert whole.sweeps == resumed.sweeps
@@ -202,7 +205,7 @@ def test_what_a_machine_missed_is_found() -> None:
     """One value, or one choice, that is another than the sweep's."""
     given = with_cost("random", 1, 40)
     image = fixed_point(given, 1e-9)
-    found = bl.solve(given, tol=1e-9, **MODEL)
+    found = bl.solve(given, tol=1e-9, **EMULATOR)
     value, policy = found.value[0], found.policy[0]
     slack = 1.01 * found.residual
     assert costly_sweep(given, image, value, value, policy, slack)[2] is None
@@ -223,22 +226,30 @@ def test_what_a_machine_missed_is_found() -> None:
 
 
 def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates() -> None:
-    given = with_cost("laffer", 0, 40)
+    """Beside what it counts of the same problem as one of the simple form: three errors of an objective."""
+    plain = savings("floor", 1, 40)
+    given = replace(plain, cost=plain.grid)
     image = fixed_point(given, 1e-6)
-    found = bl.solve(given, tol=1e-6, **MODEL)
-    value, policy = found.value[0], found.policy[0]
-    plain, proven = (trust(given, image, value, policy, 1e-7, flag) for flag in (False, True))
-    largest = float(np.abs(value).max())
-    error = image.value_unit + 2.0**-50 * 2 * largest
-    assert proven.residual - plain.residual == pytest.approx(2 * given.points * error, rel=1e-3, abs=0.0)
-    assert plain.residual > given.beta * 1e-7 + 3 * error
-    assert proven.error_bound == pytest.approx(proven.residual / (1 - given.beta), rel=1e-6)
+    value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
+    for flag in (False, True):
+        bounds = [trust(one, image, value, policy, 1e-7, flag) for one in (plain, given)]
+        error = image.value_unit + 2.0**-50 * 6.0
+        assert bounds[1].residual - bounds[0].residual == pytest.approx(3 * error, rel=1e-3, abs=0.0)
+        assert bounds[1].error_bound == pytest.approx(bounds[1].residual / (1 - given.beta), rel=1e-6)
+    # The next dearer choice is the next one that is not dominated.
+    given = bl.Problem(
+        grid=np.arange(5.0), wealth=np.full((5, 1), 8.0), transition=np.eye(1), start=np.zeros((5, 1)), beta=0.9,
+        eta=2.0, cost=np.array([5.0, 3.0, 4.0, 3.5, 40.0]),
+    )  # fmt: skip
+    chosen, dearer = _consumption(given, np.array([[1], [3], [1], [4], [3]], np.int32))
+    assert chosen.ravel().tolist() == [5.0, 4.5, 5.0, 0.0, 4.5]
+    assert dearer.ravel().tolist() == [4.5, 0.0, 4.5, 0.0, 0.0]
 
 
 def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:
     """As one that was stopped behind choices that were held would be."""
     given = with_cost("laffer", 1, 40)
-    with bl.open("model", **BUILD) as device:
+    with bl.open("emulator", **BUILD) as device:
         work = device.prepare(given)
         done = device.run(work)
         assert Status.PROVEN in done.run.status
@@ -248,7 +259,7 @@ def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:
 
 
 def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
-    found = bl.solve(with_cost("jumps", 1, 30), tol=1e-6, **MODEL)
+    found = bl.solve(with_cost("jumps", 1, 30), tol=1e-6, **EMULATOR)
     assert found.clocks > 0
     for name in ("found.npz", "found.nc"):
         loaded = bl.load(found.save(tmp_path / name))
@@ -271,23 +282,23 @@ def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
     ("options", "sentence"),
     [
         (
-            {"device": "model"},
-            "problem 'laffer 1' has a cost, which device 'model' takes with options lanes=, proof=1 and",
+            {"device": "emulator"},
+            "problem 'laffer 1' has a cost, which device 'emulator' takes with options lanes=, proof=1 and",
         ),
         (
             {"device": "rtl", "lanes": 2, "proof": 1},
             "problem 'laffer 1' has a cost, which device 'rtl' takes with options",
         ),
         (
-            {"device": "model", "lanes": 2, "costs": 1},
+            {"device": "emulator", "lanes": 2, "costs": 1},
             "option 'costs' is for a sweep engine that proves its choices: pass ",
         ),
         (
-            {"device": "model", "costs": 1},
+            {"device": "emulator", "costs": 1},
             "option 'costs' is for a sweep engine that proves its choices: pass lanes= and ",
         ),
-        ({**MODEL, "costs": 2}, "costs must be 0 or 1, not 2"),
-        ({**MODEL, "method": "shift"}, "method 'shift' takes problems without a cost: leave method out"),
+        ({**EMULATOR, "costs": 2}, "costs must be 0 or 1, not 2"),
+        ({**EMULATOR, "method": "shift"}, "method 'shift' takes problems without a cost: leave method out"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
@@ -303,12 +314,12 @@ def test_what_else_of_the_general_form_is_refused() -> None:
         ({"high": 20}, "high"),
     ):
         with pytest.raises(bl.ProblemError, match=f"^a machine takes problems of one alternative, and .* has {what}: "):
-            bl.solve(replace(given, **change), **MODEL)
+            bl.solve(replace(given, **change), **EMULATOR)
     aged = replace(given, cost=np.repeat(np.asarray(given.cost)[None], 3, axis=0))
     with pytest.raises(bl.ProblemError, match="^a machine takes one table of costs, and .* has cost by age: solve it "):
-        bl.solve(aged, **MODEL)
+        bl.solve(aged, **EMULATOR)
     with (
-        bl.open("model", **BUILD) as device,
+        bl.open("emulator", **BUILD) as device,
         pytest.raises(bl.ProblemError, match="^start of a problem with a cost must be 'given' or 'last', not 'stay'$"),
     ):
         device.solve(replace(given, horizon=None), start="stay")
@@ -318,19 +329,19 @@ def test_what_else_of_the_general_form_is_refused() -> None:
     with pytest.raises(
         bl.ProblemError, match=r"^wealth\[0, 0\] = .* exceeds the lowest cost by so little that it vanish"
     ):
-        bl.solve(replace(poor, wealth=wealth), **MODEL)
+        bl.solve(replace(poor, wealth=wealth), **EMULATOR)
 
 
 def test_a_device_without_costs_says_so() -> None:
     image = fixed_point(with_cost("laffer", 1, 30), 1e-6)
-    device = open_device("model", MachineParameters(64, 4), lanes=2, proof=1)
+    device = open_device("emulator", MachineParameters(64, 4), lanes=2, proof=1)
     with pytest.raises(
-        bl.ProblemError, match="^device 'model' has no table of costs, and the problem has a cost: solve "
+        bl.ProblemError, match="^device 'emulator' has no table of costs, and the problem has a cost: solve "
     ):
         Driver(device).run(image, 5)
     image = fixed_point(savings("floor"), 1e-6)
     plain = [
-        Driver(open_device("model", MachineParameters(128, 4), **build)).run(image, 5)
+        Driver(open_device("emulator", MachineParameters(128, 4), **build)).run(image, 5)
         for build in ({"lanes": 2, "proof": 1}, BUILD)
     ]
     assert np.array_equal(plain[0].value, plain[1].value)
