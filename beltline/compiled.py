@@ -172,17 +172,31 @@ def njit(*arguments: Any, **options: Any) -> Any:
     With ``parallel=True``, it raises ``RuntimeError`` in a process that was forked from one whose threads it needs.
     """
     decorate = numba.njit(*arguments, **options)
-    if not options.get("parallel"):
+    if arguments and callable(arguments[0]):
         return decorate
 
     def decorated(function: Any) -> Any:
         dispatcher = decorate(function)
-        _parallel.append(dispatcher)
-        if _forked:
-            _disable(dispatcher)
+        _compare_code_first(dispatcher)
+        if options.get("parallel"):
+            _parallel.append(dispatcher)
+            if _forked:
+                _disable(dispatcher)
         return dispatcher
 
     return decorated
+
+
+def _compare_code_first(dispatcher: Any) -> None:
+    """Have the cache of a function compare the code before it reads anything that the code must know.
+
+    Numba reads the whole index and then compares, and fails where a class that the index names has another name now. It
+    compares its own version first: that of this package's functions contains the code's.
+    """
+    cache: Any = getattr(dispatcher, "_cache", None)
+    if isinstance(getattr(getattr(cache, "_impl", None), "locator", None), _Followed):
+        file = cache._cache_file
+        file._version = (file._version, file._source_stamp)
 
 
 def vectorize(signatures: list[str], **options: Any) -> Any:

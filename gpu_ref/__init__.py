@@ -5,7 +5,7 @@ exogenous states, all of ``float64``:
 
 ======== ============== ===========================================================================
 ``X``    ``(N_k,)``     grid of the endogenous state, strictly increasing
-``W``    ``(N_k, N_z)`` wealth (money on hand), non-decreasing in ``x``
+``W``    ``(N_k, N_z)`` wealth (cash on hand), non-decreasing in ``x``
 ``Q``    ``(N_z, N_z)`` transition matrix, rows (today's state) sum to 1
 ``V``    ``(N_k, N_z)`` value at the start of the sweep; ``-inf`` marks a state that nobody can be in
 ``beta`` float          discount factor, positive

@@ -20,13 +20,13 @@ from beltline.gpu_ref.row_search import (
     FAILED,
     KNOWN,
     MOVED,
+    Cached,
     Indexes,
-    Kept,
     beside,
+    cache_row,
     changes,
+    evaluated_row,
     guessed_row,
-    held_row,
-    keep_row,
     proven_row,
     settle,
     stays,
@@ -45,7 +45,7 @@ LIMIT, DONE, NOT_FINITE, UNPROVEN = 0, 1, 2, 3
 """Why a batch of sweeps ended: its size; converged; an ``EV`` that is not finite; a sweep that was not proven, and not
 done."""
 
-WARM, FRESH, HELD = 0, 1, 2
+WARM, FRESH, FIXED = 0, 1, 2
 """How a sweep chooses: from the choices of the last; from those of neighbouring states alone; not at all."""
 
 MENDS = 256
@@ -64,7 +64,7 @@ class Tables(NamedTuple):
     both
         ``(2, N_z, N_k + 2)``: ``EV`` likewise, with spare ends.
     policy, below, here, above, until, lowest, highest
-        ``(N_z, N_k)`` each: what is kept of every row, as of :class:`~beltline.gpu_ref.row_search.Kept`.
+        ``(N_z, N_k)`` each: what is cached of every row, as of :class:`~beltline.gpu_ref.row_search.Cached`.
     clocks
         By how much candidates may have gained on each other, by state, as of :mod:`beltline.gpu_ref.window_clocks`.
     least, most
@@ -97,18 +97,18 @@ class Tables(NamedTuple):
 
 
 @njit(cache=True)
-def _piece(t: Tables, s: int, begin: int, end: int) -> Kept:
-    """What is kept of the rows from ``begin`` to ``end`` of exogenous state ``s``."""
-    return Kept(
+def _piece(t: Tables, s: int, begin: int, end: int) -> Cached:
+    """What is cached of the rows from ``begin`` to ``end`` of exogenous state ``s``."""
+    return Cached(
         t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end],
         t.until[s, begin:end], t.lowest[s, begin:end], t.highest[s, begin:end],
     )  # fmt: skip
 
 
 @njit(cache=True)
-def _forget(kept: Kept) -> None:
+def _forget(cached: Cached) -> None:
     """Let every row of a piece begin without a choice."""
-    policy, below, here, above, until, _, _ = kept
+    policy, below, here, above, until, _, _ = cached
     for i in range(policy.size):
         policy[i] = 0
         below[i] = here[i] = above[i] = until[i] = -np.inf
@@ -151,17 +151,17 @@ def _chunk(
     begin = c * t.chunk
     end = min(begin + t.chunk, t.X.size)
     for s in range(t.W.shape[0]):
-        own, wealth, kept = value[s, begin:end], t.W[s, begin:end], _piece(t, s, begin, end)
-        if how == HELD:
-            held_row(ev[s], kept, own)
+        own, wealth, cached = value[s, begin:end], t.W[s, begin:end], _piece(t, s, begin, end)
+        if how == FIXED:
+            evaluated_row(ev[s], cached, own)
         else:
             if how == FRESH:
-                _forget(kept)
+                _forget(cached)
             clocks = t.clocks[s]
-            guess, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, kept, before[s, begin:end], own)
+            guess, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own)
             doubts[s] = False
             if guess != CLOSE:
-                proof = proven_row(t.X, wealth, t.eta, ev[s], clocks, kept, guess, own)
+                proof = proven_row(t.X, wealth, t.eta, ev[s], clocks, cached, guess, own)
                 if proof == FAILED:
                     return UNPROVEN
                 doubts[s] = proof != KNOWN
@@ -171,7 +171,7 @@ def _chunk(
             age[i, s], choices[i, s] = value[s, i], t.policy[s, i]
     finite = _expect(t, value, ahead, begin, end)
     for s in range(t.W.shape[0]):
-        if t.measured[0, s] and how != HELD:
+        if t.measured[0, s] and how != FIXED:
             measure_blocks(ev[s], ahead[s], begin, end, t.least[s], t.most[s])
     return LIMIT if finite else NOT_FINITE
 
@@ -183,8 +183,8 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
     How many there are; -1 if too many. ``waiting`` is room for ``3 * MENDS + 4`` rows.
     """
     grid = t.X.size
-    kept = _piece(t, s, 0, grid)
-    policy, below, here, above, until, lowest, highest = kept
+    cached = _piece(t, s, 0, grid)
+    policy, below, here, above, until, lowest, highest = cached
     wealth, ev = t.W[s], t.both[turn % 2, s]
     # A row is tried when it is an end of a chunk, or a neighbour has moved.
     found, clocks = 0, t.clocks[s]
@@ -291,8 +291,8 @@ def _tick(t: Tables, low: Array, high: Array, doubts: Doubts) -> None:
 
 
 @njit(cache=True)
-def _tick_held(t: Tables, low: Array, high: Array, sweeps: int) -> None:
-    """The same for sweeps that hold the choices of one that changed values by ``low`` to ``high``.
+def _tick_evaluated(t: Tables, low: Array, high: Array, sweeps: int) -> None:
+    """The same for policy evaluation sweeps after one that changed values by ``low`` to ``high``.
 
     A change is the expectation of the last one under the choices, so its spread falls by the modulus or more.
     """
@@ -319,7 +319,7 @@ def _verdict(
     for code in codes:
         finite &= code != NOT_FINITE
         proof &= code != UNPROVEN
-    if how == HELD:
+    if how == FIXED:
         return (LIMIT if finite else NOT_FINITE), np.inf
     if not proof:
         return UNPROVEN, np.inf
@@ -362,8 +362,8 @@ def _sweeps(
             return done, code, h
         h = measured
         if code != LIMIT or done + 1 == limit:
-            if how == HELD:
-                _tick_held(t, low, high, done + 1)
+            if how == FIXED:
+                _tick_evaluated(t, low, high, done + 1)
             return done + 1, code, h
     return 0, LIMIT, h
 
@@ -375,13 +375,13 @@ serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
 @njit(cache=True)
 def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low: Array, high: Array) -> None:
     """Exogenous state ``s`` of :func:`take`."""
-    new, kept = t.values[turn, s], _piece(t, s, 0, t.X.size)
+    new, cached = t.values[turn, s], _piece(t, s, 0, t.X.size)
     t.clocks[s, :] = 0.0
-    chosen = kept.policy
+    chosen = cached.policy
     for x in range(new.size):
         new[x] = value[x, s]
         chosen[x] = policy[x, s]
-    keep_row(t.X, t.W[s], t.eta, kept)
+    cache_row(t.X, t.W[s], t.eta, cached)
     low[s], high[s] = changes(t.values[1 - turn, s], new)
     if high[s] < low[s]:
         # Nobody can be in this state, as in the sweep before.
@@ -392,7 +392,7 @@ def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low
 def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: Array) -> bool:
     """Go on from a sweep that another search has made, as the one that wrote ``turn``; whether all ``EV`` is finite.
 
-    ``value`` and ``policy`` are ``(N_k, N_z)``. Utilities of the choices and of the candidates beside them are kept;
+    ``value`` and ``policy`` are ``(N_k, N_z)``. Utilities of the choices and of the candidates beside them are cached;
     ``low`` and ``high``, ``(N_z,)``, receive the least and the largest change.
     """
     for s in prange(low.size):

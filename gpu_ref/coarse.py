@@ -2,7 +2,7 @@
 
 The problem is solved on some of the grid points, where choices may be anywhere: the expectation of the value is drawn
 through four points at a time by a cubic polynomial, utility is what it is, and Newton's method follows the best choice,
-with sweeps that hold it fixed between its steps. Values of smooth problems are so smooth that a hundred points then do
+with policy evaluation sweeps between its steps. Values of smooth problems are so smooth that a hundred points then do
 for all digits, because what bends most, utility, is not drawn but computed. The start is that solution, drawn in the
 same way over all grid points. It lacks what choices on a grid lose, which the sweeps that follow find out in a fraction
 of the number that they need otherwise.
@@ -36,7 +36,7 @@ LIMIT = 2000
 """Sweeps of the coarse solve at most."""
 
 INNER = 10
-"""Sweeps with the choices held fixed after each that moves them."""
+"""Policy evaluation sweeps after each sweep that maximises."""
 
 
 def spacing(grid: int, most: int = MOST) -> tuple[int, int]:

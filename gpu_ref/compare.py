@@ -33,8 +33,8 @@ class Allowed(NamedTuple):
         For reasons other than rounding, units of utility: twice that for a policy.
     value, share
         The result's own rounding: units of utility, and a share of ``|U|``.
-    money
-        Rounding of consumption, units of money.
+    c_rounding
+        By how much consumption is rounded, in its units.
     times
         How many sweeps round.
     """
@@ -42,7 +42,7 @@ class Allowed(NamedTuple):
     change: float
     value: float = 0.0
     share: float = 0.0
-    money: float = 0.0
+    c_rounding: float = 0.0
     times: float = 4.0
 
 
@@ -105,7 +105,7 @@ def _compare(
     change: float,
     constant: float,
     share: float,
-    money: float,
+    c_rounding: float,
     times: float,
     noise: float,
     slack: float,
@@ -142,8 +142,8 @@ def _compare(
                     if doubt < np.inf:
                         rounding = max(rounding, doubt)
                     own_rounding = constant + share * abs(u)
-                    if money > 0.0:
-                        own_rounding += money * math.pow(c - money, -eta) if c > money else np.inf
+                    if c_rounding > 0.0:
+                        own_rounding += c_rounding * math.pow(c - c_rounding, -eta) if c > c_rounding else np.inf
                     allowed = times * (own_rounding + doubt)
                     wrong = not (allowed < np.inf and gap <= change + allowed and loss <= 2.0 * (change + allowed))
                 if wrong:
@@ -193,7 +193,8 @@ def compare(
     sums, firsts = np.zeros((chunks, 3)), np.zeros((chunks, 2))
     _compare(
         X, W, ev, eta, swept.value, swept.policy, value, own,
-        allowed.change, allowed.value, allowed.share, allowed.money, allowed.times, noise, swept.slack, sums, firsts,
+        allowed.change, allowed.value, allowed.share, allowed.c_rounding, allowed.times, noise, swept.slack, sums,
+        firsts,
     )  # fmt: skip
     wrong = np.flatnonzero(sums[:, 2])
     state, amount = firsts[wrong[0]] if wrong.size else (-1, 0.0)

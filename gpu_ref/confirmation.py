@@ -68,7 +68,7 @@ def _rows(
 ) -> None:  # fmt: skip
     """Confirm ``exact`` in the rows from ``begin`` to ``end`` and compare, up to the first state that is not so."""
     grid, states = W.shape
-    change, constant, share, money, times = allowed
+    change, constant, share, c_rounding, times = allowed
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
     gap = size = largest = 0.0
     facts[STATE] = WRONG
@@ -109,10 +109,10 @@ def _rows(
                     c, u = left, other
             own_gap, u = abs(best - value[x, s]), abs(u)
             doubt = constant + share * u + power * u + noise
-            if money > 0.0:
-                if not c > money:
+            if c_rounding > 0.0:
+                if not c > c_rounding:
                     return
-                doubt += money * math.pow(c - money, -eta)
+                doubt += c_rounding * math.pow(c - c_rounding, -eta)
             if not (own_gap <= change + times * doubt and loss <= 2.0 * (change + times * doubt)):
                 return
             gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
@@ -147,7 +147,7 @@ def _smooth_rows(
     states = W.shape[1]
     if begin == 0 or end == W.shape[0]:
         return False
-    change, constant, share, money, times = allowed
+    change, constant, share, c_rounding, times = allowed
     share += DOUBLE * (abs(1.0 - eta) + 4.0)
     constant += noise
     gap = size = largest = 0.0
@@ -156,7 +156,9 @@ def _smooth_rows(
             own, wealth = exact[x, s], W[x, s]
             low, high = exact[x - 1, s], exact[x + 1, s]
             c = wealth - X[own]
-            if policy[x, s] != own or not (0 <= own - 1 <= low <= own <= high <= own + 1 < W.shape[0] and c > money):
+            if policy[x, s] != own or not (
+                0 <= own - 1 <= low <= own <= high <= own + 1 < W.shape[0] and c > c_rounding
+            ):
                 return False
             u = crra(c, eta)
             best, twice = u + ev[s, own], 2.0 * errors[s]
@@ -169,8 +171,8 @@ def _smooth_rows(
             own_gap, u = abs(best - value[x, s]), abs(u)
             doubt = constant + share * u
             if not own_gap <= change + times * doubt:
-                if money > 0.0:
-                    doubt += money * math.pow(c - money, -eta)
+                if c_rounding > 0.0:
+                    doubt += c_rounding * math.pow(c - c_rounding, -eta)
                 if not own_gap <= change + times * doubt:
                     return False
             gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
@@ -247,7 +249,7 @@ def _slack(pieces: Array, errors: Array) -> float:
 
 def confirmed(
     X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes, largest: float, ends: tuple[float, float],
-    change: float, constant: float, share: float, money: float, times: float,
+    change: float, constant: float, share: float, c_rounding: float, times: float,
 ) -> Confirmed | None:  # fmt: skip
     """Confirm a value and a policy, or say nothing.
 
@@ -263,7 +265,7 @@ def confirmed(
         The largest size of the value of which ``ev`` is the expectation, units of utility.
     ends
         The least and the largest of ``value``, units of utility.
-    change, constant, share, money, times
+    change, constant, share, c_rounding, times
         As of :class:`beltline.gpu_ref.compare.Allowed`.
 
     Returns
@@ -282,7 +284,7 @@ def confirmed(
     errors += DOUBLE * (one + (states + 4) * np.maximum(most, -least))
     chunks = (grid - 1) // _CHUNK + 1
     facts, pieces = np.empty((chunks, 4)), np.empty((chunks, states, 2, 4))
-    allowed = np.array([change, constant, share, money, times])
+    allowed = np.array([change, constant, share, c_rounding, times])
     noise = DOUBLE * (one + (states + 4) * largest)
     exact = policy.copy()
     todo = np.arange(chunks)

@@ -226,7 +226,7 @@ def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
         return
     while not iteration.sweep("spans", given.epsilon, 1) and iteration.sweeps < limit:
         # The last sweep of all maximises.
-        iteration.held(min(given.options["inner"], limit - iteration.sweeps - 1))
+        iteration.evaluate(min(given.options["inner"], limit - iteration.sweeps - 1))
 
 
 @njit(parallel=True, cache=True)

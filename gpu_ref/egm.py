@@ -2,7 +2,7 @@
 
 Source: Carroll (2006), "The method of endogenous gridpoints for solving dynamic stochastic optimization problems",
 Economics Letters 91. It solves the Euler equation and never searches: for each ``x'`` of the grid, the consumption at
-which ``x'`` is optimal is ``c = (beta E[U'(c(x', s')) W'(x', s')])^(-1/eta)``, and it is optimal where money on hand is
+which ``x'`` is optimal is ``c = (beta E[U'(c(x', s')) W'(x', s')])^(-1/eta)``, and it is optimal where cash on hand is
 ``c + x'``. Interpolating these pairs linearly at ``W(x, s)`` gives the next consumption function.
 
 The choice may lie between grid points, so this is not the table problem: its value exceeds that of the best grid choice
@@ -64,7 +64,7 @@ def _power(c: float, power: float) -> float:
 
 @njit(parallel=True, cache=True)
 def _step(
-    X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float, c: Array, money: Array, ahead: Array
+    X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float, c: Array, cash: Array, ahead: Array
 ) -> float:
     """One step: ``ahead`` from ``c``, all ``(N_z, N_k)``; returns the largest change of consumption."""
     states, grid = W.shape
@@ -78,12 +78,12 @@ def _step(
                 total = 0.0
                 for t in range(states):
                     total += Q[s, t] * marginal[t]
-                money[s, x] = X[x] + _power(total, -1.0 / eta)
+                cash[s, x] = X[x] + _power(total, -1.0 / eta)
     changes = np.zeros(states * chunks)
     for task in prange(states * chunks):
         s = task // chunks
         begin = task % chunks * CHUNK
-        on_hand = money[s]
+        on_hand = cash[s]
         j = np.searchsorted(on_hand, W[s, begin], side="right") - 1
         most = 0.0
         for x in range(begin, min(begin + CHUNK, grid)):
@@ -121,7 +121,7 @@ def _evaluate(
     X: Array, here: Array, cell: NDArray[np.int32], share: Array, value: Array, slope: Array, Q: Array, beta: float,
     ahead: Array, low: Array, high: Array,
 ) -> None:  # fmt: skip
-    """One sweep of the policy held fixed, ``V`` interpolated by cubics with its own slope (Hermite)."""
+    """One policy evaluation sweep, ``V`` interpolated by cubics with its own slope (Hermite)."""
     states, grid = here.shape
     chunks = low.shape[0]
     for chunk in prange(chunks):
@@ -154,7 +154,7 @@ class Endogenous:
         self.X, self.Q, self.beta, self.eta = X, Q, beta, eta
         self._tables = W, slope
         shape = W.shape[::-1]
-        self._W, self._slope, self._c, self._money, self._ahead = (np.empty(shape) for _ in range(5))
+        self._W, self._slope, self._c, self._cash, self._ahead = (np.empty(shape) for _ in range(5))
         self.sweeps = 0
 
     @staticmethod
@@ -175,20 +175,20 @@ class Endogenous:
         """Iterate until no consumption changes by ``epsilon``; returns the last change."""
         change = math.inf
         while change >= epsilon and self.sweeps < limit:
-            change = _step(self.X, self._W, self._slope, self.Q, self.beta, self.eta, self._c, self._money, self._ahead)
+            change = _step(self.X, self._W, self._slope, self.Q, self.beta, self.eta, self._c, self._cash, self._ahead)
             self._c, self._ahead = self._ahead, self._c
             self.sweeps += 1
         return change
 
     @property
     def consumption(self) -> Array:
-        """As far as it was solved, ``(N_k, N_z)``, units of money; the choice may lie between grid points."""
+        """As far as it was solved, ``(N_k, N_z)``, units of cash; the choice may lie between grid points."""
         return np.ascontiguousarray(self._c.T)
 
     def evaluate(self, epsilon: float, limit: int) -> tuple[Array, NDArray[np.int32]]:
         """Value of the policy and the policy rounded to the grid, ``(N_k, N_z)``.
 
-        Sweeps of the policy held fixed, until their changes by state are within ``epsilon`` of their mid-point.
+        Policy evaluation sweeps, until their changes by state are within ``epsilon`` of their mid-point.
         """
         grid, states = self.X.size, self.Q.shape[0]
         cell = np.empty((states, grid), np.int32)

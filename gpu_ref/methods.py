@@ -67,7 +67,7 @@ METHODS: dict[str, Method] = {
         "search of the assembly line, three candidates a stage; needs single peaks", "change", {"tie": "corrected"}
     ),
     "grid+howard": Method(
-        "full search in every `interval`-th sweep, sweeps of the policy held fixed between them",
+        "full search in every `interval`-th sweep, policy evaluation sweeps between them",
         "change",
         {"interval": 20},
     ),
@@ -81,7 +81,7 @@ METHODS: dict[str, Method] = {
         "as `monotone`, but states whose choice stays are settled by utilities kept from the last sweep", "change"
     ),
     "mpi": Method(
-        "modified policy iteration: an exact sweep as in `warm`, then `inner` sweeps of the policy held fixed",
+        "modified policy iteration: an exact sweep as in `warm`, then `inner` policy evaluation sweeps",
         "spans",
         {"inner": 20, "start": "given"},
     ),

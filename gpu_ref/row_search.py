@@ -1,19 +1,20 @@
 """Search of one exogenous state's row, or a piece of it: a guess for every state, then the proof of all of them.
 
-The guess is the choice of the last sweep, moved as far as the neighbour's has moved, and a climb from there. It decides
-nothing but time. The proof is that of :mod:`beltline.gpu_ref.brackets`: every choice must be the best between those of
-its neighbours, and is made so, until none moves.
+The guess is the choice of the last sweep, moved as far as the choice of the neighbouring state has moved, and a local
+search from there. A poor guess costs time and changes no result. The proof is that of
+:mod:`beltline.gpu_ref.brackets`: every choice must be the best between those of its neighbours. Where one is not, it is
+replaced by the best, and its neighbours are tried again, until no choice moves.
 
-What keeps a sweep from computing utilities:
+Two things save utilities:
 
-- Those of a choice and of the two beside it are kept. While the choice stays, they take three additions and two
-  comparisons; where both neighbours' choices lie within a point, that comparison is the proof.
-- Of a wider bracket it is kept by how much the choice has beaten the candidates that lie farther off. From one sweep to
-  the next an objective gains on another no more than the spread of the changes of ``EV`` where the bracket lies. A
-  *clock* adds these spreads up (:mod:`beltline.gpu_ref.window_clocks`), and until it has used up the margin
-  (:func:`_until`), none of those candidates can win.
+- The utilities of a choice and of the candidates on either side of it are cached. While the choice stays, a state takes
+  three additions and two comparisons. Where both neighbours' choices lie within one point of it, that is the proof.
+- For a wider bracket, the margin is cached by which the choice has beaten the candidates farther off. From one sweep to
+  the next, an objective gains on another at most the spread of the changes of ``EV`` in the bracket. A *clock* adds
+  these spreads up (:mod:`beltline.gpu_ref.window_clocks`). Until it reaches the margin (:func:`_until`), none of those
+  candidates can win, and none is evaluated.
 
-``EV`` has a spare word at either end, here and below, so that neighbours of the first and last choice can be looked at.
+``EV`` has a spare word at either end, here and below, so that the first and the last choice have neighbours, too.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ KNOWN, STAYED, MOVED, FAILED = 0, 1, 2, 3
 """What a proof has done: no row had to be looked at, no choice moved, some did, or it is none."""
 
 
-class Kept(NamedTuple):
-    """What sweeps keep of a piece of a row; see the module.
+class Cached(NamedTuple):
+    """What sweeps cache of a piece of a row; see the module.
 
     Attributes
     ----------
@@ -80,7 +81,7 @@ def utility(wealth: float, choice: float, eta: float) -> float:
 
 
 @njit(cache=True)
-def climb(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float]:
+def local_search(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float]:
     """From choice ``p`` uphill to the lowest of equals: its index, and the utilities below, of and above it."""
     here = utility(wealth, X[p], eta)
     above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
@@ -125,24 +126,23 @@ def _until(clock: float, best: float, rival: float) -> float:
 
 @njit(cache=True, inline="always")
 def _lose(clock: float, until: float, best: float) -> bool:
-    """Whether rivals of a choice whose objective is ``best`` cannot even tie with it by rounding, kept until ``until``.
+    """Whether no rival can even tie, by rounding, with a choice of objective ``best`` whose margin ends at ``until``.
 
-    Objectives may have become far larger than those that the margin was computed from, and lose by less than what they
-    are now rounded by.
+    Objectives may have become far larger than those that the margin was computed from; their present rounding counts.
     """
     return clock + ROUNDING * abs(best) < until
 
 
 @njit(cache=True)
 def guessed_row(
-    X: Array, W: Array, eta: float, ev: Array, clocks: Array, kept: Kept, before: Array, value: Array
+    X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, before: Array, value: Array
 ) -> tuple[int, float, float]:
     """A guess for every state of a piece, whose objectives ``value`` receives.
 
     Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`, and the least and the largest change from ``before``, as of
     :func:`changes`.
     """
-    policy, below, here, above, until, lowest, highest = kept
+    policy, below, here, above, until, lowest, highest = cached
     drift = 0
     neighbour = policy[0]
     far = falling = 0
@@ -155,7 +155,7 @@ def guessed_row(
         else:
             wealth = W[i]
             start = bisect(X, wealth, eta, ev) if i == 0 else max(neighbour, min(p + drift, X.size - 1), 0)
-            q, under, at, over = climb(X, wealth, eta, ev, start)
+            q, under, at, over = local_search(X, wealth, eta, ev, start)
             lost = np.inf
             if q == p + 1 and p >= 0:
                 lost = below[i] + ev[p]
@@ -186,9 +186,9 @@ def guessed_row(
 
 
 @njit(cache=True)
-def keep_row(X: Array, W: Array, eta: float, kept: Kept) -> None:
+def cache_row(X: Array, W: Array, eta: float, cached: Cached) -> None:
     """Keep the utilities of choices that another search has found, and of the candidates beside them."""
-    policy, below, here, above, until, _, _ = kept
+    policy, below, here, above, until, _, _ = cached
     for i in range(policy.size):
         p = policy[i]
         here[i] = utility(W[i], X[p], eta) if p >= 0 else -np.inf
@@ -206,10 +206,10 @@ def beside(X: Array, wealth: float, eta: float, p: int) -> tuple[float, float, f
 
 
 @njit(cache=True)
-def choose(X: Array, wealth: float, eta: float, kept: Kept, i: int, p: int) -> None:
+def choose(X: Array, wealth: float, eta: float, cached: Cached, i: int, p: int) -> None:
     """Let row ``i`` choose ``p``, of whose rivals nothing is known."""
-    kept.policy[i], kept.until[i] = p, -np.inf
-    kept.below[i], kept.here[i], kept.above[i] = beside(X, wealth, eta, p)
+    cached.policy[i], cached.until[i] = p, -np.inf
+    cached.below[i], cached.here[i], cached.above[i] = beside(X, wealth, eta, p)
 
 
 @njit(cache=True)
@@ -255,7 +255,7 @@ def stays(
     p: int, low: int, high: int, under: float, best: float, over: float, clock: float, until: float,
     lowest: int, highest: int,
 ) -> bool:  # fmt: skip
-    """Whether choice ``p`` is known to be the best from ``low`` to ``high`` by what is kept of its row.
+    """Whether choice ``p`` is known to be the best from ``low`` to ``high`` by what is cached.
 
     ``under``, ``best`` and ``over`` are objectives of the candidate below, of the choice, and of the candidate above,
     ``clock`` that of the window from ``lowest`` to ``highest``.
@@ -294,8 +294,8 @@ def settle(
 ) -> tuple[int, float, int, int]:  # fmt: skip
     """The best from ``low`` to ``high`` for a row that has chosen ``p``; then ``until``, ``lowest`` and ``highest``.
 
-    Where another row has left nothing between its neighbours, it takes what the row before has. What is kept of the row
-    is given one by one: arrays of a tuple are counted whenever they are taken out of it.
+    Where other rows have left nothing between its neighbours, the row takes the choice of the row before. What is
+    cached of it is passed one by one: Numba counts references to arrays whenever they are taken out of a tuple.
     """
     if low > p or low > high:
         return low, -np.inf, lowest, highest
@@ -325,31 +325,33 @@ def settle(
 
 
 @njit(cache=True)
-def _made_rising(X: Array, W: Array, eta: float, ev: Array, kept: Kept, value: Array) -> bool:
+def _made_rising(X: Array, W: Array, eta: float, ev: Array, cached: Cached, value: Array) -> bool:
     """Make a policy one that does not fall; false where a row above one with a choice has none."""
-    policy, here = kept.policy, kept.here
+    policy, here = cached.policy, cached.here
     before = -1
     for i in range(policy.size):
         if policy[i] < before:
             if policy[i] < 0:
                 return False
-            choose(X, W[i], eta, kept, i, before)
+            choose(X, W[i], eta, cached, i, before)
             value[i] = here[i] + ev[before + 1]
         before = policy[i]
     return True
 
 
 @njit(cache=True)
-def proven_row(X: Array, W: Array, eta: float, ev: Array, clocks: Array, kept: Kept, guess: int, value: Array) -> int:
+def proven_row(
+    X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, guess: int, value: Array
+) -> int:
     """Prove every state of a piece that lies between two others, whose guess was ``guess``.
 
     :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` where that takes more than :data:`WORTH`. ``EV``
     must be finite: a candidate that nobody can be at bounds no bracket.
     """
-    if guess == FALLING and not _made_rising(X, W, eta, ev, kept, value):
+    if guess == FALLING and not _made_rising(X, W, eta, ev, cached, value):
         return FAILED
     # Arrays of a tuple are counted whenever they are taken out of it.
-    policy, below, here, above, until, lowest, highest = kept
+    policy, below, here, above, until, lowest, highest = cached
     # A row is looked at where candidates lie between its neighbours' choices that its guess was not compared with, and
     # again when a neighbour has moved. The list is read from its end.
     waiting, listed, count = np.empty(value.size, np.int32), np.zeros(value.size, np.bool_), 0
@@ -394,9 +396,9 @@ def proven_row(X: Array, W: Array, eta: float, ev: Array, clocks: Array, kept: K
 
 
 @njit(cache=True)
-def held_row(ev: Array, kept: Kept, value: Array) -> None:
+def evaluated_row(ev: Array, cached: Cached, value: Array) -> None:
     """The objectives of the choices, which stay."""
-    here, policy = kept.here, kept.policy
+    here, policy = cached.here, cached.policy
     for i in range(value.size):
         value[i] = here[i] + ev[policy[i] + 1]
 

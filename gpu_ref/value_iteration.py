@@ -16,8 +16,8 @@ import numpy as np
 from beltline.gpu_ref.brackets import proven
 from beltline.gpu_ref.chunk_sweeps import (
     DONE,
+    FIXED,
     FRESH,
-    HELD,
     LIMIT,
     NOT_FINITE,
     RULES,
@@ -55,7 +55,7 @@ class ValueIteration:
     """A problem in the layout of these sweeps, and the iteration in progress.
 
     ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, ``W`` non-decreasing in ``x``. Making it allocates and
-    nothing else; :meth:`load` fills it; :meth:`sweep` and :meth:`held` go on; :meth:`read` gives the result back.
+    nothing else; :meth:`load` fills it; :meth:`sweep` and :meth:`evaluate` go on; :meth:`read` gives the result back.
 
     Attributes
     ----------
@@ -128,7 +128,7 @@ class ValueIteration:
         done, code, h = self._run(how, RULES[rule], epsilon, limit, self._tables, self._now, self.low, self.high, *ages)
         self._now = (self._now + done) % 2
         self.sweeps += done
-        if how != HELD:
+        if how != FIXED:
             self.maximising_sweeps += done
             if done:
                 self.h, self._divided = h, False
@@ -158,14 +158,14 @@ class ValueIteration:
                 return True
         return False
 
-    def held(self, count: int) -> None:
-        """Sweeps that hold the policy, and ``EV`` after them.
+    def evaluate(self, count: int) -> None:
+        """Policy evaluation sweeps, and ``EV`` after them.
 
         None where a state has no choice: a policy found before that was known may lead there, and what is lost so no
         later sweep brings back.
         """
         if count and not (self._tables.policy < 0).any():
-            self._batch(HELD, count)
+            self._batch(FIXED, count)
 
     def ages(self, values: Array, policies: Indexes) -> None:
         """One sweep an age, from the last to the first, into ``values`` and ``policies``, ``(T, N_k, N_z)``."""

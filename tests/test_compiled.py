@@ -88,6 +88,46 @@ def test_a_change_of_what_is_called_is_seen(package: Path, where: str) -> None:
     assert run(package, **environment) == ["140.0", "1"]
 
 
+SHAPES = """
+from typing import NamedTuple
+class Old(NamedTuple):
+    x: float
+make = Old
+"""
+
+TAKES = """
+from beltline.compiled import njit
+from beltline.shapes import make
+@njit(cache=True)
+def twice(of): return 2.0 * of.x
+print(twice(make(3.0)), sum(twice.stats.cache_hits.values()))
+"""
+
+
+def test_a_cache_that_names_a_class_of_before_is_not_read(package: Path) -> None:
+    def printed() -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-c", "import beltline.takes"],
+            cwd=package,
+            env={**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    (package / "beltline" / "takes.py").write_text(TAKES)
+    shapes = package / "beltline" / "shapes.py"
+    shapes.write_text(SHAPES)
+    assert printed() == ["6.0", "0"]
+    assert printed() == ["6.0", "1"]
+    # The function's own file is as it was.
+    shapes.write_text(SHAPES.replace("Old", "New"))
+    assert printed() == ["6.0", "0"]
+    assert printed() == ["6.0", "1"]
+
+
 def program(text: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run a program of its own process, whose threads nobody has started yet."""
     return subprocess.run(

@@ -89,7 +89,7 @@ class Confirmation:
         Compared or None
             As of :func:`beltline.gpu_ref.compare.compare`, with nothing missed; ``None`` says nothing.
         """
-        if allowed.money > 0.0 or not np.isfinite([allowed.change, allowed.value, allowed.share]).all():
+        if allowed.c_rounding > 0.0 or not np.isfinite([allowed.change, allowed.value, allowed.share]).all():
             return None
         tables = self._tables
         self._put("value", value, np.float64)

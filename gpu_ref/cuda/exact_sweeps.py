@@ -49,7 +49,7 @@ class Exact:
         return value, policy
 
     def keep(self, V: Any, policy: Any) -> Any:
-        """A sweep with the policy held fixed."""
+        """A sweep with a fixed policy."""
         self.expect(V)
         value = self.cupy.empty((self.points, self.states))
         grid = (math.ceil(self.points * self.states / 256),)
@@ -118,7 +118,7 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
         V = once.value
     found = prove(cupy, problem, V.get(), tables.policy[i].get(), sweeps)
     if found is not None and not found.converged and found.maximising_sweeps < problem.max_sweeps:
-        # Held choices that tie may take turns for ever, by roundings above epsilon.
+        # Choices that tie may take turns for ever, by roundings above epsilon.
         V, sweeps, found = cupy.asarray(found.value), found.maximising_sweeps, None
     if found is None:
         found = iterate(exact, problem, V, sweeps).solution(problem)
@@ -128,7 +128,7 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
 def iterate(exact: Exact, problem: Arguments, V: Any, sweeps: int, inner: int = 0) -> Swept:
     """Sweep from ``V`` by a search that needs no single peak, until the stopping rule is met.
 
-    ``sweeps`` are those before, all of them with a maximisation; ``inner`` sweeps of the policy held fixed follow each
+    ``sweeps`` are those before, all of them with a maximisation; ``inner`` policy evaluation sweeps follow each
     that is not the last. Where the values before the shift were so large that their rounding spoils what is left
     (:func:`beltline.gpu_ref.methods.astray`), it goes on from the shifted ones.
     """

@@ -183,8 +183,8 @@ class Sweeps:
         """Sweep on, :data:`CHUNK` times at most; what the device says of it, and evaluations by sweep.
 
         Where costs follow from the default set, ``gross`` is what lenders want for 1, ``repay`` and ``defaults`` the
-        numbers of the alternatives. Of the change of the last of ``steps`` held ones, ``shift`` times the middle is
-        added to all values: only for regimes that see no others.
+        numbers of the alternatives. Of the change of the last of ``steps`` policy evaluation steps, ``shift`` times the
+        middle is added to all values: only for regimes that see no others.
         """
         sizes, tables = self._sizes, self.tables
         groups, parts = self.blocks

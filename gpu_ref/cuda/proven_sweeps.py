@@ -1,7 +1,7 @@
 """Sweeps that brackets prove, as those of the general form (``general.cu``), where objectives may have several peaks.
 
 A table problem is a general one with one regime and one alternative. Its sweeps are many to a launch; between them
-choices are held for some steps, as policy evaluation does. They are tried before the local search where wealth is
+policy evaluation steps follow. They are tried before the local search where wealth is
 not concave, go on where that search leaves doubt, and are tried first by ``mpi``.
 """
 
@@ -22,7 +22,7 @@ STEPS = 10
 """Steps of policy evaluation between sweeps, from the second on: a sweep that moves little takes as long as four."""
 
 MOST = 200
-"""Most sweeps: with held choices between them a dozen do, but where roundings keep two choices in turns."""
+"""Most sweeps: with policy evaluation between them a dozen do, but where roundings keep two choices in turns."""
 
 ROWS = 256
 """Most grid points at which it is looked whether wealth is concave: enough to choose how to begin."""

@@ -113,7 +113,7 @@ def _solve_by_proof(cupy: Any, problem: Arguments, previous: bool) -> Solution |
 
 
 def _ended(problem: Arguments, found: Solution | None, steps: int) -> Solution | None:
-    """The solution, if it converged or there was room for no other sweep after ``steps`` held ones; all are exact.
+    """The solution, if it converged or no other sweep was allowed after ``steps`` policy evaluation ones; all exact.
 
     A rule that shifts values may be met in fewer sweeps, as from a start that is far away.
     """

@@ -1,4 +1,4 @@
-"""Policy evaluation by steps that hold the choices, and corrections by regime and exogenous state between them.
+"""Policy evaluation by steps with fixed choices, and corrections by regime and exogenous state between them.
 
 Most of what a step leaves of the error is the same at every ``x``. So let ``d = T_g V - V`` be the change of a step,
 ``D(r, s)`` its mean over ``x``, and ``M`` what a value that is the same at every ``x`` becomes in a step::
@@ -21,8 +21,8 @@ import numpy as np
 
 from beltline.compiled import njit
 from beltline.gpu_ref.general.candidates import Indexes
-from beltline.gpu_ref.general.held import Choices, held
 from beltline.gpu_ref.general.packed import Packed
+from beltline.gpu_ref.general.policy_evaluation import Choices, evaluation_steps
 from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
 
@@ -34,12 +34,12 @@ LARGEST = 256
 
 
 def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, steps: int, enough: float) -> Array:
-    """The value after about ``steps`` steps that hold ``choices`` from that of a sweep, ``(N_r, N_z, N_k)``.
+    """The value after about ``steps`` steps with fixed ``choices`` from that of a sweep, ``(N_r, N_z, N_k)``.
 
     Parameters
     ----------
     packed, sigma
-        As of :func:`beltline.gpu_ref.general.held.held`.
+        As of :func:`beltline.gpu_ref.general.policy_evaluation.evaluation_steps`.
     found
         The sweep; its value is finite.
     choices
@@ -49,20 +49,20 @@ def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, step
     enough
         A step that changes the value by no more ends it, units of utility.
     """
-    last = held(packed, found.value, choices, sigma, 1)
+    last = evaluation_steps(packed, found.value, choices, sigma, 1)
     left = steps - 1
     moves = _moves(packed, found, sigma) if left > 1 and last.largest > enough else None
     while moves is not None and left > 1 and last.largest > enough:
         count = min(left, CYCLE)
         left -= count
         begin = last.value + _correction(moves, last.mean)[:, :, None]
-        after = held(packed, begin, choices, sigma, count)
+        after = evaluation_steps(packed, begin, choices, sigma, count)
         if not after.largest < last.largest:
             moves = None
             break
         last = after
     if left and moves is None and last.largest > enough:
-        return held(packed, last.value, choices, sigma, left).value
+        return evaluation_steps(packed, last.value, choices, sigma, left).value
     return last.value
 
 

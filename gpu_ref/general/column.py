@@ -168,7 +168,7 @@ def _in_order(
         slack[:] = 0.0
     if rows.size == 0:
         return 0, False, far, True
-    price, promise, money = cost[kept], ev[kept], wealth[rows]
+    price, promise, cash = cost[kept], ev[kept], wealth[rows]
     number_of = np.full(cost.size, -1, np.int32)
     for k in range(kept.size):
         number_of[kept[k]] = k
@@ -177,14 +177,14 @@ def _in_order(
     proof, evaluations = False, 0
     if not far:
         proof, evaluations = _repair(
-            price, promise, money, eta, least, most, ROUNDS, rows, kept, tags, known, chosen, best, margins
+            price, promise, cash, eta, least, most, ROUNDS, rows, kept, tags, known, chosen, best, margins
         )
     divided = not proof
     if divided:
-        evaluations += divide(price, promise, money, eta, least, most, chosen, best)
+        evaluations += divide(price, promise, cash, eta, least, most, chosen, best)
         # Rows whose every utility overflows have no choice either.
         some = chosen >= 0
-        rows, least, most, money, best = rows[some], least[some], most[some], money[some], best[some]
+        rows, least, most, cash, best = rows[some], least[some], most[some], cash[some], best[some]
         value[:] = -np.inf
         policy[:] = -1
         slack[:] = 0.0
@@ -195,7 +195,7 @@ def _in_order(
         # it may by roundings, nothing is proven.
         limit = 4 * rows.size + 16
         proof, more = _repair(
-            price, promise, money, eta, least, most, limit, rows, kept, tags, known, chosen, best, margins
+            price, promise, cash, eta, least, most, limit, rows, kept, tags, known, chosen, best, margins
         )
         evaluations += more
     moved = 0

@@ -6,8 +6,8 @@ import numpy as np
 
 from beltline.gpu_ref.general.aggregation import evaluated
 from beltline.gpu_ref.general.form import Alternative, Form, Indexes
-from beltline.gpu_ref.general.held import held, hold
 from beltline.gpu_ref.general.packed import pack, put
+from beltline.gpu_ref.general.policy_evaluation import evaluation_steps, fixed
 from beltline.gpu_ref.general.solution import Iterate
 from beltline.gpu_ref.general.sweep import Found, swept
 from beltline.gpu_ref.tables import Array
@@ -49,13 +49,13 @@ class Operator:
         return Iterate(form, swept(self._packed, V, form.eta, form.sigma, form.negative, wanted, doubts=doubts), doubts)
 
     def evaluate(self, found: Found, steps: int, enough: float | None = None) -> Array:
-        """The value, ``(N_r, N_z, N_k)``, after ``steps`` sweeps that hold every ``x'`` of ``found``.
+        """The value, ``(N_r, N_z, N_k)``, after ``steps`` sweeps with every ``x'`` of ``found`` fixed.
 
         With ``enough`` they are corrected (:mod:`beltline.gpu_ref.general.aggregation`), and end at a change of that.
         """
-        choices = hold(self._packed, found.policy, self._form.eta, self._form.sigma)
+        choices = fixed(self._packed, found.policy, self._form.eta, self._form.sigma)
         if enough is None:
-            return held(self._packed, found.value, choices, self._form.sigma, steps).value
+            return evaluation_steps(self._packed, found.value, choices, self._form.sigma, steps).value
         return evaluated(self._packed, found, choices, self._form.sigma, steps, enough)
 
 

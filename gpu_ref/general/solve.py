@@ -26,7 +26,7 @@ ENOUGH = 0.1
 """Share of ``tol`` below which a change of a corrected step ends the evaluation."""
 
 PATIENCE = 200
-"""Sweeps in which prices may move before no choices are held any more: prices that follow such values may go in
+"""Sweeps in which prices may move before policy evaluation steps are left out: prices that follow such values may go in
 circles."""
 
 Update = Callable[[Iterate], Prices]
@@ -56,8 +56,8 @@ def solve(
     max_sweeps
         Most maximising sweeps. Without meaning where there is a horizon.
     steps
-        Policy evaluation steps after each maximising sweep, which hold every ``x'``. They save sweeps and decide
-        nothing: choices and bound come from the sweeps. With ``update``, prices are held in them too, and while prices
+        Policy evaluation steps after each maximising sweep, in which every ``x'`` is fixed. They save sweeps and decide
+        nothing: choices and bound come from the sweeps. With ``update``, prices are fixed in them too, and while prices
         move there are at most :data:`CORRECTED_STEPS` or :data:`MOVING_STEPS`, and none after :data:`PATIENCE` sweeps
         in which they did.
     corrected
@@ -147,9 +147,9 @@ def _iterate(
             moves += price_change >= tol
             if moves > PATIENCE:
                 steps = 0
-            held = steps if price_change < tol else min(steps, moving_steps)
+            fixed_steps = steps if price_change < tol else min(steps, moving_steps)
             # At the tables that the choices were made for.
-            V = operator.evaluate(last.found, held, enough) if held else last.found.value
+            V = operator.evaluate(last.found, fixed_steps, enough) if fixed_steps else last.found.value
             operator.replace(form)
     if last.finite:
         # The same sweep again, from what it found and so with the same bits: how far it may be off.

@@ -206,8 +206,8 @@ def maximise(problem: Problem, value: Array, pieces: Pieces) -> Choices:
     return Choices(np.ascontiguousarray(best.T), choice, cell, at)
 
 
-def hold(problem: Problem, value: Array, choices: Choices, pieces: Pieces, sweeps: int) -> Array:
-    """Return the value after ``sweeps`` more sweeps that hold the choices, ``(N_k, N_z)``."""
+def evaluate(problem: Problem, value: Array, choices: Choices, pieces: Pieces, sweeps: int) -> Array:
+    """Return the value after ``sweeps`` more policy evaluation sweeps, ``(N_k, N_z)``."""
     now = utility(problem.wealth - choices.choice, problem.eta).T
     cell, at = choices.cell, choices.at
     for _ in range(sweeps):

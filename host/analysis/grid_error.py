@@ -146,10 +146,10 @@ def _monotone_ages(problem: Problem, ages: int) -> Array:
 
 def _concave(problem: Problem, near: Array) -> tuple[Array, Array]:
     value = concave_majorant(near, problem.grid)
-    swept, price, rounding, money = _swept(problem, value)
+    swept, price, rounding, of_wealth = _swept(problem, value)
     most = _largest_gain(problem, value, swept, price)
     lower = _lifted(problem, value, (swept - value).min(axis=0), -rounding)
-    return lower, _lifted(problem, value, most, rounding + money)
+    return lower, _lifted(problem, value, most, rounding + of_wealth)
 
 
 def _concave_ages(problem: Problem, ages: int) -> tuple[Array, Array]:
@@ -159,22 +159,22 @@ def _concave_ages(problem: Problem, ages: int) -> tuple[Array, Array]:
     chords = np.diff(start, axis=0) / np.diff(problem.grid)[:, None]
     least, most = (start - value).min(axis=0), _gain_between(problem.grid, value, start, *_beside(chords))
     for age in reversed(range(ages)):
-        swept, price, rounding, money = _swept(problem, value)
+        swept, price, rounding, of_wealth = _swept(problem, value)
         least, most = _discounted(problem, least, -1.0), _discounted(problem, most, 1.0)
         lower[age], upper[age] = swept + least - rounding, swept + most + rounding
         value = concave_majorant(swept, problem.grid)
         least = least + (swept - value).min(axis=0) - rounding
-        most = most + _largest_gain(problem, value, swept, price) + rounding + money
+        most = most + _largest_gain(problem, value, swept, price) + rounding + of_wealth
     return lower, upper
 
 
 def _swept(problem: Problem, value: Array) -> tuple[Array, Array, float, float]:
-    """A sweep from ``value``, the marginal utility of its consumption, and what it rounds, without and of money."""
+    """A sweep from ``value``, its marginal utility of consumption, and roundings: but for wealth, and of wealth."""
     found = maximise(problem, value, straight)
     price = marginal_utility(problem.wealth - found.choice, problem.eta)
     # Of cash on hand, whose chords are taken for exact.
-    money = 8 * DOUBLE * float((price * np.abs(problem.wealth)).max())
-    return found.value, price, _rounding(problem, found.value, value), money
+    of_wealth = 8 * DOUBLE * float((price * np.abs(problem.wealth)).max())
+    return found.value, price, _rounding(problem, found.value, value), of_wealth
 
 
 def _discounted(problem: Problem, shift: Array, side: float) -> Array:

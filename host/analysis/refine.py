@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from beltline.gpu_ref.methods import shifts
-from beltline.host.analysis.between import Choices, Pieces, hold, maximise, monotone_cubics
+from beltline.host.analysis.between import Choices, Pieces, evaluate, maximise, monotone_cubics
 from beltline.host.analysis.grid_error import bounds, bounds_of_ages
 from beltline.host.analysis.policy import followed, usable
 from beltline.host.problem.arrays import Array
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 MAX_STEPS = 100
 """Sweeps that maximise at most, by default."""
 
-HELD = 50
-"""Sweeps that hold the choices after each that maximises."""
+EVALUATIONS = 50
+"""Policy evaluation sweeps after each that maximises."""
 
 STEPS_LIMIT = 10_000
 """Largest ``max_steps``."""
@@ -228,7 +228,7 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
         state apart. By default that of ``result``. Not with a horizon.
     max_steps
         Sweeps that maximise at most, from 1 to :data:`STEPS_LIMIT`, by default :data:`MAX_STEPS`; after each come
-        :data:`HELD` that hold the choices. Not with a horizon.
+        :data:`EVALUATIONS` of policy evaluation. Not with a horizon.
 
     Returns
     -------
@@ -338,7 +338,7 @@ def settle(
         value = choices.value + shifts((least + most) / 2, problem.transition, problem.beta)
         if change < tol or step == max_steps:
             break
-        value = hold(problem, value, choices, pieces, HELD)
+        value = evaluate(problem, value, choices, pieces, EVALUATIONS)
     return choices, value, change, step
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import Executor, Future
 from typing import Any
 
 from beltline.host.batch.pool import Workers
-from beltline.host.batch.worker import Answer, Settings, Station, Turns, pair, work
+from beltline.host.batch.worker import Answer, Settings, Turns, Worker, pair, work
 from beltline.host.devices import REFERENCES
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
@@ -43,22 +43,22 @@ class Submitter:
 class _ThreadSubmitter(Submitter):
     """Two threads at one device: one is at it, and the other converts or verifies."""
 
-    def __init__(self, station: Station, settings: Settings) -> None:
+    def __init__(self, worker: Worker, settings: Settings) -> None:
         super().__init__(pair(), settings, lambda: 1, True)
-        self._station = station
+        self._worker = worker
         self._turns = Turns()
 
     def submit(self, problems: list[Problem]) -> Future[list[Answer]]:
         if len(problems) > 1:
-            return self.executor.submit(self._station.solve_all, self.settings, problems)
+            return self.executor.submit(self._worker.solve_all, self.settings, problems)
         turn = self._turns.next()
-        return self.executor.submit(lambda: [self._station.solve(self.settings, problems[0], turn)])
+        return self.executor.submit(lambda: [self._worker.solve(self.settings, problems[0], turn)])
 
     def close(self, finished: bool) -> None:
         if not finished:
-            self._station.cancel()
+            self._worker.cancel()
         super().close(finished)
-        self._station.close()
+        self._worker.close()
 
 
 def submitter(device: str | Session, settings: Settings, executor: Any, workers: int | None) -> Callable[[], Submitter]:
@@ -80,7 +80,7 @@ def submitter(device: str | Session, settings: Settings, executor: Any, workers:
         return lambda: Submitter(crew, settings, lambda: crew.count, True)
     if executor is None:
         machine = settings.device not in REFERENCES
-        return lambda: _ThreadSubmitter(Station(device, settings.options if machine else {}), settings)
+        return lambda: _ThreadSubmitter(Worker(device, settings.options if machine else {}), settings)
     if isinstance(executor, Workers):
         return lambda: Submitter(executor, settings, lambda: executor.count, False)
     if isinstance(executor, Executor):

@@ -1,8 +1,8 @@
 """What one process does of a batch: it owns a device, which stays open from problem to problem.
 
-A process has one station a device, made when the first problem arrives. Several threads may solve at one station: they
-convert tables and verify results side by side, and take turns on the device, which is so given its next tables as soon
-as it has returned the last results.
+A process has one worker for each device, made when the first problem arrives. Several threads may solve with one
+worker: they convert tables and verify results side by side, and take turns on the device. So the device gets its next
+tables as soon as it has returned the last results.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a station has to say of one problem; without the problem, which who asks has."""
+    """What a worker returns for one problem; without the problem, which who asks has."""
 
     found: tuple[type[Result] | type[GeneralResult], dict[str, Any]] | None
     error: Exception | None
@@ -112,7 +112,7 @@ BATCH_METHOD = "shift"
 
 
 def pair() -> ThreadPoolExecutor:
-    """Two threads for a station, with as many of Numba's as the thread that makes them may use."""
+    """Two threads for a worker, with as many of Numba's as the thread that makes them may use."""
     return ThreadPoolExecutor(2, initializer=set_num_threads, initargs=(get_num_threads(),))
 
 
@@ -130,7 +130,7 @@ def _taking(turn: tuple[threading.Event, threading.Event] | None) -> Iterator[Ca
         own.set()
 
 
-class Station:
+class Worker:
     """An open device for one problem after the other.
 
     Parameters
@@ -326,23 +326,23 @@ def _first_free(device: str, choices: Sequence[Mapping[str, Any]]) -> Session:
     raise NotOpen(DeviceError(f"device {device!r} has an option that is a list of nothing"))
 
 
-_stations: dict[str, Station] = {}
+_workers: dict[str, Worker] = {}
 _making = threading.Lock()
 
 
-def station(settings: Settings) -> Station:
-    """Return the station of a device in this process, made once, and closed when the process ends."""
+def worker_of(settings: Settings) -> Worker:
+    """Return the worker of a device in this process, made once, and closed when the process ends."""
     name = repr((settings.device, sorted(settings.options.items()) if settings.device in DEVICES else None))
     with _making:
-        if name not in _stations:
+        if name not in _workers:
             machine = settings.device in DEVICES
-            _stations[name] = Station(settings.device, settings.options if machine else {})
-            atexit.register(_stations[name].close)
-        return _stations[name]
+            _workers[name] = Worker(settings.device, settings.options if machine else {})
+            atexit.register(_workers[name].close)
+        return _workers[name]
 
 
 def work(settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
-    """Solve ``problems`` at this process's station, on :func:`threads_said` threads: what a worker is sent.
+    """Solve ``problems`` with this process's worker, on :func:`threads_said` threads: what a worker is sent.
 
     Raises
     ------
@@ -350,7 +350,7 @@ def work(settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
         The device cannot be opened.
     """
     with threads(threads_said()):
-        return station(settings).solve_all(settings, problems)
+        return worker_of(settings).solve_all(settings, problems)
 
 
 def threads_said() -> int:

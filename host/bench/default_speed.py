@@ -49,10 +49,10 @@ def _every(wealth: Array, cost: Array, ev: Array, value: Array) -> None:
     states, grid = wealth.shape
     for t in prange(grid * states):
         s, x = t // grid, t % grid
-        best, money, price, promise = -np.inf, wealth[s, x], cost[s], ev[s]
+        best, cash, price, promise = -np.inf, wealth[s, x], cost[s], ev[s]
         for i in range(grid):
-            if price[i] < money:
-                best = max(best, -1.0 / (money - price[i]) + promise[i])
+            if price[i] < cash:
+                best = max(best, -1.0 / (cash - price[i]) + promise[i])
         value[s, x] = best
 
 

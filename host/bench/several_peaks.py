@@ -24,7 +24,7 @@ POINTS, STATES = 2_000, 5
 
 
 def wealths(points: int = POINTS) -> dict[str, Array]:
-    """Money on hand by the name of what shapes it, ``(points, STATES)`` each; the first is concave."""
+    """Cash on hand by the name of what shapes it, ``(points, STATES)`` each; the first is concave."""
     grid = np.linspace(0.0, 50.0, points)
     plain = 1.03 * grid[:, None] + np.linspace(0.4, 1.6, STATES)
     steps = np.random.default_rng(1).random((40, STATES)).cumsum(axis=0) * 0.3
@@ -37,7 +37,7 @@ def wealths(points: int = POINTS) -> dict[str, Array]:
 
 
 def savings(wealth: Array) -> Problem:
-    """Savings with this money on hand, ``(N_k, STATES)``."""
+    """Savings with this cash on hand, ``(N_k, STATES)``."""
     chain = np.full((STATES, STATES), 0.05) + 0.75 * np.eye(STATES)
     grid = np.linspace(0.0, 50.0, wealth.shape[0])
     return Problem(grid=grid, wealth=wealth, transition=chain, start=np.zeros(wealth.shape), beta=0.95, eta=2.0)

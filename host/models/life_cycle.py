@@ -29,7 +29,7 @@ def life_cycle(
 ) -> Problem:
     """Return the life cycle of a worker with assets ``x`` and productivity ``e``, who leaves nothing behind.
 
-    Money on hand is ``W(x, e) = (1 + interest) x + wage e`` at every age; ``ln e' = rho ln e + u``, ``u ~ N(0,
+    Cash on hand is ``W(x, e) = (1 + interest) x + wage e`` at every age; ``ln e' = rho ln e + u``, ``u ~ N(0,
     sigma**2)``, as a :func:`~beltline.host.problem.markov.tauchen` chain. The grid is uniform from ``low`` to ``high``,
     and whoever lives also keeps ``low`` at least, at the last age too. ``value`` and ``policy`` of the result have the
     age as first axis.

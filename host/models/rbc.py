@@ -27,7 +27,7 @@ def rbc(
 ) -> Problem:
     """Return the real business cycle model: a planner, one good, capital, and productivity ``z``.
 
-    Money on hand is ``W(k, z) = z k**alpha + (1 - delta) k``; ``ln z' = rho ln z + e``, ``e ~ N(0, sigma**2)``, as a
+    Cash on hand is ``W(k, z) = z k**alpha + (1 - delta) k``; ``ln z' = rho ln z + e``, ``e ~ N(0, sigma**2)``, as a
     :func:`~beltline.host.problem.markov.tauchen` chain. With ``kss(z) = ((1/beta - 1 + delta) / (alpha z))**(1/(alpha -
     1))``, the stationary capital if ``z`` never moved, the grid is uniform from ``0.95 kss(z_min)`` to ``1.05
     kss(z_max)``, and the start is one period's utility of staying there, ``V0(k, z) = U(z kss(z)**alpha - delta

@@ -29,7 +29,7 @@ class Alternative:
     leads_to : str or mapping of str to float, optional
         The regime of the next period, or the probability of each; by default the same regime.
     wealth : (N_k, N_z) array, optional
-        Money on hand ``W(x, s)``, non-decreasing in ``x``, units of money; with a horizon also ``(T, N_k, N_z)``. By
+        Cash on hand ``W(x, s)``, non-decreasing in ``x``, units of money; with a horizon also ``(T, N_k, N_z)``. By
         default the problem's.
     cost : (N_k,) or (N_k, N_z) array, optional
         What ending the period with ``x'`` costs, ``G(x', s)``, units of money; with a horizon also ``(T, N_k, N_z)``.

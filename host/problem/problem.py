@@ -78,7 +78,7 @@ class Problem:
     grid : (N_k,) array
         The endogenous state ``X``, strictly increasing, uniform or not; at least 2 points.
     wealth : (N_k, N_z) array
-        Money on hand ``W(x, s)``, non-decreasing in ``x`` and above ``grid[0]``, so that every state has a choice.
+        Cash on hand ``W(x, s)``, non-decreasing in ``x`` and above ``grid[0]``, so that every state has a choice.
     transition : (N_z, N_z) array
         Markov matrix ``Q(s, s')``; rows (today's state) sum to 1 within ``ROW_SUM_TOLERANCE``.
     start : (N_k, N_z) array

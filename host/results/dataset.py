@@ -67,7 +67,7 @@ def to_xarray(result: Result) -> Dataset:
         # A run that was stopped has the last ages only.
         coordinates["age"] = ages(problem.horizon - result.value.shape[0] + 1, problem.horizon)
     about_tables = {
-        "wealth": (here, f"money on hand W({asset}, state)", good),
+        "wealth": (here, f"cash on hand W({asset}, state)", good),
         "transition": (("state", "next_state"), "probability of the next state", "1"),
         "start": (here, "value after the last age" if problem.horizon else "first guess of the value", "utility"),
         "marginal_wealth": (here, f"what one more unit of {problem.asset} brings, dW/dx", "1"),

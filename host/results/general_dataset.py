@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MONEY = "money"
 _ABOUT = {
-    "wealth": ("money on hand", _MONEY),
+    "wealth": ("cash on hand", _MONEY),
     "cost": ("what ending the period with each choice costs", _MONEY),
     "low": ("lowest index of the choice", "1"),
     "high": ("highest index of the choice", "1"),

@@ -29,10 +29,10 @@ DEVICES = ("cpu", "gpu")
 """What such problems are solved on."""
 
 METHOD = "brackets"
-"""The one method: sweeps by brackets, with choices that are held between them."""
+"""The one method: sweeps by brackets, with policy evaluation between them."""
 
 STEPS = 20
-"""Sweeps with held choices behind each that maximises, by default."""
+"""Policy evaluation steps after each sweep that maximises, by default."""
 
 OUTCOMES = {
     "converged": Outcome.CONVERGED,

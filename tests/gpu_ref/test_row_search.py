@@ -11,12 +11,12 @@ from beltline.gpu_ref.row_search import (
     FAILED,
     MOVED,
     STAYED,
-    Kept,
+    Cached,
     bisect,
+    cache_row,
     changes,
-    climb,
     guessed_row,
-    keep_row,
+    local_search,
     proven_row,
     settle,
     stays,
@@ -50,17 +50,19 @@ def test_the_lower_of_two_that_tie(objectives: list[float], lowest: int) -> None
     ev = expected(objectives)
     assert bisect(X, WEALTH, 2.0, ev) == lowest
     for start in range(X.size):
-        found, below, here, above = climb(X, WEALTH, 2.0, ev, start)
+        found, below, here, above = local_search(X, WEALTH, 2.0, ev, start)
         assert found == lowest, start
         assert here == UTILITY[lowest]
         assert lowest == 0 or below == UTILITY[lowest - 1]
         assert lowest == X.size - 1 or above == UTILITY[lowest + 1]
 
 
-def kept_of(policy: np.ndarray) -> Kept:
-    """What is kept of rows that choose ``policy``, of which no sweep has kept anything."""
+def cached_of(policy: np.ndarray) -> Cached:
+    """What is cached of rows that choose ``policy``, of which no sweep has cached anything."""
     count = policy.size
-    return Kept(policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32))
+    return Cached(
+        policy.astype(np.int32), *(np.full(count, -np.inf) for _ in range(4)), *np.zeros((2, count), np.int32)
+    )
 
 
 def clocks_at(grid: int, clock: float) -> np.ndarray:
@@ -70,26 +72,26 @@ def clocks_at(grid: int, clock: float) -> np.ndarray:
     return clocks
 
 
-def settled(row: Kept, ev: np.ndarray, clocks: np.ndarray, low: int, high: int) -> bool:
+def settled(row: Cached, ev: np.ndarray, clocks: np.ndarray, low: int, high: int) -> bool:
     """Let the only row choose the best from ``low`` to ``high``; whether that is what it had chosen."""
     p = row.policy[0]
-    kept = (p, row.below[0], row.here[0], row.above[0], row.until[0], row.low[0], row.high[0])
-    q, *known = settle(X, WEALTH, 2.0, ev, clocks, *kept, low, high)
+    cached = (p, row.below[0], row.here[0], row.above[0], row.until[0], row.low[0], row.high[0])
+    q, *known = settle(X, WEALTH, 2.0, ev, clocks, *cached, low, high)
     row.until[0], row.low[0], row.high[0] = known
     if q != p:
         until = row.until[0]
         row.policy[0] = q
-        keep_row(X, np.array([WEALTH]), 2.0, row)
+        cache_row(X, np.array([WEALTH]), 2.0, row)
         row.until[0] = until
     return bool(q == p)
 
 
-@pytest.mark.parametrize("kept", [2, 3])
-def test_a_kept_choice_stays_where_it_is_the_lower_of_two_that_tie(kept: int) -> None:
+@pytest.mark.parametrize("cached", [2, 3])
+def test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie(cached: int) -> None:
     ev = expected([1.0, 2.0, 3.0, 3.0, 2.0, 1.0])
-    row = kept_of(np.array([kept]))
+    row = cached_of(np.array([cached]))
     for utilities, step in ((row.below, -1), (row.here, 0), (row.above, 1)):
-        utilities[0] = UTILITY[kept + step]
+        utilities[0] = UTILITY[cached + step]
     value = np.zeros(1)
     guess, least, most = guessed_row(X, np.array([WEALTH]), 2.0, ev, clocks_at(6, 0.0), row, np.zeros(1), value)
     assert (guess, row.policy[0], value[0], least, most) == (CLOSE, 2, 3.0, 3.0, 3.0)
@@ -112,14 +114,14 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy() -> None:
     for number in range(400):
         grid, wealth, eta, ev = random_row(number, rng)
         points = grid.size
-        row = kept_of(rng.integers(0, points, points) if number % 3 else np.zeros(points))
+        row = cached_of(rng.integers(0, points, points) if number % 3 else np.zeros(points))
         found, before, clocks = np.empty(points), np.zeros(points), np.zeros(length(points))
         for sweep in range(6):
             value, policy = np.empty((points, 1)), np.empty((points, 1), np.int32)
             divide_and_conquer(grid, wealth[:, None], ev[None], eta, value, policy)
             # The ends of a piece are for others to prove.
             row.policy[[0, -1]] = policy[[0, -1], 0]
-            keep_ends(grid, wealth, eta, row)
+            cache_ends(grid, wealth, eta, row)
             guarded = row.until > shown(clocks, row)
             padded = np.array([-np.inf, *ev, -np.inf])
             guess, least, most = guessed_row(grid, wealth, eta, padded, clocks, row, before, found)
@@ -144,7 +146,7 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy() -> None:
     assert spared > 1000
 
 
-def shown(clocks: np.ndarray, row: Kept) -> np.ndarray:
+def shown(clocks: np.ndarray, row: Cached) -> np.ndarray:
     """The clock of each row's window."""
     points = row.policy.size
     return np.array([clocks[0] + clocks[window(points, *ends)] for ends in zip(row.low, row.high, strict=True)])
@@ -162,10 +164,10 @@ def let_pass(clocks: np.ndarray, before: np.ndarray, after: np.ndarray, at_once:
         pass_windows(clocks, least, most)
 
 
-def keep_ends(grid: np.ndarray, wealth: np.ndarray, eta: float, row: Kept) -> None:
+def cache_ends(grid: np.ndarray, wealth: np.ndarray, eta: float, row: Cached) -> None:
     for x in (0, -1):
-        one = Kept(*(array[x:][:1] for array in row))
-        keep_row(grid, wealth[x:][:1], eta, one)
+        one = Cached(*(array[x:][:1] for array in row))
+        cache_row(grid, wealth[x:][:1], eta, one)
 
 
 def test_a_choice_beyond_the_bracket_that_was_looked_at_is_found() -> None:
@@ -173,16 +175,16 @@ def test_a_choice_beyond_the_bracket_that_was_looked_at_is_found() -> None:
     consumption = WEALTH - X
     ev = expected([5.0, 3.0, 1.0, 1.0, 0.0, 9.0])
     for clock, best in ((0.0, 5), (10.0, 5)):
-        row = kept_of(np.array([0]))
-        keep_row(X, np.array([WEALTH]), 2.0, row)
+        row = cached_of(np.array([0]))
+        cache_row(X, np.array([WEALTH]), 2.0, row)
         row.until[0], row.low[0], row.high[0] = 5.0, 0, 4
         assert not settled(row, ev, clocks_at(6, clock), 0, consumption.size - 1)
         assert row.policy[0] == best
 
 
 def test_what_is_known_of_rivals_lasts_as_long_as_their_margin() -> None:
-    row = kept_of(np.array([0]))
-    keep_row(X, np.array([WEALTH]), 2.0, row)
+    row = cached_of(np.array([0]))
+    cache_row(X, np.array([WEALTH]), 2.0, row)
     assert settled(row, expected([5.0, 3.0, 1.0, 4.0, 0.0, -1.0]), clocks_at(6, 2.0), 0, 5)
     assert row.until[0] == pytest.approx(3.0, abs=1e-9)
     assert row.until[0] < 3.0
@@ -194,8 +196,8 @@ def test_what_is_known_of_rivals_lasts_as_long_as_their_margin() -> None:
 
 
 def test_a_candidate_that_a_choice_leaves_behind_is_watched() -> None:
-    row = kept_of(np.array([2]))
-    keep_row(X, np.array([WEALTH]), 2.0, row)
+    row = cached_of(np.array([2]))
+    cache_row(X, np.array([WEALTH]), 2.0, row)
     row.until[0], row.low[0], row.high[0] = 100.0, 0, 5
     assert not settled(row, expected([0.0, 3.0, 4.0, 5.0, 1.0, 0.0]), clocks_at(6, 1.0), 0, 5)
     assert row.policy[0] == 3
@@ -207,8 +209,8 @@ def test_a_candidate_that_a_choice_leaves_behind_is_watched() -> None:
 def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -> None:
     """The clock of the window that rivals were watched in says nothing of by how much they gain on it."""
     for objectives, best in (([0.0, 1.0, 4.0, 5.0, 6.0, 0.0], 4), ([0.0, 1.0, 4.0, 6.0, 5.0, 0.0], 3)):
-        row = kept_of(np.array([3]))
-        keep_row(X, np.array([WEALTH]), 2.0, row)
+        row = cached_of(np.array([3]))
+        cache_row(X, np.array([WEALTH]), 2.0, row)
         row.until[0], row.low[0], row.high[0] = 100.0, 0, high
         value = np.zeros(1)
         clocks = clocks_at(6, 1.0)
@@ -219,8 +221,8 @@ def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -
         else:
             # Candidate 2 is 2 behind, if anybody knows.
             assert row.until[0] == (-np.inf if high == 3 else pytest.approx(3.0, abs=1e-9))
-        row = kept_of(np.array([3]))
-        keep_row(X, np.array([WEALTH]), 2.0, row)
+        row = cached_of(np.array([3]))
+        cache_row(X, np.array([WEALTH]), 2.0, row)
         row.until[0], row.low[0], row.high[0] = 100.0, 0, high
         assert settled(row, expected(objectives), clocks, 2, 4) == (best == 3)
         assert row.policy[0] == best
@@ -229,7 +231,7 @@ def test_of_a_choice_outside_of_what_was_looked_at_nothing_is_known(high: int) -
 
 
 def test_a_margin_is_carried_to_the_clock_of_a_wider_window() -> None:
-    """What is left of it by the clock that it was kept by, by the clock of the window of all that is known to lose."""
+    """What is left of it on the clock of its own window is left on that of the window of all that is known to lose."""
     points = 600
     grid = np.linspace(0.0, 30.0, points)
     ev = np.append(0.0, np.full(points - 1, -50.0))

@@ -103,7 +103,7 @@ def test_clocks_cover_what_held_choices_change() -> None:
     iteration.sweep("change", 0.0, 4)
     for _ in range(3):
         before, clocks = expectation(Q, iteration.read("change")[0], beta), clocks_of(iteration)
-        iteration.held(7)
+        iteration.evaluate(7)
         spreads = spreads_of(expectation(Q, iteration.read("change")[0], beta) - before)
         assert (spreads[:, 0] > 0.0).all()
         assert (clocks_of(iteration) - clocks >= spreads - 1e-12).all()

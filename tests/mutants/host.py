@@ -454,8 +454,8 @@ FAULTS = (
     Fault(
         "the grid error of later ages is forgotten",
         "host/analysis/grid_error.py",
-        "most = most + _largest_gain(problem, value, swept, price) + rounding + money",
-        "most = _largest_gain(problem, value, swept, price) + rounding + money",
+        "most = most + _largest_gain(problem, value, swept, price) + rounding + of_wealth",
+        "most = _largest_gain(problem, value, swept, price) + rounding + of_wealth",
         ("tests/host/analysis/test_refine_ages.py::test_closed_form",),
     ),
     Fault(

@@ -216,7 +216,7 @@ FAULTS = (
         OF_PEAKS,
     ),
     Fault(
-        "held sweeps are proven",
+        "policy evaluation sweeps are proven",
         MODEL,
         "        self._proven = False\n        if self._held:",
         "        self._proven = False\n        if False:",

@@ -101,18 +101,18 @@ FAULTS = (
         (TRUST + "test_a_nearer_start_is_taken",),
     ),
     Fault(
-        "a climb down stops at the higher of two equal choices",
+        "a local search downwards stops at the higher of two equal choices",
         HERE + "row_search.py",
         "while p > 0 and not here + ev[p + 1] > below + ev[p]:",
         "while p > 0 and below + ev[p] > here + ev[p + 1]:",
         (TESTS + "test_row_search.py::test_the_lower_of_two_that_tie",),
     ),
     Fault(
-        "a kept choice that ties with the one below stays",
+        "a cached choice that ties with the one below stays",
         HERE + "row_search.py",
         "if best >= above[i] + ev[p + 2] and best > below[i] + ev[p]:",
         "if best >= above[i] + ev[p + 2] and best >= below[i] + ev[p]:",
-        (TESTS + "test_row_search.py::test_a_kept_choice_stays_where_it_is_the_lower_of_two_that_tie",),
+        (TESTS + "test_row_search.py::test_a_cached_choice_stays_where_it_is_the_lower_of_two_that_tie",),
     ),
     Fault(
         "a bracket is taken to reach no farther than the next choice",
@@ -178,9 +178,9 @@ FAULTS = (
         (TESTS + "test_value_iteration.py::test_chunks_change_no_bit",),
     ),
     Fault(
-        "the clock stands still while choices are held",
+        "the clock stands still in policy evaluation",
         HERE + "chunk_sweeps.py",
-        "                _tick_held(t, low, high, done + 1)",
+        "                _tick_evaluated(t, low, high, done + 1)",
         "                pass",
         (TESTS + "test_value_iteration.py::test_clocks_cover_what_held_choices_change",),
     ),
@@ -257,8 +257,8 @@ FAULTS = (
     Fault(
         "policy iteration holds the policy one sweep too long",
         HERE + "cpu.py",
-        'iteration.held(min(given.options["inner"], limit - iteration.sweeps - 1))',
-        'iteration.held(min(given.options["inner"], limit - iteration.sweeps))',
+        'iteration.evaluate(min(given.options["inner"], limit - iteration.sweeps - 1))',
+        'iteration.evaluate(min(given.options["inner"], limit - iteration.sweeps))',
         (TESTS + "test_cpu.py::test_no_more_sweeps_than_the_limit[mpi]",),
     ),
     Fault(

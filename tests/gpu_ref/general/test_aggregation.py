@@ -54,8 +54,8 @@ def test_default_takes_fewer_sweeps_and_steps(monkeypatch: pytest.MonkeyPatch) -
     country = arellano(bonds=61, incomes=11)
     form = country.problem().form
     steps = []
-    held = module.held
-    monkeypatch.setattr(module, "held", lambda *given: (steps.append(given[-1]), held(*given))[1])
+    steps_of = module.evaluation_steps
+    monkeypatch.setattr(module, "evaluation_steps", lambda *given: (steps.append(given[-1]), steps_of(*given))[1])
     here = solve(form, tol=1e-8, update=country.update, steps=20)
     there = solve(form, tol=1e-8, update=country.update, steps=20, corrected=False)
     assert here.success

@@ -57,10 +57,10 @@ def test_each_process_has_one_thread_and_one_device(two: bl.Workers) -> None:
 def _threads() -> tuple[int, int, int]:
     import numba
 
-    from beltline.host.batch import worker as station
+    from beltline.host.batch import worker
 
     time.sleep(0.05)
-    return os.getpid(), numba.get_num_threads(), len(station._stations)
+    return os.getpid(), numba.get_num_threads(), len(worker._workers)
 
 
 def test_problems_of_the_general_form_are_solved_there_too(two: bl.Workers) -> None:

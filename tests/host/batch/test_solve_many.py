@@ -25,7 +25,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref import cpu
 from beltline.gpu_ref.cuda import solver as cuda
-from beltline.host.batch import worker as station
+from beltline.host.batch import worker
 from beltline.host.batch.neighbours import Neighbours
 from beltline.host.batch.worker import Turns
 from beltline.host.devices import DEVICES, DeviceError
@@ -185,7 +185,7 @@ class Slow:
 def test_tables_are_converted_and_results_verified_while_the_device_works(monkeypatch: pytest.MonkeyPatch) -> None:
     log: list[tuple[str, float]] = []
     monkeypatch.setitem(DEVICES, "emulator", replace(BACKEND, open=lambda *a, **o: Slow(BACKEND.open(*a, **o), log)))
-    prepare, measure = bl.Session.prepare, station.Completed.result
+    prepare, measure = bl.Session.prepare, worker.Completed.result
 
     def slow_prepare(self: Any, *arguments: Any, **options: Any) -> Any:
         time.sleep(0.02)
@@ -196,7 +196,7 @@ def test_tables_are_converted_and_results_verified_while_the_device_works(monkey
         return measure(self, *arguments)
 
     monkeypatch.setattr(bl.Session, "prepare", slow_prepare)
-    monkeypatch.setattr(station.Completed, "result", slow_result)
+    monkeypatch.setattr(worker.Completed, "result", slow_result)
     solved(many(10))
     ends = [when for what, when in log if what == "end"]
     runs = [when for what, when in log if what == "run"]
@@ -212,7 +212,7 @@ def test_runs_follow_in_the_order_of_the_problems() -> None:
 
     def take(number: int, turn: tuple[threading.Event, threading.Event]) -> None:
         time.sleep(0.005 * (5 - number))
-        with station._taking(turn) as wait:
+        with worker._taking(turn) as wait:
             wait()
             order.append(number)
 
@@ -484,13 +484,13 @@ def test_progress_tells_how_far_it_is(tmp_path: Path) -> None:
 def test_threads_are_as_many_as_the_caller_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
     # conftest.py leaves one.
     seen: set[int] = set()
-    measure = station.Completed.result
+    measure = worker.Completed.result
 
     def watched(self: Any, *arguments: Any) -> Any:
         seen.add(numba.get_num_threads())
         return measure(self, *arguments)
 
-    monkeypatch.setattr(station.Completed, "result", watched)
+    monkeypatch.setattr(worker.Completed, "result", watched)
     solved(many(4))
     solved(many(4), chunk=2)
     assert seen == {1}
@@ -528,8 +528,8 @@ def test_what_an_executor_gave_up_is_the_failure_of_its_problems() -> None:
 
 
 def test_the_time_of_others_at_the_device_is_no_time_of_a_problem() -> None:
-    settings = station.Settings("emulator", {}, SolveOptions(TOL), False)
-    stand = station.Station("emulator", {})
+    settings = worker.Settings("emulator", {}, SolveOptions(TOL), False)
+    stand = worker.Worker("emulator", {})
     stand.solve(settings, tiny(0))
     before, own = threading.Event(), threading.Event()
     timer = threading.Timer(2.0, before.set)

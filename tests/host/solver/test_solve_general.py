@@ -344,7 +344,7 @@ def test_a_labelled_file_is_read_by_others_and_what_they_change_is_found(tmp_pat
     assert dataset["alternative"].to_numpy().tolist() == ["stay put", "move", "leave", "rest"]
     assert dataset["regime"].to_numpy().tolist() == ["in", "out"]
     np.testing.assert_array_equal(dataset["probabilities"].sel(alternative="leave", age=2), result.probabilities[1, 2])
-    assert dataset["wealth"].attrs == {"long_name": "money on hand", "units": "units of the good"}
+    assert dataset["wealth"].attrs == {"long_name": "cash on hand", "units": "units of the good"}
     dataset.to_netcdf(tmp_path / "b.nc", engine="h5netcdf")
     same(bl.load(tmp_path / "b.nc"), result)
     dataset["choice"][0, 0, 3, 1] += 1

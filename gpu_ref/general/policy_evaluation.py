@@ -1,4 +1,4 @@
-"""Policy evaluation by steps that hold every choice of ``x'``, compiled."""
+"""Policy evaluation: steps in which every choice of ``x'`` is fixed, compiled."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from beltline.gpu_ref.utility import crra
 
 
 class Choices(NamedTuple):
-    """Choices that steps hold, and room for what they compute.
+    """Choices that are fixed, and room for what they compute.
 
     Attributes
     ----------
     policy
         ``(N_d, N_z, N_k)``, ``int32``: index of ``x'``; -1 where there is none.
     utility
-        ``(N_d, N_z, N_k)``: of what they leave, at the tables of :func:`hold`; units of utility.
+        ``(N_d, N_z, N_k)``: of what they leave, at the tables of :func:`fixed`; units of utility.
     reach
         ``(N_d, 2)``: the lowest and the highest of them.
     values
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
 @njit(cache=True)
 def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDArray[np.int64]]:
-    """Utilities of held choices, ``(N_d, N_z, N_k)``, and the range of the choices, ``(N_d, 2)``."""
+    """Utilities of fixed choices, ``(N_d, N_z, N_k)``, and the range of the choices, ``(N_d, 2)``."""
     utility = np.empty(policy.shape)
     count, states, grid = policy.shape
     reach = np.zeros((count, 2), np.int64)
@@ -79,8 +79,8 @@ def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDAr
     return utility, reach
 
 
-def hold(packed: Packed, policy: Indexes, eta: float, sigma: float) -> Choices:
-    """Choices to hold, at these tables."""
+def fixed(packed: Packed, policy: Indexes, eta: float, sigma: float) -> Choices:
+    """Choices that are fixed, at these tables."""
     utility, reach = _utilities(packed, policy, eta)
     values = np.empty_like(utility)
     return Choices(policy, utility, reach, values, np.empty_like(utility if sigma > 0.0 else utility[:, :0]))
@@ -116,7 +116,7 @@ def _held_state(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma:
 
 @njit(parallel=True, cache=True)
 def _held(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array) -> None:
-    """One step from ``V`` with choices of ``x'`` held, into ``value``, both ``(N_r, N_z, N_k)``."""
+    """One step from ``V`` with fixed choices of ``x'``, into ``value``, both ``(N_r, N_z, N_k)``."""
     for s in prange(V.shape[1]):
         _held_state(packed, V, mixed, choices, sigma, value, s)
 
@@ -144,8 +144,8 @@ def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int)
     return Step(value, mean, largest)
 
 
-def held(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
-    """Take ``steps`` sweeps, at least one, from ``V``, ``(N_r, N_z, N_k)``, that hold every ``x'``."""
+def evaluation_steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
+    """Take ``steps`` sweeps, at least one, from ``V``, ``(N_r, N_z, N_k)``, with every ``x'`` fixed."""
     # A step of a state is a few operations for each exogenous state, where a sweep takes some fifty.
     with threads(threads_for(V[0].size * (V.shape[1] + 8) // 100)):
         return Step(*_steps(packed, V, choices, sigma, steps))
