@@ -256,6 +256,7 @@ def built_sizes(device: Device) -> MachineParameters:
         number = Engine.SWEEP
     if number not in set(Engine):
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
+        names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
         raise DeviceError(f"device {device.name!r} has engine {number}, this host knows {names}")
     sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
