@@ -56,8 +56,9 @@ def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
 def build_of(board: Board) -> dict[str, Any]:
     """The build parameters of a board's machine, as the file keeps them."""
     named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
-    # No board has proofs.
-    return {name: value for name, value in {**asdict(board.machine), **named}.items() if name != "proof"}
+    # No board has proofs, or costs.
+    sizes = {**asdict(board.machine), **named}
+    return {name: value for name, value in sizes.items() if name not in ("proof", "costs")}
 
 
 @dataclass(frozen=True)

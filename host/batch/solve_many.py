@@ -268,7 +268,7 @@ def _check_general(index: int, problem: Problem, settings: Settings) -> None:
     """Check that a problem of the general form can be solved with these settings, before it is sent anywhere."""
     if settings.device not in REFERENCES:
         raise ProblemError(
-            f"problem {index}, {problem.name!r}, has {', '.join(extras(problem))}, which no machine takes: "
+            f"problem {index}, {problem.name!r}, has {', '.join(extras(problem))}, which no machine takes in a batch: "
             f"pass device={' or device='.join(map(repr, GENERAL_DEVICES))}"
         )
     try:

@@ -48,11 +48,13 @@ class Solved:
 
 
 def solved(problem: Problem, lanes: int, tol: float) -> Solved:
-    """Solve on the software model of the smallest build of so many lanes."""
+    """Solve on the software model of the smallest build of so many lanes, with costs where the problem has one."""
     image = fixed_point(problem, tol)
     grid = max(ROW_WORDS * lanes, 1 << (problem.points - 1).bit_length())
     states = 1 << (problem.states - 1).bit_length()
-    build = SweepParameters.of(MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True))
+    costs = problem.cost is not None
+    sizes = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, proof=True, costs=costs)
+    build = SweepParameters.of(sizes)
     machine = SweepSoftwareMachine(build, logged=True)
     _load(machine, image)
     while not machine.step():
@@ -75,13 +77,17 @@ def solved(problem: Problem, lanes: int, tol: float) -> Solved:
 def _load(machine: SweepSoftwareMachine, image: Image) -> None:
     points, states = image.start.shape
     work = points * states
-    machine.x[:points] = image.grid
+    if machine.build.costs:
+        machine.x.reshape(-1, machine.build.states)[:points, :states] = image.grid
+    else:
+        machine.x[:points] = image.grid
     machine.w[:work], machine.v[:work] = image.wealth.ravel(), image.start.ravel()
     machine.q.reshape(machine.build.states, -1)[:states, :states] = image.transition
     machine.start(points, states, Mode(0), 10_000, image.epsilon, image.constants)
 
 
-def _row(problem: Problem, name: str, lanes: int, done: Solved, concave: float) -> str:
+def row(problem: Problem, name: str, lanes: int, done: Solved, concave: float) -> str:
+    """A line of the table; ``concave``: clocks of a sweep without proof of a problem of one peak."""
     facts = (
         f"{problem.points:,} x {problem.states}: {name}",
         f"{lanes}",
@@ -105,13 +111,13 @@ def rows(grid: int, lanes: int, few: int) -> Iterator[str]:
     yield "|---|" + "---:|" * 11
     problem = rbc(grid=grid)
     done = solved(problem, lanes, 1e-10)
-    yield _row(problem, "RBC", lanes, done, done.plain)
+    yield row(problem, "RBC", lanes, done, done.plain)
     concave = 0.0
     for name, wealth in wealths().items():
         problem = savings(wealth)
         done = solved(problem, few, 1e-6)
         concave = concave or done.plain
-        yield _row(problem, name, few, done, concave)
+        yield row(problem, name, few, done, concave)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -126,8 +132,8 @@ def main(arguments: list[str] | None = None) -> int:
             SweepParameters(grid, 4, lanes)
     except ValueError as error:
         parser.error(str(error))
-    for row in rows(given.grid, given.lanes, given.few):
-        print(row, flush=True)
+    for line in rows(given.grid, given.lanes, given.few):
+        print(line, flush=True)
     return 0
 
 

@@ -13,6 +13,7 @@ OPTIONS = {
     "evaluators": f"evaluators of a physical stage, {', '.join(map(str, EVALUATORS))} (default 4)",
     "lanes": f"a sweep engine with so many lanes, a power of two from 1 to {LANES_LIMIT} (default the assembly line)",
     "proof": "1 for a sweep engine that proves the choices of every sweep (default 0)",
+    "costs": "1 for one that takes a cost of each choice, with proof=1 (default 0)",
 }
 
 
@@ -42,6 +43,9 @@ def check_options(**options: object) -> None:
     proves = "proof" in options and whole("proof", options["proof"], "0 or 1", lambda v: v in (0, 1))
     if proves and "lanes" not in options:
         raise ProblemError("option 'proof' is for a sweep engine: pass lanes= too")
+    costs = "costs" in options and whole("costs", options["costs"], "0 or 1", lambda v: v in (0, 1))
+    if costs and not proves:
+        raise ProblemError("option 'costs' is for a sweep engine that proves its choices: pass lanes= and proof=1 too")
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
@@ -62,10 +66,11 @@ def made(
     evaluators: int | None,
     lanes: int | None,
     proof: int | None = None,
+    costs: int | None = None,
 ) -> MachineParameters:
     """A machine of these sizes, or little larger, with these options; None is as it is in ``parameters``."""
     if lanes is not None:
-        return replace(sweep_build(parameters, lanes), proof=bool(proof))
+        return replace(sweep_build(parameters, lanes), proof=bool(proof), costs=bool(costs))
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

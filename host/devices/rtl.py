@@ -105,6 +105,7 @@ def open_rtl(
     evaluators: int | None = None,
     lanes: int | None = None,
     proof: int | None = None,
+    costs: int | None = None,
 ) -> RtlDevice:
     """Generate and compile a machine of these sizes (256 x 4 by default) or take it from the cache, and simulate it.
 
@@ -116,7 +117,7 @@ def open_rtl(
     try:
         from beltline.sim.board import SimulatedBoard
 
-        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof)
+        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof, costs)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

@@ -220,11 +220,12 @@ def open_model(
     evaluators: int | None = None,
     lanes: int | None = None,
     proof: int | None = None,
+    costs: int | None = None,
 ) -> ModelDevice:
     """Open the software model of a machine of these sizes, by default the largest that the papers solve."""
     if progress:
         progress("preparing the software model (compiled once, then kept)")
-    build = made(parameters or MachineParameters(), fold, evaluators, lanes, proof)
+    build = made(parameters or MachineParameters(), fold, evaluators, lanes, proof, costs)
     from beltline.hw.top.engine_table import ENGINES
 
     return ModelDevice(ENGINES[build.engine].software(build), build)

@@ -89,15 +89,15 @@ def dimensions(value: Any) -> int:
         return 0
 
 
-def check_simple(problem: Tables, what: str) -> None:
-    """Check that a problem is of the simple form, which is all that ``what`` takes.
+def check_simple(problem: Tables, what: str, but: tuple[str, ...] = ()) -> None:
+    """Check that a problem is of the simple form, which is all that ``what`` takes, ``but`` for some of :func:`extras`.
 
     Raises
     ------
     ProblemError
         It is not; the sentence says why, and what to do.
     """
-    if found := extras(problem):
+    if found := [name for name in extras(problem) if name not in but]:
         raise ProblemError(
             f"{what} takes problems of one alternative, and problem {problem.name!r} has {', '.join(found)}: "
             f"{WORKAROUND}"

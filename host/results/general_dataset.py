@@ -80,6 +80,10 @@ def to_xarray(result: GeneralResult, kind: str = KIND, more: Mapping[str, Any] |
             dimensions = _dimensions(name, plain, table.shape, asset, sizes)
         data[name] = (dimensions, table.copy(), {"long_name": what, "units": good if units == _MONEY else units})
     known: dict[str, Any] = {name: getattr(result, name) for name in ("evaluations", "searched", "price_change")}
+    machine = {name: getattr(result, name) for name in ("clocks", "clocks_source", "money_bits", "value_bits")}
+    known |= {name: value for name, value in machine.items() if value}
+    if result.build_hash:
+        known["build_hash"] = f"{result.build_hash:#018x}"
     held = facts if more is None else {**more, "solution": facts}
     known |= {"taste": problem.taste, "negative": int(problem.negative)}
     return xarray.Dataset(data, coordinates, attributes(result, known, kind, held, arrays))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.problem.problem import Problem
 from beltline.host.results.archive import Archive, Table
-from beltline.host.results.facts import ANY_NUMBER, COUNT, FLAG, LIST, PARTS, TEXT, Rule, checked
+from beltline.host.results.facts import ANY_NUMBER, BITS, COUNT, FLAG, LIST, PARTS, TEXT, Rule, checked
 from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.record import (
     PROBLEM,
@@ -26,7 +27,15 @@ from beltline.host.results.record import (
 KIND = "general_result"
 """Of an archive."""
 
-RESULT: dict[str, Rule] = SOLUTION | {"evaluations": COUNT, "searched": COUNT, "price_change": ANY_NUMBER}
+_OF_MACHINE = {"clocks": COUNT, "clocks_source": TEXT, "money_bits": BITS, "value_bits": BITS, "build_hash": COUNT}
+
+RESULT: dict[str, Rule] = SOLUTION | {
+    "evaluations": COUNT,
+    "searched": COUNT,
+    "price_change": ANY_NUMBER,
+    # Files of before have none.
+    **{name: replace(rule, absent=True) for name, rule in _OF_MACHINE.items()},
+}
 
 _PROBLEM = PROBLEM | {"taste": ANY_NUMBER, "negative": FLAG}
 _ALTERNATIVE = {"name": TEXT, "regime": TEXT, "leads_to": Rule("text, probabilities or nothing", lambda _: True)}

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from beltline.host.problem.general import PLAIN
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import as_html, report
+from beltline.host.results.machine_rows import machine_rows
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class GeneralResult:
         Whether residual and bound were recomputed, and every choice proven by a search that is not the solver's.
     tol : float
     evaluations : int
-        Objectives that were computed in all sweeps.
+        Objectives that were computed in all sweeps; 0 for a machine, which does not tell.
     searched : int
         Exogenous states of alternatives whose candidates have no order that fits their bounds, so that they are
         searched in full.
@@ -71,6 +72,14 @@ class GeneralResult:
         As ``update`` last returned them.
     price_change : float
         Largest change of the prices in the last sweep, in their units.
+    clocks : int
+        Of the machine that solved it, 0 for solvers in double precision, which have none.
+    clocks_source : str
+        Where they come from, empty where there are none.
+    money_bits, value_bits : int or None
+        Fraction bits of the run; None in double precision.
+    build_hash : int
+        Content hash of the gateware build, 0 where there is none.
     """
 
     value: NDArray[np.float64]
@@ -94,12 +103,19 @@ class GeneralResult:
     problem: Problem
     prices: NDArray[np.float64] | None = None
     price_change: float = 0.0
+    clocks: int = 0
+    clocks_source: str = ""
+    money_bits: int | None = None
+    value_bits: int | None = None
+    build_hash: int = 0
 
     @property
     def measured_by(self) -> str:
         """Where residual and bound are from, in a few words."""
         if self.verified:
             return "recomputed by a second, exact search"
+        if self.clocks_source:
+            return "device's own, not verified"
         return "of the solver's last sweep, which is exact; not verified by a second pass"
 
     @property
@@ -154,11 +170,13 @@ class GeneralResult:
         work = f"{self.evaluations:,} evaluations, {self.evaluations / states:.3g} a state, alternative and sweep"
         if self.searched:
             work += f"; {self.searched} columns searched in full"
+        by = [("method", f"{self.method}, {work}"), ("numbers", "double precision")]
+        if self.clocks_source:
+            by = machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
         rows += [
             ("error bound", bound),
             ("taken", self._shares()),
-            ("method", f"{self.method}, {work}"),
-            ("numbers", "double precision"),
+            *by,
             ("this computer", ", ".join(f"{name} {spent:.2f} s" for name, spent in self.timing.items())),
         ]
         size = f"{problem.points:,} grid points x {problem.states} states{ages}"

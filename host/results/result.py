@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import as_html, report
+from beltline.host.results.machine_rows import machine_rows
 from beltline.host.results.services import service
 from beltline.host.results.variables import variables
-from beltline.hw.interface.parameters import CLOCK_HZ
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -146,13 +146,7 @@ class Result:
     def _machine_rows(self) -> list[tuple[str, str]]:
         if not self.clocks_source:
             return [("method", self.method), ("numbers", "double precision")]
-        seconds = self.clocks / CLOCK_HZ
-        time = f"{seconds * 1e3:,.3f} ms" if seconds < 1 else f"{seconds:,.3f} s"
-        return [
-            ("clocks", f"{self.clocks:,} ({self.clocks_source})"),
-            ("", f"= {time} at {CLOCK_HZ / 1e6:g} MHz (modelled, if timing closes)"),
-            ("numbers", f"64-bit fixed point, {self.money_bits} fraction bits of money, {self.value_bits} of value"),
-        ]
+        return machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
 
     def to_xarray(self) -> Dataset:
         """Return value, policy and the problem's tables as an ``xarray.Dataset``, with units and names on everything.

@@ -88,7 +88,7 @@ class Checkpoint:
                     raise archive.FileError(title, "is of another problem, tolerance or number format")
                 whole = archive.Table(("<i8",), image.wealth.shape)
                 arrays = file.arrays({"value": whole, "policy": whole})
-                bad = (arrays["policy"] < 0) | (arrays["policy"] >= image.grid.size)
+                bad = (arrays["policy"] < 0) | (arrays["policy"] >= image.grid.shape[0])
                 if bad.any():
                     where = first(bad)
                     raise ProblemError(f"{place('policy', where)} is {arrays['policy'][where]}, not a grid point")

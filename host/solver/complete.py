@@ -5,16 +5,20 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from beltline.host.devices.base import Progress
+from beltline.host.results.general_result import GeneralResult
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.run import Run, timed
-from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, peaked, trust
+from beltline.host.solver.verify import UNBOUNDED, UNPROVEN, Verification, measure, one_sweep, peaked, trust
+from beltline.host.solver.verify_costs import costly_sweep
 from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.registers import Status
 
@@ -32,16 +36,21 @@ class Completed:
     device: str
     clocks_source: str
 
-    def result(self, report: Progress | None = None) -> Result:
-        """Return the result, verified if that was asked for: the host's work after a run, without the device."""
+    def result(self, report: Progress | None = None) -> Any:
+        """Return the result, verified if that was asked for: the host's work after a run, without the device.
+
+        It is a :class:`~beltline.host.results.general_result.GeneralResult` of a problem with a cost.
+        """
         return _result(self, report)
 
 
-def _result(completed: Completed, report: Progress | None) -> Result:
+def _result(completed: Completed, report: Progress | None) -> Result | GeneralResult:
     work, done, timing = completed.work, completed.run, completed.timing
     problem, image, options = work.problem, work.image, work.options
     value = np.ldexp(done.value.astype(np.float64), -image.value_bits)
     policy = done.policy.astype(np.int32)
+    if image.stands is not None:
+        policy = image.stands[policy, np.arange(problem.states)].astype(np.int32)
     if problem.horizon is not None:
         # Sweep t solves the age that t others follow.
         value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
@@ -52,7 +61,8 @@ def _result(completed: Completed, report: Progress | None) -> Result:
     unproven = False
     proven = Status.PROVEN in done.status
     if not options.verify and not done.status & SPOILED and not proven:
-        unproven = Status.PEAKS in done.status or not peaked(problem, image, done.value, done.norm, deadline)
+        costly = problem.cost is not None or Status.PEAKS in done.status
+        unproven = costly or not peaked(problem, image, done.value, done.norm, deadline)
     looks = FEATURES[done.engine].peaks
     if done.status & SPOILED or (unproven and not looks):
         quality = UNPROVEN
@@ -60,7 +70,8 @@ def _result(completed: Completed, report: Progress | None) -> Result:
         if report:
             report("verifying with an exact sweep in double precision")
         with timed(timing, "verify"):
-            quality = measure(problem, image, value, policy, change, deadline)
+            sweep = one_sweep if problem.cost is None else costly_sweep
+            quality = measure(problem, image, value, policy, change, deadline, sweep)
     else:
         quality = trust(problem, image, value, policy, change, proven)
     outcome, message = _outcome(work, done, change, quality)
@@ -72,26 +83,42 @@ def _result(completed: Completed, report: Progress | None) -> Result:
             f" The objective {found}, where a sweep engine may settle on any of them, so the result was verified all "
             f"the same."
         )
-    return Result(
+    known: dict[str, Any] = {
+        "success": outcome in (Outcome.CONVERGED, Outcome.FINISHED),
+        "status": outcome.value,
+        "message": f"{message} {image.note}".strip(),
+        "sweeps": done.sweeps,
+        "residual": quality.residual,
+        "error_bound": quality.error_bound,
+        "verified": quality.independent,
+        "tol": options.tol,
+        "clocks": done.clocks,
+        "clocks_source": completed.clocks_source,
+        "timing": timing,
+        "device": completed.device,
+        "money_bits": image.money_bits,
+        "value_bits": image.value_bits,
+        "build_hash": done.build_hash,
+        "problem": problem,
+    }
+    if problem.cost is not None:
+        return _general(value, policy, known)
+    return Result(value=value, policy=policy, change=change, **known)
+
+
+def _general(value: NDArray[np.float64], policy: NDArray[np.int32], known: dict[str, Any]) -> GeneralResult:
+    """A result of the general form, which has one alternative and one regime."""
+    value, policy = value[..., None, :, :], policy[..., None, :, :]
+    return GeneralResult(
         value=value,
+        values=value,
         policy=policy,
-        success=outcome in (Outcome.CONVERGED, Outcome.FINISHED),
-        status=outcome.value,
-        message=f"{message} {image.note}".strip(),
-        sweeps=done.sweeps,
-        change=change,
-        residual=quality.residual,
-        error_bound=quality.error_bound,
-        verified=quality.independent,
-        tol=options.tol,
-        clocks=done.clocks,
-        clocks_source=completed.clocks_source,
-        timing=timing,
-        device=completed.device,
-        money_bits=image.money_bits,
-        value_bits=image.value_bits,
-        build_hash=done.build_hash,
-        problem=problem,
+        choice=np.zeros_like(policy),
+        probabilities=np.ones_like(value),
+        evaluations=0,
+        searched=0,
+        method="",
+        **known,
     )
 
 

@@ -23,6 +23,7 @@ from beltline.host.devices.base import (
     read_steady,
 )
 from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.general import WORKAROUND
 from beltline.host.solver import waiting
 from beltline.host.solver.checked import Asked, CheckedTables, Load, Report, configure
 from beltline.host.solver.checkpoint import Checkpoint, Saved
@@ -246,6 +247,10 @@ class Driver:
             self._build = built_sizes(device)
             self._build_hash = read_steady(device, "BUILD_HASH")
         points, states = image.start.shape
+        if image.grid.ndim == 2 and not self._build.features.costs:
+            raise ProblemError(
+                f"device {device.name!r} has no table of costs, and the problem has a cost: {WORKAROUND}"
+            )
         ages = horizon if horizon is not None and self._build.features.ages else 1
         check_fits(device, self._build, points, states, ages * points * states)
 
@@ -289,13 +294,16 @@ class Driver:
         if build.features.padded:
             grid = np.full(build.grid, PADDING, dtype=np.int64)
             grid[:points] = image.grid
+        elif build.features.costs:
+            grid = np.zeros((points, stride), dtype=np.int64)
+            grid[:, :states] = image.grid if image.grid.ndim == 2 else image.grid[:, None]
         layout = Layout(build, points, states)
         transition = np.zeros((1 if self._weights is None else 2, stride, stride), dtype=np.int64)
         transition[0, :states, :states] = image.transition.view(np.int64)
         if self._weights is not None:
             transition[1, :states, :states] = self._weights.view(np.int64)
         tables = {
-            Table.X: grid,
+            Table.X: grid.reshape(-1),
             Table.W: image.wealth.reshape(-1),
             Table.Q: transition.reshape(-1),
             Table.V: image.start.reshape(-1),

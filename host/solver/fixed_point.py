@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from beltline.host.problem.checks import ProblemError, first, real, shown, whole
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_fall, slope_noise, slope_rise, utility
+from beltline.host.solver.costs import Costs, costs_of, first_value
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import MONEY_BITS_LIMIT, UtilityConstants
 
@@ -50,8 +51,8 @@ class Image:
     ----------
     money_bits, value_bits
         Fraction bits of money and of value.
-    grid : (N_k,) int64 array
-        ``X`` in units of money.
+    grid : (N_k,) or (N_k, N_z) int64 array
+        ``X`` in units of money; of a problem with a cost the table of :class:`beltline.host.solver.costs.Costs`.
     wealth : (N_k, N_z) int64 array
         ``W`` in units of money.
     transition : (N_z, N_z) uint64 array
@@ -64,6 +65,8 @@ class Image:
         The tolerance in units of value, rounded up: an integer is below it exactly when it is below the tolerance.
     note
         Empty, or a sentence on what the rounding cannot promise.
+    stands : (N_k, N_z) int64 array or None
+        Of a problem with a cost, as of :class:`beltline.host.solver.costs.Costs`.
     """
 
     money_bits: int
@@ -75,6 +78,7 @@ class Image:
     constants: UtilityConstants
     epsilon: int
     note: str
+    stands: NDArray[np.int64] | None = None
 
     @property
     def money_unit(self) -> float:
@@ -90,15 +94,20 @@ def modulus(problem: Problem) -> float:
     return problem.beta * max(1.0, float(problem.transition.sum(axis=1).max()))
 
 
+def _ends(problem: Problem, costs: Costs | None) -> tuple[float, float]:
+    """Return what the poorest and the richest consume who take the cheapest choice."""
+    cheapest = problem.grid[0] if costs is None else costs.table[0]
+    return float((problem.wealth[0] - cheapest).min()), float((problem.wealth[-1] - cheapest).max())
+
+
 def value_bounds(problem: Problem) -> tuple[float, float]:
     """Return bounds on ``V`` after any number of sweeps, on ``beta Q V``, and on utility where it is of use.
 
-    Always taking the lowest ``x'`` bounds ``V`` from below: each sweep adds at least the utility of the poorest. Eating
-    everything but the lowest ``x'`` in the best state bounds it from above. Both start from ``V0``, and sum over the
-    ages or, for an infinite horizon, to no more than a sweep's utility over ``1 - beta``.
+    Always taking the cheapest ``x'`` bounds ``V`` from below: each sweep adds at least the utility of the poorest.
+    Eating everything but the cheapest ``x'`` in the best state bounds it from above. Both start from ``V0``, and sum
+    over the ages or, for an infinite horizon, to no more than a sweep's utility over ``1 - beta``.
     """
-    poorest = float(utility(problem.wealth[0].min() - problem.grid[0], problem.eta))
-    richest = float(utility(problem.wealth[-1].max() - problem.grid[0], problem.eta))
+    poorest, richest = (float(utility(c, problem.eta)) for c in _ends(problem, costs_of(problem)))
     lowest = [poorest, float(problem.start.min())]
     highest = [richest, float(problem.start.max())]
     if problem.horizon is None:
@@ -167,6 +176,15 @@ def _chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
 
 
 def _check_money(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.int64], bits: int) -> None:
+    if grid.ndim == 2:
+        broke = wealth[0] <= grid[0]
+        if broke.any():
+            (s,) = first(broke)
+            raise ProblemError(
+                f"wealth[0, {s}] = {problem.wealth[0, s]:.17g} exceeds the lowest cost by so little that it "
+                f"vanishes with {bits} fraction bits of money"
+            )
+        return
     merged = np.diff(grid) <= 0
     if merged.any():
         (i,) = first(merged)
@@ -190,7 +208,8 @@ def _note(problem: Problem, value_bits: int) -> str:
     utility is off by a unit or ``2**-50`` of itself, and ``EV`` by half a unit. Consumption that is smaller than the
     largest has relatively more curvature than error (for ``ln``, whose size has no such order, a bound is added).
     """
-    if problem.points < 3:
+    if problem.points < 3 or problem.cost is not None:
+        # Whoever takes costs proves choices whatever the curvature.
         return ""
     richest = float(problem.wealth.max())
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
@@ -217,7 +236,7 @@ def _coarse_money(problem: Problem, tol: float, bits: int) -> str:
 
     The poorest consume no more than what they have above the lowest choice, where marginal utility is least for them.
     """
-    poorest = float(problem.wealth[0].min() - problem.grid[0])
+    poorest, _ = _ends(problem, costs_of(problem))
     moved = math.ldexp(float(marginal_utility(poorest, problem.eta)), -bits)
     if problem.horizon is not None or not moved > tol:
         return ""
@@ -267,24 +286,28 @@ def fixed_point(
             f"beta = {shown(problem.beta)} is too close to 1 for an infinite horizon: "
             f"1 - beta must be at least {SMALLEST_IMPATIENCE:.3g}"
         )
+    costs = costs_of(problem)
+    start, other = first_value(problem, costs)
     low, high = value_bounds(problem)
     reach = f"V can reach {low if -low > high else high:.3g}"
     certain = fraction_bits(max(-low, high))
     if shift and value_bits is None and problem.horizon is None:
         # As many as shifts leave, but where they leave none, or too few for the tolerance.
-        fewer = fraction_bits(shifted_reach(problem, problem.start, (low, high)))
+        fewer = fraction_bits(shifted_reach(problem, start, (low, high)))
         if fewer >= 0 and tol >= SMALLEST_TOLERANCE * 2.0**-fewer:
             certain = min(certain, fewer)
     value_bits = _chosen("value", value_bits, certain, reach)
-    largest = float(max(np.abs(problem.grid).max(), np.abs(problem.wealth).max()))
-    money_bits = _chosen("money", money_bits, money_fraction_bits(largest), f"grid and wealth reach {largest:.3g}")
+    prices = problem.grid if costs is None else costs.table
+    largest = float(max(np.abs(prices).max(), np.abs(problem.wealth).max()))
+    what = "grid" if costs is None else "cost"
+    money_bits = _chosen("money", money_bits, money_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}")
     value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
             f"four units of a value with {value_bits} fraction bits ({reach}){_nearly_log(problem.eta)}"
         )
-    grid, wealth = _money(problem.grid, money_bits), _money(problem.wealth, money_bits)
+    grid, wealth = _money(prices, money_bits), _money(problem.wealth, money_bits)
     _check_money(problem, grid, wealth, money_bits)
     discount = Fraction(problem.beta)
     products = [min(round(discount * Fraction(q) * 2**64), 2**64 - 1) for q in problem.transition.ravel().tolist()]
@@ -294,8 +317,9 @@ def fixed_point(
         grid=grid,
         wealth=wealth,
         transition=np.array(products, dtype=np.uint64).reshape(problem.transition.shape),
-        start=value.encode(problem.start),
+        start=value.encode(start),
         constants=UtilityConstants.of(problem.eta, money_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
-        note=f"{_note(problem, value_bits)} {_coarse_money(problem, tol, money_bits)}".strip(),
+        note=" ".join(filter(None, (_note(problem, value_bits), _coarse_money(problem, tol, money_bits), other))),
+        stands=None if costs is None else costs.stands,
     )

@@ -46,7 +46,7 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False) -
     ProblemError
         As :func:`beltline.host.solver.fixed_point.fixed_point`.
     """
-    begun, note = (problem, "") if any_start else searchable(problem)
+    begun, note = (problem, "") if any_start or problem.cost is not None else searchable(problem)
     image = fixed_point(begun, options.tol, options.value_bits, options.money_bits, shift=options.shift)
     if options.start in ("stay", "coarse"):
         return _from_elsewhere(problem, image, options.start, options.tol)

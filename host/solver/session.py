@@ -22,11 +22,11 @@ from beltline.host.devices import (
     smallest_build,
 )
 from beltline.host.problem.checks import ProblemError, check_progress, meant, shown
-from beltline.host.problem.general import check_simple
+from beltline.host.problem.general import WORKAROUND
 from beltline.host.problem.problem import Problem
-from beltline.host.results.result import Result
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import SPOILED, Completed
+from beltline.host.solver.costs import check_form
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.fixed_point import Image
@@ -140,7 +140,7 @@ class Session:
         timeout: float | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float | None = None,
-    ) -> Result:
+    ) -> Any:
         """Solve ``problem`` as :func:`beltline.host.solver.solve.solve` does, on this device.
 
         Parameters
@@ -169,7 +169,7 @@ class Session:
 
     def solve_with(
         self, problem: Problem, options: SolveOptions, progress: Progress | Literal[False] | None = None
-    ) -> Result:
+    ) -> Any:
         """Solve ``problem`` as :meth:`solve` does, with options that are checked already."""
         check_progress(progress)
         saving = options.saving()
@@ -198,17 +198,31 @@ class Session:
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
-        check_simple(problem, "a machine")
+        check_form(problem)
         if options.method not in (None, "shift"):
             raise ProblemError(f"method of a machine must be 'shift' or None, not {shown(options.method)}")
         if self._closed:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
+        if problem.cost is not None:
+            self._check_cost(problem, options, elastic)
         build = smallest_build(problem, self._options.get("lanes")) if elastic else None
         if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
         proves = bool(self._options.get("proof"))
         return Prepared(problem, image_of(problem, options, any_start=proves), build, options)
+
+    def _check_cost(self, problem: Problem, options: SolveOptions, elastic: bool) -> None:
+        """Check that a problem with a cost can be solved so, as far as that is known before the device is open."""
+        if elastic and not self._options.get("costs"):
+            raise ProblemError(
+                f"problem {problem.name!r} has a cost, which device {self._name!r} takes with options lanes=, proof=1 "
+                f"and costs=1 only: pass these, or {WORKAROUND}"
+            )
+        if options.shift:
+            raise ProblemError("method 'shift' takes problems without a cost: leave method out")
+        if options.start in ("stay", "coarse"):
+            raise ProblemError(f"start of a problem with a cost must be 'given' or 'last', not {options.start!r}")
 
     def run(self, work: Prepared, report: Progress | None = None, saving: Checkpoint | None = None) -> Completed:
         """Run what was prepared on the device; errors as of :meth:`solve`."""

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,10 +24,15 @@ from numpy.typing import NDArray
 from beltline.host.devices.base import DeviceTimeoutError
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import marginal_utility, slope_noise, utility
+from beltline.host.solver.costs import costs_of
 from beltline.host.solver.fixed_point import UTILITY_ERROR, Image, modulus
 
 DOUBLE = 2.0**-53
 """Largest relative error of one rounding of double precision."""
+
+
+Miss = tuple[int, int, float, int]
+"""The first state that missed its maximum: grid point, exogenous state, by how much, and of how many states."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +80,14 @@ def fixed_rounding(
     )
 
 
-def _one_sweep(
+def one_sweep(
     problem: Problem,
     image: Image,
     before: NDArray[np.float64],
     value: NDArray[np.float64],
     policy: NDArray[np.int32],
     slack: float,
-) -> tuple[float, float, tuple[int, int, float, int] | None]:
+) -> tuple[float, float, Miss | None]:
     """Return the residual of ``value`` against ``T before``, its rounding, and the first miss (x, s, gap, of how many).
 
     ``slack`` is what ``T before`` may differ from the sweep that the device did: ``beta`` times its last change.
@@ -101,7 +107,14 @@ def _one_sweep(
     return found.residual, found.rounding, (x, s, found.amount, found.missed)
 
 
-def _missed(miss: tuple[int, int, float, int], age: str = "") -> str:
+Sweep = Callable[
+    [Problem, Image, NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], float],
+    tuple[float, float, Miss | None],
+]
+"""As :func:`one_sweep`."""
+
+
+def _missed(miss: Miss, age: str = "") -> str:
     x, s, gap, count = miss
     more = "" if count == 1 else f", the first of {count:,} states"
     return (
@@ -124,6 +137,7 @@ def measure(
     policy: NDArray[np.int32],
     change: float,
     deadline: float = math.inf,
+    sweep: Sweep = one_sweep,
 ) -> Verification:
     """Measure a result with one exact sweep in double precision, or with one for each age.
 
@@ -137,6 +151,8 @@ def measure(
         Largest change of ``V`` in the last sweep, as the device reported it; not looked at with a horizon.
     deadline
         Of ``time.monotonic``, for a horizon, whose ages may be many.
+    sweep
+        What makes the exact sweep.
 
     Raises
     ------
@@ -145,15 +161,15 @@ def measure(
     """
     contraction = modulus(problem)
     if problem.horizon is None:
-        residual, doubt, miss = _one_sweep(problem, image, value, value, policy, contraction * change)
+        residual, doubt, miss = sweep(problem, image, value, value, policy, contraction * change)
         bound = (residual + doubt) / (1 - contraction)
         return Verification(residual, bound, True, _missed(miss) if miss else "")
     worst = bound = error = 0.0
     missed = ""
-    following = problem.start
+    following = problem.start.reshape(value.shape[1:])
     for age in range(value.shape[0] - 1, -1, -1):
         _check_time(deadline, value.shape[0] - 1 - age, value.shape[0])
-        residual, doubt, miss = _one_sweep(problem, image, following, value[age], policy[age], 0.0)
+        residual, doubt, miss = sweep(problem, image, following, value[age], policy[age], 0.0)
         worst = max(worst, residual)
         error = contraction * error + residual + doubt
         bound = max(bound, error)
@@ -212,6 +228,16 @@ UNPROVEN = Verification(math.inf, math.inf, False)
 """Of a result that nobody measured, by a search that rests on a single peak where none is proven."""
 
 
+def _consumption(problem: Problem, policy: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Consumption of a policy, and of the next dearer choice of each state that is not dominated."""
+    costs, above = costs_of(problem), np.minimum(policy + 1, problem.points - 1)
+    if costs is None:
+        return problem.wealth - problem.grid[policy], problem.wealth - problem.grid[above]
+    columns = np.arange(problem.states)
+    dearer = costs.table[costs.stands[above, columns], columns]
+    return problem.wealth - costs.table[policy, columns], problem.wealth - dearer
+
+
 def trust(
     problem: Problem,
     image: Image,
@@ -230,14 +256,16 @@ def trust(
     """
     contraction = modulus(problem)
     largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
-    dearer = problem.grid[np.minimum(policy + 1, problem.points - 1)]
-    chosen = problem.wealth - problem.grid[policy]
-    consumption = np.where(problem.wealth - dearer > image.money_unit, problem.wealth - dearer, chosen)
+    chosen, dearer = _consumption(problem, policy)
+    consumption = np.where(dearer > image.money_unit, dearer, chosen)
     size = np.abs(utility(consumption, problem.eta))
     rounding = 2 * float(fixed_rounding(problem, image, consumption, size, largest).max()) + 2 * DOUBLE * largest
     if proven:
         # A candidate that comes near the best has no larger utility than a value and an expectation together.
         rounding += 2 * problem.points * (image.value_unit + UTILITY_ERROR * 2 * largest)
+    if problem.cost is not None:
+        # By that much values may fall in x, after rounding, and so may a dominated candidate seem better.
+        rounding += 3 * (image.value_unit + UTILITY_ERROR * 2 * largest)
     if problem.horizon is None:
         residual = contraction * change + rounding
         return Verification(residual, residual / (1 - contraction), False)

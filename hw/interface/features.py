@@ -23,6 +23,8 @@ class EngineFeatures:
         ``Mode.PEAKS``: the engine can look for other peaks behind the last sweep.
     proofs
         It proves the choices of every sweep that maximises, and says so in ``Status.PROVEN``; of a build.
+    costs
+        Window ``X`` has what a choice costs in each exogenous state, in place of the grid; of a build.
     folds
         It has physical stages, with ``fold`` and ``evaluators``.
     lanes
@@ -38,6 +40,7 @@ class EngineFeatures:
     lanes: bool
     padded: bool
     proofs: bool = False
+    costs: bool = False
 
     @property
     def matrices(self) -> int:

@@ -33,6 +33,9 @@ class Layout:
     are ``L`` equal blocks, one for each lane. Lane ``l`` has the points from ``l * lane_points`` on, of which block
     ``l`` holds the words in table order, from its beginning. A problem as large as the build lies in table order.
 
+    A build with costs has as many words of ``X`` for a point as it has exogenous states, whatever the problem's
+    ``N_z``: what ``x'`` costs in state ``s`` is word ``x' * STATES_MAX + s``.
+
     Parameters
     ----------
     build
@@ -57,7 +60,9 @@ class Layout:
         build = self.build
         if table is Table.X and build.features.padded:
             return (Words(0, 0, build.grid),)
-        words, block = (1, build.grid) if table is Table.X else (self.states, build.grid * build.states)
+        words, block = self.states, build.grid * build.states
+        if table is Table.X:
+            words, block = (build.states, block) if build.features.costs else (1, build.grid)
         share, block = self.lane_points * words, block // build.lanes
         total = self.grid * words
         if share == block or build.lanes == 1:

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from beltline.hw.interface.features import FEATURES, EngineFeatures
-from beltline.hw.interface.registers import PROVING_ENGINE, Engine
+from beltline.hw.interface.registers import COSTS_ENGINE, PROVING_ENGINE, Engine
 
 CLOCK_HZ = 250_000_000
 """The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
@@ -119,6 +119,8 @@ class MachineParameters:
         Of a sweep engine: a power of two from 1 to 256, with at least ``ROW_WORDS`` points of the grid each.
     proof
         Of a sweep engine: whether every sweep proves its choices.
+    costs
+        Of a sweep engine with ``proof``: whether a choice has a cost of its own in each exogenous state, ``G(x', s)``.
 
     Raises
     ------
@@ -137,6 +139,7 @@ class MachineParameters:
     engine: Engine = Engine.ASSEMBLY_LINE
     lanes: int = 1
     proof: bool = False
+    costs: bool = False
 
     def __post_init__(self) -> None:
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
@@ -169,6 +172,10 @@ class MachineParameters:
             raise ValueError(f"lanes of a build of the assembly line must be 1, not {self.lanes}")
         elif self.proof:
             raise ValueError("proof of a build must be False for the assembly line, whose search assumes one peak")
+        if self.costs and not self.proof:
+            raise ValueError(
+                "costs of a build must be False without proof, because with costs objectives have many peaks"
+            )
 
     def _check_sweep(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -190,13 +197,13 @@ class MachineParameters:
     def features(self) -> EngineFeatures:
         """What the engine can do; whoever proves its choices does not look for other peaks."""
         features = FEATURES[self.engine]
-        return replace(features, peaks=False, proofs=True) if self.proof else features
+        return replace(features, peaks=False, proofs=True, costs=self.costs) if self.proof else features
 
     @property
     def reported(self) -> dict[str, int]:
         """What the registers of a build read that tell what it is, by their names."""
         return {
-            "ENGINE": PROVING_ENGINE if self.proof else int(self.engine),
+            "ENGINE": COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine),
             "LANES": self.lanes,
             "FOLD": self.fold,
             "EVALUATORS": self.evaluators if self.features.folds else 1,

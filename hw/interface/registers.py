@@ -80,6 +80,9 @@ class Engine(enum.IntEnum):
 PROVING_ENGINE = 3
 """What register ``ENGINE`` reads of a sweep engine that proves the choices of every sweep."""
 
+COSTS_ENGINE = 4
+"""What register ``ENGINE`` reads of one that also has a table of costs in window ``X``."""
+
 
 class Command(enum.IntFlag):
     """Bits of register ``COMMAND``; each acts once when written as 1."""
@@ -234,7 +237,8 @@ def _layout() -> dict[str, Register]:
             32,
             Access.READ,
             False,
-            "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep",
+            "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
+            "also has a table of costs in window `X`",
         ),
         ("LANES", 32, Access.READ, False, "1, or lanes of a sweep engine, each of which checks a state a clock"),
         (

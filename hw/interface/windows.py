@@ -40,7 +40,7 @@ class WindowParameters:
         """64-bit words of a table."""
         machine = self.machine
         return {
-            Table.X: machine.grid,
+            Table.X: machine.grid * (machine.states if machine.features.costs else 1),
             Table.W: machine.grid * machine.states,
             Table.Q: machine.states * machine.states * machine.features.matrices,
             Table.V: machine.results,

@@ -377,7 +377,7 @@ class SweepDatapath(Datapath):
             shift.data.eq(p.register(tables.write_data, 0).value),
         ]
         own = {
-            Table.X: ("x_write", build.point_bits),
+            Table.X: ("x_write", build.point_bits + build.cost_bits),
             Table.W: ("wealth_write", build.position_bits),
             Table.V: ("value_write", build.position_bits),
         }

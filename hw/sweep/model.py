@@ -53,6 +53,9 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     Attributes
     ----------
+    x
+        int64, ``(N_k,)``; of a build with costs ``(N_k * states,)``, what point ``x'`` costs in state ``s`` at
+        ``x' * states + s``.
     shift_weights
         uint64, ``(states * states,)``: those of :class:`beltline.hw.sweep.shift.ShiftParameters`, as ``q``.
     kept
@@ -80,6 +83,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         self._capacity = _FIRST_CAPACITY
         self.shift_weights = np.zeros(build.states * build.states, np.uint64)
         super().__init__(build.grid, build.states, build.grid * build.states)
+        if build.costs:
+            self.x = np.zeros(build.grid * build.states, np.int64)
 
     @property
     def parameters(self) -> MachineParameters:
@@ -92,6 +97,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             engine=Engine.SWEEP,
             lanes=build.lanes,
             proof=build.proof,
+            costs=build.costs,
         )
 
     @property
@@ -126,6 +132,11 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     def _begin(self, mode: Mode) -> None:
         self._dealt = Dealt(self.walk, self._grid, self._states)
+        self._costs = self.x[None]
+        if self.build.costs:
+            # Of each state that the problem has, those of its points.
+            costs = self.x.reshape(self.build.grid, -1)[: self._grid, : self._states]
+            self._costs = np.ascontiguousarray(costs.T)
         self._shift_weights = self._given(self.shift_weights)
         self._shifts = Mode.SHIFT in mode
         # Whoever proves need not look for other peaks.
@@ -194,7 +205,7 @@ class SweepSoftwareMachine(SoftwareMachine):
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
         last, self._found = self._found, self._found.copy()
-        tables = (self.x, self._wealth, self._ev, self._constants)
+        tables = (self._costs, self._wealth, self._ev, self._constants)
         walked = np.ones(last.shape, np.bool_)
         raised = Status(0)
         guesses: NDArray[np.int64] = last
@@ -249,7 +260,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             self.proven_by.append(Proven(0, 0, 0, 0, 0))
             return Status(0)
         room = self._capacity if self._logged else 0
-        tables = self.x, self._wealth, self._ev, self._constants
+        tables = self._costs, self._wealth, self._ev, self._constants
         proof = Proof(self._dealt, *tables, self._found, self.kept, value, self._smooth, room)
         self._proven = proof.proven
         repaired |= proof.moved.any(axis=1)
@@ -265,7 +276,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         """Behind the last sweep, whether a search from below, or from above, ends on another peak."""
         dealt, build, walk = self._dealt, self.build, self.walk
         shape = (build.lanes, walk.contexts)
-        of_walks = self.x, self._wealth, self._ev, self._constants.words, (dealt.lane_shift, dealt.part_shift)
+        of_walks = self._costs, self._wealth, self._ev, self._constants.words, (dealt.lane_shift, dealt.part_shift)
         room = self._capacity if self._logged else 0
         while True:
             counts, others = np.zeros(shape, np.int64), np.zeros((build.lanes, 1 << walk.part_bits), np.bool_)

@@ -50,6 +50,8 @@ class SweepParameters:
         What the chip multiplies with.
     proof
         Whether every sweep that maximises is proven: :mod:`beltline.hw.sweep.proof`.
+    costs
+        Whether rows have a cost ``G(x', s)`` for each exogenous state, in place of ``x'``; with ``proof`` only.
 
     Raises
     ------
@@ -63,6 +65,7 @@ class SweepParameters:
     slots: int = ROW_WORDS
     multiplier: Multiplier = Multiplier.DSP48E2
     proof: bool = False
+    costs: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -70,12 +73,15 @@ class SweepParameters:
             raise ValueError(f"states of a build must be from 1 to {STATES_LIMIT}, not {self.states}")
         if self.slots not in SLOTS:
             raise ValueError(f"slots of a build must be 4 or 8, not {self.slots}")
+        if self.costs and not self.proof:
+            raise ValueError("costs of a build must be False without proof")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """The sweep engine of a machine."""
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
-        return cls(machine.grid, machine.states, machine.lanes, slots, machine.multiplier, machine.proof)
+        sizes = machine.grid, machine.states, machine.lanes, slots
+        return cls(*sizes, machine.multiplier, machine.proof, machine.costs)
 
     @property
     def index_bits(self) -> int:
@@ -100,6 +106,11 @@ class SweepParameters:
     def state_bits(self) -> int:
         """Bits of an exogenous index, at least one."""
         return max(1, (self.states - 1).bit_length())
+
+    @property
+    def cost_bits(self) -> int:
+        """Bits of the exogenous index in an address of window ``X``, below the point."""
+        return (self.states - 1).bit_length() if self.costs else 0
 
     @property
     def inner_bits(self) -> int:

@@ -98,7 +98,7 @@ class Proof:
         steep = self._in_lane((steps < 0) | (steps > 1))
         lowest, highest = np.full(shape, SKIPPED, np.int64), np.zeros(shape, np.int64)
         moved, flags, crossed = np.zeros(shape, np.bool_), np.zeros(shape[0], np.uint8), np.zeros(shape[0], np.bool_)
-        tables = self.x, self.w, self.ev, self.constants.words
+        tables = np.atleast_2d(self.x), self.w, self.ev, self.constants.words
         results = lowest, highest, moved
         if divides(number):
             divide_all(*tables, self.dealt.lane_shift, self.choices.copy(), self.choices, *results, flags)

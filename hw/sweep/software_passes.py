@@ -86,6 +86,12 @@ def add_all(values, shift, flags):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
+def costs_of(x, s):  # type: ignore[no-untyped-def]
+    """What candidates cost in exogenous state ``s``: of ``x``, ``(N_z, N_k)``, or ``(1, N_k)`` for all of them."""
+    return x[s if x.shape[0] > 1 else 0]
+
+
+@njit(cache=True)
 def _walk(wealth, x, ev, s, words, guess, log, count):  # type: ignore[no-untyped-def]
     """``(index, u(index - 1), u(index), u(index + 1), over, count, off)`` of the peak that is found from ``guess``.
 
@@ -193,11 +199,12 @@ def _walks(  # type: ignore[no-untyped-def]
             shift = 0 if cold or exact else moves[lane, walker]
             begun = False
             own = log[lane * walkers + walker]
+            costs = costs_of(x, s)
             for i in range(begin, end):
                 if not walked[i, s]:
                     continue
                 guess = min(max(last[i, s] + shift, 0), rows - 1)
-                index, below, here, above, over, count, off = _walk(w[i, s], x, ev, s, words, guess, own, count)
+                index, below, here, above, over, count, off = _walk(w[i, s], costs, ev, s, words, guess, own, count)
                 off_grid += off
                 shift = 0 if exact else index - last[i, s]
                 if not begun:
@@ -228,10 +235,11 @@ def climb_all(x, w, ev, words, shifts, state_bits, choices, above, others, count
         for s in range(states):
             walker = part << state_bits | s
             own = log[lane * walkers + walker]
+            costs = costs_of(x, s)
             count = 0
             index = rows - 1 if above else 0
             for i in range(begin, end):
-                index, _, here, _, _, count, _ = _walk(w[i, s], x, ev, s, words, index, own, count)
+                index, _, here, _, _, count, _ = _walk(w[i, s], costs, ev, s, words, index, own, count)
                 other = other or (here != INFEASIBLE and index != choices[i, s])
             counts[lane, walker] = count
         others[lane, part] = other
@@ -282,7 +290,7 @@ def walk_all(
     dealt
         States to lanes and walkers.
     x, w, ev
-        int64, ``(N_k,)`` or longer, ``(N_k, N_z)``, ``(N_k, N_z)``.
+        int64, ``(N_k,)`` or longer, or ``(N_z, N_k)`` of each exogenous state; ``(N_k, N_z)``; ``(N_k, N_z)``.
     constants
         Of the utility unit.
     walked
@@ -309,7 +317,7 @@ def walk_all(
     evaluations = np.zeros(flags.shape, np.int64)
     if walked.any():
         _walks(
-            x,
+            np.atleast_2d(x),
             w,
             ev,
             constants.words,

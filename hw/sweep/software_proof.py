@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from beltline.compiled import njit, prange
 from beltline.hw.arithmetic.objective import SATURATED_FLAG, candidate_word, is_above, objective_word
+from beltline.hw.sweep.software_passes import costs_of
 
 SKIPPED = -1
 """In place of the lowest candidate: nothing is evaluated."""
@@ -39,7 +40,8 @@ def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crosse
     """The states of odd points, or of even ones: ``choices`` become the lowest best of their brackets.
 
     A bracket reaches from the lowest of the choices of a state and its neighbours to the highest; at the ends of the
-    grid, to the end of the candidates. ``crossed`` where a choice is below that of the point before.
+    grid, to the end of the candidates. ``crossed`` where a choice is below that of the point before. ``x`` as of
+    :func:`beltline.hw.sweep.software_passes.costs_of`.
     """
     rows, states = w.shape
     for half in prange((rows + 1 - parity) // 2):
@@ -53,7 +55,7 @@ def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crosse
             lowest[i, s], highest[i, s] = _bracket(below, own, above)
             if lowest[i, s] == SKIPPED:
                 continue
-            found, over = _best(w[i, s], x, ev, s, words, lowest[i, s], highest[i, s], own)
+            found, over = _best(w[i, s], costs_of(x, s), ev, s, words, lowest[i, s], highest[i, s], own)
             flag |= SATURATED_FLAG if over else 0
             moved[i, s] = found != own
             choices[i, s] = found
@@ -64,7 +66,8 @@ def bracket_all(x, w, ev, words, parity, choices, lowest, highest, moved, crosse
 def divide_all(x, w, ev, words, lane_shift, before, choices, lowest, highest, moved, flags):  # type: ignore[no-untyped-def]
     """Divide and conquer within every lane, between the choices of the points beside it, which are in ``before``.
 
-    The first point of a lane, then those at distance ``2**k`` from the ones before, ``k`` falling to 0.
+    The first point of a lane, then those at distance ``2**k`` from the ones before, ``k`` falling to 0; ``x`` as of
+    :func:`beltline.hw.sweep.software_passes.costs_of`.
     """
     rows, states = w.shape
     size = 1 << lane_shift
@@ -85,7 +88,7 @@ def divide_all(x, w, ev, words, lane_shift, before, choices, lowest, highest, mo
                         above = before[end, s] if end < rows else rows - 1
                     lo, hi = min(below, above), max(below, above)
                     lowest[i, s], highest[i, s] = lo, hi
-                    found, over = _best(w[i, s], x, ev, s, words, lo, hi, own)
+                    found, over = _best(w[i, s], costs_of(x, s), ev, s, words, lo, hi, own)
                     flags[i] |= SATURATED_FLAG if over else 0
                     moved[i, s] = found != own
                     choices[i, s] = found

@@ -31,7 +31,8 @@ ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 
 CONTENT = {
     Table.X: "`X`, the grid of choices. The host fills it up to the build's grid with `2^63 - 1`, which "
-    "nothing can afford",
+    "nothing can afford. On a sweep engine with costs (`ENGINE` 4), what `x'` costs in state `s`, at word "
+    "`x' * STATES_MAX + s`; it must not fall in `x'`",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`. On a sweep "
     "engine followed by as many words, the weights of its shifts in the same order: `beta Q (I - beta Q)^-1 / 2^12`",

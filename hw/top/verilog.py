@@ -184,6 +184,9 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         "--proof", action="store_const", const=True, help="a sweep engine that proves the choices of every sweep"
     )
     parser.add_argument(
+        "--costs", action="store_const", const=True, help="with --proof: what a choice costs is a table of its own"
+    )
+    parser.add_argument(
         "--baud",
         type=int,
         metavar="N",

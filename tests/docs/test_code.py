@@ -55,7 +55,7 @@ def blocks(page: Path) -> list[Block]:
     found = []
     text = page.read_text()
     for match in re.finditer(
-        r"^(?:<!-- (?P<note>.*?) -->\n)?```(?P<language>\S*)\n(?P<text>.*?)^```$", text, re.M | re.S
+        r"^(?:<!-- (?P<note>(?:(?!-->).)*?) -->\n)?```(?P<language>\S*)\n(?P<text>.*?)^```$", text, re.M | re.S
     ):
         line = text.count("\n", 0, match.start("text")) + 1
         found.append(Block(page, line, match["language"], match["text"], match["note"] or ""))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from . import arithmetic, discrete, engines, general, host, models, proofs, solvers
+from . import arithmetic, costs, discrete, engines, general, host, models, proofs, solvers
 
 FAULTS = (
     *arithmetic.FAULTS,
     *engines.FAULTS,
     *proofs.FAULTS,
+    *costs.FAULTS,
     *solvers.FAULTS,
     *general.FAULTS,
     *discrete.FAULTS,

@@ -20,6 +20,7 @@ from beltline.hw.control.software_machine import SoftwareMachine
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
+from beltline.hw.sweep.model import SweepSoftwareMachine
 
 
 def opened(parameters: MachineParameters) -> Iterator[RtlDevice]:
@@ -58,6 +59,16 @@ def problem_of(rng: np.random.Generator, grid: int, states: int) -> Problem:
     )
 
 
+def fill_grid(machine: SoftwareMachine, image: Image) -> None:
+    """Write the image's grid, or what its points cost in each exogenous state."""
+    grid, states = image.start.shape
+    if isinstance(machine, SweepSoftwareMachine) and machine.build.costs:
+        costs = image.grid if image.grid.ndim == 2 else image.grid[:, None]
+        machine.x.reshape(-1, machine.build.states)[:grid, :states] = costs
+    else:
+        machine.x[:grid] = image.grid
+
+
 Machine = TypeVar("Machine", bound=SoftwareMachine)
 
 
@@ -66,7 +77,7 @@ def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: in
     grid, states = image.start.shape
     stride = math.isqrt(machine.q.size)
     machine.x[:] = MAXIMUM
-    machine.x[:grid] = image.grid
+    fill_grid(machine, image)
     machine.w[: grid * states] = image.wealth.ravel()
     machine.q.reshape(stride, stride)[:states, :states] = image.transition
     machine.v[: grid * states] = image.start.ravel()

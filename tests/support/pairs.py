@@ -14,7 +14,7 @@ from beltline.hw.interface.registers import Command, Mode, Status, Table
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import SCALE
-from support.machines import problem_of
+from support.machines import fill_grid, problem_of
 
 
 def shift_weights(image: Image) -> np.ndarray:
@@ -33,18 +33,33 @@ class Pair:
     def layout(self, grid: int, states: int) -> Layout:
         return Layout(self.parameters, grid, states)
 
-    def run(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:
-        """Both to their end, and compared; the model is returned."""
-        build, device = self.parameters, self.device
+    def loaded(self, image: Image) -> SweepSoftwareMachine:
+        """The model with the tables of an image."""
+        build = self.parameters
         grid, states = image.start.shape
-        layout = self.layout(grid, states)
         work = grid * states
         software = SweepSoftwareMachine(SweepParameters.of(build), logged=True)
-        software.x[:grid] = image.grid
+        fill_grid(software, image)
         software.w[:work] = image.wealth.ravel()
         software.v[:work] = image.start.ravel()
         for name, words in (("q", image.transition), ("shift_weights", shift_weights(image))):
             getattr(software, name).reshape(build.states, -1)[:states, :states] = words
+        return software
+
+    def modelled(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:
+        """The model alone, to its end."""
+        software = self.loaded(image)
+        software.start(*image.start.shape, Mode(mode), sweeps, image.epsilon, image.constants)
+        while not software.step():
+            pass
+        return software
+
+    def run(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:
+        """Both to their end, and compared; the model is returned."""
+        device = self.device
+        grid, states = image.start.shape
+        layout = self.layout(grid, states)
+        software = self.loaded(image)
         tables = {Table.X: software.x, Table.W: software.w, Table.V: software.v}
         for table, words in tables.items():
             for block in layout.blocks(table):

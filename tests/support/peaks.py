@@ -54,7 +54,8 @@ class FullSearch:
         self.u = np.empty((points, states, points), np.int64)
         self.feasible = np.empty(self.u.shape, np.bool_)
         for x, s in np.ndindex(points, states):
-            unit = UtilityParameters().model(image.wealth[x, s] - image.grid, image.constants)
+            costs = image.grid if image.grid.ndim == 1 else image.grid[:, s]
+            unit = UtilityParameters().model(image.wealth[x, s] - costs, image.constants)
             self.u[x, s], self.feasible[x, s], over = unit
             assert not over.any()
         assert self.feasible[..., 0].all()

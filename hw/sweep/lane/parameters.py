@@ -132,5 +132,6 @@ class LaneParameters:
 
     @property
     def rows(self) -> int:
-        """Rows of the lane's memory: two halves of expected values, then the grid."""
-        return ((2 << self.build.state_bits) + 1) << self.build.local_bits
+        """Rows of the lane's memory: two halves of expected values, then the grid, or the costs of each state."""
+        build = self.build
+        return ((2 << build.state_bits) + (build.states if build.costs else 1)) << build.local_bits

@@ -1,4 +1,4 @@
-"""The rows of a lane that other lanes read: expected values twice, and the grid."""
+"""The rows of a lane that other lanes read: expected values twice, and the grid or what its points cost."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class Rows(wiring.Component):
     """A bank for each word of a row. One half of the expected values is read, and the other written.
 
     Words of the grid lie with the halves of their row exchanged: half a row of them comes with the same half of the
-    expected values. A row a clock is read, ``READ_LATENCY`` behind its address, and a word a clock written.
+    expected values. A build with costs has a row of costs for every exogenous state in its place. A row a clock is
+    read, ``READ_LATENCY`` behind its address, and a word a clock written.
 
     Attributes
     ----------
@@ -28,7 +29,7 @@ class Rows(wiring.Component):
         In: an expected value, see :class:`beltline.hw.sweep.lane.expects.Expects`.
     x_write, write_address, data
         In: the host's writes of the grid, as those of :class:`beltline.hw.sweep.lane.lane.Lane`; none may come with
-        ``write``.
+        ``write``. With costs the address has the exogenous state in its lowest bits, and the point above them.
     bank
         From the buses, see :class:`beltline.hw.sweep.row_buses.BankPort`: the row in the lane, and above it the
         exogenous state, which half a walk asks for, and whether a walk asks.
@@ -56,15 +57,17 @@ class Rows(wiring.Component):
         rows = []
         for high in range(2):
             of_grid = of_walk & (upper != high)
-            state = Mux(of_grid, 0, of_state)
+            state = of_state if build.costs else Mux(of_grid, 0, of_state)
             rows.append(Cat(self.bank.address[:row_bits], state, self.half & ~of_grid, of_grid))
-        hosts_row = Cat(self.write_address[ROW_SHIFT : build.point_bits], Const(0, build.state_bits + 1), Const(1, 1))
+        hosts_state, point = self.write_address[: build.cost_bits], self.write_address[build.cost_bits :]
+        hosts_table = hosts_state, Const(0, build.state_bits + 1 - build.cost_bits), Const(1, 1)
+        hosts_row = Cat(point[ROW_SHIFT : build.point_bits], *hosts_table)
         for bank in range(ROW_WORDS):
             ram = Ram(WIDTH, depth, WORD_BYTES, "ultra" if depth > BLOCK_DEPTH else "")
             m.submodules[f"rows{bank}"] = ram
             hosts = Signal(WORD_BYTES, name=f"hosts{bank}")
             m.d.comb += [
-                hosts.eq(self.x_write & (self.write_address[:ROW_SHIFT] == bank ^ HALF_WORDS).replicate(WORD_BYTES)),
+                hosts.eq(self.x_write & (point[:ROW_SHIFT] == bank ^ HALF_WORDS).replicate(WORD_BYTES)),
                 ram.write.eq(Mux(self.write, (self.word == bank).replicate(WORD_BYTES), hosts)),
                 ram.write_address.eq(Mux(self.write, self.row, hosts_row)),
                 ram.write_data.eq(Mux(self.write, self.ev, self.data)),

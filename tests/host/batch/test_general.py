@@ -161,9 +161,10 @@ def test_a_problem_that_fails_stops_no_other() -> None:
         (
             {"device": "emulator"},
             [
-                "problem 0, 'career', has alternatives, which no machine takes: pass device='cpu' or device='gpu'",
+                "problem 0, 'career', has alternatives, which no machine takes in a batch: "
+                "pass device='cpu' or device='gpu'",
                 "",
-                "problem 2, 'firm', has alternatives, eta = 0, which no machine takes: "
+                "problem 2, 'firm', has alternatives, eta = 0, which no machine takes in a batch: "
                 "pass device='cpu' or device='gpu'",
             ],
         ),

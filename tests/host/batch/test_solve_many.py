@@ -458,7 +458,7 @@ def test_without_a_graphics_card_one_sentence_says_so() -> None:
             {"device": 3},
             "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",
         ),
-        ({"slot": 1}, "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof"),
+        ({"slot": 1}, "device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs"),
         ({"fold": [1, 99]}, "fold must be a whole number from 1 to 16, not 99"),
     ],
 )  # fmt: skip

@@ -76,7 +76,8 @@ def test_registers_are_words_of_the_first_bar(monkeypatch: pytest.MonkeyPatch, t
     (card / "resource0").write_bytes(words.tobytes())
     monkeypatch.setattr(xdma, "CARDS", tmp_path)
     monkeypatch.setattr(xdma, "check_build", lambda device, known: None)
-    refused("device 'xdma' has engine 77, this host knows 1 (ASSEMBLY_LINE), 2 (SWEEP)", card=CARD)
+    known = "1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), 4 (SWEEP with proof and costs)"
+    refused(f"device 'xdma' has engine 77, this host knows {known}", card=CARD)
     device = object.__new__(xdma.XdmaDevice)
     device._registers = np.frombuffer(xdma._mapped(card / "resource0", 4096), dtype="<u4")
     device.write_register("EPSILON", 2**40 + 3)

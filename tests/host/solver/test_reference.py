@@ -148,7 +148,7 @@ def test_kinks_that_a_local_search_would_miss(bonus: float) -> None:
         ({"device": "emulator", "method": "warm"}, r"^method can be chosen on the devices 'cpu' and 'gpu' only$"),
         (
             {"device": "emulator", "interval": 3},
-            r"^device 'emulator' has no option 'interval': it takes fold, evaluators, lanes, proof$",
+            r"^device 'emulator' has no option 'interval': it takes fold, evaluators, lanes, proof, costs$",
         ),
     ],
 )

@@ -193,10 +193,13 @@ def test_devices_and_options_that_are_not_there() -> None:
     with pytest.raises(bl.ProblemError, match=sentence):
         bl.Session("cpu")
     with pytest.raises(
-        bl.ProblemError, match="^device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof$"
+        bl.ProblemError,
+        match="^device 'emulator' has no option 'slot': it takes fold, evaluators, lanes, proof, costs$",
     ):
         bl.open("emulator", slot=1)
-    with pytest.raises(bl.ProblemError, match="it takes fold, evaluators, lanes, proof; did you mean 'lanes'\\?$"):
+    with pytest.raises(
+        bl.ProblemError, match="it takes fold, evaluators, lanes, proof, costs; did you mean 'lanes'\\?$"
+    ):
         bl.open("emulator", lane=1)
     with pytest.raises(bl.ProblemError, match="; did you mean 'max_sweeps'\\?$"):
         bl.solve(problem(), device=BruteDevice(), max_sweep=1)

@@ -174,7 +174,11 @@ def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None)
 @pytest.mark.parametrize(
     ("registers", "sentence"),
     [
-        ({"ENGINE": 4}, "device 'brute' has engine 4, this host knows 1 (ASSEMBLY_LINE), 2 (SWEEP)"),
+        (
+            {"ENGINE": 7},
+            "device 'brute' has engine 7, this host knows 1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), "
+            "4 (SWEEP with proof and costs)",
+        ),
         (
             {"LANES": 2},
             "device 'brute' reports sizes of no build: lanes of a build of the assembly line must be 1, not 2",

@@ -218,7 +218,7 @@ def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkey
         lowest, highest = np.zeros((2, *ev.shape), np.int64)
         moved, flags = np.zeros(ev.shape, np.bool_), np.zeros(rows, np.uint8)
         results = lowest, highest, moved, flags
-        tables = image.grid, image.wealth, ev, image.constants.words
+        tables = image.grid[None], image.wealth, ev, image.constants.words
         divide_all.py_func(*tables, size.bit_length() - 1, before, choices, *results)
         for first in range(0, rows, size):
             end = min(first + size, rows)

@@ -1,0 +1,75 @@
+"""Prints what costs of choices cost the sweep engine: ``python -m beltline.host.bench.sweep_costs``.
+
+Saving with taxes and bonuses, and bonds whose price falls with debt, on the software model of a build with costs, with
+the clocks of the clock model; the columns are those of :mod:`beltline.host.bench.sweep_proof`. The first problem has no
+cost, and is solved without.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from beltline.host.bench.several_peaks import POINTS, STATES, savings, wealths
+from beltline.host.bench.sweep_proof import HEADER, row, solved
+from beltline.host.problem.problem import Problem
+from beltline.hw.sweep.parameters import SweepParameters
+
+TOL = 1e-6
+
+
+def problems(points: int = POINTS) -> dict[str, Problem]:
+    """By name; the first is concave, and has no cost."""
+    plain = savings(wealths(points)["concave"])
+    saved = plain.grid
+    debt = np.linspace(-1.0, 0.0, points)
+    income = np.linspace(1.1, 1.6, STATES)
+    price = 0.97 / (1.0 + np.exp(-12.0 * (debt[:, None] + income - 0.7)))
+    bonds = replace(
+        plain,
+        grid=debt,
+        wealth=debt[:, None] + income,
+        start=np.zeros((points, STATES)),
+        cost=price * debt[:, None],
+        beta=0.9,
+    )
+    return {
+        "no cost": plain,
+        "a tax above 20": replace(plain, cost=saved + 0.02 * np.maximum(saved - 20.0, 0.0)),
+        "a bonus above 20": replace(plain, cost=saved - 0.02 * np.maximum(saved - 20.0, 0.0)),
+        "a bonus at each 5": replace(plain, cost=saved - 0.1 * np.floor(saved / 5.0)),
+        "bonds, price falls with debt": bonds,
+    }
+
+
+def rows(lanes: int) -> Iterator[str]:
+    """The table, a line at a time."""
+    yield HEADER
+    yield "|---|" + "---:|" * 11
+    concave = 0.0
+    for name, problem in problems().items():
+        done = solved(problem, lanes, TOL)
+        concave = concave or done.plain
+        yield row(problem, name, lanes, done, concave)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Solve and print."""
+    parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_costs", description=__doc__)
+    parser.add_argument("--lanes", type=int, default=4, help="a power of two (default: %(default)s)")
+    given = parser.parse_args(arguments)
+    try:
+        SweepParameters(2_048, 8, given.lanes)
+    except ValueError as error:
+        parser.error(str(error))
+    for line in rows(given.lanes):
+        print(line, flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

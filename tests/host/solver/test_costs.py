@@ -1,0 +1,347 @@
+"""Problems with a cost on machines: what they are given, and what is known of their answers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.devices import open_device
+from beltline.host.results.general_record import RESULT, parts_of
+from beltline.host.solver.costs import costs_of, first_value
+from beltline.host.solver.driver import Driver
+from beltline.host.solver.fixed_point import fixed_point, value_bounds
+from beltline.host.solver.verify import _consumption, trust
+from beltline.host.solver.verify_costs import costly_sweep
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Status
+from support.costs import SHAPES, with_cost
+from support.peaks import savings
+
+BUILD = {"lanes": 2, "proof": 1, "costs": 1}
+EMULATOR = {"device": "emulator", **BUILD}
+
+
+def dominated(problem: bl.Problem) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Candidates of which a higher one costs less, ``(N_k, N_z)``, by looking at each."""
+    assert problem.cost is not None
+    cost = np.broadcast_to(np.asarray(problem.cost).reshape(problem.points, -1), (problem.points, problem.states))
+    return np.array(
+        [[bool((cost[i + 1 :, s] < cost[i, s]).any()) for s in range(cost.shape[1])] for i in range(len(cost))]
+    )
+
+
+@pytest.mark.parametrize("horizon", [None, 5])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_emulator_finds_what_the_processor_finds(shape: str, horizon: int | None) -> None:
+    """Whether the host verifies or relies on the proof."""
+    for seed in range(4):
+        given = with_cost(shape, seed, 60, horizon=horizon)
+        right = bl.solve(given, tol=1e-7)
+        assert right.success
+        found = {verify: bl.solve(given, tol=1e-7, verify=verify, **EMULATOR) for verify in (True, False)}
+        bounds = [found[verify].error_bound for verify in (True, False)]
+        for verify, result in found.items():
+            assert (result.success, result.verified) == (True, verify), result.message
+            assert result.value.shape == right.value.shape
+            assert np.abs(result.value - right.value).max() <= result.error_bound + right.error_bound
+            assert (result.choice == 0).all()
+            assert (result.probabilities == 1.0).all()
+            if shape in ("laffer", "kink"):
+                assert np.array_equal(result.policy, right.policy)
+            columns = np.broadcast_to(np.arange(given.states), given.wealth.shape)
+            assert not dominated(given)[result.policy, columns].any()
+        assert np.array_equal(found[True].value, found[False].value)
+        assert np.array_equal(found[True].policy, found[False].policy)
+        # What chains of candidates that round to the same may add, on top of what is measured.
+        assert bounds[0] <= bounds[1] < (1.001 * bounds[0] if horizon is None else 1e-9)
+
+
+@pytest.mark.gateware
+@pytest.mark.parametrize("shape", ["laffer", "random"])
+def test_the_gateware_finds_what_the_emulator_finds(shape: str) -> None:
+    given = with_cost(shape, 1, 30)
+    with bl.open("rtl", **BUILD) as gateware, bl.open("emulator", **BUILD) as model:
+        found, wanted = (where.solve(given, tol=1e-4) for where in (gateware, model))
+        assert found.success
+        assert np.array_equal(found.value, wanted.value)
+        assert np.array_equal(found.policy, wanted.policy)
+        assert (found.sweeps, found.clocks) == (wanted.sweeps, wanted.clocks)
+        assert "counted by the gateware in simulation" in found.clocks_source
+        assert found.build_hash > 0
+        # Another cost of the same shape: nothing else is moved.
+        gateware.solve(replace(given, cost=np.asarray(given.cost) * 0.99), tol=1e-4)
+        assert set(gateware.moved) <= {"X", "V", "UTILITY_B"}
+        ages = [where.solve(replace(given, horizon=3)) for where in (gateware, model)]
+        assert np.array_equal(ages[0].value, ages[1].value)
+        assert ages[0].clocks == ages[1].clocks
+
+
+def test_what_dominated_candidates_cost() -> None:
+    cost = np.array([[5.0, 1.0], [3.0, 2.0], [4.0, 2.0], [3.0, 9.0], [40.0, 9.0]])
+    given = bl.Problem(
+        grid=np.arange(5.0), wealth=np.full((5, 2), 8.0), transition=np.eye(2), start=np.zeros((5, 2)), beta=0.9,
+        eta=2.0, cost=cost,
+    )  # fmt: skip
+    costs = costs_of(given)
+    assert costs is not None
+    # What nobody can afford is as dear as all that the richest have.
+    assert costs.table.T.tolist() == [[3.0, 3.0, 3.0, 3.0, 8.0], [1.0, 2.0, 2.0, 8.0, 8.0]]
+    assert costs.stands.T.tolist() == [[1, 1, 3, 3, 4], [0, 1, 2, 3, 4]]
+    assert costs.dominated
+    assert not costs_of(replace(given, cost=np.arange(5.0))).dominated  # type: ignore[union-attr]
+    assert costs_of(savings("jumps")) is None
+    image = fixed_point(given, 1e-6)
+    assert np.array_equal(np.ldexp(image.grid.astype(np.float64), -image.money_bits), costs.table)
+    assert image.stands is costs.stands or np.array_equal(image.stands, costs.stands)  # type: ignore[arg-type]
+
+
+def test_costs_that_nobody_can_afford_take_no_bits() -> None:
+    given = with_cost("kink", 2)
+    cost = np.asarray(given.cost).copy()
+    cost[-3:] = 1e30
+    image = fixed_point(replace(given, cost=cost), 1e-6)
+    assert image.money_bits == fixed_point(given, 1e-6).money_bits
+    found, right = (
+        bl.solve(replace(given, cost=cost), tol=1e-6, **EMULATOR),
+        bl.solve(replace(given, cost=cost), tol=1e-6),
+    )
+    assert found.success
+    assert np.array_equal(found.policy, right.policy)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_values_stay_within_their_bounds(shape: str) -> None:
+    for seed in range(4):
+        given = with_cost(shape, seed, 40)
+        low, high = value_bounds(given)
+        found = bl.solve(given, tol=1e-9)
+        assert low <= found.value.min() <= found.value.max() <= high
+        cost = np.broadcast_to(np.asarray(given.cost).reshape(40, -1), given.wealth.shape)
+        # As near as they are said to be: those who always eat all in the best and the worst state.
+        most, least = (given.wealth[-1] - cost.min(axis=0)).max(), (given.wealth[0] - cost.min(axis=0)).min()
+        u = [float(np.log(c)) if given.eta == 1 else c ** (1 - given.eta) / (1 - given.eta) for c in (least, most)]
+        bounds = sorted(v for c in u for v in (c, c / (1 - given.beta)))
+        assert low == pytest.approx(min(0.0, bounds[0]), rel=1e-12)
+        assert high == pytest.approx(max(0.0, bounds[-1]), rel=1e-12)
+
+
+def test_starts_that_fall_where_costs_do() -> None:
+    given = with_cost("laffer", 0, 40)
+    falling = replace(given, start=np.random.default_rng(1).normal(size=given.start.shape))
+    costs = costs_of(falling)
+    start, note = first_value(falling, costs)
+    assert note
+    assert (np.diff(start, axis=0) >= 0).all()
+    assert (start >= falling.start).all()
+    assert set(start.ravel()) <= set(falling.start.ravel())
+    found, right = bl.solve(falling, tol=1e-7, **EMULATOR), bl.solve(given, tol=1e-7)
+    assert found.success
+    assert note in found.message
+    assert np.array_equal(found.policy, right.policy)
+    with pytest.raises(bl.ProblemError, match=r"^start must not fall as the grid rises where cost does, but start\["):
+        bl.solve(replace(falling, horizon=4), **EMULATOR)
+    # Where nobody is dominated, values may do what they like.
+    for horizon in (None, 4):
+        rising = with_cost("kink", 1, 40, horizon=horizon)
+        rising = replace(rising, start=falling.start)
+        assert first_value(rising, costs_of(rising)) == (pytest.approx(rising.start), "")
+        found, right = (bl.solve(rising, tol=1e-7, **where) for where in (EMULATOR, {}))
+        assert found.success
+        assert np.abs(found.value - right.value).max() <= found.error_bound + right.error_bound
+
+
+def test_costs_by_choice_alone_and_starts_by_regime() -> None:
+    given = with_cost("laffer", 3, 40)
+    cost = np.asarray(given.cost)[:, 0]
+    alone, spread = replace(given, cost=cost), replace(given, cost=np.repeat(cost[:, None], 3, axis=1))
+    both = [bl.solve(one, tol=1e-6, **EMULATOR) for one in (alone, spread, replace(alone, start=given.start[None]))]
+    assert both[0].success
+    for other in both[1:]:
+        assert np.array_equal(both[0].value, other.value)
+        assert np.array_equal(both[0].policy, other.policy)
+
+
+def test_problems_without_a_cost_keep_their_bits() -> None:
+    for given in (bl.rbc(grid=64, states=3), savings("jumps", 1)):
+        plain, costly = (
+            bl.solve(given, tol=1e-6, device="emulator", **build) for build in ({"lanes": 2, "proof": 1}, BUILD)
+        )
+        assert isinstance(costly, bl.Result)
+        assert np.array_equal(plain.value, costly.value)
+        assert np.array_equal(plain.policy, costly.policy)
+        assert plain.clocks == costly.clocks
+
+
+def test_only_what_changes_is_moved() -> None:
+    given = with_cost("kink", 1, 40)
+    with bl.open("emulator", **BUILD) as device:
+        assert device.solve(given, tol=1e-6).success
+        assert device.solve(given, tol=1e-6, start="last").sweeps == 1
+        assert device.moved == ()
+        found = device.solve(replace(given, cost=np.asarray(given.cost) * 0.5), tol=1e-6, start="last")
+        assert device.moved == ("X", "UTILITY_B") or device.moved == ("X",)
+        wanted = bl.solve(replace(given, cost=np.asarray(given.cost) * 0.5), tol=1e-6)
+        assert np.abs(found.value - wanted.value).max() <= found.error_bound + wanted.error_bound
+
+
+def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
+    given = with_cost("random", 2, 40)
+    path = tmp_path / "so-far.npz"
+    whole = bl.solve(given, tol=1e-7, **EMULATOR)
+    assert not bl.solve(given, tol=1e-7, max_sweeps=20, checkpoint=path, **EMULATOR).success
+    resumed = bl.solve(given, tol=1e-7, checkpoint=path, **EMULATOR)
+    assert np.array_equal(whole.value, resumed.value)
+    assert np.array_equal(whole.policy, resumed.policy)
+    assert whole.sweeps == resumed.sweeps
+
+
+def test_what_a_machine_missed_is_found() -> None:
+    """One value, or one choice, that is another than the sweep's."""
+    given = with_cost("random", 1, 40)
+    image = fixed_point(given, 1e-9)
+    found = bl.solve(given, tol=1e-9, **EMULATOR)
+    value, policy = found.value[0], found.policy[0]
+    slack = 1.01 * found.residual
+    assert costly_sweep(given, image, value, value, policy, slack)[2] is None
+    wrong = value.copy()
+    wrong[17, 1] += 1e-6
+    residual, _, miss = costly_sweep(given, image, value, wrong, policy, slack)
+    assert miss is not None
+    assert miss[:2] == (17, 1)
+    assert residual == pytest.approx(1e-6, rel=1e-2)
+    for other in (policy[17, 1] - 1, 39):
+        chosen = policy.copy()
+        chosen[17, 1] = other
+        miss = costly_sweep(given, image, value, value, chosen, slack)[2]
+        assert miss is not None
+        assert miss[:2] == (17, 1)
+        assert miss[3] == 1
+        assert miss[2] > 1e-4
+
+
+def test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates() -> None:
+    """Beside what it counts of the same problem as one of the simple form: three errors of an objective."""
+    plain = savings("floor", 1, 40)
+    given = replace(plain, cost=plain.grid)
+    image = fixed_point(given, 1e-6)
+    value, policy = np.full(image.start.shape, -3.0), np.zeros(image.start.shape, np.int32)
+    for flag in (False, True):
+        bounds = [trust(one, image, value, policy, 1e-7, flag) for one in (plain, given)]
+        error = image.value_unit + 2.0**-50 * 6.0
+        assert bounds[1].residual - bounds[0].residual == pytest.approx(3 * error, rel=1e-3, abs=0.0)
+        assert bounds[1].error_bound == pytest.approx(bounds[1].residual / (1 - given.beta), rel=1e-6)
+    # The next dearer choice is the next one that is not dominated.
+    given = bl.Problem(
+        grid=np.arange(5.0), wealth=np.full((5, 1), 8.0), transition=np.eye(1), start=np.zeros((5, 1)), beta=0.9,
+        eta=2.0, cost=np.array([5.0, 3.0, 4.0, 3.5, 40.0]),
+    )  # fmt: skip
+    chosen, dearer = _consumption(given, np.array([[1], [3], [1], [4], [3]], np.int32))
+    assert chosen.ravel().tolist() == [5.0, 4.5, 5.0, 0.0, 4.5]
+    assert dearer.ravel().tolist() == [4.5, 0.0, 4.5, 0.0, 0.0]
+
+
+def test_a_run_that_was_not_proven_is_verified_all_the_same() -> None:
+    """As one that was stopped behind choices that were held would be."""
+    given = with_cost("laffer", 1, 40)
+    with bl.open("emulator", **BUILD) as device:
+        work = device.prepare(given)
+        done = device.run(work)
+        assert Status.PROVEN in done.run.status
+        unproven = replace(done, run=replace(done.run, status=done.run.status & ~Status.PROVEN))
+        unproven = replace(unproven, work=replace(work, options=replace(work.options, verify=False)))
+        assert unproven.result().verified
+
+
+def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
+    found = bl.solve(with_cost("jumps", 1, 30), tol=1e-6, **EMULATOR)
+    assert found.clocks > 0
+    for name in ("found.npz", "found.nc"):
+        loaded = bl.load(found.save(tmp_path / name))
+        assert str(loaded) == str(found)
+        assert (loaded.clocks, loaded.value_bits, loaded.clocks_source) == (
+            found.clocks,
+            found.value_bits,
+            "modelled by the clock model",
+        )
+    assert found.to_xarray().attrs["clocks"] == found.clocks
+    assert "64-bit fixed point" in str(found)
+    assert "evaluations" not in str(found)
+    # Files of before have no clocks.
+    assert {name for name, rule in RESULT.items() if rule.absent} == set(RESULT) - {
+        name for name in parts_of(found)[0]["result"] if not RESULT[name].absent
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"device": "emulator"},
+            "problem 'laffer 1' has a cost, which device 'emulator' takes with options lanes=, proof=1 and",
+        ),
+        (
+            {"device": "rtl", "lanes": 2, "proof": 1},
+            "problem 'laffer 1' has a cost, which device 'rtl' takes with options",
+        ),
+        (
+            {"device": "emulator", "lanes": 2, "costs": 1},
+            "option 'costs' is for a sweep engine that proves its choices: pass ",
+        ),
+        (
+            {"device": "emulator", "costs": 1},
+            "option 'costs' is for a sweep engine that proves its choices: pass lanes= and ",
+        ),
+        ({**EMULATOR, "costs": 2}, "costs must be 0 or 1, not 2"),
+        ({**EMULATOR, "method": "shift"}, "method 'shift' takes problems without a cost: leave method out"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
+        bl.solve(with_cost("laffer", 1, 30), **options)
+
+
+def test_what_else_of_the_general_form_is_refused() -> None:
+    given = with_cost("laffer", 1, 30, horizon=3)
+    for change, what in (
+        ({"eta": 0.0}, "eta = 0"),
+        ({"beta": np.full(3, 0.9)}, "beta by state"),
+        ({"high": 20}, "high"),
+    ):
+        with pytest.raises(bl.ProblemError, match=f"^a machine takes problems of one alternative, and .* has {what}: "):
+            bl.solve(replace(given, **change), **EMULATOR)
+    aged = replace(given, cost=np.repeat(np.asarray(given.cost)[None], 3, axis=0))
+    with pytest.raises(bl.ProblemError, match="^a machine takes one table of costs, and .* has cost by age: solve it "):
+        bl.solve(aged, **EMULATOR)
+    with (
+        bl.open("emulator", **BUILD) as device,
+        pytest.raises(bl.ProblemError, match="^start of a problem with a cost must be 'given' or 'last', not 'stay'$"),
+    ):
+        device.solve(replace(given, horizon=None), start="stay")
+    poor = with_cost("kink", 1, 30)
+    wealth = poor.wealth.copy()
+    wealth[0, 0], wealth[-1] = np.nextafter(np.asarray(poor.cost).min(), 9.0), 1e6
+    with pytest.raises(
+        bl.ProblemError, match=r"^wealth\[0, 0\] = .* exceeds the lowest cost by so little that it vanish"
+    ):
+        bl.solve(replace(poor, wealth=wealth), **EMULATOR)
+
+
+def test_a_device_without_costs_says_so() -> None:
+    image = fixed_point(with_cost("laffer", 1, 30), 1e-6)
+    device = open_device("emulator", MachineParameters(64, 4), lanes=2, proof=1)
+    with pytest.raises(
+        bl.ProblemError, match="^device 'emulator' has no table of costs, and the problem has a cost: solve "
+    ):
+        Driver(device).run(image, 5)
+    image = fixed_point(savings("floor"), 1e-6)
+    plain = [
+        Driver(open_device("emulator", MachineParameters(128, 4), **build)).run(image, 5)
+        for build in ({"lanes": 2, "proof": 1}, BUILD)
+    ]
+    assert np.array_equal(plain[0].value, plain[1].value)

@@ -1,0 +1,160 @@
+"""Faults of the sweep engine's tables of costs: their gateware, their model, and what the host makes of them."""
+
+from __future__ import annotations
+
+from .fault import Fault
+
+LANE = "hw/sweep/lane/"
+COSTS = "host/solver/costs.py"
+VERIFY = "host/solver/verify_costs.py"
+TEST = "tests/hw/sweep/test_costs.py::"
+TEST_GATEWARE = ("tests/hw/sweep/test_costs_gateware.py::test_costs_of_every_shape_after_every_sweep",)
+TEST_HOST = "tests/host/solver/test_costs.py::"
+
+OF_EVERY_CHOICE = (TEST + "test_every_choice_of_every_sweep_is_full_searchs",)
+OF_TABLE = (TEST_HOST + "test_what_dominated_candidates_cost",)
+OF_STARTS = (TEST_HOST + "test_starts_that_fall_where_costs_do",)
+OF_MISSES = (TEST_HOST + "test_what_a_machine_missed_is_found",)
+
+FAULTS = (
+    Fault(
+        "every exogenous state reads the costs of the first",
+        LANE + "rows.py",
+        "of_state if build.costs else Mux(of_grid, 0, of_state)",
+        "Mux(of_grid, 0, of_state)",
+        TEST_GATEWARE,
+    ),
+    Fault(
+        "the host's costs are written as if their address were the point's",
+        LANE + "rows.py",
+        "self.write_address[: build.cost_bits], self.write_address[build.cost_bits :]",
+        "self.write_address[: build.cost_bits], self.write_address",
+        TEST_GATEWARE,
+    ),
+    Fault(
+        "costs go to the lane that has their point where no state is counted",
+        "hw/sweep/datapath.py",
+        '("x_write", build.point_bits + build.cost_bits)',
+        '("x_write", build.point_bits)',
+        TEST_GATEWARE,
+    ),
+    Fault(
+        "a lane has rows for the costs of one state",
+        LANE + "parameters.py",
+        "(build.states if build.costs else 1)",
+        "1",
+        TEST_GATEWARE,
+    ),
+    Fault(
+        "the model takes the costs of the first state for all",
+        "hw/sweep/software_passes.py",
+        "return x[s if x.shape[0] > 1 else 0]",
+        "return x[0]",
+        OF_EVERY_CHOICE,
+    ),
+    Fault(
+        "costs lie as close as those of the problem's states",
+        "hw/interface/layout.py",
+        "words, block = (build.states, block)",
+        "words, block = (self.states, block)",
+        (TEST + "test_costs_lie_by_point_and_built_state",),
+    ),
+    Fault(
+        "a build with costs may be one without proof",
+        "hw/interface/parameters.py",
+        "if self.costs and not self.proof:",
+        "if self.costs and self.folded:",
+        (TEST + "test_costs_are_a_sweep_engines_that_proves",),
+    ),
+    Fault(
+        "a dominated candidate keeps its cost",
+        COSTS,
+        "least = np.minimum.accumulate(cost[::-1])[::-1]",
+        "least = cost",
+        OF_TABLE,
+    ),
+    Fault(
+        "a dominated candidate stands for itself",
+        COSTS,
+        "own = np.where(cost == least,",
+        "own = np.where(cost >= least,",
+        OF_TABLE,
+    ),
+    Fault(
+        "costs that nobody can afford take bits from all others",
+        COSTS,
+        "np.minimum(least, problem.wealth.max(axis=0))",
+        "least",
+        (TEST_HOST + "test_costs_that_nobody_can_afford_take_no_bits",),
+    ),
+    Fault(
+        "a start that falls is taken where costs fall",
+        COSTS,
+        "return np.maximum.accumulate(start), note",
+        "return start, note",
+        OF_STARTS,
+    ),
+    Fault(
+        "a start that falls is refused where costs rise",
+        COSTS,
+        "not costs.dominated or not falls.any()",
+        "not falls.any()",
+        OF_STARTS,
+    ),
+    Fault(
+        "a choice is told as the machine made it, dominated or not",
+        "host/solver/complete.py",
+        "image.stands[policy, np.arange(problem.states)].astype(np.int32)",
+        "policy.astype(np.int32)",
+        (TEST_HOST + "test_the_emulator_finds_what_the_processor_finds",),
+    ),
+    Fault(
+        "what was not proven is trusted where there is a cost",
+        "host/solver/complete.py",
+        "costly = problem.cost is not None or Status.PEAKS in done.status",
+        "costly = Status.PEAKS in done.status",
+        (TEST_HOST + "test_a_run_that_was_not_proven_is_verified_all_the_same",),
+    ),
+    Fault(
+        "values are bounded as if saving x' cost x'",
+        "host/solver/fixed_point.py",
+        "problem.grid[0] if costs is None else costs.table[0]",
+        "problem.grid[0]",
+        (TEST_HOST + "test_values_stay_within_their_bounds",),
+    ),
+    Fault(
+        "a table of costs is loaded into any build",
+        "host/solver/driver.py",
+        "if image.grid.ndim == 2 and not self._build.features.costs:",
+        "if image.grid.ndim == 2 and not self._build.features:",
+        (TEST_HOST + "test_a_device_without_costs_says_so",),
+    ),
+    Fault(
+        "only the first exogenous state has costs",
+        "host/solver/driver.py",
+        "grid[:, :states] = image.grid if image.grid.ndim == 2 else image.grid[:, None]",
+        "grid[:, :1] = image.grid[:, :1] if image.grid.ndim == 2 else image.grid[:, None]",
+        (TEST_HOST + "test_problems_without_a_cost_keep_their_bits",),
+    ),
+    Fault(
+        "a value that a machine missed is not found where there is a cost",
+        VERIFY,
+        "& (gap <= allowed) &",
+        "&",
+        OF_MISSES,
+    ),
+    Fault(
+        "a choice that a machine missed is not found where there is a cost",
+        VERIFY,
+        "& (loss <= 2.0 * allowed)",
+        "& (loss == loss)",
+        OF_MISSES,
+    ),
+    Fault(
+        "the bound without verification forgets that values may fall by rounding",
+        "host/solver/verify.py",
+        "rounding += 3 * (image.value_unit",
+        "rounding += 0 * (image.value_unit",
+        (TEST_HOST + "test_the_bound_without_verification_counts_what_rounding_leaves_of_dominated_candidates",),
+    ),
+)
