@@ -5,9 +5,9 @@ sweep by turns: in one pass that confirms the policy (:mod:`beltline.gpu_ref.con
 verification begins; with the sweep that begins from the policy and proves itself (:mod:`beltline.gpu_ref.brackets`),
 where that does not do; and with one that searches every state by divide and conquer (:mod:`beltline.gpu_ref.exact`).
 All include the check of the tables, the expectation and the comparison. With ``--gpu`` the same pass is timed on a CUDA
-device (:mod:`beltline.gpu_ref.cuda.device_confirmation`), with the copies of all tables to it. In each turn each is called
-twice: once when the others have had the caches and the cores have been idle, and again, which is what the ratios are of;
-both medians are printed. It ends with 1 where they do not agree.
+device (:mod:`beltline.gpu_ref.cuda.device_confirmation`), with the copies of all tables to it. In each turn each is
+called twice: once when the others have had the caches, and again; both medians are printed, and the ratio is of the
+second. It ends with 1 where they do not agree.
 """
 
 from __future__ import annotations
@@ -86,9 +86,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if turn:
                     times[name].append(spent)
     for name, of_name in seconds.items():
+        again, at_first = (1e3 * statistics.median(times) for times in (of_name, after_others[name]))
         print(
-            f"{asked.grid:,} x 4, {name}: median {1e3 * statistics.median(of_name):.2f} ms, {1e3 * min(of_name):.2f} to "
-            f"{1e3 * max(of_name):.2f}, and {1e3 * statistics.median(after_others[name]):.2f} ms after the others; "
+            f"{asked.grid:,} x 4, {name}: median {again:.2f} ms, {1e3 * min(of_name):.2f} to "
+            f"{1e3 * max(of_name):.2f}, and {at_first:.2f} ms after the others; "
             f"residual {found[name].residual:.3g}, {found[name].missed} missed"
         )
     pairs = zip(seconds["as verified"], seconds["divide and conquer"], strict=True)
