@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.compare import Allowed, Compared
-from beltline.gpu_ref.confirmation import FAR
+from beltline.gpu_ref.confirmation import MAX_GAP
 from beltline.gpu_ref.cuda.device import cupy_module, refuse
 from beltline.gpu_ref.cuda.kernels import argument, confirm_kernels, kind_of
 from beltline.gpu_ref.methods import DOUBLE
@@ -73,7 +73,7 @@ class Confirmation:
             begin += size
         choices = cupy.empty((2, points * states), np.int32)
         self._tables["policy"], self._tables["exact"] = choices
-        self._numbers = {"beta": beta, "eta": eta, "far": FAR}
+        self._numbers = {"beta": beta, "eta": eta, "far": MAX_GAP}
         self._kernels = confirm_kernels(cupy.cuda.Device().id, kind_of([eta]))
         for name, table in (("X", X), ("W", W), ("Q", Q)):
             self._put(name, table, np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import exact_kernels, kind_of
 from beltline.gpu_ref.cuda.proven_sweeps import prove
-from beltline.gpu_ref.methods import Arguments, Solution, astray, error_bound, shifts
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound, needs_restart, shifts
 
 
 class Exact:
@@ -111,7 +111,7 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
     begun = sweeps
     if outcome[2]:
         once = iterate(exact, replace(problem, max_sweeps=sweeps + 1), V, sweeps)
-        lost = astray(problem, largest_on(cupy, once.value), once.residual, once.largest)
+        lost = needs_restart(problem, largest_on(cupy, once.value), once.residual, once.largest)
         sweeps += 1
         if (once.residual < problem.epsilon and not lost) or sweeps >= problem.max_sweeps:
             return once.solution(problem)
@@ -142,7 +142,7 @@ def iterate(exact: Exact, problem: Arguments, V: Any, sweeps: int, inner: int = 
             shifted = value + exact.cupy.asarray(shift)
             largest = max(largest_on(exact.cupy, V), largest_on(exact.cupy, value))
             size = float(exact.cupy.abs(shifted).max())
-            if sweeps >= problem.max_sweeps or not astray(problem, size, measured, largest):
+            if sweeps >= problem.max_sweeps or not needs_restart(problem, size, measured, largest):
                 return Swept(shifted, policy, V, sweeps, maximising, measured, largest, maximising - first)
             V = shifted
             continue

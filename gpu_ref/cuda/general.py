@@ -16,7 +16,7 @@ from beltline.gpu_ref.cuda.device import Clock, available, ready
 from beltline.gpu_ref.cuda.general_sweeps import CONVERGED, NOT_FINITE, RUNNING, Sizes, Sweeps
 from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form, Indexes
-from beltline.gpu_ref.general.operator import nowhere, states_first
+from beltline.gpu_ref.general.operator import no_policy, states_first
 from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished
 from beltline.gpu_ref.general.packed import TABLE, Packed, pack
 from beltline.gpu_ref.general.prices import BondPrices
@@ -62,17 +62,17 @@ class CudaOperator:
         reach[packed.kind == TABLE] = (0, -1)
         self._sweeps.reach(int((reach[..., 1] - reach[..., 0] + 1).sum(axis=0).max()))
         same = (packed.low == packed.low[..., :1]) & (packed.high == packed.high[..., :1])
-        kept = ("kind", "regime", "leads_to", "low", "high", "wealth", "cost", "transition", "beta", "kappa", "mix")
-        tables = {name: getattr(packed, name) for name in kept}
+        names = ("kind", "regime", "leads_to", "low", "high", "wealth", "cost", "transition", "beta", "kappa", "mix")
+        tables = {name: getattr(packed, name) for name in names}
         self._tables.put({**tables, "reach": reach, "flat": same.all(axis=2)})
         if self._rule is not None:
             repay, _ = self._rule.numbers([one.name for one in form.alternatives])
             parts = self._sweeps.blocks[1]
             self._tables["priced"][0] = self._cupy.repeat(self._tables["cost"][repay], parts, axis=0)
 
-    def begin(self, V: Array, wanted: Indexes) -> None:
+    def begin(self, V: Array, guess: Indexes) -> None:
         """Put in where to begin: ``V``, ``(N_r, N_z, N_k)``, and choices, ``(N_d, N_z, N_k)``."""
-        self._sweeps.begin(V, wanted)
+        self._sweeps.begin(V, guess)
 
     def launch(self, tol: float, max_sweeps: int, steps: int) -> dict[str, Any]:
         """Sweep on, :data:`CHUNK` times at most; what the device says of it, and evaluations by sweep."""
@@ -109,9 +109,9 @@ class CudaOperator:
         cost, prices = self._tables["priced"][int(outcome["costs"]), ::parts], self._tables["prices"][::parts]
         return states_first(cost.get()), states_first(prices.get())
 
-    def sweep(self, V: Array, wanted: Indexes) -> Iterate:
-        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``wanted``, ``(N_d, N_z, N_k)``."""
-        self.begin(V, wanted)
+    def sweep(self, V: Array, guess: Indexes) -> Iterate:
+        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``guess``, ``(N_d, N_z, N_k)``."""
+        self.begin(V, guess)
         return self.iterate(self._form, self.launch(0.0, 1, 0))
 
 
@@ -156,7 +156,7 @@ def solve(
             found = solve_ages(form, V, form.horizon, progress, operator)
             clock.lap("solve")
         else:
-            operator.begin(states_first(V), nowhere(form))
+            operator.begin(states_first(V), no_policy(form))
             clock.lap("load")
             evaluations: list[int] = []
             while True:

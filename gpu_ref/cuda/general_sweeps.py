@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from beltline.gpu_ref.cuda.arena import Arena, Layout
 from beltline.gpu_ref.cuda.device import processors, refuse
 from beltline.gpu_ref.cuda.kernels import argument, general_kernel
-from beltline.gpu_ref.general.solve import MOVING_STEPS, PATIENCE
+from beltline.gpu_ref.general.solve import MOVING_STEPS, MOVING_SWEEPS
 
 CHUNK = 500
 """Sweeps of one launch: between launches progress is told, and Ctrl-C is heard."""
@@ -156,17 +156,17 @@ class Sweeps:
         room = 8 * candidates
         self._near = room if room <= NEAR and self.blocks[0] == self._sizes.states else 0
 
-    def begin(self, V: ArrayLike | None, wanted: ArrayLike | None) -> None:
+    def begin(self, V: ArrayLike | None, guess: ArrayLike | None) -> None:
         """Put in where to begin: ``V``, ``(N_r, N_z, N_k)``, unless it is there, and choices, ``(N_d, N_z, N_k)``, if
         there are any.
         """
         if V is not None:
             self.tables["V"][0].set(np.ascontiguousarray(V))
-        self._cold = wanted is None or bool((np.asarray(wanted) < 0).all())
-        if wanted is None:
+        self._cold = guess is None or bool((np.asarray(guess) < 0).all())
+        if guess is None:
             self.tables["policy"].fill(-1)
         else:
-            self.tables["policy"].set(np.ascontiguousarray(wanted, np.int32))
+            self.tables["policy"].set(np.ascontiguousarray(guess, np.int32))
         self.tables["state"].fill(0)
         self._done = 0
 
@@ -195,7 +195,7 @@ class Sweeps:
             "points": sizes.points, "states": sizes.states, "regimes": sizes.regimes, "count": sizes.alternatives,
             "groups": groups, "parts": parts, "eta": sizes.eta, "sigma": sizes.sigma, "tol": tol,
             "negative": sizes.negative, "steps": steps, "most_sweeps": max_sweeps, "chunk": CHUNK, "cold": self._cold,
-            "moving_steps": MOVING_STEPS, "patience": PATIENCE, "near": self._near > 0, "gross": gross,
+            "moving_steps": MOVING_STEPS, "patience": MOVING_SWEEPS, "near": self._near > 0, "gross": gross,
             "repay": repay, "defaults": defaults, "shift": shift,
         }  # fmt: skip
         for name, value in numbers.items():

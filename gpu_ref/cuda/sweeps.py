@@ -25,7 +25,7 @@ from beltline.gpu_ref.cuda.kernels import (
 )
 from beltline.gpu_ref.cuda.layout import Layout, layout
 from beltline.gpu_ref.cuda.start import Start
-from beltline.gpu_ref.methods import Arguments, Solution, astray, error_bound, modulus, size
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart, size
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def solve_in_one_launch(
                 choices=coarse.choices if coarse is not None else None,
             )
         )
-        if astray(problem, size(values[i]), float(residual), float(largest[i])):
+        if needs_restart(problem, size(values[i]), float(residual), float(largest[i])):
             solutions[i] = _once_more(cupy, problem, solutions[i], previous)
     return solutions
 

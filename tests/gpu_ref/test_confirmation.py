@@ -10,12 +10,12 @@ import pytest
 from beltline.gpu_ref.brackets import proven, proven_sweep
 from beltline.gpu_ref.compare import Allowed, compare
 from beltline.gpu_ref.confirmation import (
-    AHEAD,
-    FAR,
-    MENDED,
-    SHIFT,
-    STEP,
-    WORST,
+    ERROR,
+    ERROR_STEP,
+    EXCESS,
+    EXCESS_STEP,
+    MAX_GAP,
+    MAX_REPAIRS,
     Confirmed,
     _rows,
     _smooth_rows,
@@ -118,7 +118,7 @@ def test_a_value_that_is_that_of_a_worse_choice_is_not_confirmed(side: int) -> N
             policy[x, s] = other
             value[x, s] = crra_utility(W[x, s] - X[other], eta) + ev[s, other]
             loss = sweep.value[x, s] - value[x, s]
-            if not 0.0 < loss < 0.5 * FAR * max(-value.min(), value.max()):  # A tie; or what is never confirmed.
+            if not 0.0 < loss < 0.5 * MAX_GAP * max(-value.min(), value.max()):  # A tie; or what is never confirmed.
                 continue
             planted += 1
             assert confirm(tables, value, policy, Allowed(0.1 * loss, times=0.0)) is None
@@ -150,7 +150,7 @@ def test_faults_are_seen_as_by_the_sweep(seed: int) -> None:
         assert one.amount == pytest.approx(other.amount, rel=1e-9)
 
 
-def test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not() -> None:
+def test_a_few_choices_of_the_sweep_before_are_repaired_and_many_are_not() -> None:
     tables = drawn(3, 1300)
     sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
     generous = Allowed(1.0)
@@ -163,8 +163,8 @@ def test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not() -> None
     assert found is not None
     assert found.residual == 0.0
     policy = sweep.policy.copy()
-    many = rows[::2][: 2 * MENDED]
-    assert many.size == 2 * MENDED
+    many = rows[::2][: 2 * MAX_REPAIRS]
+    assert many.size == 2 * MAX_REPAIRS
     for row in many:
         policy[row, 0] = policy[row + 1, 0]
     assert confirm(tables, sweep.value, policy, generous) is None
@@ -218,10 +218,10 @@ def test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row() -> Non
     # Of what comes in, and of what does not, never less.
     for excess in (-np.inf, 0.0, 1e-14):
         for piece in (own, other):
-            piece[..., AHEAD] = np.maximum(piece[..., AHEAD], excess + piece[..., STEP])
-            piece[..., WORST] = np.maximum(piece[..., WORST], excess + piece[..., SHIFT])
-        assert (own[..., AHEAD] >= other[..., AHEAD]).all()
-        assert (own[..., WORST] >= other[..., WORST]).all()
+            piece[..., EXCESS] = np.maximum(piece[..., EXCESS], excess + piece[..., EXCESS_STEP])
+            piece[..., ERROR] = np.maximum(piece[..., ERROR], excess + piece[..., ERROR_STEP])
+        assert (own[..., EXCESS] >= other[..., EXCESS]).all()
+        assert (own[..., ERROR] >= other[..., ERROR]).all()
     # Margins as small as roundings are followed row by row.
     assert not _smooth_rows(*given[:4], 1e-3 * np.ones(2), *given[5:], allowed, 1e-15, here, own)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import beltline.gpu_ref.memory
 from beltline.gpu_ref import binary_search, brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
-from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _draw, _solve, coarse_start, spacing
+from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _interpolate, _solve, coarse_start, spacing
 from beltline.gpu_ref.egm import Endogenous
 from beltline.gpu_ref.methods import METHODS, error_bound
 from beltline.gpu_ref.published import search_rule as published_rule
@@ -148,7 +148,7 @@ def test_drawn_values_are_exact_for_cubic_polynomials():
     X = np.cumsum(np.random.default_rng(0).uniform(0.1, 1.0, 101))
     rows = X[np.minimum(np.arange(18) * 6, 100)]
     drawn = np.empty((101, 2))
-    _draw(X, 6, rows, np.stack([rows**3 - 2.0 * rows, 5.0 - rows], axis=1), drawn)
+    _interpolate(X, 6, rows, np.stack([rows**3 - 2.0 * rows, 5.0 - rows], axis=1), drawn)
     np.testing.assert_allclose(drawn, np.stack([X**3 - 2.0 * X, 5.0 - X], axis=1), rtol=1e-11, atol=1e-9)
 
 

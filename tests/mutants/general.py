@@ -12,15 +12,15 @@ FAULTS = (
     Fault(
         "a candidate is dominated by one that is not allowed wherever it is",
         HERE + "candidates.py",
-        "if uniform and promising:",
-        "if promising:",
+        "if uniform and ev_rises:",
+        "if ev_rises:",
         (RANDOM,),
     ),
     Fault(
         "an order by cost is taken to keep bounds intervals",
         HERE + "candidates.py",
-        "return kept, UNORDERED",
-        "return kept, BY_COST",
+        "return remaining, UNORDERED",
+        "return remaining, BY_COST",
         (RANDOM,),
     ),
     Fault(
@@ -68,14 +68,14 @@ FAULTS = (
     Fault(
         "a log-sum is taken to move by no more than its alternatives on average",
         HERE + "log_sum.py",
-        "return _MORE * sigma * math.log1p(grown / total)",
-        "return _MORE * sigma * math.log1p(grown / total) * 0.5",
+        "return _ROUND_UP * sigma * math.log1p(total_growth / total)",
+        "return _ROUND_UP * sigma * math.log1p(total_growth / total) * 0.5",
         (TESTS + "test_log_sum.py::test_every_corner_is_within_the_bounds_which_are_tight",),
     ),
     Fault(
         "an alternative that can become likely is taken to stay as it is",
         HERE + "log_sum.py",
-        "return _exp((below + _FARTHER * error) / sigma) - math.exp(below / sigma)",
+        "return _exp((below + _ROUND_UP_GAP * error) / sigma) - math.exp(below / sigma)",
         "return 2.0 * math.exp(below / sigma)",
         (TESTS + "test_log_sum.py::test_every_corner_is_within_the_bounds_which_are_tight",),
     ),

@@ -348,15 +348,15 @@ FAULTS = (
     Fault(
         "smooth rows leave nothing to the next",
         HERE + "confirmation.py",
-        "piece[AHEAD] = piece[WORST] = 2.0 * errors[s]",
-        "piece[AHEAD] = piece[WORST] = 0.0",
+        "piece[EXCESS] = piece[ERROR] = 2.0 * errors[s]",
+        "piece[EXCESS] = piece[ERROR] = 0.0",
         (TESTS + "test_confirmation.py::test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row",),
     ),
     Fault(
-        "a choice that was mended is not looked at again",
+        "rows next to a repaired choice are not confirmed again",
         HERE + "confirmation.py",
         "again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}",
         "again |= set()",
-        (TESTS + "test_confirmation.py::test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not",),
+        (TESTS + "test_confirmation.py::test_a_few_choices_of_the_sweep_before_are_repaired_and_many_are_not",),
     ),
 )

@@ -15,7 +15,7 @@ from beltline.gpu_ref.cuda.layout import layout
 from beltline.gpu_ref.cuda.start import refuse_astray
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.extended import solve as solve_extended
-from beltline.gpu_ref.methods import Arguments, check_arguments, reach, stay_start
+from beltline.gpu_ref.methods import Arguments, check_arguments, largest_before_shift, stay_start
 from support.cuda_on_cpu import HostArray
 from support.threads import one_thread
 
@@ -84,7 +84,7 @@ def test_largest_value_on_the_way(method: str, start: float) -> None:
         bound = sweeps._largest(exact.cupy, tables, np.array([residual]))
         right = max(np.abs(V).max(), np.abs(value).max())
         change = float(np.abs(value - V).max())
-        assert right <= bound[0] <= 5.0 * reach(np.asarray(value + shift), change, given.Q, given.beta)
+        assert right <= bound[0] <= 5.0 * largest_before_shift(np.asarray(value + shift), change, given.Q, given.beta)
         V = value
 
 

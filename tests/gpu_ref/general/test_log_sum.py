@@ -10,7 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.general.log_sum import extremes, growth, reach
+from beltline.gpu_ref.general.log_sum import extremes, growth, log_sum_error
 from beltline.gpu_ref.tables import Array
 
 EXACT = decimal.Context(prec=60, Emin=-(10**12), Emax=10**12)
@@ -35,7 +35,7 @@ def bound(values: Array, errors: Array, sigma: float) -> float:
     below = values - values.max()
     grown = sum(growth(*pair, sigma) for pair in zip(below, errors, strict=True))
     total = float(np.exp(below / sigma).sum())
-    return float(reach(grown, total, float((below + errors).max()), values.size, sigma))
+    return float(log_sum_error(grown, total, float((below + errors).max()), values.size, sigma))
 
 
 def drawn(rng: np.random.Generator) -> tuple[Array, Array, float]:

@@ -10,7 +10,7 @@ import pytest
 from beltline.gpu_ref import brackets
 from beltline.gpu_ref.general import Branch, Form, proven_branch
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, numbered, windows
-from beltline.gpu_ref.general.certificate import _promise
+from beltline.gpu_ref.general.certificate import _continuation
 from beltline.gpu_ref.general.exactness import Compared, compare_form
 from beltline.gpu_ref.general.form import Tables
 from beltline.gpu_ref.general.full_search import full_sweep, future, objectives, search_branch
@@ -212,7 +212,7 @@ def test_the_slack_covers_what_a_sweep_rounds(eta: float) -> None:
     V = np.random.default_rng(8).normal(size=(1, 70, 2)).cumsum(axis=1)
     swept = proven_branch(tables, V, eta)
     long = Tables(*(table.astype(np.longdouble) for table in tables[:6]), *tables[6:])
-    promise, noise = _promise(tables, V, eta, float(np.abs(V).max()))
+    promise, noise = _continuation(tables, V, eta, float(np.abs(V).max()))
     worst = np.longdouble(0.0)
     for s in range(2):
         c = long.wealth[:, s, None] - long.cost[None, :, s]
