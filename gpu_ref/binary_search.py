@@ -145,7 +145,7 @@ class WrongStates:
     lost
         Number of them that end without any candidate of finite value although one exists.
     largest_loss
-        Largest shortfall in value among those that end with a finite one (0 if there is none), in units of utility.
+        Largest shortfall in value among those that end with a finite one (0 if no state does), in units of utility.
     """
 
     states: NDArray[np.int64]

@@ -83,7 +83,7 @@ class Swept:
 
 @njit(cache=True, inline="always")
 def _affordable(X: Array, wealth: float, most: int) -> int:
-    """Return the highest candidate up to ``most`` that ``wealth`` affords, -1 if there is none."""
+    """Return the highest candidate up to ``most`` that ``wealth`` affords, -1 if it affords nothing."""
     return most if X[most] < wealth else min(most, feasible(X, wealth) - 1)
 
 

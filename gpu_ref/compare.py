@@ -58,7 +58,7 @@ class Compared(NamedTuple):
     missed
         Number of states whose error exceeds the tolerance.
     state
-        The first of them, ``x N_z + s``; -1 if there is none.
+        The first of them, ``x N_z + s``; -1 if no state is wrong.
     amount
         Its error, units of utility.
     """

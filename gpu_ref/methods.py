@@ -77,9 +77,7 @@ METHODS: dict[str, Method] = {
         {"choices": 1000},
     ),
     "monotone": Method("search from the choice of the neighbouring state; every sweep is proven by brackets", "change"),
-    "warm": Method(
-        "as `monotone`, but states whose choice stays are settled by utilities kept from the last sweep", "change"
-    ),
+    "warm": Method("as `monotone`, but states whose choice does not change need only cached utilities", "change"),
     "mpi": Method(
         "modified policy iteration: an exact sweep as in `warm`, then `inner` policy evaluation sweeps",
         "spans",
@@ -274,7 +272,7 @@ def sweep_rounding(largest: float, states: int, eta: float) -> float:
 
 
 def largest_value(value: Array) -> float:
-    """Return the largest finite ``|V|``; 0 if there is none."""
+    """Return the largest finite ``|V|``; 0 if no entry is finite."""
     largest = size(value)
     return largest if math.isfinite(largest) else float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
 

@@ -30,7 +30,7 @@ search can use.
 
 @njit(cache=True)
 def windows(low: Indexes, high: Indexes) -> tuple[Indexes, Indexes]:
-    """Return for each candidate the first and the last row in whose bounds it lies; first > last if there is none.
+    """Return for each candidate the first and the last row in whose bounds it lies; first > last if no row allows it.
 
     Takes time linear in ``N_k``.
 

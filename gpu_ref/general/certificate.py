@@ -96,7 +96,7 @@ class Certificate(NamedTuple):
     missed
         Number of errors found: states of alternatives, and states of regimes.
     miss
-        The largest error in units of utility, the first of equals; if there is none, the largest error of a
+        The largest error in units of utility, the first of equals; otherwise the largest error of a
         probability; ``None`` if nothing is wrong.
     evaluations
         Number of objectives computed.

@@ -352,8 +352,8 @@ def searched(
     Returns
     -------
     evaluations, divided, in_full, many_moved
-        Number of utilities computed; 1 if divide and conquer was used; 1 if searched in full; whether so many choices
-        moved that the next sweep should expect the same.
+        Number of utilities computed; 1 if divide and conquer was used; 1 if searched in full; whether more choices
+        moved than :data:`MANY_MOVED` allows.
     """
     remaining, order = numbered(cost, ev, first, last, negative, all_allowed)
     evaluations = 0

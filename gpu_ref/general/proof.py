@@ -114,7 +114,7 @@ def _numbers(
 
 @njit(cache=True)
 def _affordable(price: Array, wealth: Array, least: Indexes, most: Indexes) -> Indexes:
-    """Return the highest number that each row is allowed and can afford; below ``least`` if there is none."""
+    """Return the highest number that each row is allowed and can afford; below ``least`` if it can afford nothing."""
     ends = np.empty_like(most)
     count = least[0]
     for x in range(wealth.size):

@@ -82,7 +82,7 @@ class Iterate:
 
     @property
     def policy(self) -> Indexes:
-        """Index of ``x'`` under each alternative, ``(N_d, N_k, N_z)``, ``int32``; -1 where there is none."""
+        """Index of ``x'`` under each alternative, ``(N_d, N_k, N_z)``, ``int32``; -1 where it has no choice."""
         return _read_only_view(self.found.policy)
 
     @property

@@ -193,7 +193,7 @@ def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
 
 
 def _change(new: Array, old: Array | None) -> float:
-    """Largest change of the prices; infinite if there are none to compare with."""
+    """Largest change of the prices; infinite if the old ones have another shape or are missing."""
     if old is None or old.shape != new.shape:
         return math.inf
     return float(np.abs(new - old).max(initial=0.0))

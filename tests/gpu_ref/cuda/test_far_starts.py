@@ -12,7 +12,7 @@ import pytest
 from beltline.gpu_ref.coarse import coarse_start
 from beltline.gpu_ref.cuda import exact_sweeps, sweeps
 from beltline.gpu_ref.cuda.layout import layout
-from beltline.gpu_ref.cuda.start import refuse_astray
+from beltline.gpu_ref.cuda.start import replace_bad_start
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.extended import solve as solve_extended
 from beltline.gpu_ref.methods import Arguments, check_arguments, largest_before_shift, stay_start
@@ -100,7 +100,7 @@ def test_coarse_starts_that_no_solution_is_near_are_refused() -> None:
     drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
     assert np.abs(drawn).max() > 1e10
     V0, policy = drawn.copy(), np.ones(drawn.shape, np.int32)
-    refuse_astray(np, given, given.X, given.W, V0, policy)
+    replace_bad_start(np, given, given.X, given.W, V0, policy)
     np.testing.assert_allclose(V0, stay_start(given.X, given.W, given.beta, given.eta), rtol=1e-13)
     assert (policy == 550).all()
 
@@ -113,7 +113,7 @@ def test_starts_that_may_be_near_are_kept(eta: float) -> None:
     given = check_arguments(X, W, Q, np.zeros(W.shape), 0.96, eta, 1e-8, 10_000, "shift", {"start": "coarse"})
     drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
     V0, policy = drawn.copy(), np.ones(drawn.shape, np.int32)
-    refuse_astray(np, given, given.X, given.W, V0, policy)
+    replace_bad_start(np, given, given.X, given.W, V0, policy)
     np.testing.assert_array_equal(V0, drawn)
     assert (policy == 1).all()
 

@@ -62,7 +62,7 @@ def test_what_is_no_number_is_found(on_cpu):
     start = np.repeat(0.9 * k, 16).reshape(12, 4, 4)
     start[3, 1, 2] = np.nan
     for solver in (euler_iteration.solve, solve):
-        with pytest.raises(FloatingPointError, match="^the policy is no number after 1 iterations$"):
+        with pytest.raises(FloatingPointError, match="^the policy is not a number after 1 iterations$"):
             solver(*tables, 0.99, 1.0, start)
 
 
