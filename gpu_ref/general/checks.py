@@ -190,7 +190,7 @@ def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) ->
             )
         for name, ages in one.aged().items():
             if horizon is None:
-                raise ValueError(f"{what}{name} has an axis of {ages} ages, but horizon is None")
+                raise ValueError(f"{what}{name} has an axis of {ages} ages, which needs a horizon")
             if ages != horizon:
                 raise ValueError(f"{what}{name} has {ages} ages, but horizon is {horizon}")
         if hasattr(one, "mix"):

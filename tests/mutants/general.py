@@ -63,7 +63,7 @@ FAULTS = (
         HERE + "sweep.py",
         "above, below, top = max(above, own + slack), max(below, own - slack)",
         "above, below, top = max(above, value + slack), max(below, own - slack)",
-        (TESTS + "test_solve.py::test_an_alternative_far_from_the_best_adds_no_doubt",),
+        (TESTS + "test_solve.py::test_an_alternative_far_from_the_best_does_not_widen_the_bound",),
     ),
     Fault(
         "a log-sum is taken to move by no more than its alternatives on average",
@@ -84,14 +84,14 @@ FAULTS = (
         HERE + "certificate.py",
         "return not least - rounding <= p <= most + rounding",
         "return not 0.0 <= p <= 1.0",
-        (TESTS + "test_solve.py::test_no_probability_of_what_nobody_chooses_is_let_pass",),
+        (TESTS + "test_solve.py::test_a_wrong_probability_of_an_unlikely_alternative_is_found",),
     ),
     Fault(
         "utilities are kept though tables are new",
         HERE + "packed.py",
         "packed.stale[d] |= changed | bounded",
         "packed.stale[d] |= bounded",
-        (TESTS + "test_sweep.py::test_utilities_are_kept_only_while_tables_stay",),
+        (TESTS + "test_sweep.py::test_cached_utilities_are_used_only_while_tables_are_unchanged",),
     ),
     Fault(
         "of several blocks of an expectation one is left out",
@@ -112,7 +112,7 @@ FAULTS = (
         HERE + "solve.py",
         "if last.change < tol and (update is None or price_change < tol):",
         "if last.change < tol:",
-        (TESTS + "test_solve.py::test_prices_that_never_settle_end_at_the_limit_and_tables_that_are_none_at_once",),
+        (TESTS + "test_solve.py::test_prices_that_never_settle_end_at_the_limit_and_invalid_tables_at_once",),
     ),
     Fault(
         "a state where nothing is left to consume is taken to have a choice",

@@ -35,7 +35,7 @@ FAULTS = (
         HERE + "methods.py",
         "return largest_value(value) + change / (1.0 - contraction)",
         "return largest_value(value) + 0.0 * change / (1.0 - contraction)",
-        (TESTS + "cuda/test_far_starts.py::test_largest_value_on_the_way",),
+        (TESTS + "cuda/test_far_starts.py::test_largest_value_before_the_shift",),
     ),
     Fault(
         "a run that began far away is never begun again",
@@ -273,14 +273,14 @@ FAULTS = (
         HERE + "compare.py",
         "gap <= change + allowed and",
         "gap <= 10.0 * (change + allowed) and",
-        (TESTS + "test_compare.py::test_what_exceeds_the_allowance_is_missed",),
+        (TESTS + "test_compare.py::test_errors_above_the_tolerance_are_reported",),
     ),
     Fault(
         "a choice that loses is not seen",
         HERE + "compare.py",
         " and loss <= 2.0 * (change + allowed))",
         ")",
-        (TESTS + "test_compare.py::test_what_exceeds_the_allowance_is_missed",),
+        (TESTS + "test_compare.py::test_errors_above_the_tolerance_are_reported",),
     ),
     Fault(
         "wealth that falls is let through",
@@ -301,7 +301,7 @@ FAULTS = (
         HERE + "extended.py",
         "return 2 * ROUNDING * (",
         "return 0 * ROUNDING * (",
-        (TESTS + "test_extended.py::test_wealth_that_does_not_depend_on_assets_is_eaten",),
+        (TESTS + "test_extended.py::test_wealth_that_does_not_depend_on_assets_is_consumed",),
     ),
     Fault(
         "plain iteration ends with a change that equals epsilon",

@@ -1,4 +1,4 @@
-"""What the host of a CUDA device does about starts that are far away, with NumPy in CuPy's place and no kernels."""
+"""How the host code of a CUDA device handles distant starts, with NumPy in place of CuPy and without kernels."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def test_bounds_hold_wherever_an_iteration_begins(method: str, start: float) -> 
     assert found.converged
     assert float(np.abs(found.value - true).max()) <= found.error_bound < 1e-5 * max(1.0, abs(start) * 1e-14)
     if method != "warm":
-        # By shifts at once, and then once more from near.
+        # Shifts lead near the solution at once; the solve is then repeated from there.
         assert found.error_bound < 1e-5
 
 
 @pytest.mark.parametrize("method", ["macqueen", "shift"])
 @pytest.mark.parametrize("start", [0.0, 1e10])
-def test_largest_value_on_the_way(method: str, start: float) -> None:
+def test_largest_value_before_the_shift(method: str, start: float) -> None:
     given = savings(64, method, start)
     exact = NumpyExact(given)
     V = of_device(given.V0)
@@ -95,7 +95,7 @@ def kinked(beta: float) -> Arguments:
     return check_arguments(X, W, Q, np.zeros(W.shape), beta, 8.0, 1e-6, 10_000, "shift", {"start": "coarse"})
 
 
-def test_coarse_starts_that_no_solution_is_near_are_refused() -> None:
+def test_coarse_starts_far_from_any_solution_are_replaced() -> None:
     given = kinked(0.96)
     drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
     assert np.abs(drawn).max() > 1e10
@@ -106,7 +106,7 @@ def test_coarse_starts_that_no_solution_is_near_are_refused() -> None:
 
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 8.0])
-def test_starts_that_may_be_near_are_kept(eta: float) -> None:
+def test_starts_that_may_be_near_a_solution_are_used(eta: float) -> None:
     X = np.geomspace(1.0, 20.0, 1100)
     W = X[:, None] ** 0.36 + 0.9 * X[:, None] + np.array([0.3, 0.5])
     Q = np.array([[0.9, 0.1], [0.1, 0.9]])
@@ -125,10 +125,10 @@ def test_one_block_has_one_point_a_thread() -> None:
 @pytest.mark.parametrize("proof", ["none", "ends", "goes on for ever"])
 @pytest.mark.parametrize("method", ["warm", "shift"])
 @pytest.mark.parametrize("sound", [True, False])
-def test_doubt_is_settled_whatever_comes_of_the_proof(
+def test_doubt_about_peaks_is_settled_whether_or_not_the_proof_succeeds(
     method: str, proof: str, sound: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A local search stopped after 5 sweeps, or says that it is done where it is not."""
+    """A local search stopped after 5 sweeps, or reported convergence that it had not reached."""
     given = savings(64, method, 0.0)
     exact = NumpyExact(given)
     exact.cupy.array = exact.cupy.asarray

@@ -1,4 +1,4 @@
-"""Corrections between steps of policy evaluation: what they reach, and that they are undone where they do not help."""
+"""Corrections between policy evaluation steps: what they save, and that they are undone if they do not help."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def savings(states: int = 3) -> Form:
     return Form((Branch("save", 0, wealth, np.repeat(grid, states, axis=1), chain, 0.97),), eta=2.0)
 
 
-def test_what_is_the_same_at_every_x_is_corrected_at_once() -> None:
-    """From a value that is off by numbers of each exogenous state, one correction leaves next to nothing."""
+def test_an_error_that_is_constant_in_x_is_corrected_at_once() -> None:
+    """If the value is off by one number per exogenous state, a single correction removes nearly all of it."""
     form = savings()
     exact = solve(form, tol=1e-12, steps=200)
     operator = Operator(form)
@@ -74,11 +74,11 @@ def test_a_correction_that_does_not_help_is_undone(monkeypatch: pytest.MonkeyPat
     correction = module._correction
     monkeypatch.setattr(module, "_correction", lambda *given: -1e6 * correction(*given))
     undone = operator.evaluate(last.found, 12, step_tol=0.0)
-    # One step, three that are undone, and those that are left.
+    # One step, three steps that are undone, and the remaining ones.
     np.testing.assert_array_equal(undone, plain)
 
 
-def test_where_nothing_shrinks_steps_are_plain() -> None:
+def test_steps_are_not_corrected_without_a_contraction() -> None:
     grid = np.linspace(0.1, 5.0, 40)[:, None]
     form = Form((Branch("save", 0, 1.02 * grid + 0.5, grid, np.eye(1), 1.0 - 1e-8),), eta=2.0)
     operator = Operator(form)

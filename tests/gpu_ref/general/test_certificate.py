@@ -1,4 +1,4 @@
-"""What a certificate of a general solution finds, and what it lets pass."""
+"""Which errors of a general solution its certification finds, and which it tolerates."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def where(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def kind_of(drawn: RandomForm, at: tuple[int, ...], V: Array) -> str:
-    """What is special about an entry of ``values``: how its candidates are ordered, or that it has none."""
+    """Classify an entry of ``values``: how its candidates are ordered, or that it has none."""
     age = at[0] if drawn.form.horizon is not None else 0
     d, _, s = at[-3:]
     one = drawn.form.alternatives[d]
@@ -140,7 +140,7 @@ def kind_of(drawn: RandomForm, at: tuple[int, ...], V: Array) -> str:
 
 
 def after(drawn: RandomForm, solution: Solution, at: tuple[int, ...]) -> Array:
-    """The value that an entry was found from."""
+    """The value from which an entry was computed."""
     if drawn.form.horizon is None:
         return solution.value
     return drawn.value if at[0] == drawn.form.horizon - 1 else solution.value[at[0] + 1]
@@ -218,7 +218,7 @@ def test_a_wrong_value_of_a_regime_is_found() -> None:
         found = certified(drawn, solution, changed(solution, value=value))
         assert found.miss is not None
         if drawn.form.horizon is None:
-            # What is measured is the value that is returned, of which it is also the future.
+            # The returned value is both measured and the continuation from which it is measured.
             np.testing.assert_allclose(found.residual, np.abs(full_sweep(drawn.form, value).value - value).max())
         elif at[0] == 0:
             assert (found.missed, found.miss.kind, found.miss.x, found.miss.s) == (1, REGIME_VALUE, *at[-2:])
@@ -293,11 +293,11 @@ def test_a_policy_that_falls_costs_evaluations_and_no_more() -> None:
         found = certify(form, changed(solution, policy=policy), solution.residual)
         assert found.miss is not None
         assert (found.missed, found.miss.kind, found.miss.x) == (1, POLICY, x)
-        # 499 is more than can be afforded.
+        # Choice 499 is not affordable.
         assert np.isinf(found.miss.amount) == (x == 100)
         assert found.searched == 0
         assert found.evaluations <= right.evaluations + 2 * 500
-    # From nothing, where the policy before lies far off.
+    # From a value of zero, whose policy is far away.
     policy = np.zeros_like(solution.policy)
     found = certify(form, changed(solution, policy=policy), solution.residual)
     assert found.residual == right.residual

@@ -1,4 +1,4 @@
-"""Tables of a general problem: each fault has its sentence, before any work."""
+"""Tables of a general problem: each error is reported in one sentence, before any work."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ AGED = np.stack([1.0 + GRID] * 3)
         (
             [branch(wealth=AGED)],
             {},
-            "alternative 'save': wealth has an axis of 3 ages, but horizon is None",
+            "alternative 'save': wealth has an axis of 3 ages, which needs a horizon",
         ),
         ([branch(wealth=AGED)], {"horizon": 2}, "alternative 'save': wealth has 3 ages, but horizon is 2"),
         (
