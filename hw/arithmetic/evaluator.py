@@ -69,12 +69,12 @@ class EvaluatorParameters:
 
     @property
     def latency(self) -> int:
-        """Clocks from ``wealth`` and ``x`` to the objective: 53 with ``DSP48E2``. New operands enter in every clock."""
+        """Clocks from ``wealth`` and ``x`` to the objective, 53 with ``DSP48E2``. New operands enter in every clock."""
         return _times(self.multiplier)[1]
 
     @property
     def ev_time(self) -> int:
-        """Clocks after ``wealth`` and ``x`` in which ``ev`` must be applied: 51 with ``DSP48E2``."""
+        """Clocks after ``wealth`` and ``x`` in which ``ev`` must be applied, 51 with ``DSP48E2``."""
         return _times(self.multiplier)[0]
 
 

@@ -79,7 +79,7 @@ class Exp2Parameters:
 
     @property
     def latency(self) -> int:
-        """Clocks from operand to result: 14 with ``DSP48E2``. A new operand enters in every clock."""
+        """Clocks from operand to result, 14 with ``DSP48E2``. A new operand enters in every clock."""
         return _latency(self.multiplier)
 
     def model(self, f: ArrayLike) -> NDArray[np.uint64]:

@@ -87,7 +87,7 @@ class ExpectationParameters:
 
     @property
     def latency(self) -> int:
-        """Clocks from the last value of a grid point to its first expectation: 11 for 4 states and interval 1."""
+        """Clocks from the last value of a grid point to its first expectation, 11 for 4 states and interval 1."""
         return _latency(self)
 
     @property

@@ -88,7 +88,7 @@ class Log2Parameters:
 
     @property
     def latency(self) -> int:
-        """Clocks from operand to result: 26 with ``DSP48E2``. A new operand enters in every clock."""
+        """Clocks from operand to result, 26 with ``DSP48E2``. A new operand enters in every clock."""
         return _latency(self.multiplier)
 
     def model(self, c: ArrayLike) -> NDArray[np.uint64]:

@@ -95,7 +95,7 @@ class UtilityParameters:
 
     @property
     def latency(self) -> int:
-        """Clocks from operand to result: 49 with ``DSP48E2``. A new operand enters in every clock."""
+        """Clocks from operand to result, 49 with ``DSP48E2``. A new operand enters in every clock."""
         return _latency(self.multiplier)
 
     def model(

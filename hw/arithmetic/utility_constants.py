@@ -120,7 +120,7 @@ class UtilityConstants:
 
     @property
     def words(self) -> tuple[np.int64, np.uint64, np.uint64, bool, bool, np.uint64]:
-        """The constants for the compiled model: ``a``, high and low 64 bits of ``b``, ``negative``, ``log``,
+        """The constants as the compiled model takes them, ``a``, high and low 64 bits of ``b``, ``negative``, ``log``,
         ``shift``.
         """
         b = self.b % 2**128
