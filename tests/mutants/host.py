@@ -335,8 +335,8 @@ FAULTS = (
     Fault(
         "lenders ask who defaulted from where, not who will",
         "gpu_ref/general/prices.py",
-        "chance, gone = transition[s, t], lost[t]",
-        "chance, gone = transition[t, s], lost[t]",
+        "chance, default = transition[s, t], defaults[t]",
+        "chance, default = transition[t, s], defaults[t]",
         ("tests/host/models/arellano/test_model.py::test_it_is_value_iteration_in_plain_numpy",),
     ),
     Fault(

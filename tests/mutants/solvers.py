@@ -35,7 +35,7 @@ FAULTS = (
         HERE + "methods.py",
         "return largest_value(value) + change / (1.0 - contraction)",
         "return largest_value(value) + 0.0 * change / (1.0 - contraction)",
-        (TESTS + "cuda/test_far_starts.py::test_largest_value_on_the_way",),
+        (TESTS + "cuda/test_far_starts.py::test_largest_value_before_the_shift",),
     ),
     Fault(
         "a run that began far away is never begun again",
@@ -273,14 +273,14 @@ FAULTS = (
         HERE + "compare.py",
         "gap <= change + allowed and",
         "gap <= 10.0 * (change + allowed) and",
-        (TESTS + "test_compare.py::test_what_exceeds_the_allowance_is_missed",),
+        (TESTS + "test_compare.py::test_errors_above_the_tolerance_are_reported",),
     ),
     Fault(
         "a choice that loses is not seen",
         HERE + "compare.py",
         " and loss <= 2.0 * (change + allowed))",
         ")",
-        (TESTS + "test_compare.py::test_what_exceeds_the_allowance_is_missed",),
+        (TESTS + "test_compare.py::test_errors_above_the_tolerance_are_reported",),
     ),
     Fault(
         "wealth that falls is let through",
@@ -301,7 +301,7 @@ FAULTS = (
         HERE + "extended.py",
         "return 2 * ROUNDING * (",
         "return 0 * ROUNDING * (",
-        (TESTS + "test_extended.py::test_wealth_that_does_not_depend_on_assets_is_eaten",),
+        (TESTS + "test_extended.py::test_wealth_that_does_not_depend_on_assets_is_consumed",),
     ),
     Fault(
         "plain iteration ends with a change that equals epsilon",
@@ -348,15 +348,15 @@ FAULTS = (
     Fault(
         "smooth rows leave nothing to the next",
         HERE + "confirmation.py",
-        "piece[AHEAD] = piece[WORST] = 2.0 * errors[s]",
-        "piece[AHEAD] = piece[WORST] = 0.0",
+        "piece[EXCESS] = piece[ERROR] = 2.0 * errors[s]",
+        "piece[EXCESS] = piece[ERROR] = 0.0",
         (TESTS + "test_confirmation.py::test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row",),
     ),
     Fault(
-        "a choice that was mended is not looked at again",
+        "rows next to a repaired choice are not confirmed again",
         HERE + "confirmation.py",
         "again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}",
         "again |= set()",
-        (TESTS + "test_confirmation.py::test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not",),
+        (TESTS + "test_confirmation.py::test_a_few_choices_of_the_sweep_before_are_repaired_and_many_are_not",),
     ),
 )
