@@ -11,14 +11,14 @@ SOLVED = "tests/host/solver/test_solve_discrete.py::"
 
 FAULTS = (
     Fault(
-        "rows of transitions are told apart by what they sum to, which is 1",
+        "rows of transitions are distinguished by their sum, which is 1",
         HERE + "program.py",
         "keys = rows @ np.random.default_rng(0).random(rows.shape[1])",
         "keys = rows @ np.ones(rows.shape[1])",
         (TESTS + "test_lotteries_are_compared_entry_by_entry",),
     ),
     Fault(
-        "of actions with the same consequences the worst is kept",
+        "of actions with the same lottery the worst is used",
         HERE + "program.py",
         "order = np.lexsort((action, -reward, lottery, state))",
         "order = np.lexsort((action, reward, lottery, state))",
@@ -39,7 +39,7 @@ FAULTS = (
         (TESTS + "test_a_wrong_test_of_differences_costs_time_and_changes_no_result",),
     ),
     Fault(
-        "the certificate of a discrete program looks at no choice",
+        "the certificate of a discrete program compares no choice",
         HERE + "exact_step.py",
         "faults = (lost > 0.0) | (wrong > 0.0)",
         "faults = wrong > 0.0",
@@ -67,7 +67,7 @@ FAULTS = (
         (MADE + "test_transitions_that_do_not_factor_are_named_where_factors_are_asked_for",),
     ),
     Fault(
-        "a table without a choice is worth its value for ever",
+        "the state that follows a table without a choice has a reward",
         "host/problem/discrete_of.py",
         "np.array([each]) for each in (states - 1, 0, 0.0, count)",
         "np.array([each]) for each in (states - 1, 0, 0.1, count)",
