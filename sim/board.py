@@ -46,6 +46,8 @@ class SimulatedBoard:
         result is kept in the cache.
     cache_dir
         The cache, ``beltline.sim.cache.cache_directory()`` by default.
+    top
+        The top module, with the ports of ``beltline``, where it is another.
     seed
         Of what registers and memories hold before anything sets them, as in hardware: anything.
 
@@ -62,11 +64,12 @@ class SimulatedBoard:
         progress: Progress | None = None,
         cache_dir: Path | None = None,
         seed: int = 1,
+        top: str = TOP,
     ) -> None:
         self.seconds_simulating = 0.0
         """Seconds spent in simulating so far; ``clocks_simulated`` over it is the speed."""
         self._handle: int | None = None
-        self._library = load_board(compile_board(files, progress=progress, cache_dir=cache_dir), (), _CALLS)
+        self._library = load_board(compile_board(files, top=top, progress=progress, cache_dir=cache_dir), (), _CALLS)
         self._handle = open_board(self._library, seed)
 
     @property
