@@ -22,7 +22,8 @@ from beltline.constraints.boards import BOARDS, Board, Flow
 from beltline.constraints.sweep_area import instanced
 from beltline.constraints.written_directory import MANIFEST, place, untouched
 from beltline.hw.arithmetic import evaluator
-from beltline.hw.line.fold import FoldedLineParameters, FoldedStage
+from beltline.hw.line.fold import FoldedLineParameters
+from beltline.hw.line.folded_stage import FoldedStage
 from beltline.hw.line.stage import Stage, StageParameters
 from beltline.hw.memory import ram
 from beltline.hw.sweep.lane import lane
