@@ -33,7 +33,6 @@ def small() -> Board:
 
 def opened(board: Board, machine: dict[str, str], change: Callable[[str], str] = lambda text: text) -> RtlDevice:
     """The custom logic of a board around a machine, behind the driver; ``change`` of its source."""
-    use_yosys()
     build = {"beltline_build.v": f"module beltline_build(output [63:0] hash); assign hash = 64'h{0:016x}; endmodule\n"}
     files = f2_kit.simulated(vivado.project(board, build | machine))
     files["cl_beltline.sv"] = change(files["cl_beltline.sv"])
@@ -65,6 +64,7 @@ def test_registers_and_tables_are_reached_through_ocl_and_pcis(name: str) -> Non
 
 
 def test_sweep_engine_in_the_custom_logic_has_the_bits_and_clocks_of_the_software_model() -> None:
+    use_yosys()
     board = small()
     generated = verilog.generate(board.machine)
     device = opened(board, generated)
