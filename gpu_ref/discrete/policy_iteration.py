@@ -146,8 +146,7 @@ def solve(
 
 
 def _evaluated(program: Program, chosen: NDArray[np.int64], start: Array, enough: float) -> Array:
-    """Return the value of a policy, ``(n,)``, such that one more step changes it by at most ``enough``, if that is
-    reached.
+    """Return the value of a policy, ``(n,)``, up to a change of ``enough`` per step if that is reached.
 
     ``start`` is the value returned by the sweep that found the policy.
     """
