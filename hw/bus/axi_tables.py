@@ -137,7 +137,7 @@ class _Burst:
 
     @property
     def advance(self) -> Value:
-        """Bytes from one access to the next: a word, or a beat if beats are narrower."""
+        """Bytes from one access to the next, those of a word, or of a beat if beats are narrower."""
         return Mux(self.size >= WORD_BITS, WORD_BYTES, (1 << self.size)[:WORD_BITS])
 
     @property

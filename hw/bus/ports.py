@@ -13,8 +13,8 @@ from beltline.hw.interface.windows import WORD_BITS, WORD_BYTES, WindowParameter
 class RegisterPort(wiring.Signature):
     """Port of the registers: one access in every clock. Directions are those of the bus slave, the initiator.
 
-    Members
-    -------
+    Attributes
+    ----------
     address : out, 8 bits
         Number of the 32-bit register: its byte offset divided by 4.
     write : out, 1 bit
@@ -41,8 +41,8 @@ class TablePort(wiring.Signature):
     windows
         Address windows of the build's tables.
 
-    Members
-    -------
+    Attributes
+    ----------
     write_table, read_table : out, 3 bits
         The table, as in :class:`beltline.hw.interface.registers.Table`.
     write_address, read_address : out, ``windows.window_bits - 3`` bits
@@ -80,8 +80,8 @@ class TablePort(wiring.Signature):
 def machine_ports(parameters: MachineParameters) -> dict[str, wiring.Member]:
     """Ports of :class:`beltline.hw.top.machine.Machine`, and of the stand-ins that tests put in its place.
 
-    Members
-    -------
+    Attributes
+    ----------
     registers, tables
         Ports of the registers and of the tables, for a bus slave.
     busy : out, 1 bit

@@ -24,6 +24,7 @@ FOLDERS = re.findall(r"^```text\n(.*?)^```", LIST.read_text(), re.M | re.S)[0].s
 
 COMMENTS = {
     ".cpp": r"//[^\n]*|/\*.*?\*/",
+    ".cu": r"//[^\n]*|/\*.*?\*/",
     ".v": r"//[^\n]*|/\*.*?\*/",
     ".sv": r"//[^\n]*|/\*.*?\*/",
     ".vh": r"//[^\n]*|/\*.*?\*/",
@@ -38,8 +39,9 @@ NOT_WORDS = (
     r"^[ \t]*(?:>>>|\.\.\.)[^\n]*$",
     r"^(?P<indent>[ \t]*)[\w*]+(?:, [\w*]+)*(?: : [^\n]*)?$(?=\n(?P=indent)[ \t]+\S)",
     r"\$[^$\n]+\$",
+    r"(?<=[a-z] )None\b",
 )
-"""In a string or comment: code between backticks, doctests, heads of a section's parameters, equations."""
+"""In a string or comment: code between backticks, doctests, heads of a section's parameters, equations, ``None``."""
 
 FILES = sorted(
     file
@@ -180,6 +182,7 @@ def test_comments_of_other_languages_are_read(name: str, text: str) -> None:
         ("a.py", '"""The class ``Walk`` has a `walker`."""\n'),
         ("a.py", '"""Example.\n\n>>> solve(walk=True)\n\nParameters\n----------\nwalk, money\n    A state.\n"""\n'),
         ("a.py", '"""An integer.\n\nParameters\n----------\nmoney : int\n    A state.\n"""\n'),
+        ("a.py", '"""The width; is None for the last."""\n'),
         ("a.py", 'print(f"one {walk} two")\n'),
         ("a.py", 'print("held", "sweeps of one")\n'),
         ("a.cpp", "int walk; // A state.\n"),
