@@ -1,4 +1,4 @@
-"""What the tests of gateware share."""
+"""Fixtures of the tests of gateware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The objective of a candidate: plain integers around the utility's model, which has its own oracle."""
+"""The objective of a candidate, against plain integers with the utility's software model, which has its own oracle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as generated, and the error budget of :mod:`beltline.hw.arithmetic.polynomials` over all their cells."""
+"""Generated tables, and the error budget of :mod:`beltline.hw.arithmetic.polynomials` over all their cells."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Proofs that the AXI slaves keep the rules of the bus, whatever a master does that keeps them."""
+"""Proofs that the AXI slaves obey the rules of the bus, whatever a master does that obeys them."""
 
 from __future__ import annotations
 

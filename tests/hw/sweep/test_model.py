@@ -1,4 +1,4 @@
-"""The sweep engine's software model: against the assembly line's where there is one peak, and the gateware's walk."""
+"""The sweep engine's software model, against the assembly line's model with one peak, and its gateware's search."""
 
 from __future__ import annotations
 

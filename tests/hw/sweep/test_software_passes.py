@@ -1,4 +1,4 @@
-"""The passes of a sweep in software, each by itself, against Python's integers."""
+"""The passes of a sweep in software, one at a time, against Python's integers."""
 
 from __future__ import annotations
 

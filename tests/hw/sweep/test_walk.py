@@ -1,4 +1,4 @@
-"""The pass that walks to new choices, against full search."""
+"""The pass that searches locally for new choices, against full search."""
 
 from __future__ import annotations
 

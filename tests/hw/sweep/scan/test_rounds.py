@@ -1,4 +1,4 @@
-"""What rounds follow each other, and when a proof ends, clock by clock."""
+"""The order of rounds, and when a proof ends, clock by clock."""
 
 from __future__ import annotations
 

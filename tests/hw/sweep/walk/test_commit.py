@@ -1,4 +1,4 @@
-"""What a walker does next, against the search for a peak in dictionaries."""
+"""The next step of a local search, against a search for a peak in dictionaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a walk ends, clock by clock."""
+"""When a pass of local searches ends, clock by clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Halves of rows as they come and are read, clock by clock, against a dictionary."""
+"""Half-rows as they arrive and are read, clock by clock, against a dictionary."""
 
 from __future__ import annotations
 

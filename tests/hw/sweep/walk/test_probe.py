@@ -1,4 +1,4 @@
-"""The candidate of every turn, and whether its words are here, against integers and sets of halves of rows."""
+"""The candidate of every turn, and whether its words have arrived, against integers and sets of half-rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of a lane's walkers, clock by clock, against a list of what waits."""
+"""The requests of a lane's local searches, clock by clock, against a list of pending ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is, and which walker, clock by clock."""
+"""Which local search has its turn, clock by clock."""
 
 from __future__ import annotations
 
