@@ -30,7 +30,7 @@ from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
 from beltline.constraints import board_builds as builds
 from beltline.constraints.boards import BOARDS, Board, Flow
-from beltline.hw.top import serial_machine, verilog
+from beltline.hw.top import content, serial_machine, verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cache import Progress, SimulationError, run_tool
 from beltline.sim.progress import StatusLine
@@ -229,7 +229,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
             f"timing is not met: {best / 1e6:.1f} MHz is the best of {SEEDS} tries, "
             f"and the clock of {board.name} is {target / 1e6:g} MHz"
         )
-    name = builds.build_name(board.name, verilog.build_hash(files))
+    name = builds.build_name(board.name, content.build_hash(files))
     run(
         "yowasp-ecppack",
         *("--compress", "--input", f"{TOP}.config", "--bit", f"{name}.bit", "--svf", f"{name}.svf"),
@@ -239,7 +239,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     parts = {part: count for part, count in placed["utilization"].items() if count["used"]}
     report = Report(
         board=board.name,
-        build_hash=verilog.build_hash(files),
+        build_hash=content.build_hash(files),
         part=board.part,
         clock_hz=target,
         fmax_hz=achieved,
