@@ -8,12 +8,13 @@ import math
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from beltline.host.bench import measure
+from beltline.host.bench import energy, measure
 from beltline.host.bench.figure import chosen, figure_of
 from beltline.host.bench.rows import Row
 from beltline.host.bench.suite import VARIANTS, bench
@@ -33,6 +34,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
         patch.setattr(measure, "ENOUGH", 0.0)
         patch.setattr("beltline.host.bench.throughput.SECONDS", 0.1)
         patch.setattr("beltline.host.bench.measure.solve", _without_gateware)
+        # Processors that take 10 W.
+        patch.setattr(energy, "processor_counters", lambda: [energy.Counter(lambda: 10.0 * time.perf_counter())])
         patch.setattr("beltline.gpu_ref.cuda.solver.available", lambda: "CUDA finds no device on this computer.")
         return bench(out, budget=1e3, seconds=1e4, grids=(16, 64)), out
 
@@ -191,6 +194,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
 def test_every_row_tells_the_time_from_call_to_return(small: Any) -> None:
     for row in (Row(**fields) for fields in small[0]["rows"]):
         assert row.call > row.solve > 0
+        assert math.isnan(row.joules) if row.device == "fpga" else row.joules > 10.0 * row.solve / 2
         if row.device == "fpga":
             (around,) = re.findall(r"; ([\d.]+) ms of this computer around them", row.note)
             assert row.call == pytest.approx(row.solve + float(around) * 1e-3, rel=1e-2)
