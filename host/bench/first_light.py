@@ -31,7 +31,7 @@ def main(argv: list[str] | None = None) -> int:
 
     problem = rbc(grid=arguments.grid, states=arguments.states)
     say(f"Solving the RBC, {problem.points} x {problem.states}, with the gateware in simulation ...")
-    result = solve(problem, tol=arguments.tol, device="rtl", verify=False, progress=say)
+    result = solve(problem, tol=arguments.tol, device="rtl", verify=False)
     say(str(result))
     work = problem.points * problem.states
     say(
