@@ -10,13 +10,16 @@ import re
 from collections.abc import Mapping
 
 BUILD_MODULE = "beltline_build"
-"""Name of the module that holds the hash."""
+"""Name of the Verilog module that contains the content hash of all other modules."""
 
 BUILD_FILE = f"{BUILD_MODULE}.v"
 
 
 def content_hash(files: Mapping[str, str]) -> int:
-    """Return 64 bits of the SHA-256 of names and texts, without comments and without blank lines."""
+    """Return the first 64 bits of the SHA-256 of the names and texts of ``files``, without comments and blank lines.
+
+    Comments are left out because Yosys writes its own version and compiler into one.
+    """
     digest = hashlib.sha256()
     for name in sorted(files):
         text = re.sub(r"/\*.*?\*/|//[^\n]*", "", files[name], flags=re.S)
