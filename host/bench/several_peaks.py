@@ -1,9 +1,9 @@
 """What several peaks cost: ``python -m beltline.host.bench.several_peaks``.
 
 The same savings problem, concave and with what gives objectives several peaks, is solved by each method side by side,
-each solve right after a concave one. Printed is the median of the ratios of their times, without verification. On device
-``cpu`` that is the time of the processor, of all threads, which other programs disturb little. Then savings problems on
-random grids are solved, of which every one must be solved and verified.
+each solve right after a concave one. Printed is the median of the ratios of their times, without verification; on
+device ``cpu`` these are times of the processor, of all threads, which other programs disturb little. Then savings
+problems on random grids are solved, of which every one must be solved and verified.
 """
 
 from __future__ import annotations
