@@ -128,7 +128,7 @@ def test_a_proven_row_is_that_of_full_search_from_any_policy(kind: str) -> None:
     """And stays it while ``EV`` moves and the clocks with it, whatever bracket was looked at before."""
     rng = np.random.default_rng(4)
     proofs = wide = spared = still = 0
-    ends = np.zeros(2)
+    ends: np.ndarray = np.zeros(2)
     for number in range(400):
         grid, wealth, eta, ev = random_row(number, rng) if kind == "any wealth" else stepped_row(rng)
         points = grid.size
