@@ -75,7 +75,7 @@ def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
     assert bonds[economy.model.zero] == 0.0
     assert (economy.value == np.maximum(economy.repay_value, economy.default_value)).all()
     assert (defaults == (economy.repay_value < economy.default_value)).all()
-    # Less debt is never worse; nobody defaults on what is owed to them, and their bonds are safe.
+    # Less debt is never worse; a creditor country never defaults, and its bonds are safe.
     assert (np.diff(defaults.astype(int), axis=0) <= 0).all()
     assert not defaults[bonds >= 0].any()
     assert economy.default_probability[bonds >= 0] == pytest.approx(0.0, abs=1e-15)
@@ -236,7 +236,7 @@ def test_without_risk_nothing_moves() -> None:
 
 def test_bonds_that_are_worth_nothing_have_no_finite_spread() -> None:
     # Income is never lost in default, so that it is as good as repaying. Plain sweeps keep both equal to the bit, and
-    # of equals the lowest is chosen: everybody sells what nobody pays for.
+    # of equals the lowest is chosen: all countries issue bonds that have no price.
     free = bl.solve(bl.arellano(**SMALL, share=2.0), tol=1e-4, steps=0, progress=False)
     with pytest.warns(UserWarning, match="^moments of a result that is not solved: grid ends too early$"):
         moments = free.moments(paths=3, periods=200)
