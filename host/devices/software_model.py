@@ -152,7 +152,7 @@ class ModelDevice:
     def _check_idle(self, what: str, flag: Refused) -> None:
         if self._busy:
             self._refused |= flag
-            raise DeviceError(f"device {self.name!r} is busy and keeps {what} to itself")
+            raise DeviceError(f"device {self.name!r} is busy, and {what} cannot be accessed until its run has ended")
 
     def _window(self, table: Table) -> NDArray[Any]:
         return self._tables[table]

@@ -227,13 +227,26 @@ def test_smallest_build(points: int, states: int, horizon: int | None, sizes: tu
 @pytest.mark.parametrize(
     ("points", "states", "horizon", "sentence"),
     [
-        (65_537, 1, None, "grid has 65537 points, more than the 65536 that the largest build can hold"),
-        (4, 17, None, "transition has 17 states, more than the 16 that the largest build can hold"),
+        (
+            65_537,
+            1,
+            None,
+            "grid has 65537 points, more than the 65536 that the largest build of the accelerator can "
+            "hold: use device 'cpu' or 'gpu'",
+        ),
+        (
+            4,
+            17,
+            None,
+            "transition has 17 states, more than the 16 that the largest build of the accelerator can "
+            "hold: use device 'cpu' or 'gpu'",
+        ),
         (
             1024,
             4,
             5000,
-            "horizon 5000 keeps 20480000 values, more than the 16777216 that the largest build can hold",
+            "a problem with horizon 5000 has 20480000 values at all ages, more than the 16777216 that the largest "
+            "build of the accelerator can hold: use device 'cpu' or 'gpu', or lanes= for a sweep engine",
         ),
     ],
 )
