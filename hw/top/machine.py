@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 
 from beltline.hw.bus.ports import machine_ports
 from beltline.hw.control.datapath import SETTINGS, passes
-from beltline.hw.control.register_file import RegisterFile, asks
+from beltline.hw.control.register_file import RegisterFile, has_flag
 from beltline.hw.control.sequencer import Sequencer, SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, VERSION, Command, Interrupt, Mode, Refused, Status
@@ -98,7 +98,7 @@ class Machine(wiring.Component):
             self.interrupt.eq(flag(status, Status.DONE) & flag(settings["INTERRUPT"], Interrupt.ENABLE)),
             sequencer.run.eq(run),
             sequencer.stop.eq(commanded(Command.STOP)),
-            sequencer.horizon.eq(asks(settings["MODE"], Mode.HORIZON)),
+            sequencer.horizon.eq(has_flag(settings["MODE"], Mode.HORIZON)),
             sequencer.grid.eq(settings["GRID"]),
             sequencer.states.eq(settings["STATES"]),
             sequencer.sweep_limit.eq(settings["SWEEP_LIMIT"]),

@@ -183,14 +183,14 @@ FAULTS = (
     ),
     Fault(
         "a round is one state too short for its decisions",
-        "hw/line/fold.py",
+        "hw/line/folded_stage.py",
         "return 1 + -(-self.decided // self.slots(0))",
         "return -(-self.decided // self.slots(0))",
         ("tests/hw/line/test_fold.py::test_a_place_is_read_after_it_was_written_and_no_later_than_need_be",),
     ),
     Fault(
         "a folded stage has one slot too few",
-        "hw/line/fold.py",
+        "hw/line/folded_stage.py",
         "else -(-3 // self.evaluators)",
         "else 3 // self.evaluators",
         ("tests/hw/line/test_fold.py::test_clocks_of_a_state",),

@@ -1,4 +1,4 @@
-"""Faults of models: the life cycle of a cohort, paths after a shock, and households of several kinds."""
+"""Faults of models: a cohort, paths after a shock, households of several kinds, and convex costs of adjustment."""
 
 from __future__ import annotations
 
@@ -73,5 +73,12 @@ FAULTS = (
         "replace(self.economy, beta=beta, eta=eta)",
         "replace(self.economy, eta=eta)",
         (TYPES + "test_the_patient_hold_most",),
+    ),
+    Fault(
+        "a convex cost is paid on next capital and not on investment",
+        "host/models/lumpy_investment/calibration.py",
+        "0.5 * self.convex * invested**2 / capital",
+        "0.5 * self.convex * following**2 / capital",
+        ("tests/host/models/lumpy_investment/test_convex.py::test_it_is_value_iteration_in_plain_numpy",),
     ),
 )

@@ -267,8 +267,8 @@ def test_port_that_is_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     monkeypatch.setattr(serial, "Serial", refuse)
     text = (
-        "device 'serial' cannot open '/dev/ttyUSB0' at 1000000 baud: Permission denied; serial ports are for members "
-        "of a group, dialout on Debian and Ubuntu"
+        "device 'serial' cannot open '/dev/ttyUSB0' at 1000000 baud: Permission denied; only members of a group "
+        "may use serial ports, dialout on Debian and Ubuntu"
     )
     with sentence(DeviceError, text):
         open_device("serial", port="/dev/ttyUSB0")
