@@ -58,7 +58,7 @@ class Neighbours:
             self._bytes -= oldest.value.nbytes
 
     def nearest(self, work: Prepared) -> NDArray[np.int64] | None:
-        """Return the nearest solution as the first guess of ``work``, in its fixed-point units; None if there is none.
+        """Return the nearest solution as a first guess of ``work``, in its fixed-point units; None if none fits.
 
         The distance is Euclidean in ``beta``, ``eta`` and ``parameters``, each divided by its range among the solutions
         that are compared. A solution that does not fit the number format, or is not concave enough for the search on

@@ -22,7 +22,7 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.result import Result
-from beltline.host.solver.reference import nearest
+from beltline.host.solver.reference import nearest_index
 from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import CLOCK_HZ, ROW_WORDS
 
@@ -170,7 +170,7 @@ def reference_row(bench: Bench, module: Any, device: str, method: str, options: 
     own = METHODS[method].rule == "own"
     policy = found.policy
     if found.choices is not None:
-        policy = nearest(given.grid, found.choices)[policy]
+        policy = nearest_index(given.grid, found.choices)[policy]
     residual, differences, gap, agrees = judge(given, found.value, policy, found.error_bound, bench.answer(grid), own)
     note = "another fixed point" if own else ""
     if not found.converged:

@@ -79,7 +79,7 @@ class PynqDevice(MappedDevice):
     Raises
     ------
     DeviceError
-        There is no Beltline at these addresses, its tables do not fit the second interface, or its build is unknown.
+        No Beltline is at these addresses, its tables do not fit the second interface, or its build is unknown.
     """
 
     name = "pynq"
@@ -269,7 +269,7 @@ def missing() -> str:
 
 
 def ready() -> list[dict[str, Any]]:
-    """Return the board if the default bitstream is in the current directory; nothing else tells what it should run."""
+    """Return the board if the default bitstream is in the current directory; nothing else shows which to run."""
     return [{}] if not missing() and Path(BITSTREAM).exists() else []
 
 

@@ -89,7 +89,7 @@ def _on_board(
     options: SolveOptions,
     progress: Progress | Literal[False] | None,
 ) -> tuple[Result | None, str]:
-    """Solve on a board; return the result, None if there is none, and the message, which says what failed."""
+    """Solve on a board; return the result (None after an error) and its message, which says what failed."""
     try:
         with Session(name, progress, **where) as session:
             result = session.solve_with(problem, options, progress)

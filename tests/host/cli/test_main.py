@@ -312,7 +312,7 @@ def test_interrupt_says_what_the_checkpoint_holds(
     assert main([*SMALL, "--checkpoint", str(file)]) == 130
     said = re.fullmatch(
         f"beltline solve: interrupted; checkpoint {str(file)!r} holds the ([0-9]+) sweeps so far, "
-        "and the same call resumes there\n",
+        "and the same call continues from there\n",
         capsys.readouterr().err,
     )
     assert said is not None

@@ -394,7 +394,8 @@ def test_reset_behind_our_back(board: tuple[str, Fabric], monkeypatch: pytest.Mo
 
     fabric.fault = fault
     with pytest.raises(
-        DeviceLostError, match=f"^device '{name}' forgot the run: it is idle and not done \\(status <Status: 0>\\)$"
+        DeviceLostError,
+        match=f"^device '{name}' has lost the run: it is idle, but no run has ended \\(status <Status: 0>\\)$",
     ):
         solve(name)
 

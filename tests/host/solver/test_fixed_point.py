@@ -160,23 +160,23 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         (
             {"start": np.full((5, 2), -1e19)},
             {},
-            "V can reach -1e+19, more than 64-bit fixed point holds: rescale the problem",
+            "V can reach -1e+19, more than 64-bit fixed point can represent: rescale the problem",
         ),
         (
             {"grid": HUGE * 1e15, "wealth": np.tile(2e15 * HUGE[:, None], 2), "eta": 1.0},
             {},
-            "grid and wealth reach 4e+21, more than 64-bit fixed point holds: rescale the problem",
+            "grid and wealth reach 4e+21, more than 64-bit fixed point can represent: rescale the problem",
         ),
         (
             {},
             {"money_bits": 0, "tol": 1e-3},
-            "grid[1] and grid[2] are 0.433 apart and become one with 0 fraction bits of money: "
+            "grid[1] and grid[2] are 0.433 apart and become equal with money_bits = 0: "
             "use a coarser grid or smaller units",
         ),
         (
             {"grid": np.arange(5.0), "wealth": np.arange(5.0)[:, None] + [0.25, 1.0]},
             {"money_bits": 1, "tol": 1e-3},
-            "wealth[0, 0] exceeds grid[0] by only 0.25, which vanishes with 1 fraction bits of money",
+            "wealth[0, 0] exceeds grid[0] by only 0.25, which is rounded to zero with money_bits = 1: use",
         ),
         (
             {"beta": 1 - 1e-12},
@@ -194,8 +194,9 @@ def test_note_only_where_rounding_matters() -> None:
     assert fixed_point(bl.rbc(grid=65_536), 1e-10).note == ""
     note = fixed_point(bl.rbc(grid=65_536), 1e-6, value_bits=30).note
     assert note == (
-        "Around grid point 1 rounding with 30 value bits may exceed the curvature of the objective, where searches can "
-        "settle on different near-ties (use more value bits or a coarser grid to exclude it)."
+        "Around grid point 1 rounding with value_bits = 30 may exceed the curvature of the objective, so that of "
+        "choices that are almost equally good another one may be returned (use more value bits or "
+        "a coarser grid to exclude it)."
     )
     steps = np.linspace(0, 1, 40) ** 7 * 1000
     assert (

@@ -276,7 +276,7 @@ def test_stopped_device() -> None:
         (
             BruteDevice(fault=plant(Table.POLICY, 4, 10**6)),
             DeviceError,
-            "which is no index of 24 grid points",
+            "which is not an index of the 24 grid points",
         ),
     ],
 )
