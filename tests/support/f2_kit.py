@@ -1,4 +1,4 @@
-"""The shell of AWS F2 as far as a custom logic sees it: what stands in for the HDK's files, which are not here.
+"""The shell of AWS F2 as a custom logic sees it: stand-ins for files of the HDK, which is not part of this project.
 
 Names, directions and widths of the ports are facts of ``hdk/common/shell_stable/design/interfaces/cl_ports.vh``, those
 of the IP's ports of ``hdk/common/ip/cl_ip``, and what the templates drive of ``unused_*_template.inc`` next to the

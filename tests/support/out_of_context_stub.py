@@ -23,7 +23,7 @@ STEPS = ("opt_design", "place_design", "phys_opt_design", "route_design")
 
 @dataclass
 class OutOfContext(Vivado):
-    """Refuses steps in the wrong order, files that are not there, modules that are not defined, and reports of nothing.
+    """Refuses steps in the wrong order, missing files, undefined modules, and reports without contents.
 
     Parameters
     ----------
