@@ -139,7 +139,7 @@ class Driver:
         self._moved = []
         self._check_device(image, horizon)
         if shift and not self._build.features.shifts:
-            raise ProblemError(f"method 'shift' is for sweep engines, and device {self.device.name!r} is none")
+            raise ProblemError(f"method 'shift' needs a sweep engine, which device {self.device.name!r} does not have")
         self._weights = shift_weights(image.transition) if shift else None
         self._seeks = peaks and self._build.features.peaks
         before = checkpoint.load(image) if checkpoint is not None else None

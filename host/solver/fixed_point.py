@@ -246,17 +246,17 @@ def _note(problem: Problem, value_bits: int) -> str:
 
 
 def _coarse_money(problem: Problem, tol: float, bits: int) -> str:
-    """Return a sentence where amounts of money are rounded so much that utility moves by more than ``tol``.
+    """Return a note if rounding of amounts changes the utility of the poorest by more than ``tol``.
 
-    The poorest consume no more than what they have above the lowest choice, where marginal utility is least for them.
+    Their consumption is at most what they have above the cheapest choice, where their marginal utility is lowest.
     """
     poorest, _ = _ends(problem, costs_of(problem))
     moved = math.ldexp(float(marginal_utility(poorest, problem.eta)), -bits)
     if problem.horizon is not None or not moved > tol:
         return ""
     return (
-        f"With {bits} fraction bits of money, rounding an amount by a unit moves the utility of the poorest by "
-        f"{moved:.2g}, more than tol = {tol:g}: values are no more exact than that (use smaller units of money)."
+        f"With money_bits = {bits}, rounding an amount by a unit moves the utility of the poorest by {moved:.2g}, more "
+        f"than tol = {tol:g}: values are no more exact than that (use smaller units of the good)."
     )
 
 

@@ -123,7 +123,7 @@ def test_assembly_line_that_is_open_shifts_nothing() -> None:
         session.solve(problem(), max_sweeps=1)
         assert session.device is not None
         with pytest.raises(
-            bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'emulator' is none$"
+            bl.ProblemError, match=r"^method 'shift' needs a sweep engine, which device 'emulator' does not have$"
         ):
             bl.solve(problem(), device=session.device, method="shift")
 
