@@ -34,6 +34,7 @@ from beltline.host.devices.base import (
     check_identity,
 )
 from beltline.host.devices.known_builds import OPTION, check_build, recorded
+from beltline.host.devices.load_bitstream import checked, load
 from beltline.host.devices.lock import BoardLock
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.hw.bus import serial_frames
@@ -212,6 +213,7 @@ def open_serial(
     patience: float = PATIENCE,
     retries: int = RETRIES,
     builds: str | os.PathLike[str] | None = None,
+    bitstream: str | os.PathLike[str] | None = None,
 ) -> SerialDevice:
     """Open the accelerator on a board at a serial port.
 
@@ -220,7 +222,7 @@ def open_serial(
     parameters
         Ignored: a board has the sizes of its bitstream.
     progress
-        Not called: opening takes no time.
+        Called with lines of progress while ``bitstream`` is loaded.
     port
         Path of the port, as in ``"/dev/ttyUSB0"``.
     baud
@@ -231,6 +233,9 @@ def open_serial(
         How often a request is sent again if its answer is missing or damaged.
     builds
         File of additional builds (:mod:`beltline.hw.interface.builds`) that the bitstream may have.
+    bitstream
+        Bitstream to load into the board first, through the board's own cable, after a check against
+        ``bitstreams.json`` beside it. By default the board has its bitstream already.
 
     Raises
     ------
@@ -241,7 +246,8 @@ def open_serial(
     DeviceLostError
         No device answers.
     DeviceError
-        The package pyserial or the port is missing, or the device is not a Beltline, or its build is unknown.
+        The package pyserial or the port is missing, or the device is not a Beltline, or its build is unknown; or the
+        checksum of ``bitstream`` is wrong, or it could not be loaded.
     """
     if not isinstance(port, str | os.PathLike) or not os.fspath(port):
         raise ProblemError(f"port must be the path of a serial port, such as '/dev/ttyUSB0', not {shown(port)}")
@@ -253,9 +259,13 @@ def open_serial(
         serial = importlib.import_module("serial")
     except ImportError:
         raise DeviceError("device 'serial' needs the Python package pyserial, which is not installed") from None
+    if bitstream is not None:
+        checked(bitstream, known)
     path = os.path.realpath(port)
     lock = BoardLock("serial-" + re.sub(r"[^\w.-]", "-", path.strip("/"), flags=re.ASCII))
     try:
+        if bitstream is not None:
+            load(bitstream, known, progress)
         opened = _opened(serial, os.fspath(port), baud)
         try:
             return SerialDevice(opened, patience, retries, lock, known)
@@ -299,6 +309,7 @@ BACKEND = Backend(
         "patience": f"seconds that an answer may take (default {PATIENCE:g})",
         "retries": f"how often a request is sent again (default {RETRIES})",
         "builds": OPTION,
+        "bitstream": "bitstream to load before, checked against bitstreams.json beside it (default none)",
     },
     elastic=False,
     places=places,
