@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from beltline.host.problem.checks import real, whole
+import numpy as np
+
+from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.hw.arithmetic.numbers import ETA_LIMIT
 
 CHAIN_LIMIT = 1024
@@ -46,3 +49,31 @@ def chain_size(name: str, value: Any) -> int:
         It is not.
     """
     return whole(name, value, f"a whole number from 1 to {CHAIN_LIMIT}", lambda v: 1 <= v <= CHAIN_LIMIT)
+
+
+def levels(what: str, logs: Array, causes: str) -> Array:
+    """Return ``exp(logs)`` if all of them are numbers above 0.
+
+    Parameters
+    ----------
+    what
+        Of which they are the logarithms, such as ``"productivity"``.
+    logs
+        By state.
+    causes
+        Parameters that make it too large or too small, such as ``"sigma, rho or width"``.
+
+    Raises
+    ------
+    ProblemError
+        One of them is too large or too small for double precision.
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        found: Array = np.exp(logs)
+    bad = ~((found > 0.0) & np.isfinite(found))
+    if bad.any():
+        raise ProblemError(
+            f"{what} must be a number above 0 in every state, but exp({logs[bad][0]:.4g}) is none in double "
+            f"precision: change {causes}"
+        )
+    return found

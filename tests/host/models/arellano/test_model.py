@@ -430,6 +430,11 @@ def test_prices_are_not_to_be_given() -> None:
         ({"reentry": 1.5}, "reentry must be a number from 0 to 1, not 1.5"),
         ({"rho": 1.0}, "rho must be a number above -1 and below 1, not 1.0"),
         ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
+        (
+            {"sigma": 200.0},
+            "income must be a number above 0 in every state, but exp(-1834) is none in double precision: change rho, "
+            "sigma or width",
+        ),
         ({"share": 0.0}, "share must be a number above 0, not 0.0"),
         ({"width": -1}, "width must be a number above 0, not -1"),
         ({"limit": math.inf}, "limit must be a number above 0, not inf"),
