@@ -53,18 +53,18 @@ def check_build(device: Device, known: Sequence[Build] = ()) -> None:
         It is neither. The message has its hash, what was expected of which boards, and the commands that build it.
     """
     built = device.read_register("BUILD_HASH")
-    kept = builds.kept()
-    if any(build.build_hash == built for build in (*kept.values(), *known)):
+    recorded = builds.recorded()
+    if any(build.build_hash == built for build in (*recorded.values(), *known)):
         return
-    mine = [name for name in kept if BOARDS[name].flow in _FLOWS[device.name]]
+    mine = [name for name in recorded if BOARDS[name].flow in _FLOWS[device.name]]
     # A clock of its builder's choice does not change the hash of a build: it is looked at last.
-    sizes = {name: kept[name].parameters.reported for name in mine}
+    sizes = {name: recorded[name].parameters.reported for name in mine}
     meant = [name for name in mine if all(device.read_register(r) == v for r, v in sizes[name].items() if r != CLOCK)]
     meant = [name for name in meant if device.read_register(CLOCK) == sizes[name][CLOCK]] or meant
     names = meant or mine
     hashes: dict[str, list[str]] = {}
     for name in names:
-        hashes.setdefault(kept[name].digits, []).append(name)
+        hashes.setdefault(recorded[name].digits, []).append(name)
     expected = ", ".join(f"{digits} for {' and '.join(names)}" for digits, names in hashes.items())
     commands = " or ".join(f"'{builds.rebuild(name)}'" for name in names)
     if len(names) > _FEW:
