@@ -63,8 +63,7 @@ def _expect(Q: Array, beta: float, value: Array, ev: Array) -> None:
 
 @njit(cache=True)
 def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float) -> tuple[Array, int]:
-    """Solve the problem on a coarse grid with continuous choices; return the value, ``(n, N_z)``, and the number of
-    sweeps.
+    """Solve the problem on a coarse grid with continuous choices; return value, ``(n, N_z)``, and sweeps.
 
     At a choice ``y`` between points, the expectation and its first two derivatives are those of the cubic through the
     four points around ``y`` (Lagrange form, ``inverse`` holds the reciprocals of its denominators).
@@ -213,8 +212,7 @@ def nearer(X: Array, W: Array, Q: Array, beta: float, eta: float, given: Array, 
 
 
 def checked_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float, given: Array) -> Array:
-    """Return :func:`coarse_start` if it is :func:`nearer` than ``given``, otherwise the value of staying at ``x`` for
-    ever.
+    """Return :func:`coarse_start` if it is :func:`nearer` than ``given``, otherwise the value of staying.
 
     The latter follows from utilities alone, so it is always of the right magnitude.
     """

@@ -171,8 +171,7 @@ def compare(
     allowed: Allowed,
     search: Callable[[Array, Array, Array, float, Indexes], Swept] | None = None,
 ) -> Compared:
-    """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``, and every state must have a
-    choice.
+    """Compare ``value`` and ``policy``, ``(N_k, N_z)``, with an exact sweep from ``V``; every state must have a choice.
 
     About three evaluations per state if the policy is right.
 

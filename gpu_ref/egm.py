@@ -169,8 +169,7 @@ class Endogenous:
         return grid * states * (10 * 8 + 4)
 
     def load(self) -> None:
-        """Start from the consumption that keeps ``x`` if that is affordable, otherwise from half of what exceeds the
-        lowest ``x'``.
+        """Start from the consumption that keeps ``x`` or, if that is not affordable, half of what can be spent.
 
         Raises
         ------

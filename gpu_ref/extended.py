@@ -115,8 +115,9 @@ def _evaluated(u: LongArray, Q: LongArray, beta: Long, policy: NDArray[np.intp],
 
 
 def sweep_error(largest: float, states: int, eta: float) -> float:
-    """Bound the distance of a sweep of this module from the exact one; ``largest`` is the largest ``|V|`` before and
-    after.
+    """Bound the distance of a sweep of this module from the exact one.
+
+    ``largest`` is the largest ``|V|`` before and after the sweep.
 
     The chosen utility is ``TV - EV``, at most twice ``largest``. Consumption is rounded once, which the power of the
     utility magnifies; the power (or logarithm), its division and the sum round, and the expectation rounds once per

@@ -322,8 +322,7 @@ def error_bound(
 
 
 def needs_restart(given: Arguments, size: float, h: float, largest: float) -> bool:
-    """Return whether values before the shift were so much larger than the result that rounding made its choices
-    unreliable.
+    """Return whether rounding of much larger values before the shift made the choices unreliable.
 
     The shift has brought the value near the solution, so a second iteration from there repairs the choices. ``size`` is
     the largest ``|R|``, which must be finite; ``h`` and ``largest`` are as for :func:`error_bound`.

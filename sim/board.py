@@ -48,6 +48,8 @@ class SimulatedBoard:
         result is cached.
     cache_dir
         Directory of the cache; by default ``beltline.sim.cache.cache_directory()``.
+    top
+        Name of the top module, whose ports are those of ``beltline``.
     seed
         Seed of the random initial contents of registers and memories, which are undefined in hardware.
 
@@ -64,11 +66,12 @@ class SimulatedBoard:
         progress: Progress | None = None,
         cache_dir: Path | None = None,
         seed: int = 1,
+        top: str = TOP,
     ) -> None:
         self.seconds_simulating = 0.0
         """Seconds spent in the simulation; ``clocks_simulated`` divided by it is the speed."""
         self._handle: int | None = None
-        self._library = load_board(compile_board(files, progress=progress, cache_dir=cache_dir), (), _CALLS)
+        self._library = load_board(compile_board(files, top=top, progress=progress, cache_dir=cache_dir), (), _CALLS)
         self._handle = open_board(self._library, seed)
 
     @property

@@ -1,5 +1,4 @@
-"""Exact sweeps on a CUDA device, one launch per sweep (``exact.cu``), for problems whose objectives may have several
-peaks.
+"""Exact sweeps on a CUDA device, one launch per sweep (``exact.cu``), for objectives with several peaks.
 
 They repeat the last sweep of a local search if a single peak is in doubt, and do policy iteration.
 """
@@ -108,8 +107,7 @@ class Swept:
 
 
 def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) -> Solution:
-    """Repeat the last sweep of a local search exactly, and continue with exact sweeps if the stopping rule is then not
-    met.
+    """Repeat the last sweep of a local search exactly, and continue if the stopping rule is then not met.
 
     The first exact sweep is by divide and conquer. Those that follow are proven by brackets, many per launch; if that
     fails, they use divide and conquer, too.

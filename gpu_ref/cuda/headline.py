@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("out", "differences"):
         file = getattr(options, name)
         if file and (file.is_dir() or not file.parent.is_dir()):
-            parser.error(f"{name} must be a file in a directory that is there, not '{file}'")
+            parser.error(f"{name} must be a file in a directory that exists, not '{file}'")
     reason = cuda.available()
     if reason:
         raise SystemExit(reason)

@@ -1,5 +1,4 @@
-"""Sweeps proven by brackets on a CUDA device (``general.cu``), for table problems whose objectives may have several
-peaks.
+"""Sweeps proven by brackets on a CUDA device (``general.cu``), for objectives with several peaks.
 
 A table problem is a general one with one regime and one alternative. Many sweeps are one launch, with policy evaluation
 steps between them. They are tried before the local search if wealth is not concave, they continue a solve in which that

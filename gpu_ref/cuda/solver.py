@@ -113,8 +113,7 @@ def _solve_by_proof(cupy: Any, problem: Arguments, previous: bool) -> Solution |
 
 
 def _ended(problem: Arguments, found: Solution | None, steps: int) -> Solution | None:
-    """Return the solution if it converged, or if ``max_sweeps`` allowed no further sweep after ``steps`` evaluation
-    steps.
+    """Return the solution if it converged or if ``max_sweeps`` allowed no further sweep after ``steps``.
 
     Otherwise ``None``. A rule that shifts values may still be met in fewer sweeps by the other solver.
     """

@@ -94,8 +94,9 @@ _SLACK = 1e-3
 
 
 def replace_bad_start(cupy: Any, problem: Arguments, X: Any, W: Any, V0: Any, policy: Any) -> None:
-    """Replace a starting value ``V0`` that cannot be near a solution by the value of staying, and ``policy`` by a guess
-    in the middle.
+    """Replace a starting value ``V0`` that cannot be near a solution by the value of staying.
+
+    The guess in ``policy`` is then the middle of the grid.
 
     A solution is at least the value of staying at ``x`` for ever in the worst exogenous state, and at most that of
     consuming all of the largest wealth for ever. All tables are on the device. A ``V0`` between these bounds may still

@@ -87,8 +87,7 @@ class Program:
         return found
 
     def rounding(self, V: Array, best: Array) -> float:
-        """Bound the distance of the computed ``T V``, which is ``best``, from the exact one, in any state, units of
-        utility.
+        """Bound the distance of the computed ``T V``, ``best``, from the exact one in any state, units of utility.
 
         An expectation over ``w`` next states takes ``w`` products and sums and one product by ``beta``; adding the
         reward rounds once more.

@@ -1,5 +1,4 @@
-"""Solve dynamic programs with several alternatives and regimes, given as plain arrays: default, retirement, entry,
-exit.
+"""Solve dynamic programs with several alternatives and regimes: default, retirement, entry and exit.
 
 With ``N_k`` points of the endogenous state ``x``, ``N_z`` exogenous states ``s`` and ``N_r`` regimes, the value ``V_r``
 of a regime follows from the values ``v_d`` of its alternatives ``d``::

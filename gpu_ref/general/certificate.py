@@ -215,8 +215,7 @@ def _impossible(p: float, below: Array, moves: Array, d: int, sigma: float) -> b
 
 @njit(cache=True)
 def _record(facts: Array, kind: int, d: int, x: int, amount: float) -> None:
-    """Count an error of a state, and store the largest in ``facts``, ``(5,)``: number, kind, alternative, ``x``,
-    amount.
+    """Count an error of a state, and store the largest in ``facts``: number, kind, alternative, ``x``, amount.
 
     Errors in units of utility take precedence over those of probabilities.
     """

@@ -55,8 +55,9 @@ def _best_cached(
     cost: Array, ev: Array, wealth: float, eta: float, low: int, high: int,
     remaining: Indexes, tags: Indexes, cached: Array,
 ) -> tuple[float, int, float, float, int]:  # fmt: skip
-    """Find the best of at most four candidates with cached utilities; as :func:`best_between`, with the number of
-    computed ones.
+    """Find the best of at most four candidates with cached utilities; as :func:`best_between`.
+
+    The last result is the number of utilities that had to be computed.
 
     ``cached``, ``(4,)``, holds utilities that earlier sweeps computed in this row, and ``tags``, ``(4,)``, the ``x'``
     to which they belong.

@@ -328,8 +328,7 @@ class Form:
         return found
 
     def modulus(self, age: int = 0) -> float:
-        """Return the modulus of contraction: the largest factor by which a sweep at ``age`` shrinks the distance of two
-        values.
+        """Return the modulus of contraction: by which factor a sweep at ``age`` shrinks distances of values.
 
         It is the largest ``beta_d(s) sum_s' Q_d(s, s')``, and 0 if no alternative has a continuation.
         """

@@ -46,8 +46,7 @@ def overflow(value: Array) -> str:
 
 
 def _bound(last: Iterate) -> float:
-    """Bound on the distance of the last value from the fixed point of the Bellman operator with the last sweep's
-    tables.
+    """Bound the distance of the last value from the fixed point of the last sweep's Bellman operator.
 
     The sweep is a contraction of modulus ``m``. If it changed the value by ``h`` and is off by ``e``, the distance is
     at most ``(m h + e) / (1 - m)``.

@@ -31,8 +31,9 @@ def _break_even(defaults: NDArray[np.bool_], transition: Array, interest: float,
 
 
 def break_even(defaults: ArrayLike, transition: ArrayLike, interest: float) -> Array:
-    """Return the price at which a lender breaks even: ``q(x', s) = (1 - sum_t Q(s, t) defaults(x', t)) / (1 +
-    interest)``.
+    """Return the price at which a lender breaks even.
+
+    It is ``q(x', s) = (1 - sum_t Q(s, t) defaults(x', t)) / (1 + interest)``.
 
     Parameters
     ----------

@@ -290,8 +290,7 @@ def _sweep(
 def swept(
     packed: Packed, V: Array, eta: float, sigma: float, negative: bool, guess: Indexes, *, with_slack: bool = True
 ) -> Found:
-    """Maximise once from ``V``, ``(N_r, N_z, N_k)``, starting the search from the policy ``guess``, ``(N_d, N_z,
-    N_k)``.
+    """Maximise once from ``V``, ``(N_r, N_z, N_k)``, starting from the policy ``guess``, ``(N_d, N_z, N_k)``.
 
     ``V`` must be finite; nothing is checked. ``with_slack`` says whether to compute rounding errors.
     """

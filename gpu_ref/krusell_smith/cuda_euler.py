@@ -1,5 +1,4 @@
-"""Euler-equation iteration (:mod:`beltline.gpu_ref.krusell_smith.euler_iteration`) on a CUDA device, in double
-precision.
+"""Euler-equation iteration on a CUDA device (:mod:`beltline.gpu_ref.krusell_smith.euler_iteration`).
 
 Spline and steps are the same. Sums for slopes run in another order, and entries of their matrix so far from the
 diagonal that they are below rounding are left out. ``EVERY`` iterations are one cooperative launch (``euler.cu``), with
@@ -76,8 +75,9 @@ def solve(
     damping: float = DAMPING,
     progress: Callable[[int, float], None] | None = None,
 ) -> Household:
-    """Iterate to the policy; arguments, result and errors as of
-    :func:`beltline.gpu_ref.krusell_smith.euler_iteration.solve`.
+    """Iterate to the policy on the current CUDA device.
+
+    Arguments, result and errors as for :func:`beltline.gpu_ref.krusell_smith.euler_iteration.solve`.
 
     Raises
     ------

@@ -1,5 +1,4 @@
-"""Simulation of a panel (:mod:`beltline.gpu_ref.krusell_smith.panel`) on a CUDA device, in double or in single
-precision.
+"""Simulation of a panel on a CUDA device (:mod:`beltline.gpu_ref.krusell_smith.panel`).
 
 Tables, cubics and the operations for an agent are the same. Sums run in another order, so ``K`` may differ from the
 processor's by rounding. The order does not depend on how the device schedules its blocks: two runs give the same bits.

@@ -134,9 +134,15 @@ def checked(*tables: ArrayLike) -> list[Array]:
     found = [np.array(table, dtype=np.float64, order="C") for table in tables]
     x, m, w, k, r, y, p, policy = found
     if policy.shape != w.shape or w.shape != (x.size, m.size, 4) or k.shape != (m.size, 2):
-        raise ValueError(f"wealth and start must have the shape {(x.size, m.size, 4)}, and ahead {(m.size, 2)}")
+        raise ValueError(
+            f"wealth and start must have shape {(x.size, m.size, 4)} and ahead {(m.size, 2)}, not {w.shape}, "
+            f"{policy.shape} and {k.shape}"
+        )
     if r.shape != (m.size, 2, 2) or y.shape != (m.size, 2, 4) or p.shape != (4, 4):
-        raise ValueError(f"gross, income and chain must have shapes {(m.size, 2, 2)}, {(m.size, 2, 4)} and (4, 4)")
+        raise ValueError(
+            f"gross, income and chain must have shapes {(m.size, 2, 2)}, {(m.size, 2, 4)} and (4, 4), not {r.shape}, "
+            f"{y.shape} and {p.shape}"
+        )
     return found
 
 

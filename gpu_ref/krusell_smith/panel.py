@@ -78,8 +78,9 @@ class Panel:
 
 @dataclass(frozen=True)
 class Places:
-    """A table by which the leading bits of a number give its approximate place on a grid; :func:`_move` searches from
-    there.
+    """A table by which the leading bits of a number give its approximate place on a grid.
+
+    :func:`_move` searches for the interval from there.
 
     Attributes
     ----------
@@ -233,14 +234,19 @@ def check_panel(policy: ArrayLike, grid: ArrayLike, means: ArrayLike, start: Arr
     tables = [np.ascontiguousarray(given, dtype=np.float64) for given in (policy, grid, means, start)]
     shape = (tables[1].size, tables[2].size, 2, 2)
     if tables[0].shape != shape or tables[2].ndim != 1 or tables[2].size < 2 or not (np.diff(tables[2]) > 0).all():
-        raise ValueError(f"policy must have the shape {shape} of the grids of k and K, each increasing")
+        raise ValueError(
+            f"policy must have shape {shape} for these grids of k and K, not {tables[0].shape}, and the grid of K must "
+            f"increase"
+        )
     if not np.isfinite(tables[0]).all():
-        raise ValueError("policy must be finite")
+        raise ValueError("policy must be finite everywhere")
     if tables[3].size == 1:
         tables[3] = np.full(agents, tables[3].item())
     low, high = tables[1][0], tables[1][-1]
     if tables[3].shape != (agents,) or not ((tables[3] >= low) & (tables[3] <= high)).all():
-        raise ValueError(f"start must be wealth from {low:g} to {high:g}, of one or of all {agents:,} agents")
+        raise ValueError(
+            f"start must be wealth from {low:g} to {high:g}: one number, or one for each of {agents:,} agents"
+        )
     return tables
 
 

@@ -29,8 +29,7 @@ WORST, INFEASIBLE = -1e3, -1e5
 
 
 def tables(grid: int = 1500, states: int = 15) -> tuple[Array, Array, Array]:
-    """Return grid, wealth and transition matrix of the tutorial, in double precision; shapes as in
-    :mod:`beltline.gpu_ref`.
+    """Return grid, wealth and transition matrix of the tutorial; shapes as in :mod:`beltline.gpu_ref`.
 
     ``x`` is uniform from 0.1 to 4, ``W = 1.07 x + 5 e``, and ``ln e`` follows a Tauchen chain with persistence 0.99,
     standard deviation 0.02058 and a half-width of 1.5 unconditional standard deviations.

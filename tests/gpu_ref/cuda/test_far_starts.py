@@ -41,7 +41,7 @@ class NumpyExact(exact_sweeps.Exact):
         value, policy = exact_sweep(one.X, one.W, one.Q, np.asarray(V), one.beta, one.eta)
         return of_device(value), of_device(policy)
 
-    def keep(self, V: Any, policy: Any) -> Any:
+    def evaluate(self, V: Any, policy: Any) -> Any:
         one = self.problem
         c = one.W - one.X[np.asarray(policy)]
         ahead = np.take_along_axis(one.beta * np.asarray(V) @ one.Q.T, np.asarray(policy, np.intp), axis=0)

@@ -183,11 +183,11 @@ def test_invalid_arguments_of_a_panel_are_refused():
     shocks = draw_shocks(50, 2, CHAIN, SHARES)
     with pytest.raises(ValueError, match="method must be one of 'bilinear', 'bicubic', 'bicubic-single', not 'linear'"):
         simulate(policy, x, m, shocks, 38.0, "linear")
-    with pytest.raises(ValueError, match=r"policy must have the shape \(60, 5, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"policy must have shape \(60, 5, 2, 2\) for these grids of k and K, not "):
         simulate(policy[:-1], x, m, shocks, 38.0)
     with pytest.raises(ValueError, match="policy must be finite"):
         simulate(policy * np.nan, x, m, shocks, 38.0)
-    with pytest.raises(ValueError, match="start must be wealth from 0 to 200, of one or of all 50 agents"):
+    with pytest.raises(ValueError, match="start must be wealth from 0 to 200: one number, or one for each"):
         simulate(policy, x, m, shocks, np.full(50, 201.0))
     with pytest.raises(ValueError, match="the grid of k must increase from 0 or above, also in float32"):
         simulate(policy, 1 + 1e-9 * np.arange(60), m, shocks, 1.0, "bicubic-single")
