@@ -60,9 +60,9 @@ def test_builders_say_what_drivers_do_not_know() -> None:
 
 
 def made(changes: dict[str, int]) -> dict[str, Build]:
-    recorded = builds.recorded()
     return {
-        name: Build(b.top, changes.get(name, b.build_hash), b.parameters, b.baud, name) for name, b in recorded.items()
+        name: Build(build.top, changes.get(name, build.build_hash), build.parameters, build.baud, name)
+        for name, build in builds.recorded().items()
     }
 
 
@@ -82,7 +82,7 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
     assert stop.value.code == 1
     assert capsys.readouterr().err == (
         "builds: builds.json is out of date for f2, ecp5: drivers refuse the new bitstreams "
-        "until 'python -m beltline.constraints.board_builds --write' was run\n"
+        "until you run 'python -m beltline.constraints.board_builds --write'\n"
     )
     assert builds.FILE.read_text() == before
     try:
