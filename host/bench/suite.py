@@ -207,18 +207,18 @@ def _cuda(run: Bench) -> Any:
     return cuda
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same without what JSON lacks: None for nan and infinity."""
     if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
+        return {name: finite(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_finite(part) for part in value]
+        return [finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write(result: dict[str, Any], out: Path) -> None:
     with replacing(out / "bench.json") as file:
-        file.write((json.dumps(_finite(result), indent=1, allow_nan=False) + "\n").encode())
+        file.write((json.dumps(finite(result), indent=1, allow_nan=False) + "\n").encode())
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, list(result["rows"][0]))
     writer.writeheader()

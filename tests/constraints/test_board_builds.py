@@ -1,4 +1,4 @@
-"""The recorded builds of the boards are those that the generator makes, and can be read without it."""
+"""The recorded builds of boards: they are what the generator writes, and can be used where it is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clocks of a user's choice: what each board's source makes, what is written for one, and what is refused."""
+"""Clocks chosen by a user: what each board's source can make, what is written, and what is refused."""
 
 from __future__ import annotations
 

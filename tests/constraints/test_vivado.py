@@ -114,7 +114,7 @@ def test_every_master_reaches_what_it_should(board: Board, built: Builds) -> Non
 def test_clock_and_width_are_those_of_the_build(board: Board, built: Builds) -> None:
     model, ran, _ = built(board)
     assert ran.code == 0
-    # To the Hz, what the PLL makes of what is asked for.
+    # The frequency that the PLL makes for the requested one, to the Hz.
     assert model.hertz(model.drivers["beltline/clk"]) == board.machine.clock_hz
     if board.flow is Flow.ZYNQ:
         assert board.machine.bus_bits == 64

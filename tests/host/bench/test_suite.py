@@ -1,4 +1,4 @@
-"""The bench: every row is there, agrees, and is written; what does not run says why."""
+"""The benchmarks: every row is present, agrees with the others, and is written; a row that cannot run says why."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def test_model_horizon_equals_brute_force() -> None:
 
 
 def test_life_cycle_of_the_literature() -> None:
-    """Oswald's "GPU computing with Julia" after Fernandez-Villaverde and Zarruk (2018), its accumulator mended."""
+    """Oswald's "GPU computing with Julia" after Fernandez-Villaverde and Zarruk (2018), its accumulator corrected."""
     grid = np.linspace(0.1, 4, 1500)
     log_e, transition = bl.tauchen(15, 0.99, 0.02058, width=1.5)
     given = bl.Problem(
