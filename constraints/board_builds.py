@@ -54,11 +54,11 @@ def verilog_of(board: Board) -> dict[str, str]:
     The build hash is that of the machine at the board's own clock, also if the user chose another. Drivers therefore
     know the build at any clock; they read the clock from register ``CLOCK_HZ``, the only thing that depends on it.
     """
-    from beltline.hw.top import machine, verilog
+    from beltline.hw.top import content, verilog
 
     files = verilog.generate(board.machine)
     if board.suffix:
-        file = f"{machine.BUILD_MODULE}.v"
+        file = f"{content.BUILD_MODULE}.v"
         files[file] = verilog.generate(BOARDS[board.name].machine)[file]
     return files
 

