@@ -69,8 +69,8 @@ def each(*boards: str) -> str:
 
 
 ZYNQ = f"{digits('pynq-z2')} for pynq-z2 and arty-z7-20"
-LIKE = "which this Beltline does not make, though its sizes are those of one: it makes"
-UNLIKE = "which this Beltline does not make: it makes"
+LIKE = "which this version of Beltline does not make, although its sizes are those of one that it makes: it makes"
+UNLIKE = "which this version of Beltline does not make: it makes"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_foreign_bitstream_is_refused(
     fabric = install(name, parameters)
     before = fabric.memory.copy()
     sentence = (
-        f"device {name!r} has a bitstream of build 0123456789abcdef, {says} or name the build.json of your own build "
+        f"device {name!r} has a bitstream of build 0123456789abcdef, {says} or pass the build.json of your own build "
         "with option builds"
     )
     # Twice: what was refused is let go of.
@@ -154,13 +154,13 @@ def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
         (3, "builds must be the path of a file of builds, such as 'build.json', not 3"),
         (tmp_path / "none.json", f"builds '{tmp_path}/none.json' cannot be read: No such file or directory"),
         (tmp_path, f"builds '{tmp_path}' cannot be read: Is a directory"),
-        (tmp_path / "bad.json", f"builds '{tmp_path}/bad.json' is no file of builds: Expecting ',' delimiter"),
+        (tmp_path / "bad.json", f"builds '{tmp_path}/bad.json' is not a file of builds: Expecting ',' delimiter"),
     ):
         with pytest.raises(ProblemError, match="^" + re.escape(sentence)):
             open_device(name, builds=builds, **({"port": "/dev/none"} if name == "serial" else {}))
 
 
-@pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot say which clock")
+@pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot read the clock")
 @pytest.mark.parametrize(("name", "board"), [("pynq", "kv260"), ("f2", "f2"), ("f2", "f2-sweep")])
 def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, name: str, board: str) -> None:
     """The hash does not depend on the clock, which the registers report; a foreign hash is named with its board."""
