@@ -53,7 +53,7 @@ def check_build(device: Device, known: Sequence[Build] = ()) -> None:
         It is neither. The message has its hash, those of the boards it could be, and the commands that build them.
     """
     built = device.read_register("BUILD_HASH")
-    recorded_builds = builds.kept()
+    recorded_builds = builds.recorded()
     if any(build.build_hash == built for build in (*recorded_builds.values(), *known)):
         return
     possible = [name for name in recorded_builds if BOARDS[name].flow in _FLOWS[device.name]]
