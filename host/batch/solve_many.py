@@ -163,9 +163,8 @@ def solve_many(
         own, keeps it open, and solves on one thread, or on ``NUMBA_NUM_THREADS`` threads if that is set in its
         environment. The executor is not shut down. It decides on retries and on the tasks of lost workers.
     chunk : int, optional
-        Number of problems that are sent to a worker at a time, 1 by default. Larger chunks are faster for small
-        problems, but a lost worker loses more work. On ``"gpu"`` the number of problems in one launch, 256 by default;
-        problems of the general form have a launch each.
+        Number of problems sent to a worker at a time, 1 by default: more are faster for small problems, but a lost
+        worker loses more. On ``"gpu"`` the number in one launch, 256 by default; one for the general form.
     in_flight : int, optional
         Largest number of chunks that are taken from ``problems`` before their attempts are yielded; by default four for
         each worker.
@@ -186,8 +185,7 @@ def solve_many(
     DeviceError
         A device cannot be opened.
     BrokenExecutor
-        A process of the user's own pool died, which makes the whole pool fail; or the executor was shut down, or lost
-        its scheduler.
+        A process of the user's own pool died, the executor was shut down, or it lost its scheduler.
 
     Examples
     --------

@@ -83,9 +83,8 @@ def solve(
     ----------
     problem : Problem, DiscreteProblem or model
         A :class:`~beltline.host.problem.problem.Problem` (Bellman equation with tables on a grid), a
-        :class:`~beltline.host.problem.discrete.DiscreteProblem`, or a model such as ``bl.rbc(...)`` or
-        ``bl.aiyagari(...)``. A model that has its own method ``solve`` is solved by it; that method gets the arguments
-        that are given here.
+        :class:`~beltline.host.problem.discrete.DiscreteProblem`, or a model such as ``bl.rbc(...)``. A model with a
+        method ``solve`` of its own is solved by it, with these arguments.
     tol : float
         Solve until the largest change of the value function between two sweeps, in units of utility, is below this.
         Above 0; on the accelerator at least four units of its fixed-point format. With a horizon it is not used.
@@ -107,8 +106,8 @@ def solve(
         Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
         90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
     timeout : float, optional
-        Seconds after which an unfinished run of the device is stopped, and with a horizon the verification of its ages,
-        too. Only for devices of the accelerator that are named.
+        Seconds after which an unfinished run of the device, or the verification of its ages, is stopped. Only for named
+        devices of the accelerator.
     checkpoint : path, optional
         File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C and at
         ``max_sweeps``. If the file exists, the solve continues from it and returns the same bits as without a break;
@@ -126,17 +125,14 @@ def solve(
         ``beltline devices`` lists them, such as ``lanes=16`` for a sweep engine; with ``method="shift"`` also ``start``
         (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``: :meth:`beltline.host.solver.session.Session.solve`).
 
-        For a problem of the general form, which ``"cpu"`` and ``"gpu"`` solve: ``steps``, the number of policy
-        evaluation steps after each sweep (20 by default), and ``update``, a function that returns new prices after each
-        sweep (:func:`beltline.gpu_ref.general.solve.solve`); on ``"gpu"`` it must be a
-        :class:`~beltline.gpu_ref.general.prices.BondPrices`.
+        For a problem of the general form: ``steps``, the number of policy evaluation steps after each sweep (20 by
+        default), and ``update``, which returns new prices after each sweep (:mod:`beltline.gpu_ref.general.prices`).
 
     Returns
     -------
     Result
-        For a problem of the simple form. For one of the general form a
-        :class:`~beltline.host.results.general_result.GeneralResult`, for a discrete problem a
-        :class:`~beltline.host.results.discrete_result.DiscreteResult`, for a model whatever its own ``solve`` returns.
+        A ``GeneralResult`` for a problem of the general form, a ``DiscreteResult`` for a discrete problem, and for a
+        model what its own ``solve`` returns.
         ``success`` says whether the solve converged and was verified; ``message`` says why not.
 
     Raises
@@ -160,12 +156,7 @@ def solve(
     True
     """
     check_progress(progress)
-    where: Any = named(device)
-    if isinstance(where, str) and where == UNNAMED:
-        if isinstance(problem, DiscreteProblem):
-            where = DEVICE
-        elif isinstance(problem, Problem) and problem.general:
-            where = REFERENCES[0]
+    where = _device_for(problem, named(device))
     given = SolveOptions(
         tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, device=where
     )
@@ -181,3 +172,12 @@ def solve(
     way, start = machine_method(where, method, options)
     with in_session(where, options, progress) as session:
         return session.solve_with(problem, replace(given, method=way, start=start), progress)
+
+
+def _device_for(problem: Any, device: Any) -> Any:
+    """Return the device that a problem goes to if none is named, else ``device``."""
+    if not (isinstance(device, str) and device == UNNAMED):
+        return device
+    if isinstance(problem, DiscreteProblem):
+        return DEVICE
+    return REFERENCES[0] if isinstance(problem, Problem) and problem.general else device
