@@ -14,6 +14,7 @@ OPTIONS = {
     "lanes": f"a sweep engine with so many lanes, a power of two from 1 to {LANES_LIMIT} (default the assembly line)",
     "proof": "1 for a sweep engine that proves the choices of every sweep (default 0)",
     "costs": "1 for one that takes a cost of each choice, with proof=1 (default 0)",
+    "alternatives": "1 for one that takes alternatives and regimes, with costs=1 (default 0)",
 }
 
 
@@ -46,6 +47,11 @@ def check_options(**options: object) -> None:
     costs = "costs" in options and whole("costs", options["costs"], "0 or 1", lambda v: v in (0, 1))
     if costs and not proves:
         raise ProblemError("option 'costs' is for a sweep engine that proves its choices: pass lanes= and proof=1 too")
+    name = "alternatives"
+    if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)) and not costs:
+        raise ProblemError(
+            f"option {name!r} is for a sweep engine that takes costs: pass lanes=, proof=1 and costs=1 too"
+        )
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
@@ -67,10 +73,14 @@ def made(
     lanes: int | None,
     proof: int | None = None,
     costs: int | None = None,
+    alternatives: int | None = None,
 ) -> MachineParameters:
     """A machine of these sizes, or little larger, with these options; None is as it is in ``parameters``."""
     if lanes is not None:
-        return replace(sweep_build(parameters, lanes), proof=bool(proof), costs=bool(costs))
+        build = sweep_build(parameters, lanes)
+        if alternatives and build.states == 1:
+            build = replace(build, states=2, results=0)
+        return replace(build, proof=bool(proof), costs=bool(costs), alternatives=bool(alternatives))
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

@@ -106,6 +106,7 @@ def open_rtl(
     lanes: int | None = None,
     proof: int | None = None,
     costs: int | None = None,
+    alternatives: int | None = None,
 ) -> RtlDevice:
     """Generate and compile a machine of these sizes (256 x 4 by default) or take it from the cache, and simulate it.
 
@@ -117,7 +118,7 @@ def open_rtl(
     try:
         from beltline.sim.board import SimulatedBoard
 
-        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof, costs)
+        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof, costs, alternatives)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

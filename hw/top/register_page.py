@@ -31,11 +31,14 @@ ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 
 CONTENT = {
     Table.X: "`X`, the grid of choices. The host fills it up to the build's grid with `2^63 - 1`, which "
-    "nothing can afford. On a sweep engine with costs (`ENGINE` 4), what `x'` costs in state `s`, at word "
+    "nothing can afford. On a sweep engine with costs (`ENGINE` 4 or 5), what `x'` costs in state `s`, at word "
     "`x' * STATES_MAX + s`; it must not fall in `x'`",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`. On a sweep "
-    "engine followed by as many words, the weights of its shifts in the same order: `beta Q (I - beta Q)^-1 / 2^12`",
+    "engine followed by as many words, the weights of its shifts in the same order: `beta Q (I - beta Q)^-1 / 2^12`; "
+    "or with alternatives (`ENGINE` 5) by a row of what is added to the value of each state, a row of marks (bit 0: "
+    "the state begins a group, of which the maximum enters the expectation, bit 1: it ends one, bit 2: it keeps its "
+    "value), and rows that are not read",
     Table.V: "value, at word `x * STATES + s`: before a run the start, after it the result; with a horizon, sweep `t` "
     "begins at word `t * GRID * STATES`",
     Table.POLICY: "index of the best `x'`, as `V`; the upper bits are 0",
