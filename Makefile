@@ -16,7 +16,7 @@ READY := $(VENV)/.ready
 # Workers of pytest: more than four gain little, because the longest bench decides.
 PYTEST := $(RUN) -m pytest -n auto --maxprocesses 4
 
-.PHONY: help check setup quick sim sim-full test mutants speed durations bench models area vivado bitstream wheel docs lint format clean
+.PHONY: help check setup quick sim sim-full test mutants speed durations bench models area vivado vivado-ooc bitstream wheel docs lint format clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ bench: $(READY) ## Time every device and method here, in under ten minutes; resu
 
 vivado: $(READY) ## Write what Vivado builds a bitstream from, for BOARD=name or all, into build/vivado. CLOCK=: in MHz
 	$(RUN) -m beltline.constraints.vivado $(BOARD) $(if $(CLOCK),--clock '$(CLOCK)')
+
+vivado-ooc: $(READY) ## Write what Vivado places and routes single units of BOARD= with, into build/vivado-ooc. UNIT=, CLOCK=
+	$(RUN) -m beltline.constraints.out_of_context $(BOARD) $(if $(UNIT),--unit '$(UNIT)') $(if $(CLOCK),--clock '$(CLOCK)')
 
 area: $(READY) ## Measure what is not current of docs/area.md: an hour for all. UNIT=, BOARD=: one; CHECK=1: compare all
 	$(RUN) -m beltline.constraints.area $(if $(UNIT),--unit '$(UNIT)') $(if $(BOARD),--board '$(BOARD)') $(if $(CHECK),--check)

@@ -69,7 +69,7 @@ PRESETS = {
 """By name: those of boards, and the engine of the modelled times."""
 
 
-def _instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:
+def instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:
     """Those of ``files`` that module ``top`` needs, ``boxes`` included as they are."""
     wanted = {f"{top}.v"}
     texts = [files[f"{top}.v"]]
@@ -97,10 +97,10 @@ def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
         files, top = verilog.generate_serial(SerialParameters(preset.machine)), serial_machine.MODULE
     else:
         files, top = verilog.generate(preset.machine), axi_machine.MODULE
-    own = _instanced(files, lane.MODULE)
+    own = instanced(files, lane.MODULE)
     one = synthesise(own, lane.MODULE, preset.family, progress=progress)
     of_lane = Netlist(one.modules[lane.MODULE])
-    around = _instanced(files, top, (lane.MODULE,))
+    around = instanced(files, top, (lane.MODULE,))
     rest = synthesise(around, top, preset.family, (lane.MODULE,), progress)
     boxes = {lane.MODULE: LogicPath(0, 0, 0, 0)}
     of_rest = Netlist(rest.modules[top], boxes)

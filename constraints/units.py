@@ -23,7 +23,8 @@ from beltline.hw.control.table_sums import TableSums
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.line.datapath import TABLE_READ_CLOCKS
-from beltline.hw.line.fold import FoldedLineParameters, FoldedStage
+from beltline.hw.line.fold import FoldedLineParameters
+from beltline.hw.line.folded_stage import FoldedStage
 from beltline.hw.line.pacer import Pacer, PacerParameters
 from beltline.hw.line.stage import Stage, StageParameters
 from beltline.hw.sweep.check import Check, CheckParameters

@@ -1,4 +1,4 @@
-"""Reference solvers in double precision: the independent oracle of everything else.
+"""Reference solvers in double precision: the independent oracle with which everything else is compared.
 
 They work on plain NumPy arrays and know nothing of fixed point, devices or models. With ``N_k`` grid points and ``N_z``
 exogenous states, all of ``float64``:
@@ -7,7 +7,7 @@ exogenous states, all of ``float64``:
 ``X``    ``(N_k,)``     grid of the endogenous state, strictly increasing
 ``W``    ``(N_k, N_z)`` wealth (cash on hand), non-decreasing in ``x``
 ``Q``    ``(N_z, N_z)`` transition matrix, rows (today's state) sum to 1
-``V``    ``(N_k, N_z)`` value at the start of the sweep; ``-inf`` marks a state that nobody can be in
+``V``    ``(N_k, N_z)`` value at the start of the sweep; ``-inf`` marks a state without a feasible plan
 ``beta`` float          discount factor, positive
 ``eta``  float          curvature of CRRA utility, positive
 ======== ============== ===========================================================================
@@ -22,15 +22,15 @@ maximisers; where no candidate has a finite value, ``TV`` is ``-inf`` and the po
 =============================== ========================================= ====================================
 sweep                           needs                                     work
 =============================== ========================================= ====================================
-:func:`brute_force.sweep`       nothing                                   ``N_z N_k^2``: looks at every candidate
+:func:`brute_force.sweep`       nothing                                   ``N_z N_k^2``: evaluates every candidate
 :func:`exact.exact_sweep`       ``W`` non-decreasing in ``x``             ``N_z N_k log2 N_k``
 :func:`binary_search.sweep`     an objective with a single peak           ``N_z N_k 3 log2 N_k``
 =============================== ========================================= ====================================
 
-All three evaluate a candidate with the same operations in the same order, so the objective of a given candidate has the
-same bits in each, and differences between them are differences of search only.
+All three evaluate a candidate with the same operations in the same order. So the objective of a candidate has the same
+bits in each of them, and any difference between them is a difference of the search.
 
-Every name is imported when it is first used: modules that need none of the compiled code can do without Numba.
+Each name is imported when it is first used, so that modules which need no compiled code do not import Numba.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _HOMES = {
     "solve": "beltline.gpu_ref.vfi",
     "wrong_states": "beltline.gpu_ref.binary_search",
 }
-"""Where each name is defined."""
+"""The module that defines each name."""
 
 __all__ = [
     "METHODS",

@@ -1,8 +1,8 @@
-"""The search of the assembly line in double precision: three candidates a stage, four in the last.
+"""The staged search of the assembly line, in double precision: three candidates per stage, four in the last.
 
 Source: Peri (2019), "A Hardware Approach to Value Function Iteration", CU Boulder working paper 19-01, appendix C. On
-``N_k = 2^p`` points, stage ``n = 1 .. p-1`` has ``step(n) = 2^(p-n-1)`` and looks at candidates ``step(n) (h(n) + j)``,
-``j = 1, 2, 3``; the last stage at ``j = 0 .. 3``, of which the lowest maximiser is the result. ``h(1) = 0`` and
+``N_k = 2^p`` points, stage ``n = 1 .. p-1`` has ``step(n) = 2^(p-n-1)`` and compares the candidates ``step(n) (h(n) +
+j)``, ``j = 1, 2, 3``. The last stage compares ``j = 0 .. 3``, and its lowest maximiser is the result. ``h(1) = 0`` and
 ``h(n+1) = 2 h(n) + j*(n)``, where ``j*`` follows from the set of maximal candidates:
 
 ===================== ====================== ======================
@@ -17,12 +17,12 @@ maximal candidates    ``rule="published"``   ``rule="corrected"``
 all infeasible        2: they tie at -inf    0: go left
 ===================== ====================== ======================
 
-{1, 3} does not occur with a concave objective. The published rule's answer to three infeasible candidates leads into
-the infeasible half of the grid, and no later stage comes back. This can happen in the first stage only: where candidate
-1 of a stage is feasible, so is candidate 1 of the next, because it lies below a feasible maximiser. So with
-single-peaked objectives and ``N_k >= 8`` the published rule is wrong in exactly the states with a feasible choice and
-``W(x, s) <= X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them:
-``python -m beltline.gpu_ref.published.search_rule`` shows it.
+{1, 3} does not occur with a concave objective. If three candidates are infeasible, the published rule leads into the
+infeasible half of the grid, and no later stage comes back. This can happen in the first stage only: if candidate 1 of a
+stage is feasible, so is candidate 1 of the next, because it lies below a feasible maximiser. So with single-peaked
+objectives and ``N_k >= 8`` the published rule is wrong in exactly the states with a feasible choice and ``W(x, s) <=
+X[N_k / 4]``, whatever ``V`` is, and finds no choice at all for them. ``python -m
+beltline.gpu_ref.published.search_rule`` shows it.
 """
 
 from __future__ import annotations
@@ -42,11 +42,12 @@ from beltline.gpu_ref.vfi import Sweep
 Rule = Literal["published", "corrected"]
 
 BATCH = 1 << 17
-"""States searched between two returns to Python, where an interrupt is seen: a fraction of a second."""
+"""States searched in one call of compiled code, a fraction of a second; Python can handle Ctrl-C between calls."""
 
 
 @njit(cache=True, inline="always")
 def _objective(wealth: float, choice: float, future: float, eta: float) -> float:
+    """Objective of a choice, ``-inf`` if it is not affordable."""
     if choice < wealth:
         return crra(wealth - choice, eta) + future
     return -np.inf
@@ -54,6 +55,7 @@ def _objective(wealth: float, choice: float, future: float, eta: float) -> float
 
 @njit(parallel=True, cache=True)
 def _search(X: Array, W: Array, ev: Array, eta: float, left: bool, value: Array, policy: NDArray[np.int32]) -> None:
+    """Search all states of these rows; ``left`` is whether the corrected rule applies."""
     grid, states = X.size, W.shape[1]
     for t in prange(W.size):
         x = t // states
@@ -95,10 +97,10 @@ def _search(X: Array, W: Array, ev: Array, eta: float, left: bool, value: Array,
 
 
 def search(X: Array, W: Array, ev: Array, eta: float, rule: Rule, value: Array, policy: NDArray[np.int32]) -> None:
-    """Search all states, in batches; nothing is checked.
+    """Search all states in batches; nothing is checked.
 
-    ``ev`` as of :func:`beltline.gpu_ref.tables.expectation`; ``value`` and ``policy``, ``(N_k, N_z)`` ``float64`` and
-    ``int32``, are filled; other arguments as of :func:`sweep`.
+    ``ev`` as returned by :func:`beltline.gpu_ref.tables.expectation`; ``value`` and ``policy``, ``(N_k, N_z)``
+    ``float64`` and ``int32``, are filled; other arguments as for :func:`sweep`.
     """
     size = max(1, BATCH // W.shape[1])
     for first in range(0, W.shape[0], size):
@@ -109,11 +111,11 @@ def search(X: Array, W: Array, ev: Array, eta: float, rule: Rule, value: Array, 
 def sweep(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, rule: Rule = "corrected"
 ) -> tuple[Array, NDArray[np.int32]]:
-    """One sweep by the staged search. Exact where every objective has a single peak and ``rule`` is ``"corrected"``.
+    """Sweep once by the staged search; exact if every objective has a single peak and ``rule`` is ``"corrected"``.
 
-    Arguments and results as in :mod:`beltline.gpu_ref`, with ``N_k`` a power of two from 4. Where the last stage sees
-    no candidate of finite value, which under the published rule happens to states that do have one, the value is
-    ``-inf`` and the policy ``-1``.
+    Arguments and results as in :mod:`beltline.gpu_ref`, with ``N_k`` a power of two from 4. If the last stage finds no
+    candidate of finite value, the value is ``-inf`` and the policy ``-1``; under the published rule this happens also
+    in states that have one.
 
     Raises
     ------
@@ -134,16 +136,16 @@ def sweep(
 
 @dataclass(frozen=True)
 class WrongStates:
-    """Where a sweep of the staged search differs from an exact one.
+    """States in which a sweep of the staged search differs from an exact one.
 
     Attributes
     ----------
     states
         Flat numbers ``x * N_z + s`` of the states whose policy differs, ascending, ``int64``.
     lost
-        How many of them end without any candidate of finite value although one exists.
+        Number of them that end without any candidate of finite value although one exists.
     largest_loss
-        Largest shortfall in value among those that end with a finite one (0 if there is none), in units of utility.
+        Largest shortfall in value among those that end with a finite one (0 if no state does), in units of utility.
     """
 
     states: NDArray[np.int64]
@@ -168,7 +170,7 @@ def wrong_states(
 ) -> WrongStates:
     """Compare one sweep of the staged search with a sweep of ``oracle`` from the same ``V``.
 
-    Arguments and errors as in :func:`sweep`; ``oracle`` is full grid search unless told otherwise.
+    Arguments and errors as for :func:`sweep`; ``oracle`` is full grid search by default.
     """
     value, policy = sweep(X, W, Q, V, beta, eta, rule)
     true_value, true_policy = oracle(X, W, Q, V, beta, eta)

@@ -1,27 +1,31 @@
-"""Exact sweeps that begin from a policy and prove what they end with, for any value function.
+"""Exact sweeps that start from any policy and prove their own result, for any value function.
 
 Let ``O(x, i) = U(W(x) - X_i) + EV_i``, minus infinity where ``i`` is not affordable, with ``W`` non-decreasing in
-``x``. *If a policy ``g`` does not fall in ``x``, and if ``g(x)`` maximises ``O(x, .)`` between ``g(x - 1)`` and
-``g(x + 1)`` for every ``x`` (from the lowest candidate for the first row, to the highest for the last), then ``g(x)``
-maximises ``O(x, .)`` over all candidates, for every ``x``; and if it is the lowest maximiser there, it is the lowest of
-all.*
+``x``.
 
-Proof. No ``i < g(x)`` is as good as ``g(x)``: for the first row, and for ``g(x - 1) <= i``, that is assumed. An ``i <
-g(x - 1)`` is worse than ``g(x - 1)`` at ``x - 1``, by induction, and by increasing differences
-(:mod:`beltline.gpu_ref.exact`) at ``x``, where ``g(x - 1)`` is no better than ``g(x)``. No ``i > g(x)`` is better, by
-the same argument from the last row downwards. Rows that can afford nothing are the lowest and bound nobody.
+*Theorem.* Let a policy ``g`` not fall in ``x``. If ``g(x)`` maximises ``O(x, .)`` between ``g(x - 1)`` and ``g(x + 1)``
+for every ``x`` (from the lowest candidate for the first row, to the highest for the last), then ``g(x)`` maximises
+``O(x, .)`` over all candidates, for every ``x``. If it is the lowest maximiser there, it is the lowest of all.
 
-So a policy is proven by the evaluations between the choices of its neighbours: about three a state where it rises by a
-point a point, and twice its length for a jump. A sweep takes the best candidate of every bracket, and again of those
-whose ends moved, until none moves: from the policy of the sweep before that takes one round. From a policy that lies
-far away it may take thousands, so after :data:`ROUNDS` the sweep is done by divide and conquer.
+*Proof.* Claim: no ``i < g(x)`` is as good as ``g(x)`` at ``x``. In the first row, and for ``i >= g(x - 1)``, this is
+the assumption. An ``i < g(x - 1)`` is worse than ``g(x - 1)`` at ``x - 1``, by induction, and hence at ``x``, by
+increasing differences (:mod:`beltline.gpu_ref.exact`); and ``g(x - 1)``, which is in the bracket of ``x``, is no better
+than ``g(x)``. No ``i > g(x)`` is better, by the same argument from the last row to the first. Rows that can afford
+nothing are the lowest and do not limit any bracket.
 
-Rounding. Let ``e`` be the error of an objective, and ``margin(x)`` by how much ``g(x)`` beats ``g(x - 1)`` at ``x`` as
-computed. A candidate of the bracket may truly exceed the computed maximum by ``e``, and the choice by ``2 e``. Let one
-below the bracket truly exceed the choice of the row before by ``t`` at most. Then at ``x`` it exceeds that choice by no
-more, and so the computed maximum by ``t + e - margin(x)``. What is below ``g(x)`` exceeds ``g(x)`` by ``t`` again where
-both rows choose the same, else by ``max(2 e, t + 2 e - margin(x))``. Above, the same from the other end.
-:attr:`Swept.slack` is the largest of all, some ``e`` wherever margins are not as small as roundings.
+So a policy is proven by evaluating the candidates between the choices of its neighbours: about three per state where
+the policy rises by about one point per point, and twice its length for a jump. A sweep maximises every row over its
+bracket, and then again those rows whose neighbours' choices changed, until nothing changes. Starting from the policy of
+the sweep before, one round is usually enough. From a distant policy it can take thousands, so after :data:`ROUNDS`
+divide and conquer does the sweep.
+
+*Rounding.* Let ``e`` be the error of an objective, and ``margin(x)`` the computed amount by which ``g(x)`` beats ``g(x
+- 1)`` at ``x``. In exact arithmetic a candidate of the bracket can exceed the computed maximum by ``e``, and the choice
+by ``2 e``. Let ``t`` be the most by which a candidate below the bracket exceeds the choice of the row before, in that
+row. By increasing differences it exceeds that choice by no more at ``x``, and so the computed maximum by at most ``t +
+e - margin(x)``. A candidate below ``g(x)`` then exceeds ``g(x)`` by at most ``t`` if both rows choose the same,
+otherwise by ``max(2 e, t + 2 e - margin(x))``. Candidates above are treated in the same way from the other end.
+:attr:`Swept.slack` is the largest of these errors: a few ``e``, unless margins are as small as rounding errors.
 """
 
 from __future__ import annotations
@@ -42,15 +46,15 @@ from beltline.gpu_ref.utility import crra
 Indexes = NDArray[np.int32]
 
 ROUNDS = 8
-"""Half-rounds, of odd rows and of even ones in turn, before divide and conquer takes over."""
+"""Number of half-rounds (odd rows, then even rows) before divide and conquer takes over."""
 
 _CHUNK = 512
-"""Rows that a thread takes at a time; even, so that rows of a round are the same in every chunk."""
+"""Rows that a thread takes at a time. It is even, so that the rows of a half-round are the same in every chunk."""
 
 
 @dataclass(frozen=True)
 class Swept:
-    """A sweep that is proven.
+    """Result of a proven sweep.
 
     Attributes
     ----------
@@ -59,13 +63,14 @@ class Swept:
     policy
         ``(N_k, N_z)``, ``int32``: the lowest maximiser; -1 where nothing is affordable.
     slack
-        By how much the true ``TV`` may exceed ``value`` anywhere, because objectives are rounded, units of utility.
+        Bound on the amount by which the exact ``TV`` exceeds ``value`` anywhere because objectives are rounded, units
+        of utility.
     rounds
-        Half-rounds that it took.
+        Number of half-rounds.
     evaluations
-        Objectives that were computed in them.
+        Number of objectives computed in them.
     divided
-        Whether divide and conquer did it in the end.
+        Whether divide and conquer was needed.
     """
 
     value: Array
@@ -78,13 +83,13 @@ class Swept:
 
 @njit(cache=True, inline="always")
 def _affordable(X: Array, wealth: float, most: int) -> int:
-    """The highest candidate up to ``most`` that ``wealth`` affords, -1 where there is none."""
+    """Return the highest candidate up to ``most`` that ``wealth`` affords, -1 if it affords nothing."""
     return most if X[most] < wealth else min(most, feasible(X, wealth) - 1)
 
 
 @njit(parallel=True, cache=True)
-def _begin(X: Array, W: Array, first: Indexes, policy: Indexes) -> None:
-    """``first`` as a policy that does not fall and can be afforded."""
+def _feasible_policy(X: Array, W: Array, first: Indexes, policy: Indexes) -> None:
+    """Turn the guess ``first`` into a policy that does not fall and is affordable."""
     grid, states = W.shape
     for s in prange(states):
         least = 0
@@ -103,7 +108,11 @@ def best_between(
     low: int,
     high: int,
 ) -> tuple[float, int, float, float]:
-    """The best of the candidates from ``low`` to ``high``, the lowest of equals, and the objectives of both ends."""
+    """Return the best candidate from ``low`` to ``high``.
+
+    Returns its objective, its index (the lowest of equals; -1 if no objective is finite), and the objectives of ``low``
+    and of ``high``.
+    """
     best = first = last = -np.inf
     index = -1
     for i in range(low, high + 1):
@@ -129,14 +138,16 @@ def _half_round(
     moved: Indexes,
     counts: NDArray[np.int64],
 ) -> None:
-    """Maximise the rows of one parity whose neighbours moved in the half-round before, all of them in the first two.
+    """Maximise the rows of one parity over their brackets.
 
-    ``moved`` holds for each row the last half-round in which it moved. ``counts`` receives for each chunk how many rows
-    moved, how many brackets have no finite objective, and evaluations.
+    In the first two half-rounds all rows; later only those with a neighbour whose choice changed in the half-round
+    before. ``moved``, ``(N_k, N_z)``, holds for each row the last half-round in which its choice changed. ``counts``,
+    ``(chunks, 3)``, receives the number of changed rows, of brackets without a finite objective, and of evaluations
+    (added up).
     """
     grid, states = W.shape
     for chunk in prange(counts.shape[0]):
-        changes = nothing = evaluations = 0
+        changes = without_value = evaluations = 0
         begin = chunk * _CHUNK
         for x in range(begin + number % 2, min(begin + _CHUNK, grid), 2):
             for s in range(states):
@@ -156,7 +167,7 @@ def _half_round(
                 best, index, at_low, at_high = best_between(X, W[x, s], ev[s], eta, low, high)
                 evaluations += high - low + 1
                 if index < 0:
-                    nothing += 1
+                    without_value += 1
                     continue
                 value[x, s] = best
                 policy[x, s] = index
@@ -166,45 +177,63 @@ def _half_round(
                     moved[x, s] = number
                     changes += 1
         counts[chunk, 0] = changes
-        counts[chunk, 1] = nothing
+        counts[chunk, 1] = without_value
         counts[chunk, 2] += evaluations
 
 
 @njit(cache=True)
-def _expectation_noise(ev: Array, states: int, eta: float) -> float:
-    """What an expectation of one state's candidates rounds at most, and the logarithm where that is the utility."""
+def _ev_error(ev: Array, states: int, eta: float) -> float:
+    """Bound the rounding error of one state's expectation, plus that of the logarithm if it is the utility."""
     largest = 0.0
-    for promise in ev:
-        if abs(promise) < np.inf:
-            largest = max(largest, abs(promise))
+    for expected in ev:
+        if abs(expected) < np.inf:
+            largest = max(largest, abs(expected))
     return DOUBLE * ((1.0 if eta == 1.0 else 0.0) + (states + 4) * largest)
 
 
 @njit(cache=True)
-def row_slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes, margins: Array, found: Array) -> None:
-    """Fill ``found``, ``(n,)``: how far the value of each row, all with a choice, may be from the true maximum.
+def row_slack(
+    ev: Array, eta: float, ev_error: float, value: Array, policy: Indexes, margins: Array, found: Array
+) -> None:
+    """Fill ``found``, ``(n,)``: a bound on the distance of each row's value from the exact maximum.
 
-    With ``e`` the error of an objective, a candidate of the bracket truly exceeds the computed value by ``e`` at most,
-    and the choice by ``2 e``. One below the bracket exceeds the choice of the row before by no more than it does there,
-    say ``t``, and so the value by ``t + e`` less the margin of the value over that choice. It exceeds this row's choice
-    by ``t`` where both choices are the same, else by ``t + 2 e`` less the margin. Above, the same from the last row.
+    Let ``e`` be the error of an objective. In exact arithmetic a candidate of the bracket exceeds the computed value by
+    at most ``e``, and the choice by at most ``2 e``. A candidate below the bracket exceeds the choice of the row
+    before, in that row, by at most some ``t``, and no more in this row (increasing differences). So it exceeds the
+    value by at most ``t + e`` less the margin of the value over that choice; and this row's choice by ``t`` if both
+    choices are the same, otherwise by ``t + 2 e`` less the margin. Candidates above are treated in the same way from
+    the last row.
 
-    What can be mistaken for the best has an objective of that size, and so a utility no farther from it than any
-    ``EV``; so ``e`` follows from ``noise``, what an ``EV`` is off by. ``margins``, ``(2, n)``, is by how much each
-    value exceeds the objective of the choice of the row before, and of the row behind; infinite where nothing is
-    allowed beyond.
+    A candidate that can be mistaken for the best has an objective of about that size. So its utility is no farther from
+    the value than the lowest or the highest ``EV``, which bounds the rounding of its utility.
+
+    Parameters
+    ----------
+    ev
+        ``(m,)``: expectations of all candidates.
+    eta
+        Curvature of utility.
+    ev_error
+        Bound on the rounding error of an ``ev``.
+    value, policy
+        ``(n,)``: the rows, all of which have a choice.
+    margins
+        ``(2, n)``: by how much each value exceeds the objective, in its row, of the choice of the row before, and of
+        the row after; infinite where no candidate is allowed beyond.
+    found
+        ``(n,)``: is filled.
     """
     least, most = np.inf, -np.inf
-    for promise in ev:
-        if abs(promise) < np.inf:
-            least, most = min(least, promise), max(most, promise)
+    for expected in ev:
+        if abs(expected) < np.inf:
+            least, most = min(least, expected), max(most, expected)
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
     for side in range(2):
         excess = -np.inf
         for k in range(value.size):
             p = k if side == 0 else value.size - 1 - k
             before = p - 1 if side == 0 else p + 1
-            error = noise + power * max(abs(value[p] - least), abs(value[p] - most))
+            error = ev_error + power * max(abs(value[p] - least), abs(value[p] - most))
             beyond = excess - margins[side, p]
             found[p] = max(error + max(0.0, beyond), 0.0 if side == 0 else found[p])
             if k == 0 or margins[side, p] == np.inf or policy[p] != policy[before]:
@@ -213,32 +242,32 @@ def row_slack(ev: Array, eta: float, noise: float, value: Array, policy: Indexes
 
 @njit(parallel=True, cache=True)
 def _slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, largest: Array) -> None:
-    """The largest :func:`row_slack` of each exogenous state."""
+    """Fill the largest :func:`row_slack` of each exogenous state."""
     for s in prange(largest.size):
         largest[s] = state_slack(ev[s], eta, value[:, s], policy[:, s], margins[:, :, s], largest.size)
 
 
 @njit(cache=True)
 def state_slack(ev: Array, eta: float, value: Array, policy: Indexes, margins: Array, states: int) -> float:
-    """The largest :func:`row_slack` of the rows of an exogenous state that have a choice; 0 where none has."""
+    """Return the largest :func:`row_slack` among rows of an exogenous state that have a choice; 0 if none has."""
     first = 0
     while first < policy.size and policy[first] < 0:
         first += 1
     if first == policy.size:
         return 0.0
     found = np.empty(policy.size - first)
-    row_slack(ev, eta, _expectation_noise(ev, states, eta), value[first:], policy[first:], margins[:, first:], found)
+    row_slack(ev, eta, _ev_error(ev, states, eta), value[first:], policy[first:], margins[:, first:], found)
     return found.max()
 
 
 def proven_sweep(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, policy: ArrayLike
 ) -> Swept:
-    """One exact sweep that begins from ``policy``, ``(N_k, N_z)`` whole numbers; ``V`` need not be concave.
+    """Sweep exactly, starting from ``policy``, ``(N_k, N_z)`` whole numbers; ``V`` need not be concave.
 
-    About three evaluations a state where ``policy`` is nearly right, else those of
-    :func:`beltline.gpu_ref.exact.exact_sweep`. Any ``policy`` will do: it decides what the sweep takes, and of the
-    result nothing but which of two choices within :attr:`Swept.slack` is returned.
+    About three evaluations per state if ``policy`` is nearly right; otherwise as many as
+    :func:`beltline.gpu_ref.exact.exact_sweep` takes. Any ``policy`` is allowed: it affects the time, and of the result
+    only which of two choices that differ by less than :attr:`Swept.slack` is returned.
 
     Other arguments as in :mod:`beltline.gpu_ref`.
 
@@ -255,15 +284,15 @@ def proven_sweep(
 
 
 def proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
-    """As :func:`proven_sweep`, of checked tables and their expectation, ``(N_z, N_k)``."""
+    """As :func:`proven_sweep`, with checked tables and their expectation ``ev``, ``(N_z, N_k)``."""
     with threads(threads_for(W.size)):
         return _proven(X, W, ev, eta, first)
 
 
 def missed_by_a_policy(X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes) -> float:
-    """By how much the maximum may truly exceed ``value``, the objectives of a policy that some search has found.
+    """Bound the amount by which the exact maximum exceeds ``value``, the objectives of a policy that some search found.
 
-    Arguments as of :func:`proven`. Units of utility; infinite where the search has missed more than roundings.
+    Arguments as for :func:`proven`. Units of utility; infinite if the search missed more than rounding errors explain.
     """
     swept = proven(X, W, ev, eta, policy)
     if ((policy < 0) != (swept.policy < 0)).any():
@@ -274,14 +303,16 @@ def missed_by_a_policy(X: Array, W: Array, ev: Array, eta: float, value: Array, 
 
 
 def _proven(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
+    """A proven sweep from the guess ``first``: a few half-rounds, then divide and conquer if they did not finish."""
     grid, states = W.shape
     value, found = np.empty(W.shape), np.empty(W.shape, np.int32)
     margins = np.zeros((2, *W.shape))
     counts = np.zeros(((grid - 1) // _CHUNK + 1, 3), np.int64)
     rounds, proof, divided = 0, False, False
-    # A candidate that nobody can be at bounds no bracket.
+    # A guess may choose a candidate whose EV is -inf, which proves nothing about its neighbours. Divide and conquer
+    # never chooses one.
     if np.isfinite(ev).all():
-        _begin(X, W, first, found)
+        _feasible_policy(X, W, first, found)
         rounds, proof = _rounds(X, W, ev, eta, ROUNDS, value, found, margins, counts)
     if not proof:
         divided = True
@@ -304,7 +335,7 @@ def _rounds(
     margins: Array,
     counts: NDArray[np.int64],
 ) -> tuple[int, bool]:
-    """Half-rounds until no choice moves: how many, and whether that was so within ``limit``."""
+    """Run half-rounds until no choice changes; return their number, and whether that happened within ``limit``."""
     moved = np.zeros(policy.shape, np.int32)
     for number in range(1, limit + 1):
         _half_round(X, W, ev, eta, number, policy, value, margins, moved, counts)

@@ -1,4 +1,4 @@
-"""Full grid search: every feasible candidate of every state is looked at, nothing is assumed."""
+"""Full grid search: evaluate every feasible candidate of every state, without any assumption."""
 
 from __future__ import annotations
 
@@ -11,18 +11,21 @@ from beltline.compiled import njit, prange
 from beltline.gpu_ref.tables import Array, check_tables, expectation, feasible
 
 BLOCK = 512
-"""Candidates evaluated between two scans: small enough for the first-level cache."""
+"""Candidates evaluated before they are compared; few enough for the first-level cache."""
 
 BATCH = 1 << 23
-"""Candidates evaluated between two returns to Python, where an interrupt is seen: a fraction of a second."""
+"""Candidates evaluated in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between
+calls.
+"""
 
 
 @njit(parallel=True, cache=True)
 def _search(
     X: Array, W: Array, ev: Array, eta: float, states: NDArray[np.int64], value: Array, policy: NDArray[np.int32]
 ) -> None:
-    # Evaluating a block and scanning it afterwards leaves loops without a branch, which the compiler turns into vector
-    # instructions for eta = 2. The operations on one candidate are those of `utility.crra`, and so are the bits.
+    # A block is first evaluated and then compared, so that the first loop has no branch, and the compiler vectorises it
+    # for eta = 2. The operations on a candidate are those of `utility.crra`, so the bits are the same.
+    """Search the states with flat numbers ``states``."""
     count = W.shape[1]
     for t in prange(states.size):
         x = states[t] // count
@@ -56,18 +59,18 @@ def _search(
 def search(
     X: Array, W: Array, ev: Array, eta: float, states: NDArray[np.int64], value: Array, policy: NDArray[np.int32]
 ) -> None:
-    """Search in ``states``, in batches; nothing is checked.
+    """Search the given states in batches; nothing is checked.
 
     Parameters
     ----------
     X, W, eta
         See :mod:`beltline.gpu_ref`.
     ev
-        ``EV`` as of :func:`beltline.gpu_ref.tables.expectation`.
+        ``EV`` as returned by :func:`beltline.gpu_ref.tables.expectation`.
     states
         Flat state numbers ``x * N_z + s``, ``(n,)`` int64.
     value, policy
-        Filled, ``(n,)`` ``float64`` and ``int32``.
+        Are filled, ``(n,)`` ``float64`` and ``int32``.
     """
     size = max(1, BATCH // X.size)
     for first in range(0, states.size, size):
@@ -78,7 +81,7 @@ def search(
 def search_states(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float, states: ArrayLike
 ) -> tuple[Array, NDArray[np.int32]]:
-    """Full grid search in some states only.
+    """Search in full in some states only.
 
     Parameters
     ----------
@@ -97,7 +100,7 @@ def search_states(
     ValueError
         The tables break a condition, see :func:`beltline.gpu_ref.tables.check_tables`.
     IndexError
-        A state number outside ``0 .. N_k N_z - 1``.
+        A state number is not in ``0 .. N_k N_z - 1``.
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta)
     chosen = np.ascontiguousarray(states, dtype=np.int64).reshape(-1)
@@ -112,10 +115,10 @@ def search_states(
 def sweep(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float
 ) -> tuple[Array, NDArray[np.int32]]:
-    """One sweep by full grid search, the expectation computed once.
+    """Sweep once by full grid search; at most ``N_z N_k^2`` evaluations.
 
-    Arguments, results and errors as in :mod:`beltline.gpu_ref`. The lowest index wins a tie: a later candidate has to
-    be strictly greater. ``N_z N_k^2`` evaluations at most.
+    Arguments, results and errors as in :mod:`beltline.gpu_ref`. The lowest index wins a tie: a later candidate must be
+    strictly better.
     """
     W = np.asarray(W, dtype=np.float64)
     value, policy = search_states(X, W, Q, V, beta, eta, np.arange(W.size))

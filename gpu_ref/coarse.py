@@ -1,16 +1,16 @@
-"""A start value from a coarse grid, with choices between its points.
+"""A starting value from a coarse grid, on which choices may lie between grid points.
 
-The problem is solved on some of the grid points, where choices may be anywhere: the expectation of the value is drawn
-through four points at a time by a cubic polynomial, utility is what it is, and Newton's method follows the best choice,
-with policy evaluation sweeps between its steps. Values of smooth problems are so smooth that a hundred points then do
-for all digits, because what bends most, utility, is not drawn but computed. The start is that solution, drawn in the
-same way over all grid points. It lacks what choices on a grid lose, which the sweeps that follow find out in a fraction
-of the number that they need otherwise.
+The problem is solved on at most 128 of the grid points. Choices are continuous: the expectation is interpolated by
+cubic polynomials through four points, utility is computed exactly, and Newton's method follows the best choice, with
+policy evaluation between its steps. The expectations of smooth problems vary so slowly that a hundred points are enough
+for full precision, because utility, which bends most, is not interpolated. The solution is then interpolated in the
+same way over all grid points. It lacks only the loss from restricting choices to the grid, which the sweeps that follow
+find in far fewer steps than they would need otherwise.
 
-Where an iteration starts is no part of what its stopping rule guarantees, so nothing here has to be exact. On problems
-with kinks Newton's method and the polynomials can go far astray, though: to values of 1e15 where the solution is at
-6e3. So the start is taken only where one exact sweep says that it is nearer to the solution than the start that was
-given (:func:`nearer`).
+The guarantee of a stopping rule does not depend on where the iteration starts, so nothing here has to be exact. But on
+problems with kinks, Newton's method and the polynomials can diverge: to values of 1e15 where the solution is about 6e3.
+So the start is used only if one exact sweep shows that it is nearer to the solution than the given start
+(:func:`nearer`).
 """
 
 from __future__ import annotations
@@ -24,40 +24,50 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra
 
 MOST = 128
-"""Points of a coarse grid at most."""
+"""Largest number of points of the coarse grid."""
 
 FEWEST = 1024
-"""Grid points below which there is nothing to gain."""
+"""Number of grid points from which a coarse start saves time."""
 
 SHARE = 0.2
-"""Of epsilon, below which the coarse solve goes, so that what is left is what choices on the grid lose."""
+"""The coarse solve ends below this share of epsilon, so that the remaining error comes from restricting choices to the
+grid.
+"""
 
 LIMIT = 2000
-"""Sweeps of the coarse solve at most."""
+"""Largest number of sweeps of the coarse solve."""
 
 INNER = 10
-"""Policy evaluation sweeps after each sweep that maximises."""
+"""Policy evaluation sweeps after each maximising sweep."""
 
 
 def spacing(grid: int, most: int = MOST) -> tuple[int, int]:
-    """Grid points from one coarse point to the next, and how many there are: the first, every so many, and the last."""
+    """Return the stride of the coarse points, and their number: the first grid point, every ``stride``-th, and the
+    last.
+    """
     stride = max(1, -(-(grid - 1) // (most - 1)))
     return stride, (grid - 2) // stride + 2
 
 
 @njit(cache=True)
-def _expect(Q: Array, beta: float, value: Array, ahead: Array) -> None:
+def _expect(Q: Array, beta: float, value: Array, ev: Array) -> None:
+    """Fill ``ev``, ``(N_z, n)``, with the discounted expectation of ``value``, ``(n, N_z)``."""
     grid, states = value.shape
     for i in range(grid):
         for s in range(states):
             total = 0.0
             for t in range(states):
                 total += Q[s, t] * value[i, t]
-            ahead[s, i] = beta * total
+            ev[s, i] = beta * total
 
 
 @njit(cache=True)
 def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float) -> tuple[Array, int]:
+    """Solve the problem on a coarse grid with continuous choices; return value, ``(n, N_z)``, and sweeps.
+
+    At a choice ``y`` between points, the expectation and its first two derivatives are those of the cubic through the
+    four points around ``y`` (Lagrange form, ``inverse`` holds the reciprocals of its denominators).
+    """
     grid, states = W.shape
     inverse = np.ones((grid - 3, 4))
     for cell in range(grid - 3):
@@ -67,7 +77,7 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
                     inverse[cell, j] /= X[cell + j] - X[cell + k]
     value = np.empty((grid, states))
     choice = np.empty((grid, states))
-    ahead = np.empty((states, grid))
+    ev = np.empty((states, grid))
     place = np.zeros((grid, states), np.int64)
     u = np.empty((grid, states))
     weight = np.empty((grid, states, 4))
@@ -82,7 +92,7 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
     last = np.inf
     done = 0
     while done < LIMIT:
-        _expect(Q, beta, value, ahead)
+        _expect(Q, beta, value, ev)
         low[:], high[:] = np.inf, -np.inf
         for i in range(grid):
             for s in range(states):
@@ -90,15 +100,16 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
                 c = W[i, s] - y
                 cell = place[i, s]
                 d0, d1, d2, d3 = y - X[cell], y - X[cell + 1], y - X[cell + 2], y - X[cell + 3]
-                e0, e1 = ahead[s, cell] * inverse[cell, 0], ahead[s, cell + 1] * inverse[cell, 1]
-                e2, e3 = ahead[s, cell + 2] * inverse[cell, 2], ahead[s, cell + 3] * inverse[cell, 3]
+                e0, e1 = ev[s, cell] * inverse[cell, 0], ev[s, cell + 1] * inverse[cell, 1]
+                e2, e3 = ev[s, cell + 2] * inverse[cell, 2], ev[s, cell + 3] * inverse[cell, 3]
                 d01, d23, s01, s23 = d0 * d1, d2 * d3, d0 + d1, d2 + d3
                 future = (e0 * d1 + e1 * d0) * d23 + (e2 * d3 + e3 * d2) * d01
                 slope = e0 * (d23 + d1 * s23) + e1 * (d23 + d0 * s23) + e2 * (d01 + d3 * s01) + e3 * (d01 + d2 * s01)
-                bend = 2.0 * (e0 * (d1 + s23) + e1 * (d0 + s23) + e2 * (d3 + s01) + e3 * (d2 + s01))
-                # Newton's step to the top of the objective, and its gain; never to where next to nothing is left.
+                curvature = 2.0 * (e0 * (d1 + s23) + e1 * (d0 + s23) + e2 * (d3 + s01) + e3 * (d2 + s01))
+                # A Newton step towards the maximum of the objective that leaves at least a tenth of consumption, and
+                # its gain to second order.
                 marginal = 1.0 / c if eta == 1.0 else (1.0 - eta) * u[i, s] / c
-                rise, curve = slope - marginal, bend - eta * marginal / c
+                rise, curve = slope - marginal, curvature - eta * marginal / c
                 near = y - rise / curve if curve < 0.0 else y
                 near = max(X[0], min(near, X[-1], y + 0.9 * c))
                 step = near - y
@@ -123,15 +134,15 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
                             weight[i, s, j] *= near - X[cell + k]
         done += 1
         measured = ((high - low) / 2.0).max()
-        # Rounding, too, ends it.
+        # Stop also if rounding keeps the change from shrinking.
         if not measured >= SHARE * epsilon or (done > LIMIT // 16 and measured >= last):
             break
         last = measured
         for _ in range(INNER):
-            _expect(Q, beta, value, ahead)
+            _expect(Q, beta, value, ev)
             for i in range(grid):
                 for s in range(states):
-                    e = ahead[s, place[i, s] : place[i, s] + 4]
+                    e = ev[s, place[i, s] : place[i, s] + 4]
                     w = weight[i, s]
                     value[i, s] = u[i, s] + ((w[0] * e[0] + w[1] * e[1]) + (w[2] * e[2] + w[3] * e[3]))
             done += 1
@@ -139,7 +150,8 @@ def _solve(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float
 
 
 @njit(parallel=True, cache=True)
-def _draw(X: Array, stride: int, rows: Array, value: Array, start: Array) -> None:
+def _interpolate(X: Array, stride: int, rows: Array, value: Array, start: Array) -> None:
+    """Fill ``start``, ``(N_k, N_z)``, by cubic interpolation of the coarse ``value``."""
     coarse = rows.size
     for i in prange(X.size):
         first = max(0, min(min(i // stride, coarse - 2) - 1, coarse - 4))
@@ -155,35 +167,38 @@ def _draw(X: Array, stride: int, rows: Array, value: Array, start: Array) -> Non
 
 
 def coarse_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float) -> Array:
-    """``(N_k, N_z)``, units of utility; arguments as in :mod:`beltline.gpu_ref`, at least 8 points, everyone able to
-    stay.
+    """Return a starting value, ``(N_k, N_z)``, units of utility, by the method of this module.
 
-    Not finite where the coarse solve went astray.
+    Arguments as in :mod:`beltline.gpu_ref`, with at least 8 points, where every state must be able to stay at its
+    ``x``. The result is not finite if the coarse solve diverged.
     """
     stride, coarse = spacing(X.size)
     rows = np.minimum(np.arange(coarse) * stride, X.size - 1)
     value, _ = _solve(X[rows], np.ascontiguousarray(W[rows]), Q, beta, eta, epsilon)
     start = np.empty(W.shape)
-    _draw(X, stride, X[rows], value, start)
+    _interpolate(X, stride, X[rows], value, start)
     return start
 
 
 def _spread(difference: Array) -> float:
-    """Half the spread over ``x`` in the state where it is largest: what a shift of each state's values cannot mend."""
+    """Return half the largest spread over ``x`` of any exogenous state, which no shift of that state's values can
+    remove.
+    """
     return float((difference.max(axis=0) - difference.min(axis=0)).max()) / 2.0
 
 
 def _swept_spread(X: Array, W: Array, Q: Array, beta: float, eta: float, value: Array) -> float:
+    """Return the :func:`_spread` of the change in one exact sweep from ``value``."""
     return _spread(exact_sweep(X, W, Q, value, beta, eta)[0] - value)
 
 
 def nearer(X: Array, W: Array, Q: Array, beta: float, eta: float, given: Array, other: Array) -> bool:
-    """Whether an exact sweep says that ``other`` is nearer to the solution than ``given``, both ``(N_k, N_z)``.
+    """Return whether ``other`` is nearer to the solution than ``given``, both ``(N_k, N_z)``, as an exact sweep shows.
 
-    Distances are those that no shift of a state's values takes away. With ``h`` half the spread of the change of a
-    sweep from ``other``, that of ``other`` is at most ``h / (1 - modulus)`` (:mod:`beltline.gpu_ref.methods`), so it is
-    nearer for certain where the two starts are more than twice that apart. Where they are not, a sweep from ``given``
-    has to move more than ``h``.
+    Distance is measured up to a shift of each exogenous state's values. Let ``h`` be half the spread of the change in a
+    sweep from ``other``. Then the distance of ``other`` is at most ``h / (1 - modulus)``
+    (:mod:`beltline.gpu_ref.methods`). So it is certainly nearer if the two starts are more than twice that apart.
+    Otherwise a sweep from ``given`` must change it by more than ``h``.
     """
     if not np.isfinite(other).all():
         return False
@@ -197,9 +212,9 @@ def nearer(X: Array, W: Array, Q: Array, beta: float, eta: float, given: Array, 
 
 
 def checked_start(X: Array, W: Array, Q: Array, beta: float, eta: float, epsilon: float, given: Array) -> Array:
-    """:func:`coarse_start` where it is :func:`nearer` than ``given``, else the value of staying at ``x`` for ever.
+    """Return :func:`coarse_start` if it is :func:`nearer` than ``given``, otherwise the value of staying.
 
-    The latter comes from utilities alone and cannot go astray.
+    The latter follows from utilities alone, so it is always of the right magnitude.
     """
     start = coarse_start(X, W, Q, beta, eta, epsilon)
     return start if nearer(X, W, Q, beta, eta, given, start) else stay_start(X, W, beta, eta)

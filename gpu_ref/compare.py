@@ -1,9 +1,9 @@
-"""A value and a policy beside an exact sweep: what a result is verified by.
+"""Verify a result: compare its value and policy with an exact sweep.
 
-Where one pass confirms the policy (:mod:`beltline.gpu_ref.confirmation`), nothing else is done. Elsewhere the sweep is
-that of :mod:`beltline.gpu_ref.brackets`, begun from the policy that is verified, and a pass over all states compares.
-What is compared was rounded, by its solver and by the sweep here, so a difference counts where it exceeds what
-:class:`Allowed` allows.
+If one pass over the states confirms the policy (:mod:`beltline.gpu_ref.confirmation`), nothing else is needed.
+Otherwise the exact sweep is that of :mod:`beltline.gpu_ref.brackets`, started from the policy to be verified, and a
+pass over all states compares. Both the solver and the sweep here round, so a difference counts only if it exceeds
+:class:`Allowed`.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _CHUNK = 512
 
 
 class Allowed(NamedTuple):
-    """How far a result may be from the exact sweep.
+    """Tolerances: how far a result may be from the exact sweep.
 
     Attributes
     ----------
     change
-        For reasons other than rounding, units of utility: twice that for a policy.
+        For reasons other than rounding, units of utility. A policy may lose twice that.
     value, share
-        The result's own rounding: units of utility, and a share of ``|U|``.
+        Rounding of the result itself: an absolute part, units of utility, and a part relative to ``|U|``.
     c_rounding
-        By how much consumption is rounded, in its units.
+        Rounding of consumption, units of consumption.
     times
-        How many sweeps round.
+        Number of sweeps whose rounding is allowed for.
     """
 
     change: float
@@ -47,20 +47,20 @@ class Allowed(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What was found.
+    """Outcome of a comparison.
 
     Attributes
     ----------
     residual
         Largest ``|TV - value|``, units of utility.
     rounding
-        How far the sweep here may be from the one in real numbers, units of utility.
+        Bound on the distance of the sweep here from the one in exact arithmetic, units of utility.
     missed
-        States where more is missed than is allowed.
+        Number of states whose error exceeds the tolerance.
     state
-        The first of them, ``x N_z + s``; -1 where there is none.
+        The first of them, ``x N_z + s``; -1 if no state is wrong.
     amount
-        What it misses, units of utility.
+        Its error, units of utility.
     """
 
     residual: float
@@ -72,6 +72,7 @@ class Compared(NamedTuple):
 
 @njit(parallel=True, cache=True)
 def _ends_by_chunk(table: Array, found: Array) -> None:
+    """Fill ``found``, ``(2, chunks)``, with the lowest and the highest entry of each chunk of rows."""
     for chunk in prange(found.shape[1]):
         least, most = np.inf, -np.inf
         for x in range(chunk * _CHUNK, min((chunk + 1) * _CHUNK, table.shape[0])):
@@ -81,13 +82,14 @@ def _ends_by_chunk(table: Array, found: Array) -> None:
 
 
 def _ends(table: Array) -> tuple[float, float]:
-    """The least and the most."""
+    """Return the lowest and the highest entry."""
     found = np.empty((2, (table.shape[0] - 1) // _CHUNK + 1))
     _ends_by_chunk(table, found)
     return float(found[0].min()), float(found[1].max())
 
 
 def _largest(table: Array) -> float:
+    """Return the largest absolute entry."""
     least, most = _ends(table)
     return max(-least, most)
 
@@ -107,15 +109,17 @@ def _compare(
     share: float,
     c_rounding: float,
     times: float,
-    noise: float,
+    ev_error: float,
     slack: float,
     sums: Array,
     firsts: Array,
 ) -> None:
-    """``sums`` receives of each chunk the largest gap and rounding and the misses, ``firsts`` the first and its size.
+    """Compare all states, in chunks of rows.
 
-    ``noise`` is the part of an objective's rounding that is the same in every state, ``slack`` as of
-    :class:`beltline.gpu_ref.brackets.Swept`.
+    ``sums``, ``(chunks, 3)``, receives the largest gap, the largest rounding error and the number of errors;
+    ``firsts``, ``(chunks, 2)``, the first error's state and amount. ``ev_error`` is the part of an objective's rounding
+    error that is the same in every state, ``slack`` as for :class:`beltline.gpu_ref.brackets.Swept`; tolerances as for
+    :class:`Allowed`.
     """
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
     for chunk in prange(sums.shape[0]):
@@ -134,17 +138,17 @@ def _compare(
                 if not wrong:
                     u = crra(c, eta)
                     loss = 0.0 if own == exact[x, s] else best[x, s] - (u + ev[s, own])
-                    # Of the two choices, the one that leaves less.
+                    # Rounding is largest at the lower consumption of the two choices.
                     dearer = W[x, s] - X[exact[x, s]]
                     if dearer < c:
                         c, u = dearer, crra(dearer, eta)
-                    doubt = max(power * abs(u) + noise, slack)
-                    if doubt < np.inf:
-                        rounding = max(rounding, doubt)
+                    objective_error = max(power * abs(u) + ev_error, slack)
+                    if objective_error < np.inf:
+                        rounding = max(rounding, objective_error)
                     own_rounding = constant + share * abs(u)
                     if c_rounding > 0.0:
                         own_rounding += c_rounding * math.pow(c - c_rounding, -eta) if c > c_rounding else np.inf
-                    allowed = times * (own_rounding + doubt)
+                    allowed = times * (own_rounding + objective_error)
                     wrong = not (allowed < np.inf and gap <= change + allowed and loss <= 2.0 * (change + allowed))
                 if wrong:
                     if state < 0:
@@ -167,10 +171,21 @@ def compare(
     allowed: Allowed,
     search: Callable[[Array, Array, Array, float, Indexes], Swept] | None = None,
 ) -> Compared:
-    """Compare ``value`` and ``policy`` with an exact sweep from ``V``; all ``(N_k, N_z)``, everyone with a choice.
+    """Compare ``value`` and ``policy``, ``(N_k, N_z)``, with an exact sweep from ``V``; every state must have a choice.
 
-    About three evaluations a state where the policy is right. ``search`` does the sweep, whether or not that is needed;
-    other arguments as in :mod:`beltline.gpu_ref`.
+    About three evaluations per state if the policy is right.
+
+    Parameters
+    ----------
+    X, W, Q, V, beta, eta
+        As in :mod:`beltline.gpu_ref`.
+    value, policy
+        The result to verify, ``float64`` and ``int32``.
+    allowed
+        Tolerances.
+    search
+        Does the sweep; if given, it is always called. By default :func:`beltline.gpu_ref.brackets.proven`, and only if
+        it is needed.
 
     Raises
     ------
@@ -188,12 +203,12 @@ def compare(
         if found is not None:
             return Compared(found.residual, found.rounding, 0, -1, 0.0)
     swept = (search or proven)(X, W, ev, eta, own)
-    noise = DOUBLE * ((eta == 1.0) + (states + 4) * max(largest, _largest(swept.value)))
+    ev_error = DOUBLE * ((eta == 1.0) + (states + 4) * max(largest, _largest(swept.value)))
     chunks = (W.shape[0] - 1) // _CHUNK + 1
     sums, firsts = np.zeros((chunks, 3)), np.zeros((chunks, 2))
     _compare(
         X, W, ev, eta, swept.value, swept.policy, value, own,
-        allowed.change, allowed.value, allowed.share, allowed.c_rounding, allowed.times, noise, swept.slack, sums,
+        allowed.change, allowed.value, allowed.share, allowed.c_rounding, allowed.times, ev_error, swept.slack, sums,
         firsts,
     )  # fmt: skip
     wrong = np.flatnonzero(sums[:, 2])

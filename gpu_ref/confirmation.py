@@ -1,15 +1,17 @@
-"""A policy confirmed in one pass, where it is exactly what an exact sweep would find.
+"""Confirm in one pass over the states that a policy is exactly what an exact sweep would find.
 
-The theorem of :mod:`beltline.gpu_ref.brackets` needs no sweep where the policy at hand does not fall and is the lowest
-maximiser between its neighbours' choices in every state: about three evaluations a state, and the comparison with a
-value on the way. A policy comes from the sweep before, so a few of its choices may not be the best any more: those are
-mended first. Where there are more than a few, nothing is said, and :func:`beltline.gpu_ref.brackets.proven` is asked.
+By the theorem of :mod:`beltline.gpu_ref.brackets`, no sweep is needed if the policy does not fall and is the lowest
+maximiser between its neighbours' choices in every state. Checking this takes about three evaluations per state, and the
+value is compared at the same time. The policy of a result comes from its last sweep, so a few of its choices may no
+longer be the best: those are repaired first. If there are more than a few, the pass ends without an answer, and
+:func:`beltline.gpu_ref.brackets.proven` is needed.
 
-Rounding is that of the same module: what is below (above) a row's choice may truly exceed it by an excess that comes
-from the row before (behind). A row makes ``max(2 e, E + 2 e - margin)`` of an excess ``E``, or leaves it where both
-choose the same, and its maximum is off by ``e + max(0, E - margin)`` at most. Rows together do the same with other
-numbers, so each piece of the rows finds its four, for either direction, and pieces are put together in the end. All
-rows of an exogenous state take the same ``e``, of values between the least and the largest that are confirmed.
+*Rounding* is bounded as in that module. A candidate below (above) a row's choice can exceed it, in exact arithmetic, by
+an excess that comes from the row before (after). A row turns an incoming excess ``E`` into ``max(2 e, E + 2 e -
+margin)``, or leaves it unchanged if both rows choose the same, and its maximum is off by at most ``e + max(0, E -
+margin)``. A chunk of rows composes these functions, and the composition has the same form with other numbers. So each
+chunk computes its four numbers for either direction (:data:`EXCESS` to :data:`ERROR_STEP`), and the chunks are composed
+at the end. All rows of an exogenous state use the same ``e``, that of the lowest and highest value to be confirmed.
 """
 
 from __future__ import annotations
@@ -28,33 +30,38 @@ from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
 _CHUNK = 512
+"""Rows that a thread takes at a time."""
 
-FAR = 2.0**-10
-"""How far the exact sweep may be from the value at most, as a share of its largest size."""
+MAX_GAP = 2.0**-10
+"""Largest distance of the value from the exact sweep, as a share of the largest ``|value|``, up to which the errors
+``e`` hold.
+"""
 
-MENDED = 32
-"""Most choices that are mended."""
+MAX_REPAIRS = 32
+"""Largest number of choices that are repaired."""
 
 GAP, SIZE, LARGEST, STATE = range(4)
-"""What a chunk finds: largest ``|best - value|``, ``|U|`` and ``|best|``; :data:`CONFIRMED`, the first state that has a
-better choice between its neighbours', or :data:`WRONG`."""
+"""What a chunk finds: the largest ``|best - value|``, ``|U|`` and ``|best|``; and as its state :data:`CONFIRMED`,
+:data:`WRONG`, or the first state with a better choice between those of its neighbours.
+"""
 
 CONFIRMED, WRONG = -1.0, -2.0
 
-AHEAD, STEP, WORST, SHIFT = range(4)
-"""What the rows of a chunk make of an excess ``E``, ``max(AHEAD, E + STEP)``, and how far beyond ``e`` a maximum is off
-at most, ``max(0, WORST, E + SHIFT)``."""
+EXCESS, EXCESS_STEP, ERROR, ERROR_STEP = range(4)
+"""Numbers of a chunk. It turns an incoming excess ``E`` into ``max(EXCESS, E + EXCESS_STEP)``, and its maxima are off
+by at most ``e + max(0, ERROR, E + ERROR_STEP)``.
+"""
 
 
 class Confirmed(NamedTuple):
-    """A policy that is confirmed.
+    """Residual and rounding error of a policy that was confirmed.
 
     Attributes
     ----------
     residual
         Largest distance of the value from the exact sweep, units of utility.
     rounding
-        How far either may be from real numbers, units of utility.
+        Bound on the distance of the sweep here from the one in exact arithmetic, units of utility.
     """
 
     residual: float
@@ -64,9 +71,14 @@ class Confirmed(NamedTuple):
 @njit(cache=True)
 def _rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, begin: int, end: int, value: Array, policy: Indexes,
-    exact: Indexes, allowed: Array, noise: float, facts: Array, pieces: Array,
+    exact: Indexes, allowed: Array, ev_error: float, facts: Array, pieces: Array,
 ) -> None:  # fmt: skip
-    """Confirm ``exact`` in the rows from ``begin`` to ``end`` and compare, up to the first state that is not so."""
+    """Confirm ``exact`` in the rows from ``begin`` to ``end``, and compare ``value`` and ``policy``.
+
+    Stops at the first state that is wrong. Fills ``facts``, ``(4,)``, and ``pieces``, ``(N_z, 2, 4)``, the numbers of
+    this chunk by exogenous state and direction. ``ev_error`` is the error of an expectation in the tolerances,
+    ``errors``, ``(N_z,)``, the error ``e`` by exogenous state.
+    """
     grid, states = W.shape
     change, constant, share, c_rounding, times = allowed
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
@@ -74,8 +86,8 @@ def _rows(
     facts[STATE] = WRONG
     for s in range(states):
         for side in range(2):
-            pieces[s, side, AHEAD] = pieces[s, side, WORST] = pieces[s, side, SHIFT] = -np.inf
-            pieces[s, side, STEP] = 0.0
+            pieces[s, side, EXCESS] = pieces[s, side, ERROR] = pieces[s, side, ERROR_STEP] = -np.inf
+            pieces[s, side, EXCESS_STEP] = 0.0
     for x in range(begin, end):
         for s in range(states):
             own, wealth, future = exact[x, s], W[x, s], ev[s]
@@ -97,7 +109,7 @@ def _rows(
                 if above > best:
                     facts[STATE] = x * states + s
                     return
-            # Of the two choices, the one that leaves less.
+            # Rounding is largest at the lower consumption of the two choices.
             c, loss, given = wealth - X[own], 0.0, policy[x, s]
             if given != own:
                 left = wealth - X[given]
@@ -108,48 +120,50 @@ def _rows(
                 if left < c:
                     c, u = left, other
             own_gap, u = abs(best - value[x, s]), abs(u)
-            doubt = constant + share * u + power * u + noise
+            objective_error = constant + share * u + power * u + ev_error
             if c_rounding > 0.0:
                 if not c > c_rounding:
                     return
-                doubt += c_rounding * math.pow(c - c_rounding, -eta)
-            if not (own_gap <= change + times * doubt and loss <= 2.0 * (change + times * doubt)):
+                objective_error += c_rounding * math.pow(c - c_rounding, -eta)
+            if not (own_gap <= change + times * objective_error and loss <= 2.0 * (change + times * objective_error)):
                 return
             gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
             twice = 2.0 * errors[s]
-            # A row at the end: what the rows before it leave reaches it.
+            # Upwards, this row is appended to the chunk: it receives the excess that the rows before it pass on.
             piece, margin = pieces[s, 0], best - below
-            ahead, step = piece[AHEAD] - margin, piece[STEP] - margin
-            piece[WORST], piece[SHIFT] = max(piece[WORST], ahead), max(piece[SHIFT], step)
+            excess_here, step = piece[EXCESS] - margin, piece[EXCESS_STEP] - margin
+            piece[ERROR], piece[ERROR_STEP] = max(piece[ERROR], excess_here), max(piece[ERROR_STEP], step)
             if own > low or x == 0:
-                piece[AHEAD], piece[STEP] = max(0.0, ahead) + twice, step + twice
-            # A row in front: what it leaves reaches all that are there. Nothing is beyond what can be afforded.
+                piece[EXCESS], piece[EXCESS_STEP] = max(0.0, excess_here) + twice, step + twice
+            # Downwards, this row is put before the chunk: the excess that it passes on reaches all rows there.
+            # Nothing is allowed above the highest affordable candidate, so the margin is infinite there.
             piece, margin = pieces[s, 1], best - above if top == high else np.inf
             if own < high or x + 1 == grid:
-                piece[WORST] = max(piece[WORST], twice + piece[SHIFT])
-                piece[SHIFT] = max(piece[SHIFT] + twice, 0.0) - margin
-                piece[AHEAD], piece[STEP] = max(piece[AHEAD], twice + piece[STEP]), piece[STEP] + twice - margin
+                piece[ERROR] = max(piece[ERROR], twice + piece[ERROR_STEP])
+                piece[ERROR_STEP] = max(piece[ERROR_STEP] + twice, 0.0) - margin
+                piece[EXCESS] = max(piece[EXCESS], twice + piece[EXCESS_STEP])
+                piece[EXCESS_STEP] = piece[EXCESS_STEP] + twice - margin
             else:
-                piece[SHIFT] = max(piece[SHIFT], -margin)
+                piece[ERROR_STEP] = max(piece[ERROR_STEP], -margin)
     facts[GAP], facts[SIZE], facts[LARGEST], facts[STATE] = gap, size, largest, CONFIRMED
 
 
 @njit(cache=True)
 def _smooth_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, begin: int, end: int, value: Array, policy: Indexes,
-    exact: Indexes, allowed: Array, noise: float, facts: Array, pieces: Array,
+    exact: Indexes, allowed: Array, ev_error: float, facts: Array, pieces: Array,
 ) -> bool:  # fmt: skip
-    """:func:`_rows` where choices rise by a point a row or less, and beat those beside them by more than roundings.
+    """A faster :func:`_rows` for choices that rise by at most one point per row.
 
-    Then no excess exceeds ``2 e``, or the one that comes in, and nothing needs to be followed from row to row. False
-    says nothing.
+    It also requires that choices beat those of their neighbours by more than rounding. Then no excess exceeds ``2 e``
+    or the incoming one, and need not be followed from row to row. Returns ``False`` if it cannot tell.
     """
     states = W.shape[1]
     if begin == 0 or end == W.shape[0]:
         return False
     change, constant, share, c_rounding, times = allowed
     share += DOUBLE * (abs(1.0 - eta) + 4.0)
-    constant += noise
+    constant += ev_error
     gap = size = largest = 0.0
     for x in range(begin, end):
         for s in range(states):
@@ -169,33 +183,33 @@ def _smooth_rows(
                 if not (left > 0.0 and best - (crra(left, eta) + ev[s, high]) >= twice):
                     return False
             own_gap, u = abs(best - value[x, s]), abs(u)
-            doubt = constant + share * u
-            if not own_gap <= change + times * doubt:
+            objective_error = constant + share * u
+            if not own_gap <= change + times * objective_error:
                 if c_rounding > 0.0:
-                    doubt += c_rounding * math.pow(c - c_rounding, -eta)
-                if not own_gap <= change + times * doubt:
+                    objective_error += c_rounding * math.pow(c - c_rounding, -eta)
+                if not own_gap <= change + times * objective_error:
                     return False
             gap, size, largest = max(gap, own_gap), max(size, u), max(largest, abs(best))
     for s in range(states):
         for side in range(2):
             piece = pieces[s, side]
-            piece[AHEAD] = piece[WORST] = 2.0 * errors[s]
-            piece[STEP] = piece[SHIFT] = 0.0
+            piece[EXCESS] = piece[ERROR] = 2.0 * errors[s]
+            piece[EXCESS_STEP] = piece[ERROR_STEP] = 0.0
     facts[GAP], facts[SIZE], facts[LARGEST], facts[STATE] = gap, size, largest, CONFIRMED
     return True
 
 
 @njit(cache=True)
-def _mend(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: int) -> tuple[int, int]:
-    """Let row ``x`` choose the best between its neighbours' choices, and whoever that moves: the rows that moved.
+def _repair(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: int) -> tuple[int, int]:
+    """Maximise row ``x`` between its neighbours' choices, and then every row whose neighbour changed.
 
-    A move raises an objective, or lowers the choice of an equal one, so it ends. After :data:`MENDED` moves it gives up
-    and says -1.
+    Returns the lowest and the highest row that changed. A change raises an objective, or lowers the choice of an equal
+    one, so this ends. After :data:`MAX_REPAIRS` changes it gives up and returns -1.
     """
     grid = X.size
-    waiting = np.empty(2 * MENDED + 1, np.int64)
+    waiting = np.empty(2 * MAX_REPAIRS + 1, np.int64)
     waiting[0] = x
-    count, moves = 1, 0
+    count, changes = 1, 0
     lowest, highest = x, x
     while count:
         count -= 1
@@ -204,10 +218,10 @@ def _mend(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: 
         high = exact[row + 1, s] if row + 1 < grid else grid - 1
         high = min(high, feasible(X, W[row, s]) - 1)
         _, index, _, _ = best_between(X, W[row, s], ev[s], eta, low, high)
-        if index < 0 or moves == MENDED:
+        if index < 0 or changes == MAX_REPAIRS:
             return -1, -1
         if index != exact[row, s]:
-            moves += 1
+            changes += 1
             exact[row, s] = index
             lowest, highest = min(lowest, row), max(highest, row)
             for neighbour in (row - 1, row + 1):
@@ -220,20 +234,21 @@ def _mend(X: Array, W: Array, ev: Array, eta: float, exact: Indexes, x: int, s: 
 @njit(parallel=True, cache=True)
 def _all_rows(
     X: Array, W: Array, ev: Array, eta: float, errors: Array, value: Array, policy: Indexes, exact: Indexes,
-    allowed: Array, noise: float, todo: NDArray[np.int64], facts: Array, pieces: Array,
+    allowed: Array, ev_error: float, todo: NDArray[np.int64], facts: Array, pieces: Array,
 ) -> None:  # fmt: skip
+    """Run :func:`_smooth_rows`, or if it cannot tell :func:`_rows`, on the chunks ``todo``, in parallel."""
     for k in prange(todo.size):
         chunk = todo[k]
         begin = chunk * _CHUNK
         end = min(begin + _CHUNK, W.shape[0])
         here, piece = facts[chunk], pieces[chunk]
-        if not _smooth_rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, noise, here, piece):
-            _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, noise, here, piece)
+        if not _smooth_rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece):
+            _rows(X, W, ev, eta, errors, begin, end, value, policy, exact, allowed, ev_error, here, piece)
 
 
 @njit(cache=True)
 def _slack(pieces: Array, errors: Array) -> float:
-    """By how much a maximum is off at most: pieces one after the other, in either direction."""
+    """Bound the error of all maxima, by composing the chunks in either direction."""
     found = 0.0
     for s in range(pieces.shape[1]):
         worst = 0.0
@@ -241,8 +256,8 @@ def _slack(pieces: Array, errors: Array) -> float:
             excess = -np.inf
             for k in range(pieces.shape[0]):
                 piece = pieces[k if side == 0 else pieces.shape[0] - 1 - k, s, side]
-                worst = max(worst, piece[WORST], excess + piece[SHIFT])
-                excess = max(piece[AHEAD], excess + piece[STEP])
+                worst = max(worst, piece[ERROR], excess + piece[ERROR_STEP])
+                excess = max(piece[EXCESS], excess + piece[EXCESS_STEP])
         found = max(found, errors[s] + worst)
     return found
 
@@ -251,60 +266,60 @@ def confirmed(
     X: Array, W: Array, ev: Array, eta: float, value: Array, policy: Indexes, largest: float, ends: tuple[float, float],
     change: float, constant: float, share: float, c_rounding: float, times: float,
 ) -> Confirmed | None:  # fmt: skip
-    """Confirm a value and a policy, or say nothing.
+    """Confirm a value and a policy in one pass, or return ``None``.
 
     Parameters
     ----------
     X, W, eta
         As in :mod:`beltline.gpu_ref`, checked, with ``W`` non-decreasing in ``x``.
     ev
-        ``(N_z, N_k)``, the expectation of each ``x'``.
+        ``(N_z, N_k)``, the discounted expectation of each ``x'``.
     value, policy
         ``(N_k, N_z)``, ``float64`` and ``int32``.
     largest
-        The largest size of the value of which ``ev`` is the expectation, units of utility.
+        Largest absolute value from which ``ev`` was computed, units of utility.
     ends
-        The least and the largest of ``value``, units of utility.
+        The lowest and the highest entry of ``value``, units of utility.
     change, constant, share, c_rounding, times
-        As of :class:`beltline.gpu_ref.compare.Allowed`.
+        Tolerances as for :class:`beltline.gpu_ref.compare.Allowed`; ``constant`` is its ``value``.
 
     Returns
     -------
     Confirmed or None
-        ``None`` where the value is not right everywhere, or too many choices are not the best, if only by a tie.
+        ``None`` if the value is wrong somewhere, or if too many choices are not the best ones, be it only by a tie.
     """
     grid, states = W.shape
     one = 1.0 if eta == 1.0 else 0.0
     least, most = ev.min(axis=1), ev.max(axis=1)
     if not (np.isfinite(least).all() and np.isfinite(most).all() and math.isfinite(ends[0]) and math.isfinite(ends[1])):
         return None
-    far = FAR * max(-ends[0], ends[1])
+    max_gap = MAX_GAP * max(-ends[0], ends[1])
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
-    errors = power * (np.maximum(ends[1] - least, most - ends[0]) + far)
+    errors = power * (np.maximum(ends[1] - least, most - ends[0]) + max_gap)
     errors += DOUBLE * (one + (states + 4) * np.maximum(most, -least))
     chunks = (grid - 1) // _CHUNK + 1
     facts, pieces = np.empty((chunks, 4)), np.empty((chunks, states, 2, 4))
     allowed = np.array([change, constant, share, c_rounding, times])
-    noise = DOUBLE * (one + (states + 4) * largest)
+    ev_error = DOUBLE * (one + (states + 4) * largest)
     exact = policy.copy()
     todo = np.arange(chunks)
-    mended = 0
+    repairs = 0
     while todo.size:
         with threads(threads_for(todo.size * _CHUNK * states)):
-            _all_rows(X, W, ev, eta, errors, value, policy, exact, allowed, noise, todo, facts, pieces)
+            _all_rows(X, W, ev, eta, errors, value, policy, exact, allowed, ev_error, todo, facts, pieces)
         again: set[int] = set()
         for state in facts[facts[:, STATE] != CONFIRMED, STATE]:
-            mended += 1
-            if state == WRONG or mended > MENDED:
+            repairs += 1
+            if state == WRONG or repairs > MAX_REPAIRS:
                 return None
-            lowest, highest = _mend(X, W, ev, eta, exact, int(state) // states, int(state) % states)
+            lowest, highest = _repair(X, W, ev, eta, exact, int(state) // states, int(state) % states)
             if lowest < 0:
                 return None
             again |= {*range(max(lowest - 1, 0) // _CHUNK, min(highest + 1, grid - 1) // _CHUNK + 1)}
         todo = np.array(sorted(again), np.int64)
     gap = float(facts[:, GAP].max())
-    if gap > far:
+    if gap > max_gap:
         return None
-    noise = DOUBLE * (one + (states + 4) * max(largest, float(facts[:, LARGEST].max())))
+    ev_error = DOUBLE * (one + (states + 4) * max(largest, float(facts[:, LARGEST].max())))
     slack = _slack(pieces, errors)
-    return Confirmed(gap, max(power * float(facts[:, SIZE].max()) + noise, slack))
+    return Confirmed(gap, max(power * float(facts[:, SIZE].max()) + ev_error, slack))

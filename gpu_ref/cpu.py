@@ -1,6 +1,6 @@
-"""Solvers on the processor: every method of :data:`beltline.gpu_ref.methods.METHODS` in one call.
+"""Solve a table problem on the processor, by any method of :data:`beltline.gpu_ref.methods.METHODS`.
 
-All cores, double precision, no reordering of sums. Problems too small to share out use one thread.
+It uses all cores and double precision, and sums are never reordered. Small problems use one thread.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from beltline.gpu_ref.methods import (
     METHODS,
     Arguments,
     Solution,
-    astray,
     check_arguments,
     error_bound,
-    reach,
+    largest_before_shift,
+    needs_restart,
     stay_start,
 )
 from beltline.gpu_ref.tables import Array, expectation
@@ -56,20 +56,25 @@ def solve(
     Parameters
     ----------
     X, W, Q, V0, beta, eta
-        See :mod:`beltline.gpu_ref`.
+        See :mod:`beltline.gpu_ref`; ``V0`` is the initial value.
     epsilon
-        Of the method's stopping rule, units of utility; 0 runs all ``max_sweeps`` sweeps.
+        Tolerance of the method's stopping rule, units of utility; 0 runs all ``max_sweeps`` sweeps.
     max_sweeps
         At least 1.
     method
-        One of :data:`beltline.gpu_ref.methods.METHODS`, which also names the ``options`` of each.
+        One of :data:`beltline.gpu_ref.methods.METHODS`, which also lists the ``options`` of each.
+
+    Returns
+    -------
+    Solution
+        See :class:`beltline.gpu_ref.methods.Solution`.
 
     Raises
     ------
     ValueError
-        An argument is wrong, in a sentence; nothing was done.
+        An argument is wrong. The message is one sentence, and nothing was computed.
     MemoryError
-        The problem does not fit this computer; nothing was allocated.
+        The problem does not fit into the memory of this computer; nothing was allocated.
     """
     given = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
     grid, states = given.W.shape
@@ -93,7 +98,7 @@ def solve(
 
 
 def _writable(given: Arguments) -> Arguments:
-    """Copies of tables that must not be written to: compiled code would be compiled again for that type."""
+    """Copy read-only tables: for another array type Numba would compile everything again."""
     tables = {name: getattr(given, name) for name in ("X", "W", "Q", "V0")}
     return replace(given, **{name: table.copy() for name, table in tables.items() if not table.flags.writeable})
 
@@ -109,12 +114,17 @@ def solve_ages(
     method: str = "warm",
     **options: Any,
 ) -> tuple[Array, NDArray[np.int32], dict[str, float]]:
-    """Solve a finite horizon, one sweep an age; ``V0`` follows the last age.
+    """Solve a finite horizon with one sweep per age; ``V0`` is the value after the last age.
 
-    Returns ``value`` and ``policy``, ``(ages, N_k, N_z)``, the first age first, and the seconds by part. Methods
-    ``grid``, ``binary``, ``monotone`` and ``warm``, of which the last two are the same here: the choice of the
-    neighbouring state is the better guess where that of another age lies far away. Other arguments and errors as of
-    :func:`solve`.
+    Methods ``grid``, ``binary``, ``monotone`` and ``warm`` are supported. The last two are the same here: the choice of
+    the neighbouring state is a better guess than that of another age. Other arguments and errors as for :func:`solve`.
+
+    Returns
+    -------
+    value, policy
+        ``(ages, N_k, N_z)``, ``float64`` and ``int32``, the first age first.
+    seconds
+        Wall-clock seconds by part.
     """
     if method not in ("grid", "binary", "monotone", "warm"):
         raise ValueError(f"ages can be solved by 'grid', 'binary', 'monotone' and 'warm', not {method!r}")
@@ -150,7 +160,7 @@ def solve_ages(
 
 @functools.cache
 def _compile(method: str, parallel: bool) -> None:
-    """Compile, or load what was compiled before, outside of what is timed."""
+    """Compile the code of a method, or load it from the cache, so that this is not part of the measured time."""
     X = np.arange(1.0, 9.0)
     W = np.stack([1.2 * X + 0.5, 1.2 * X + 0.6], axis=1)
     given = check_arguments(X, W, np.full((2, 2), 0.5), np.zeros((8, 2)), 0.9, 2.0, 1e-3, 30, method, {})
@@ -166,6 +176,7 @@ def _compile(method: str, parallel: bool) -> None:
 
 @contextmanager
 def _timed(seconds: dict[str, float], part: str) -> Iterator[None]:
+    """Add the time of the block to ``seconds[part]``."""
     begin = time.perf_counter()
     yield
     seconds[part] = seconds.get(part, 0.0) + time.perf_counter() - begin
@@ -184,14 +195,18 @@ def _solution(
     slack: float = 0.0,
     **more: Any,
 ) -> Solution:
-    """``proven`` is whether the last sweep found every maximum, ``largest`` and ``slack`` as of :func:`error_bound`."""
+    """Build a solution with its error bound.
+
+    ``proven`` says whether the last sweep found every maximum; ``largest`` and ``slack`` are as for
+    :func:`error_bound`.
+    """
     proven = proven and METHODS[given.method].rule != "own"
     bound = error_bound(h, value, given.Q, given.beta, given.eta, largest, slack) if proven else float("inf")
     return Solution(value, policy, sweeps, maximising, h, bound, h < given.epsilon, seconds, given.method, **more)
 
 
 def _proving(given: Arguments) -> Solution:
-    """Methods whose maximising sweeps are proven one by one."""
+    """Run a method whose maximising sweeps prove themselves (:mod:`beltline.gpu_ref.value_iteration`)."""
     seconds: dict[str, float] = {}
     count = threads_for(given.W.size)
     sweeps = maximising = exact = 0
@@ -208,8 +223,10 @@ def _proving(given: Arguments) -> Solution:
             exact += iteration.exact_sweeps
             with _timed(seconds, "read"):
                 value, policy = iteration.read(given.rule)
-            largest = 0.0 if given.rule == "change" else reach(value, iteration.largest(), given.Q, given.beta)
-            if not astray(given, float(np.abs(value).max()), iteration.h, largest) or sweeps >= given.max_sweeps:
+            largest = 0.0
+            if given.rule != "change":
+                largest = largest_before_shift(value, iteration.largest(), given.Q, given.beta)
+            if not needs_restart(given, float(np.abs(value).max()), iteration.h, largest) or sweeps >= given.max_sweeps:
                 break
             with _timed(seconds, "load"):
                 iteration.load(value)
@@ -221,6 +238,7 @@ def _proving(given: Arguments) -> Solution:
 
 
 def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
+    """Sweep until the stopping rule is met or ``limit`` sweeps are done; ``mpi`` alternates with policy evaluation."""
     if given.method != "mpi":
         iteration.sweep(given.rule, given.epsilon, limit, given.method == "monotone")
         return
@@ -230,21 +248,22 @@ def _iterate(iteration: ValueIteration, given: Arguments, limit: int) -> None:
 
 
 @njit(parallel=True, cache=True)
-def _fixed(here: Array, ev: Array, policy: NDArray[np.int32], value: Array) -> None:
+def _evaluation_step(utility: Array, ev: Array, policy: NDArray[np.int32], value: Array) -> None:
+    """One sweep with a fixed policy."""
     for x in prange(value.shape[0]):
         for s in range(value.shape[1]):
-            value[x, s] = here[x, s] + ev[s, policy[x, s]]
+            value[x, s] = utility[x, s] + ev[s, policy[x, s]]
 
 
 def _searching(given: Arguments) -> Solution:
-    """Methods that search all over again in each maximising sweep."""
+    """Run a method that searches from scratch in each maximising sweep: full search, staged search, interpolation."""
     X, W, Q, beta, eta = given.X, given.W, given.Q, given.beta, given.eta
     seconds: dict[str, float] = {}
     choices = None
     interval = given.options.get("interval", 1)
     with threads(threads_for(W.size)):
         with _timed(seconds, "allocate"):
-            value, ahead = np.empty(W.shape), np.empty(W.shape)
+            value, new_value = np.empty(W.shape), np.empty(W.shape)
             policy = np.empty(W.shape, np.int32)
         with _timed(seconds, "load"):
             value[:] = given.V0
@@ -259,42 +278,43 @@ def _searching(given: Arguments) -> Solution:
             while True:
                 ev = expectation(Q, value, beta)
                 if given.method == "binary":
-                    binary_search.search(X, W, ev, eta, given.options["tie"], ahead, policy)
+                    binary_search.search(X, W, ev, eta, given.options["tie"], new_value, policy)
                 elif choices is not None:
                     if X.size > 1:
                         ev = (1.0 - share) * ev[:, cell] + share * ev[:, cell + 1]
                     else:
                         ev = np.repeat(ev, choices.size, axis=1)
-                    brute_force.search(choices, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
+                    brute_force.search(choices, W, ev, eta, everything, new_value.reshape(-1), policy.reshape(-1))
                 else:
-                    brute_force.search(X, W, ev, eta, everything, ahead.reshape(-1), policy.reshape(-1))
-                value, ahead = ahead, value
+                    brute_force.search(X, W, ev, eta, everything, new_value.reshape(-1), policy.reshape(-1))
+                value, new_value = new_value, value
                 sweeps += 1
                 maximising += 1
-                h = sup_norm(value, ahead)
+                h = sup_norm(value, new_value)
                 if h < given.epsilon or sweeps >= given.max_sweeps:
                     break
-                # The last sweep of all maximises. Where a state has no choice, a policy found before that was known may
-                # lead there, and what is lost so no later sweep brings back.
+                # The last sweep of all maximises. If a state has no choice, the policy may lead there because its value
+                # was still finite when the policy was found. Evaluating it would make other values -inf, for good.
                 between = min(interval - 1, given.max_sweeps - sweeps - 1) if (policy >= 0).all() else 0
                 if between > 0:
-                    here = crra_utility(W - X[policy], eta)
+                    utility = crra_utility(W - X[policy], eta)
                 for _ in range(between):
-                    _fixed(here, expectation(Q, value, beta), policy, ahead)
-                    value, ahead = ahead, value
+                    _evaluation_step(utility, expectation(Q, value, beta), policy, new_value)
+                    value, new_value = new_value, value
                     sweeps += 1
         with _timed(seconds, "read"):
             value = value.copy()
         with _timed(seconds, "solve"):
-            # The staged search misses what is behind another peak, unless a proof says otherwise.
+            # The staged search can miss a maximum if there are several peaks: check by an exact sweep.
             slack = missed_by_a_policy(X, W, ev, eta, value, policy) if given.method == "binary" else 0.0
     proven = math.isfinite(slack)
     return _solution(
-        given, seconds, value, policy, sweeps, maximising, h, proven, slack=slack, previous=ahead, choices=choices
+        given, seconds, value, policy, sweeps, maximising, h, proven, slack=slack, previous=new_value, choices=choices
     )  # fmt: skip
 
 
 def _endogenous(given: Arguments) -> Solution:
+    """Run the endogenous grid method (:mod:`beltline.gpu_ref.egm`)."""
     seconds: dict[str, float] = {}
     slope = marginal_wealth(given.X, given.W, given.options["marginal"])
     with threads(threads_for(given.W.size)):
@@ -310,6 +330,7 @@ def _endogenous(given: Arguments) -> Solution:
 
 
 def _searching_bytes(grid: int, states: int) -> int:
+    """Bytes that :func:`_searching` allocates."""
     return grid * states * (8 * 8 + 4)
 
 
@@ -327,4 +348,4 @@ _SOLVERS: dict[str, Solver] = {
     "shift": (_proving, ValueIteration.bytes),
     "egm": (_endogenous, Endogenous.bytes),
 }
-"""What runs each method, and how many bytes it takes for ``N_k`` and ``N_z``."""
+"""For each method the function that runs it, and one that returns the bytes it takes for given ``N_k`` and ``N_z``."""

@@ -1,14 +1,15 @@
-"""The endogenous grid method: what an economist would use where the problem is smooth and concave. A yardstick.
+"""The endogenous grid method, for comparison: the best method for problems that are smooth and concave.
 
 Source: Carroll (2006), "The method of endogenous gridpoints for solving dynamic stochastic optimization problems",
-Economics Letters 91. It solves the Euler equation and never searches: for each ``x'`` of the grid, the consumption at
-which ``x'`` is optimal is ``c = (beta E[U'(c(x', s')) W'(x', s')])^(-1/eta)``, and it is optimal where cash on hand is
-``c + x'``. Interpolating these pairs linearly at ``W(x, s)`` gives the next consumption function.
+Economics Letters 91. The method solves the Euler equation without a search: for each ``x'`` of the grid, the
+consumption at which ``x'`` is optimal is ``c = (beta E[U'(c(x', s')) W'(x', s')])^(-1/eta)``, and it is optimal for
+cash on hand ``c + x'``. Interpolating these pairs linearly at ``W(x, s)`` gives the next consumption function.
 
-The choice may lie between grid points, so this is not the table problem: its value exceeds that of the best grid choice
-by an amount of the order of the step squared, and its policy is rounded to the grid in the end. It needs ``W'(x, s)``:
-pass it as ``marginal``, or differences of the table stand for it, with an error of the order of the step squared. Kinks
-in ``W`` or ``V0``, and choices that bind anywhere but at the ends of the grid, are beyond it.
+Choices may lie between grid points, so this is not the table problem: its value exceeds that of the best grid choice by
+an amount of the order of the squared step, and its policy is rounded to the grid at the end. The method needs ``W'(x,
+s)``: pass it as ``marginal``; by default it is approximated by differences of the table, with an error of the order of
+the squared step. It cannot handle kinks in ``W`` or ``V0``, nor constraints that bind elsewhere than at the ends of the
+grid.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra_utility
 
 CHUNK = 1024
-"""Grid points that a thread does at a time."""
+"""Grid points that a thread takes at a time."""
 
 
 def marginal_wealth(X: Array, W: Array, marginal: ArrayLike | None) -> Array:
-    """``W'(x, s)``, ``(N_k, N_z)``: as given, or by differences of second order.
+    """Return ``W'(x, s)``, ``(N_k, N_z)``: as given, or by differences of second order.
 
     Raises
     ------
     ValueError
-        ``marginal`` has another shape than ``W`` or is not positive everywhere, or there are too few points for it.
+        ``marginal`` has another shape than ``W`` or is not positive everywhere, or there are fewer than 3 grid points.
     """
     if marginal is None:
         if X.size < 3:
@@ -53,6 +54,7 @@ def marginal_wealth(X: Array, W: Array, marginal: ArrayLike | None) -> Array:
 
 @njit(cache=True, inline="always")
 def _power(c: float, power: float) -> float:
+    """``c ** power``; common powers by divisions and roots, which are faster."""
     if power == -2.0:
         return 1.0 / (c * c)
     if power == -0.5:
@@ -64,9 +66,12 @@ def _power(c: float, power: float) -> float:
 
 @njit(parallel=True, cache=True)
 def _step(
-    X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float, c: Array, cash: Array, ahead: Array
+    X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float, c: Array, cash: Array, new_c: Array
 ) -> float:
-    """One step: ``ahead`` from ``c``, all ``(N_z, N_k)``; returns the largest change of consumption."""
+    """One step from consumption ``c`` to ``new_c``, both ``(N_z, N_k)``; returns the largest change.
+
+    ``cash``, ``(N_z, N_k)``, receives the cash on hand at which each grid point is the optimal choice.
+    """
     states, grid = W.shape
     chunks = (grid + CHUNK - 1) // CHUNK
     for chunk in prange(chunks):
@@ -99,14 +104,14 @@ def _step(
                 chosen = X[j] + share * (X[j + 1] - X[j])
             new = wealth - chosen
             most = max(most, abs(new - c[s, x]))
-            ahead[s, x] = new
+            new_c[s, x] = new
         changes[task] = most
     return changes.max()
 
 
 @njit(parallel=True, cache=True)
 def _place(X: Array, W: Array, c: Array, cell: NDArray[np.int32], share: Array) -> None:
-    """Where the choices lie: the grid point at or below, and the share of the way to the next."""
+    """Find the grid point at or below each choice, and the share of the way from there to the next."""
     states, grid = W.shape
     for task in prange(states * grid):
         s, x = task // grid, task % grid
@@ -119,9 +124,9 @@ def _place(X: Array, W: Array, c: Array, cell: NDArray[np.int32], share: Array) 
 @njit(parallel=True, cache=True)
 def _evaluate(
     X: Array, here: Array, cell: NDArray[np.int32], share: Array, value: Array, slope: Array, Q: Array, beta: float,
-    ahead: Array, low: Array, high: Array,
+    new_c: Array, low: Array, high: Array,
 ) -> None:  # fmt: skip
-    """One policy evaluation sweep, ``V`` interpolated by cubics with its own slope (Hermite)."""
+    """One policy evaluation sweep, with cubic Hermite interpolation of ``V`` by its exact slope."""
     states, grid = here.shape
     chunks = low.shape[0]
     for chunk in prange(chunks):
@@ -136,18 +141,19 @@ def _evaluate(
                 total = 0.0
                 for k in range(states):
                     level = rest * rest * (1.0 + 2.0 * t) * value[k, j] + t * t * (3.0 - 2.0 * t) * value[k, j + 1]
-                    bend = t * rest * step * (rest * slope[k, j] - t * slope[k, j + 1])
-                    total += Q[s, k] * (level + bend)
+                    slope_part = t * rest * step * (rest * slope[k, j] - t * slope[k, j + 1])
+                    total += Q[s, k] * (level + slope_part)
                 new = here[s, x] + beta * total
                 change = new - value[s, x]
                 low[chunk, s] = min(low[chunk, s], change)
                 high[chunk, s] = max(high[chunk, s], change)
-                ahead[s, x] = new
+                new_c[s, x] = new
 
 
 class Endogenous:
-    """The method's arrays, ``(N_z, N_k)``; arguments as in :mod:`beltline.gpu_ref`, ``slope`` of
-    :func:`marginal_wealth`.
+    """Solve a problem by the endogenous grid method; its arrays are ``(N_z, N_k)``.
+
+    Arguments as in :mod:`beltline.gpu_ref`, and ``slope`` as returned by :func:`marginal_wealth`.
     """
 
     def __init__(self, X: Array, W: Array, slope: Array, Q: Array, beta: float, eta: float) -> None:
@@ -159,11 +165,17 @@ class Endogenous:
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
-        """What all of it takes."""
+        """Return the bytes that all arrays take."""
         return grid * states * (10 * 8 + 4)
 
     def load(self) -> None:
-        """Start from the consumption that keeps ``x`` where that is affordable, and from half of what is on hand."""
+        """Start from the consumption that keeps ``x`` or, if that is not affordable, half of what can be spent.
+
+        Raises
+        ------
+        ValueError
+            A state has no choice.
+        """
         self._W[:], self._slope[:] = (table.T for table in self._tables)
         stay = self._W - self.X
         self._c[:] = np.where(stay > 0.0, stay, 0.5 * (self._W - self.X[0]))
@@ -172,7 +184,7 @@ class Endogenous:
             raise ValueError(f"method 'egm' needs a choice in every state, but grid point {x}, state {s} has none")
 
     def solve(self, epsilon: float, limit: int) -> float:
-        """Iterate until no consumption changes by ``epsilon``; returns the last change."""
+        """Iterate until no consumption changes by ``epsilon`` or more; return the last change, units of consumption."""
         change = math.inf
         while change >= epsilon and self.sweeps < limit:
             change = _step(self.X, self._W, self._slope, self.Q, self.beta, self.eta, self._c, self._cash, self._ahead)
@@ -182,13 +194,14 @@ class Endogenous:
 
     @property
     def consumption(self) -> Array:
-        """As far as it was solved, ``(N_k, N_z)``, units of cash; the choice may lie between grid points."""
+        """Consumption, ``(N_k, N_z)``, as far as it was solved; its choices may lie between grid points."""
         return np.ascontiguousarray(self._c.T)
 
     def evaluate(self, epsilon: float, limit: int) -> tuple[Array, NDArray[np.int32]]:
-        """Value of the policy and the policy rounded to the grid, ``(N_k, N_z)``.
+        """Return the value of the policy, and the policy rounded to the grid, ``(N_k, N_z)`` each.
 
-        Policy evaluation sweeps, until their changes by state are within ``epsilon`` of their mid-point.
+        Policy evaluation sweeps continue until half the spread of the changes of every exogenous state is below
+        ``epsilon``.
         """
         grid, states = self.X.size, self.Q.shape[0]
         cell = np.empty((states, grid), np.int32)
@@ -197,18 +210,18 @@ class Endogenous:
         consumption = np.ascontiguousarray(self._c)
         here = crra_utility(consumption, self.eta)
         value = here / (1.0 - self.beta)
-        ahead = np.empty_like(value)
+        new_c = np.empty_like(value)
         slope = consumption**-self.eta * self._slope
         low = np.empty(((grid + CHUNK - 1) // CHUNK, states))
         high = np.empty_like(low)
         for _ in range(limit):
-            _evaluate(self.X, here, cell, share, value, slope, self.Q, self.beta, ahead, low, high)
-            value, ahead = ahead, value
+            _evaluate(self.X, here, cell, share, value, slope, self.Q, self.beta, new_c, low, high)
+            value, new_c = new_c, value
             least, most = low.min(axis=0), high.max(axis=0)
             if (most - least).max() / 2.0 < epsilon:
                 break
         value = value + shifts((least + most) / 2.0, self.Q, self.beta)[:, None]
-        # The nearest grid point, or the one below where the nearest costs all there is.
+        # The nearest grid point, or the one below it if the nearest is not affordable.
         policy = cell + (share > 0.5)
         policy -= (self.X[policy] >= self._W) & (policy > 0)
         return np.ascontiguousarray(value.T), np.ascontiguousarray(policy.T.astype(np.int32))

@@ -1,29 +1,30 @@
-"""Exact maximisation for any value function, concave or not, in ``O(N_k log N_k)`` a state.
+"""Exact maximisation for any value function, concave or not, in ``O(N_k log N_k)`` per exogenous state.
 
-Only the order of the policy is used: *if ``W`` is non-decreasing in ``x``, the lowest maximiser is non-decreasing in
-``x``, whatever ``V`` is.*
+Only the monotonicity of the policy is used.
 
-Proof. Fix ``s``, and let ``O(x, i) = U(W(x) - X_i) + EV_i``. Only candidates with ``EV_i > -inf`` matter: the others
-win in no state, and which they are does not depend on ``x``. Take ``x < y``, let ``j`` be the lowest maximiser at
-``x``, and suppose that the lowest maximiser at ``y`` is ``i < j``. Candidate ``i`` is feasible at ``x`` because
-``X_i < X_j < W(x)``, and ``j`` is feasible at ``y`` because ``W(x) <= W(y)``: all four objectives are finite. ``U`` is
-concave and ``W(x) - X_j < W(x) - X_i``, so adding ``W(y) - W(x) >= 0`` to both consumptions raises the utility of the
-first by at least as much as that of the second::
+*Theorem.* If ``W`` is non-decreasing in ``x``, the lowest maximiser is non-decreasing in ``x``, whatever ``V`` is.
+
+*Proof.* Fix ``s``, and let ``O(x, i) = U(W(x, s) - X_i) + EV_i``. Candidates with ``EV_i = -inf`` win in no state, and
+which candidates these are does not depend on ``x``, so leave them out. Take ``x < y``, let ``j`` be the lowest
+maximiser at ``x``, and suppose that the lowest maximiser at ``y`` is ``i < j``. Candidate ``i`` is feasible at ``x``
+because ``X_i < X_j < W(x)``, and ``j`` is feasible at ``y`` because ``W(x) <= W(y)``: all four objectives are finite.
+``U`` is concave and ``W(x) - X_j < W(x) - X_i``, so adding ``W(y) - W(x) >= 0`` to both consumptions raises the utility
+of the first by at least as much as that of the second::
 
     U(W(y) - X_j) - U(W(x) - X_j)  >=  U(W(y) - X_i) - U(W(x) - X_i)
 
-(increasing differences), and therefore ``O(y, j) - O(y, i) >= O(x, j) - O(x, i)``, where the right side is positive
-because ``j`` is the *lowest* maximiser at ``x``. So ``i`` is no maximiser at ``y``: contradiction. The states without a
-feasible candidate are the lowest ``x``, because what ``x`` can afford ``y`` can. (Topkis 1978, "Minimizing a submodular
-function on a lattice", Operations Research 26; Milgrom and Shannon 1994, "Monotone comparative statics", Econometrica
-62. Divide and conquer on it: Gordon and Qiu 2018, "A divide and conquer algorithm for exploiting policy
-function monotonicity", Quantitative Economics 9.)
+(increasing differences). Therefore ``O(y, j) - O(y, i) >= O(x, j) - O(x, i)``, where the right side is positive because
+``j`` is the *lowest* maximiser at ``x``. So ``i`` is no maximiser at ``y``, a contradiction. States without a feasible
+candidate have the lowest ``x``, because a higher ``x`` can afford at least as much. Sources: Topkis (1978), "Minimizing
+a submodular function on a lattice", Operations Research 26; Milgrom and Shannon (1994), "Monotone comparative statics",
+Econometrica 62; for divide and conquer, Gordon and Qiu (2018), "A divide and conquer algorithm for exploiting policy
+function monotonicity", Quantitative Economics 9.
 
-Rounding. The proof is about real numbers. Computed objectives carry errors of about one unit in the last place each, so
-where two candidates differ by less, the lowest *computed* maximiser may step back in ``x``, and the search then returns
-the other candidate with its computed objective. By the inequality above, a bound that is optimal to within ``e`` in its
-own row costs the rows that it bounds at most ``e``. So the value is below brute force's by at most a few units in the
-last place for each of the ``log2 N_k`` levels, and the policies can differ in such near ties only.
+*Rounding.* The proof is about real numbers. Computed objectives have errors of about one unit in the last place, so
+where two candidates differ by less, the lowest *computed* maximiser can fall in ``x``, and the search then returns the
+other candidate with its computed objective. By the inequality above, a bound that is optimal to within ``e`` in its own
+row costs the rows that it bounds at most ``e``. So the value is below that of full search by at most a few units in the
+last place for each of the ``log2 N_k`` levels, and the policies can differ only in such near ties.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ from beltline.gpu_ref.utility import crra
 
 @njit(parallel=True, cache=True)
 def _level(X: Array, W: Array, ev: Array, eta: float, step: int, value: Array, policy: NDArray[np.int32]) -> None:
-    # Grid points are numbered from 1 here: a level holds the odd multiples of `step`, and the neighbours `step` away,
-    # on which the bounds rest, are even multiples of it, so earlier levels have solved them.
+    # With grid points numbered from 1, the rows of a level are the odd multiples of `step`. Their neighbours at that
+    # distance are even multiples, which earlier levels have solved.
+    """Search all rows of one level, each between the choices of its two neighbours at distance ``step``."""
     grid, states = W.shape
     rows = (grid // step + 1) // 2
     for t in prange(rows * states):
@@ -64,6 +66,7 @@ def _level(X: Array, W: Array, ev: Array, eta: float, step: int, value: Array, p
 
 @njit(cache=True)
 def _levels(X: Array, W: Array, ev: Array, eta: float, step: int, value: Array, policy: NDArray[np.int32]) -> None:
+    """Search all levels, from the widest ``step`` to 1."""
     while step:
         _level(X, W, ev, eta, step, value, policy)
         step //= 2
@@ -72,14 +75,15 @@ def _levels(X: Array, W: Array, ev: Array, eta: float, step: int, value: Array, 
 def exact_sweep(
     X: ArrayLike, W: ArrayLike, Q: ArrayLike, V: ArrayLike, beta: float, eta: float
 ) -> tuple[Array, NDArray[np.int32]]:
-    """One sweep by divide and conquer on the monotone policy; ``V`` need not be concave.
+    """Sweep exactly by divide and conquer on the monotone policy; ``V`` need not be concave.
 
-    The middle row is searched in full, and bounds the search of the rows below and above it; so on, level by level. The
-    intervals of a level overlap at their ends only, so a level costs ``N_k`` evaluations and one more for each of its
-    rows at most, and there are ``log2 N_k`` levels. Rows of a level, and exogenous states, run in parallel.
+    The middle row is searched in full; its choice limits the search of the rows below and above it; and so on, level by
+    level. The intervals of a level overlap only at their ends, so a level takes at most ``N_k`` evaluations plus one
+    for each of its rows, and there are ``log2 N_k`` levels. The rows of a level and all exogenous states run in
+    parallel.
 
-    Arguments, results and errors as in :mod:`beltline.gpu_ref`; also raises ``ValueError`` where ``W`` falls in ``x``.
-    See the module for the proof and for what rounding does to near ties.
+    Arguments, results and errors as in :mod:`beltline.gpu_ref`; also raises ``ValueError`` if ``W`` falls in ``x``. The
+    module's docstring has the proof, and what rounding does to near ties.
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
     value = np.empty(W.shape)

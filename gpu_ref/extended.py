@@ -1,14 +1,12 @@
-"""Solutions in extended precision, with a proven error: the measure of every bound that a solver reports.
+"""Solutions in extended precision with a proven error, against which every bound that a solver reports is tested.
 
-Nothing here is fast or clever, and nothing is shared with the solvers but the conventions of :mod:`beltline.gpu_ref`.
-Utilities, values and residuals are ``numpy.longdouble`` (64 bits of mantissa on x86). Every maximisation looks at
-every candidate. With an infinite horizon, policies are improved until none changes (Howard 1960); each is evaluated by
-a sparse LU factorisation in double precision, refined with residuals in extended precision. What that leaves does not
-matter: the error that is reported comes from one more exact sweep ``T`` of the final value, by contraction
+This module is slow and simple, and shares nothing with the solvers except the conventions of :mod:`beltline.gpu_ref`.
+Utilities, values and residuals are ``numpy.longdouble`` (64 bits of mantissa on x86), and every maximisation evaluates
+every candidate. With an infinite horizon it is policy iteration (Howard 1960): each policy is evaluated by a sparse LU
+factorisation in double precision, refined with residuals in extended precision. The error that is reported does not
+rest on any of this, but on one more exact sweep ``T`` of the final value, by contraction:
 
     max |V - V*|  <=  (max |TV - V| + rounding of T) / (1 - beta)
-
-so it holds whatever went before.
 """
 
 from __future__ import annotations
@@ -29,15 +27,15 @@ ROUNDING = float(np.finfo(np.longdouble).eps) / 2
 """Largest relative error of one rounding."""
 
 POLICIES = 500
-"""Most policies that are evaluated. Policy iteration takes a few dozen at most."""
+"""Largest number of policies that are evaluated. Policy iteration usually takes a few dozen."""
 
 REFINEMENTS = 8
-"""Most refinements of a policy's value: each gains some ten digits."""
+"""Largest number of refinements of a policy's value; each gains some ten digits."""
 
 
 @dataclass(frozen=True)
 class Extended:
-    """A solution and its own error.
+    """A solution, with a bound on its error.
 
     Attributes
     ----------
@@ -51,7 +49,7 @@ class Extended:
     error: float
 
     def distance(self, value: ArrayLike) -> float:
-        """Largest distance of ``value`` from the solution that is certain: what is measured, less ``error``."""
+        """Return a lower bound on the distance of ``value`` from the solution: what is measured, less ``error``."""
         gap = np.abs(np.asarray(value, dtype=Long) - self.value)
         if np.isnan(gap).any():
             return float("inf")
@@ -59,12 +57,12 @@ class Extended:
 
 
 def available() -> bool:
-    """Whether ``numpy.longdouble`` has more precision than a double on this computer."""
+    """Return whether ``numpy.longdouble`` is more precise than a double on this computer."""
     return ROUNDING < 2.0**-60
 
 
 def utilities(X: NDArray[np.float64], W: NDArray[np.float64], eta: float) -> LongArray:
-    """``U(W(x, s) - X_i)``, ``(N_z, N_k, N_k)``, the choice last; minus infinity where it is not affordable."""
+    """Return ``U(W(x, s) - X_i)``, ``(N_z, N_k, N_k)``, the choice last; minus infinity where it is not affordable."""
     c = W.T.astype(Long)[:, :, None] - X.astype(Long)[None, None, :]
     affordable = c > 0
     c[~affordable] = 1
@@ -80,21 +78,21 @@ def utilities(X: NDArray[np.float64], W: NDArray[np.float64], eta: float) -> Lon
 
 
 def _maximised(u: LongArray, Q: LongArray, beta: Long, value: LongArray) -> tuple[LongArray, NDArray[np.intp]]:
-    """``TV`` and its policy, ``(N_k, N_z)``."""
-    ahead = beta * (Q @ value.T)
+    """Return ``TV`` and its policy, ``(N_k, N_z)``."""
+    ev = beta * (Q @ value.T)
     best = np.empty(value.shape, dtype=Long)
     policy = np.empty(value.shape, dtype=np.intp)
     for s in range(value.shape[1]):
-        objective = u[s] + ahead[s]
+        objective = u[s] + ev[s]
         policy[:, s] = objective.argmax(axis=1)
         best[:, s] = np.take_along_axis(objective, policy[:, s, None], axis=1)[:, 0]
     return best, policy
 
 
 def _evaluated(u: LongArray, Q: LongArray, beta: Long, policy: NDArray[np.intp], value: LongArray) -> LongArray:
-    """The value of holding ``policy`` for ever, refined from ``value``."""
+    """Return the value of following ``policy`` for ever, by refining ``value``."""
     grid, states = policy.shape
-    here = np.take_along_axis(u, policy.T[:, :, None], axis=2)[:, :, 0].T
+    utility = np.take_along_axis(u, policy.T[:, :, None], axis=2)[:, :, 0].T
     rows = np.repeat(np.arange(grid * states), states)
     columns = (policy[:, :, None] * states + np.arange(states)).ravel()
     weights = np.tile(np.asarray(beta * Q, dtype=np.float64), (grid, 1, 1)).ravel()
@@ -103,13 +101,13 @@ def _evaluated(u: LongArray, Q: LongArray, beta: Long, policy: NDArray[np.intp],
     state = np.arange(states)
     last = np.inf
     for _ in range(REFINEMENTS):
-        ahead = value @ Q.T
-        residual = here + beta * ahead[policy, state] - value
+        ev = value @ Q.T
+        residual = utility + beta * ev[policy, state] - value
         size = float(np.abs(residual).max())
         if not size < 0.5 * last:
             break
         last = size
-        # Scaled, so that no double overflows or loses its digits.
+        # Scaled, so that the residual neither overflows nor underflows as a double.
         scale = Long(size) if size > 0 else Long(1)
         correction = factors.solve(np.asarray(residual / scale, dtype=np.float64).ravel())
         value = value + correction.reshape(grid, states).astype(Long) * scale
@@ -117,26 +115,31 @@ def _evaluated(u: LongArray, Q: LongArray, beta: Long, policy: NDArray[np.intp],
 
 
 def sweep_error(largest: float, states: int, eta: float) -> float:
-    """How far a sweep of this module may be from the exact one; ``largest`` is the largest ``|V|`` before and after.
+    """Bound the distance of a sweep of this module from the exact one.
 
-    The chosen utility is ``TV - EV``, at most twice that. Consumption is rounded once, which utility's power magnifies;
-    the power (or logarithm), its division and the sum round, and the expectation rounds once a state and twice more.
+    ``largest`` is the largest ``|V|`` before and after the sweep.
+
+    The chosen utility is ``TV - EV``, at most twice ``largest``. Consumption is rounded once, which the power of the
+    utility magnifies; the power (or logarithm), its division and the sum round, and the expectation rounds once per
+    state and twice more.
     """
     return 2 * ROUNDING * ((abs(1.0 - eta) + 8.0) * 2.0 * largest + (eta == 1.0) + (states + 6) * largest)
 
 
 def _largest(*values: LongArray) -> float:
+    """Return the largest absolute entry of all arrays."""
     return max(float(np.abs(value).max()) for value in values)
 
 
 def _modulus(Q: LongArray, beta: Long) -> float:
+    """Return the contraction modulus."""
     return float(beta * Q.sum(axis=1).max())
 
 
 def solve(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float) -> Extended:
-    """The solution of an infinite horizon; arguments as in :mod:`beltline.gpu_ref`.
+    """Solve a problem with an infinite horizon; arguments as in :mod:`beltline.gpu_ref`.
 
-    Every state must have a choice. Memory: ``16 N_z N_k^2`` bytes.
+    Every state must have a choice. Takes ``16 N_z N_k^2`` bytes of memory.
 
     Raises
     ------
@@ -163,7 +166,7 @@ def solve(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float) -> 
         error = (residual + sweep_error(_largest(value, swept), states, eta)) / (1 - modulus)
         if error < best[0]:
             best = (error, value)
-        # A policy that gains no more than rounding is as good as the last.
+        # A residual within rounding cannot be improved by another policy.
         if (improved == policy).all() or residual <= sweep_error(_largest(value, swept), states, eta):
             break
         policy = improved
@@ -171,7 +174,7 @@ def solve(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float) -> 
 
 
 def solve_ages(X: ArrayLike, W: ArrayLike, Q: ArrayLike, V0: ArrayLike, beta: float, eta: float, ages: int) -> Extended:
-    """The solution of a finite horizon of ``ages`` sweeps; ``V0`` follows the last age. Otherwise as :func:`solve`."""
+    """Solve a finite horizon of ``ages`` sweeps; ``V0`` is the value after the last age. Otherwise as :func:`solve`."""
     tables = check_tables(X, W, Q, V0, beta, eta)
     u = utilities(tables[0], tables[1], eta)
     chain, discount = tables[2].astype(Long), Long(beta)

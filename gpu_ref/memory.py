@@ -1,15 +1,15 @@
-"""Whether a solve fits the memory of this computer, asked before anything is allocated."""
+"""Check that a solve fits into the memory of this computer, before anything is allocated."""
 
 from __future__ import annotations
 
 import os
 
 RESERVE = 2**28
-"""Bytes left to everything else."""
+"""Bytes left free for everything else."""
 
 
 def available() -> int:
-    """Bytes that can be allocated without swapping; 0 where the system does not say."""
+    """Return the bytes that can be allocated without swapping; 0 if the system does not say."""
     try:
         with open("/proc/meminfo", encoding="ascii") as file:
             for line in file:
@@ -24,12 +24,12 @@ def available() -> int:
 
 
 def check_memory(needed: int, what: str) -> None:
-    """Refuse what does not fit.
+    """Raise an error if ``needed`` bytes do not fit; ``what`` begins the message.
 
     Raises
     ------
     MemoryError
-        ``needed`` bytes are more than this computer has free; the message says how many of each.
+        ``needed`` bytes are more than this computer has free; the message has both numbers.
     """
     free = available()
     if free and needed + RESERVE > free:

@@ -1,11 +1,11 @@
-"""What the solvers on the processor and on the graphics card share: methods, arguments, stopping rules and results.
+"""What the solvers on processors and GPUs share: methods, arguments, stopping rules and results.
 
 ``beltline.gpu_ref.cpu.solve`` and ``beltline.gpu_ref.cuda.solver.solve`` take the same arguments and return the same
 :class:`Solution`::
 
     solve(X, W, Q, V0, beta, eta, epsilon, max_sweeps=100_000, method="warm", **options) -> Solution
 
-Stopping rules (``docs/baselines.md`` has the proofs). ``T`` is the Bellman operator, ``d = TV - V`` the change of a
+Stopping rules (``docs/baselines.md`` has the proofs). ``T`` is the Bellman operator, ``d = TV - V`` the change in a
 sweep, ``modulus = beta max_s sum_s' Q(s, s')``:
 
 ========== ========================================= ==================================================================
@@ -18,8 +18,8 @@ rule       measures                                  returns
 `own`      the method's own, see its line            no bound on the distance from the solution on the grid
 ========== ========================================= ==================================================================
 
-The first three stop when ``h < epsilon`` (strictly), and guarantee of what they return, ``R``, that ``|TR - R| <=
-modulus h`` and ``|R - V*| <= modulus h / (1 - modulus)``, plus rounding: the same promise from each of them.
+The first three stop when ``h < epsilon`` (strictly). Each of them guarantees for the value ``R`` that it returns ``|TR
+- R| <= modulus h`` and ``|R - V*| <= modulus h / (1 - modulus)``, plus rounding.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ from beltline.gpu_ref.tables import Array, check_tables
 from beltline.gpu_ref.utility import crra, crra_utility
 
 DOUBLE = 2.0**-53
-"""Largest relative error of one rounding of double precision."""
+"""Largest relative error of one rounding in double precision."""
 
 PARTS = ("allocate", "load", "solve", "read")
-"""What :attr:`Solution.seconds` tells apart, in order."""
+"""Parts of a solve that :attr:`Solution.seconds` measures, in order."""
 
 
 @dataclass(frozen=True)
 class Method:
-    """One way to solve a table problem.
+    """A way to solve a table problem.
 
     Attributes
     ----------
     line
-        What it does, in a line.
+        What it does, in one line.
     rule
         Its stopping rule: ``"change"``, ``"span"``, ``"spans"`` or ``"own"``.
     options
@@ -77,9 +77,7 @@ METHODS: dict[str, Method] = {
         {"choices": 1000},
     ),
     "monotone": Method("search from the choice of the neighbouring state; every sweep is proven by brackets", "change"),
-    "warm": Method(
-        "as `monotone`, but states whose choice stays are settled by utilities kept from the last sweep", "change"
-    ),
+    "warm": Method("as `monotone`, but states whose choice does not change need only cached utilities", "change"),
     "mpi": Method(
         "modified policy iteration: an exact sweep as in `warm`, then `inner` policy evaluation sweeps",
         "spans",
@@ -93,12 +91,13 @@ METHODS: dict[str, Method] = {
         {"marginal": None},
     ),
 }
-"""By name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` where all of it is finite, and
-``start="coarse"`` by the solution of a coarse problem (:mod:`beltline.gpu_ref.coarse`), but with few points as
-``"stay"`` does. The time of either is counted in ``solve``."""
+"""All methods by name. ``start="stay"`` replaces ``V0`` by ``U(W(x, s) - x) / (1 - beta)`` if that is finite
+everywhere, and ``start="coarse"`` by the solution of a coarse problem (:mod:`beltline.gpu_ref.coarse`), but on small
+grids it does the same as ``"stay"``. The time for either counts as ``solve``.
+"""
 
 CHOICES: dict[str, tuple[str, ...]] = {"tie": ("corrected", "published"), "start": ("given", "stay", "coarse")}
-"""Options that are one of a few words."""
+"""Options that take one of a few words."""
 
 
 @dataclass(frozen=True)
@@ -111,29 +110,31 @@ class Solution:
         ``(N_k, N_z)``, ``float64``, units of utility.
     policy
         Index of the choice, ``(N_k, N_z)``, ``int32``: the lowest maximiser of the last maximising sweep; -1 where
-        nothing is affordable. Indexes ``choices`` where that is given, the grid otherwise.
+        nothing is affordable. It refers to ``choices`` if that is given, otherwise to the grid.
     sweeps
-        Sweeps over all states, with or without a maximisation.
+        Number of sweeps over all states, with or without maximisation.
     maximising_sweeps
-        Those with one.
+        Number of sweeps with maximisation.
     residual
         What the stopping rule compared with ``epsilon`` in the last maximising sweep (``h`` above); for ``change`` that
         is ``max |V_n - V_(n-1)|``.
     error_bound
-        Bound on ``max |value - V*|``, ``V*`` the solution on the grid, rounding included; ``inf`` where none is proven.
+        Bound on ``max |value - V*|``, rounding included, where ``V*`` is the solution on the grid; ``inf`` if none is
+        proven.
     converged
         Whether ``residual < epsilon``.
     seconds
-        Wall-clock seconds by :data:`PARTS`. Compiling is in none of them.
+        Wall-clock seconds by :data:`PARTS`, without compilation.
     method
         Name of the method.
     previous
-        The ``V`` from which the last maximising sweep started, so that a sweep from it gives ``policy``; where kept.
+        The ``V`` from which the last maximising sweep started, so that a sweep from it gives ``policy``; ``None`` if
+        not stored.
     choices
-        ``(n,)``: the values of ``x'`` that ``policy`` indexes, where they are not the grid.
+        ``(n,)``: the values of ``x'`` to which ``policy`` refers, if they are not the grid.
     exact_sweeps
-        How many maximising sweeps were done by divide and conquer, because brackets did not settle them, or on a
-        graphics card because a single peak was in doubt.
+        Number of maximising sweeps that took divide and conquer, because brackets did not finish, or on a GPU because a
+        single peak was in doubt.
     """
 
     value: Array
@@ -152,9 +153,9 @@ class Solution:
 
 @dataclass(frozen=True)
 class Arguments:
-    """Checked arguments of a solve: contiguous ``float64`` tables, options with defaults.
+    """Checked arguments of a solve: contiguous ``float64`` tables, and options with defaults.
 
-    ``start`` is the option of that name, or ``"given"`` where not everyone can afford to stay.
+    ``start`` is the option of that name, or ``"given"`` if some state cannot afford to stay at its ``x``.
     """
 
     X: Array
@@ -171,11 +172,12 @@ class Arguments:
 
     @property
     def rule(self) -> str:
+        """Stopping rule of the method."""
         return METHODS[self.method].rule
 
 
 def check_limits(epsilon: float, max_sweeps: int) -> None:
-    """Raise ``ValueError``, with a sentence, for limits that end no iteration."""
+    """Raise ``ValueError`` if ``epsilon`` is negative or ``max_sweeps`` below 1."""
     if not epsilon >= 0.0:
         raise ValueError(f"epsilon must not be negative, not {epsilon}")
     if max_sweeps < 1:
@@ -194,13 +196,13 @@ def check_arguments(
     method: str,
     options: dict[str, Any],
 ) -> Arguments:
-    """Check everything that a solver is given.
+    """Check all arguments of a solver.
 
     Raises
     ------
     ValueError
         A table breaks a condition of :mod:`beltline.gpu_ref`, a number is out of range, or the method or one of its
-        options is unknown; one sentence.
+        options is unknown. The message is one sentence.
     """
     if method not in METHODS:
         raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, not {method!r}")
@@ -231,7 +233,7 @@ def check_arguments(
 
 @njit(cache=True)
 def _least_left(X: Array, W: Array) -> float:
-    """The least ``W(x, s) - x``."""
+    """Return the lowest consumption ``W(x, s) - x`` of staying at ``x``."""
     least = np.inf
     for x in range(X.size):
         for s in range(W.shape[1]):
@@ -240,51 +242,52 @@ def _least_left(X: Array, W: Array) -> float:
 
 
 def can_stay(X: Array, W: Array, eta: float) -> bool:
-    """Whether everyone can afford to stay at ``x`` for ever, with a utility that is finite."""
+    """Return whether every state can afford to stay at its ``x`` for ever, with a finite utility."""
     least = _least_left(X, W)
     return least > 0.0 and math.isfinite(crra(least, eta))
 
 
 def stay_start(X: Array, W: Array, beta: float, eta: float) -> Array:
-    """``U(W(x, s) - x) / (1 - beta)``, the value of staying at ``x`` for ever if ``s`` never moved.
+    """Return ``U(W(x, s) - x) / (1 - beta)``, the value of staying at ``x`` for ever if ``s`` never changed.
 
-    Concave in ``x`` where ``W(x, s) - x`` is. Everyone must be able to stay, see :func:`can_stay`.
+    It is concave in ``x`` if ``W(x, s) - x`` is. Every state must be able to stay, see :func:`can_stay`.
     """
     start: Array = np.ascontiguousarray(crra_utility(W - X[:, None], eta) / (1.0 - beta))
     return start
 
 
 def modulus(Q: Array, beta: float) -> float:
-    """Contraction modulus of ``T``: ``beta`` times the largest row sum of ``Q``."""
+    """Return the contraction modulus of ``T``: ``beta`` times the largest row sum of ``Q``."""
     return beta * float(Q.sum(axis=1).max())
 
 
 def sweep_rounding(largest: float, states: int, eta: float) -> float:
-    """How far a sweep in double precision may be from the exact one.
+    """Bound the distance of a sweep in double precision from the exact one, units of utility.
 
-    ``largest`` is the largest ``|V|`` before and after. The chosen utility is ``TV - EV``, so at most twice that.
-    Consumption is rounded once, which utility's power magnifies; power or logarithm, its division and the last sum take
-    four roundings; the expectation one a state and a few.
+    ``largest`` is the largest ``|V|`` before and after the sweep. The chosen utility is ``TV - EV``, so at most twice
+    that. Consumption is rounded once, and the power of the utility magnifies this error by up to ``|1 - eta|``. Power
+    or logarithm, the division and the last sum make up to four roundings, and the expectation one per state plus a few.
     """
     return DOUBLE * ((abs(1.0 - eta) + 4.0) * 2.0 * largest + (eta == 1.0) + (states + 4) * largest)
 
 
 def largest_value(value: Array) -> float:
-    """Largest ``|V|`` of all states that somebody can be in; 0 where there is none."""
+    """Return the largest finite ``|V|``; 0 if no entry is finite."""
     largest = size(value)
     return largest if math.isfinite(largest) else float(np.abs(value[np.isfinite(value)]).max(initial=0.0))
 
 
 def size(value: Array) -> float:
-    """Largest ``|V|`` of all states, without a copy; not finite where one is not; 0 where there is none."""
+    """Return the largest ``|V|`` without copying; it is not finite if some value is not; 0 for an empty array."""
     return max(float(value.max()), -float(value.min())) if value.size else 0.0
 
 
-def reach(value: Array, change: float, Q: Array, beta: float) -> float:
-    """Bound on the largest ``|V|`` on the way to ``R``: before the last sweep, after it, and before the shift.
+def largest_before_shift(value: Array, change: float, Q: Array, beta: float) -> float:
+    """Bound the largest ``|V|`` before the last sweep and between that sweep and the shift.
 
-    ``value`` is ``R``, and ``change`` the largest ``|TV - V|`` of the last sweep. The shift is at most ``modulus /
-    (1 - modulus)`` times the change, so ``|TV|`` exceeds ``|R|`` by no more than that, and ``|V|`` by a change more.
+    ``value`` is the returned ``R``, and ``change`` the largest ``|TV - V|`` of the last sweep. The shift is at most
+    ``modulus / (1 - modulus)`` times the change, so ``|TV|`` exceeds ``|R|`` by no more than that, and ``|V|`` by one
+    change more.
     """
     contraction = modulus(Q, beta)
     return largest_value(value) + change / (1.0 - contraction) if contraction < 1.0 else float("inf")
@@ -293,26 +296,36 @@ def reach(value: Array, change: float, Q: Array, beta: float) -> float:
 def error_bound(
     h: float, value: Array, Q: Array, beta: float, eta: float, largest: float = 0.0, slack: float = 0.0
 ) -> float:
-    """Bound on ``max |R - V*|`` after a sweep whose stopping rule measured ``h``; ``value`` is ``R``.
+    """Bound ``max |R - V*|`` after a sweep for which the stopping rule measured ``h``; ``value`` is ``R``.
 
-    ``largest`` is the largest ``|V|`` on the way to ``R``, where a shift came after the sweep (:func:`reach`): what
-    rounds is that value. ``slack`` is by how much roundings may have let the sweep miss a maximum. Holds for the
-    rules `change`, `span` and `spans`; ``inf`` where ``T`` is no contraction.
+    Parameters
+    ----------
+    h, value, Q, beta, eta
+        The measure of the rule `change`, `span` or `spans`; the returned value; the problem.
+    largest
+        If the sweep was followed by a shift, :func:`largest_before_shift`: rounding is relative to these larger values.
+    slack
+        By how much the sweep may have missed a maximum because of rounding.
+
+    Returns
+    -------
+    float
+        Units of utility; ``inf`` if ``T`` is no contraction.
     """
     contraction = modulus(Q, beta)
     if contraction >= 1.0 or not np.isfinite(h) or not np.isfinite(largest):
         return float("inf")
     largest = max(largest_value(value) + h, largest)
-    # The shift, too, is rounded: by a few units of the largest value, times the condition of the matrix it solves.
+    # The shift is rounded, too: by a few units of the largest value times the condition of the linear system.
     rounding = sweep_rounding(largest, Q.shape[0], eta) + (8 + 4 * Q.shape[0]) * DOUBLE * largest
     return (contraction * h + rounding + slack) / (1.0 - contraction)
 
 
-def astray(given: Arguments, size: float, h: float, largest: float) -> bool:
-    """Whether the sweep before the shift rounded values so much larger than the result's that its choices mean little.
+def needs_restart(given: Arguments, size: float, h: float, largest: float) -> bool:
+    """Return whether rounding of much larger values before the shift made the choices unreliable.
 
-    The shift brought them near: a second iteration that starts there mends it. ``size`` is the largest ``|R|``, which
-    must be finite, and ``h`` and ``largest`` are as of :func:`error_bound`.
+    The shift has brought the value near the solution, so a second iteration from there repairs the choices. ``size`` is
+    the largest ``|R|``, which must be finite; ``h`` and ``largest`` are as for :func:`error_bound`.
     """
     if given.rule == "change" or not h < given.epsilon or not math.isfinite(size):
         return False
@@ -321,6 +334,8 @@ def astray(given: Arguments, size: float, h: float, largest: float) -> bool:
 
 
 def shifts(middle: Array, Q: Array, beta: float) -> Array:
-    """``(I - beta Q)^-1 beta Q m``: what to add to ``TV(., s)``; ``middle`` is ``m``, ``(N_z,)``, units of utility."""
+    """Return ``(I - beta Q)^-1 beta Q m``, which is added to ``TV(., s)``; ``middle`` is ``m``, ``(N_z,)``, units of
+    utility.
+    """
     discounted = beta * Q
     return np.asarray(np.linalg.solve(np.eye(Q.shape[0]) - discounted, discounted @ middle), dtype=np.float64)

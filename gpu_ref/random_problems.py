@@ -1,22 +1,21 @@
 """Random concave problems, for tests of any search that needs an objective with a single peak.
 
-What :func:`random_problem` promises of every problem it draws:
+Every problem that :func:`random_problem` draws
 
-- shapes, dtypes and conditions of :mod:`beltline.gpu_ref`: ``X`` positive and strictly increasing, no step more than
-twenty
-  times another; ``W`` strictly increasing and concave in ``x``; ``Q`` stochastic; ``V0`` concave and non-decreasing in
-  ``x``; ``beta`` in (0.5, 0.99); ``eta`` in [0.2, 10];
-- ``W[0, s] > X[0]``: every state has a feasible choice. About half of the problems have a state whose lowest rows can
-  afford only few candidates;
-- ``|V0| < 1e4`` and, at the best choice, ``|U| < 1e4`` (``"ties"``: up to 2,000 points). Infeasible and barely
-  feasible *candidates* are there as well, and utility of the latter has no bound;
-- the objective of the first sweep, the one from ``V0``, has a single peak in every state: strictly concave in ``x'``,
-  by a margin above rounding in ``float64`` (up to some hundreds of points), but for the exact ties of kind ``"ties"``.
-  Later sweeps start from a computed ``V``, whose concavity a coarse grid does not guarantee.
+- has the shapes, dtypes and conditions of :mod:`beltline.gpu_ref`: ``X`` positive and strictly increasing, no step more
+  than twenty times another; ``W`` strictly increasing and concave in ``x``; ``Q`` stochastic; ``V0`` concave and
+  non-decreasing in ``x``; ``beta`` in (0.5, 0.99); ``eta`` in [0.2, 10];
+- has ``W[0, s] > X[0]``, so every state has a feasible choice. In about half of the problems there is an exogenous
+  state whose lowest rows can afford only few candidates;
+- has ``|V0| < 1e4`` and, at the best choice, ``|U| < 1e4`` (kind ``"ties"``: up to 2,000 points). There are also
+  infeasible and barely feasible *candidates*, and the utility of the latter has no bound;
+- has an objective with a single peak in every state of the first sweep, the one from ``V0``: strictly concave in ``x'``
+  by a margin above rounding in ``float64`` (up to some hundreds of points), except for the exact ties of kind
+  ``"ties"``. Later sweeps start from a computed ``V``, which on a coarse grid need not be concave.
 
-Kinds, drawn by chance unless given: ``"general"``, and ``"ties"``, where every state that can afford two candidates or
-more and cannot afford the last has two best neighbours of exactly equal objective, in ``float64`` and in any binary
-fixed point with a dozen fraction bits or more, provided that utility is exact at powers of two.
+There are two kinds. In ``"ties"``, every state that can afford two candidates or more and cannot afford the last has
+two best neighbours of exactly equal objective, in ``float64`` and in any binary fixed point with a dozen fraction bits
+or more, if utility is exact at powers of two. ``"general"`` are all others.
 """
 
 from __future__ import annotations
@@ -30,14 +29,16 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra_utility
 
 ETAS = (0.2, 0.5, 1.0, 1.0, 1.5, 2.0, 2.0, 3.0, 5.0, 10.0)
-"""Half of the draws of ``eta``; the rest are log-uniform on [0.2, 10]. Solvers have code of their own for 1 and 2."""
+"""Values for half of the draws of ``eta``; the rest are log-uniform on [0.2, 10]. Solvers have special code for 1 and
+2.
+"""
 
 
 @dataclass(frozen=True)
 class RandomProblem:
-    """A table problem; :mod:`beltline.gpu_ref` gives shapes and units.
+    """A table problem; shapes and units as in :mod:`beltline.gpu_ref`.
 
-    ``X, W, Q, V0, beta, eta`` are in the order in which the sweeps take them: ``sweep(*problem.arguments)``.
+    ``X, W, Q, V0, beta, eta`` are in the order in which sweeps take them: ``sweep(*problem.arguments)``.
     """
 
     X: Array
@@ -55,6 +56,7 @@ class RandomProblem:
 
 
 def _transition(rng: np.random.Generator, states: int) -> Array:
+    """Draw a transition matrix: identity, sticky, dense or sparse."""
     kind = rng.choice(["identity", "sticky", "dense", "sparse"], p=[0.1, 0.3, 0.4, 0.2])
     identity = np.eye(states)
     if kind == "identity" or states == 1:
@@ -72,6 +74,7 @@ def _transition(rng: np.random.Generator, states: int) -> Array:
 
 
 def _grid(rng: np.random.Generator, grid: int) -> Array:
+    """Draw a grid: uniform, polynomial, or with random steps."""
     low = rng.uniform(0.1, 2.0)
     length = rng.uniform(1.0, 3.0)
     kind = rng.choice(["uniform", "polynomial", "random"], p=[0.4, 0.3, 0.3])
@@ -86,16 +89,17 @@ def _grid(rng: np.random.Generator, grid: int) -> Array:
 
 
 def _general(rng: np.random.Generator, grid: int, states: int) -> RandomProblem:
+    """Draw a problem of kind ``"general"``."""
     eta = float(rng.choice(ETAS)) if rng.random() < 0.5 else float(np.exp(rng.uniform(np.log(0.2), np.log(10.0))))
     if abs(eta - 1.0) < 0.01:
-        # So near to 1, utility is a constant beyond the bound below and next to nothing else.
+        # So near to 1, utility is nearly a constant, which is larger than the bound below.
         eta = 1.0
     beta = float(rng.uniform(0.5, 0.99))
     X = _grid(rng, grid)
     length = X[-1] - X[0]
     t = (X - X[0]) / length
 
-    # Bounds both |U| at the smallest consumption that may be chosen and, through it, the curvature at the largest.
+    # A floor on consumption bounds |U| at the smallest consumption and, through it, the curvature at the largest.
     floor = 0.02 if eta <= 1.0 else max(0.02, (500.0 * (eta - 1.0)) ** (-1.0 / (eta - 1.0)))
     start = rng.uniform(floor, max(1.0, 2.0 * floor), states)
     if rng.random() < 0.5:
@@ -126,6 +130,7 @@ def _general(rng: np.random.Generator, grid: int, states: int) -> RandomProblem:
 def _ties(rng: np.random.Generator, grid: int, states: int) -> RandomProblem:
     # With eta = 3, U(2u) - U(u) = 3/8 u^-2, which is beta times a value step of u^-2 / 2 at beta = 3/4: the candidates
     # that leave u and 2u tie. All numbers are multiples of powers of two, so nothing rounds.
+    """Draw a problem of kind ``"ties"``."""
     unit = 2.0 ** rng.integers(-1, 2)
     X = unit * (rng.integers(1, 9) + np.arange(grid))
     W = X[:, None] + unit * rng.integers(1, 4, states)
@@ -142,18 +147,18 @@ def random_problem(
     states: int | None = None,
     kind: Literal["general", "ties"] | None = None,
 ) -> RandomProblem:
-    """Draw a concave problem; what it promises is in the module's docstring.
+    """Draw a concave problem with the properties listed in the module's docstring.
 
     Parameters
     ----------
     rng
-        Source of chance: the same generator state and NumPy version give the same problem.
+        Random generator: the same state of it and the same NumPy version give the same problem.
     grid
         ``N_k``, at least 2. By default from 3 to 200, mostly no power of two.
     states
         ``N_z``, at least 1. By default from 1 to 8.
     kind
-        ``"general"`` or ``"ties"``. By default ``"ties"`` once in eight draws.
+        ``"general"`` or ``"ties"``. By default ``"ties"`` in one of eight draws.
 
     Raises
     ------

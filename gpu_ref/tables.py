@@ -1,4 +1,4 @@
-"""What all sweeps share: the check of the tables and the expectation."""
+"""What all sweeps share: the check of the tables, and the expectation."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from beltline.compiled import njit, prange
 Array = NDArray[np.float64]
 
 ROW_SUM_TOLERANCE = 1e-8
-"""Largest distance of a row sum of ``Q`` from 1: lets through tables that were rounded to 30 bits or better."""
+"""Largest distance of a row sum of ``Q`` from 1. Tables that were rounded to 30 bits or more pass."""
 
 
 @njit(cache=True)
 def _sound(W: Array, V: Array) -> tuple[bool, bool]:
-    """Whether ``W`` is finite and ``V`` below infinity, and whether ``W`` does not fall in ``x``."""
+    """Return whether ``W`` is finite and ``V`` below infinity, and whether ``W`` does not fall in ``x``."""
     states, wealth, value = W.shape[1], W.reshape(-1), V.reshape(-1)
-    # Slices and counts, of which the compiler takes several at a time.
+    # Counting instead of branching lets the compiler vectorise the loops.
     bad = falls = 0
     for k in range(wealth.size):
         bad += 0 if (abs(wealth[k]) < np.inf) & (value[k] < np.inf) else 1
@@ -45,7 +45,7 @@ def check_tables(
     ------
     ValueError
         A shape does not fit, or a table breaks a condition of :mod:`beltline.gpu_ref`; the message names the first
-        offender.
+        entry that does.
     """
     X, W, Q, V = (np.ascontiguousarray(table, dtype=np.float64) for table in (X, W, Q, V))
     if X.ndim != 1 or X.size == 0:
@@ -100,10 +100,10 @@ def _expectation(Q: Array, V: Array, beta: float) -> Array:
 
 
 def expectation(Q: Array, V: Array, beta: float) -> Array:
-    """Discounted expectation ``EV(x', s) = beta sum_s' Q(s, s') V(x', s')``, transposed to ``(N_z, N_k)``.
+    """Return the discounted expectation ``EV(x', s) = beta sum_s' Q(s, s') V(x', s')``, transposed to ``(N_z, N_k)``.
 
-    Summed in the order of ``s'``; a state of probability zero is left out, so that a ``-inf`` there does not matter.
-    ``Q`` is ``(N_z, N_z)`` and ``V`` is ``(N_k, N_z)``, both contiguous ``float64``; nothing is checked.
+    Sums run in the order of ``s'``. States of probability zero are left out, so that a value of ``-inf`` there has no
+    effect. ``Q`` is ``(N_z, N_z)`` and ``V`` is ``(N_k, N_z)``, both contiguous ``float64``; nothing is checked.
     """
     ev: Array = _expectation(Q, V, beta)
     return ev
@@ -111,7 +111,7 @@ def expectation(Q: Array, V: Array, beta: float) -> Array:
 
 @njit(cache=True, inline="always")
 def feasible(X: Array, wealth: float) -> int:
-    """Number of candidates that ``wealth`` can afford: those with ``X[i] < wealth``, always the first ones."""
+    """Return the number of candidates that ``wealth`` affords: those with ``X[i] < wealth``, always the first ones."""
     low = 0
     high = X.size
     while low < high:

@@ -12,11 +12,11 @@ from beltline.compiled import njit, vectorize
 
 @njit(cache=True, inline="always")
 def crra(c: float, eta: float) -> float:
-    """Utility of a positive consumption, for use inside kernels.
+    """Return the utility of a positive consumption; for use in compiled loops.
 
     ``eta = 2`` is a division, which is correctly rounded; the C library's ``pow`` may differ from it by one unit in the
-    last place. ``eta = 0`` is ``c`` itself. Every solver of this package takes this same function, so that they compare
-    the same numbers.
+    last place. ``eta = 0`` is ``c`` itself. All solvers of this package use this function, so that they compare the
+    same numbers.
     """
     if eta == 2.0:
         return -1.0 / c
@@ -29,18 +29,19 @@ def crra(c: float, eta: float) -> float:
 
 @vectorize(["float64(float64, float64)"], cache=True)
 def _utility(c: float, eta: float) -> float:
+    """Utility of one consumption, ``-inf`` if it is not positive."""
     if not c > 0.0:
         return -np.inf
     return crra(c, eta)
 
 
 def crra_utility(consumption: ArrayLike, eta: float) -> NDArray[np.float64]:
-    """CRRA utility, ``c^(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``.
+    """Return CRRA utility, ``c^(1 - eta) / (1 - eta)``, or ``ln c`` if ``eta = 1``.
 
     Parameters
     ----------
     consumption
-        Any shape, in units of money. What is not positive is infeasible.
+        Any shape, units of consumption. Entries that are not positive are infeasible.
     eta
         Curvature, positive.
 

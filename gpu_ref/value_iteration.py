@@ -1,10 +1,10 @@
-"""Value iteration by sweeps that are all proven: a guess for every state, and brackets that prove or mend it.
+"""Value iteration in which every sweep is proven: each state's choice is guessed, and brackets prove or correct it.
 
-The search is :mod:`beltline.gpu_ref.row_search`, the sweeps are :mod:`beltline.gpu_ref.chunk_sweeps`. What brackets do
-not settle within few passes, as in the first sweeps of a rough problem, and where ``EV`` is not finite, divide and
-conquer does (:mod:`beltline.gpu_ref.exact`). Bits are those of every sweep of :mod:`beltline.gpu_ref`: the same
-operations on each candidate, ties to the lower index; where two candidates that lie apart differ by less than roundings
-(:meth:`ValueIteration.slack`), either may be found.
+The search of a row is in :mod:`beltline.gpu_ref.row_search`, the sweeps are in :mod:`beltline.gpu_ref.chunk_sweeps`. If
+brackets do not finish within a few passes, as in the first sweeps of a rough problem, or if ``EV`` is not finite,
+divide and conquer does the sweep (:mod:`beltline.gpu_ref.exact`). The bits are those of every other sweep of
+:mod:`beltline.gpu_ref`: the same operations on each candidate, ties to the lower index. Only where two candidates that
+are not neighbours differ by less than rounding (:meth:`ValueIteration.slack`), either may be found.
 """
 
 from __future__ import annotations
@@ -37,25 +37,28 @@ from beltline.gpu_ref.tables import Array, expectation
 from beltline.gpu_ref.window_clocks import BLOCK, blocks, length
 
 _CHUNKS, _FEWEST, _MOST = 32, 512, 4096
-"""Chunks that a grid is cut into, and the fewest and the most grid points of one."""
+"""Number of chunks into which a grid is cut, and the smallest and the largest number of grid points of one."""
 
-_PATIENCE = 8
-"""Most sweeps by divide and conquer before brackets are tried again."""
+_MOST_DIVIDED = 8
+"""Largest number of sweeps by divide and conquer before brackets are tried again."""
 
 _MEASURED = 8
-"""Half of the sweeps without doubt after which changes of ``EV`` are no longer measured, the first time."""
+"""After twice this many sweeps in which no bracket had to be searched again, changes of ``EV`` are no longer measured,
+at first.
+"""
 
 BATCH_STATES = 2.5e7
-"""States swept between two returns to Python, where an interrupt is seen: a fraction of a second."""
+"""States swept in one call of compiled code, a fraction of a second, so that Python can handle Ctrl-C between calls."""
 
 _NO_AGES = np.empty((1, 0, 0)), np.empty((1, 0, 0), np.int32)
 
 
 class ValueIteration:
-    """A problem in the layout of these sweeps, and the iteration in progress.
+    """A table problem, stored for these sweeps, and the state of its iteration.
 
-    ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, ``W`` non-decreasing in ``x``. Making it allocates and
-    nothing else; :meth:`load` fills it; :meth:`sweep` and :meth:`evaluate` go on; :meth:`read` gives the result back.
+    ``X`` to ``eta`` as in :mod:`beltline.gpu_ref`, checked, with ``W`` non-decreasing in ``x``. The constructor only
+    allocates; :meth:`load` fills the arrays, :meth:`sweep` and :meth:`evaluate` iterate, and :meth:`read` returns the
+    result.
 
     Attributes
     ----------
@@ -64,7 +67,7 @@ class ValueIteration:
     h
         What the stopping rule measured in the last maximising sweep.
     low, high
-        ``(N_z,)``: least and largest change of that sweep, by exogenous state.
+        ``(N_z,)``: lowest and highest change in that sweep, by exogenous state.
     """
 
     def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float, threads: int) -> None:
@@ -83,14 +86,14 @@ class ValueIteration:
             clocks=np.zeros((states, length(grid))),
             least=np.zeros((states, blocks(grid))), most=np.zeros((states, blocks(grid))),
             measured=np.empty((2, states), np.int64),
-            # Whole blocks.
+            # A chunk is a whole number of blocks.
             chunk=blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK,
         )  # fmt: skip
         self.low, self.high = np.zeros(states), np.zeros(states)
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
-        """What the arrays of a problem of these sizes take, with those of a search by divide and conquer."""
+        """Return the bytes that all arrays of a problem take, including those of a search by divide and conquer."""
         return grid * states * (9 * 8 + 3 * 4 + 5 * 8 + 2)
 
     def load(self, V: Array) -> None:
@@ -106,11 +109,11 @@ class ValueIteration:
         self.sweeps = self.maximising_sweeps = self.exact_sweeps = 0
         self.h = math.inf
         self._divided = False
-        self._rough, self._patience = 0, 1
+        self._to_divide, self._next_to_divide = 0, 1
         self._put(V, expectation(t.Q, np.ascontiguousarray(V), t.beta))
 
     def _put(self, value: Array, ev: Array) -> None:
-        """Go on from ``value``, ``(N_k, N_z)``, and its expectation."""
+        """Continue from ``value``, ``(N_k, N_z)``, and its expectation, ``(N_z, N_k)``."""
         t = self._tables
         t.values[self._now] = value.T
         t.both[self._now, :, 1:-1] = ev
@@ -124,7 +127,9 @@ class ValueIteration:
         epsilon: float = 0.0,
         ages: tuple[Array, Indexes] = _NO_AGES,
     ) -> int:
-        """At most ``limit`` sweeps: why they ended."""
+        """Run at most ``limit`` sweeps; return the reason why they ended, a constant of
+        :mod:`beltline.gpu_ref.chunk_sweeps`.
+        """
         done, code, h = self._run(how, RULES[rule], epsilon, limit, self._tables, self._now, self.low, self.high, *ages)
         self._now = (self._now + done) % 2
         self.sweeps += done
@@ -136,39 +141,39 @@ class ValueIteration:
         return int(code)
 
     def sweep(self, rule: str, epsilon: float, limit: int, fresh: bool = False) -> bool:
-        """At most ``limit`` maximising sweeps; whether the rule was met, after which no other sweep was done.
+        """Run maximising sweeps until the rule is met, at most ``limit``; return whether it was met.
 
-        ``fresh`` sweeps begin from the choices of neighbouring states alone.
+        With ``fresh``, each sweep starts from the choices of neighbouring states instead of those of the last sweep.
         """
         t = self._tables
         batch = max(1, int(BATCH_STATES / t.W.size))
         end = self.sweeps + limit
         while self.sweeps < end:
             code = UNPROVEN
-            if self._finite and not self._rough:
+            if self._finite and not self._to_divide:
                 before = self.sweeps
                 code = self._batch(FRESH if fresh else WARM, min(batch, end - self.sweeps), rule, epsilon)
                 if code == UNPROVEN:
-                    self._patience = min(2 * self._patience, _PATIENCE) if self.sweeps == before else 1
-                    self._rough = self._patience
+                    self._next_to_divide = min(2 * self._next_to_divide, _MOST_DIVIDED) if self.sweeps == before else 1
+                    self._to_divide = self._next_to_divide
             if code == UNPROVEN and self.sweeps < end:
                 code = self._divide(rule, epsilon)
-                self._rough = max(self._rough - 1, 0)
+                self._to_divide = max(self._to_divide - 1, 0)
             if code == DONE:
                 return True
         return False
 
     def evaluate(self, count: int) -> None:
-        """Policy evaluation sweeps, and ``EV`` after them.
+        """Run ``count`` policy evaluation sweeps, and compute ``EV`` after them.
 
-        None where a state has no choice: a policy found before that was known may lead there, and what is lost so no
-        later sweep brings back.
+        Does nothing if a state has no choice: the policy may lead there because its value was still finite when the
+        policy was found, and evaluating it would make other values ``-inf``, for good.
         """
         if count and not (self._tables.policy < 0).any():
             self._batch(FIXED, count)
 
     def ages(self, values: Array, policies: Indexes) -> None:
-        """One sweep an age, from the last to the first, into ``values`` and ``policies``, ``(T, N_k, N_z)``."""
+        """Run one sweep per age, from the last to the first, into ``values`` and ``policies``, ``(T, N_k, N_z)``."""
         left = values.shape[0]
         while left:
             before = self.sweeps
@@ -180,7 +185,7 @@ class ValueIteration:
             left -= self.sweeps - before
 
     def _divide(self, rule: str, epsilon: float) -> int:
-        """A sweep by divide and conquer: :data:`DONE` or :data:`LIMIT`."""
+        """Sweep by divide and conquer; return :data:`DONE` if the stopping rule is met, otherwise :data:`LIMIT`."""
         t = self._tables
         ev = np.ascontiguousarray(t.both[self._now, :, 1:-1])
         value, policy = np.empty(self._source.shape), np.empty(self._source.shape, np.int32)
@@ -195,7 +200,9 @@ class ValueIteration:
         return DONE if self.h < epsilon else LIMIT
 
     def slack(self) -> float:
-        """By how much roundings may have let the last maximising sweep, the last of all, miss a maximum."""
+        """Bound the amount by which the last sweep, a maximising one, missed a maximum because of rounding, units of
+        utility.
+        """
         t, turn = self._tables, 1 - self._now
         if not self._divided:
             return float(slacks(t, turn).max())
@@ -203,11 +210,11 @@ class ValueIteration:
         return proven(t.X, self._source, ev, t.eta, np.ascontiguousarray(t.policy.T)).slack
 
     def largest(self) -> float:
-        """Bound on the largest change of the last maximising sweep, units of utility."""
+        """Return a bound on the largest change in the last maximising sweep, units of utility."""
         return max(float(np.abs(self.low).max()), float(np.abs(self.high).max()))
 
     def read(self, rule: str) -> tuple[Array, Indexes]:
-        """Value, shifted as the rule asks, and policy, both ``(N_k, N_z)``."""
+        """Return the value, shifted as the stopping rule requires, and the policy, ``(N_k, N_z)`` each."""
         t = self._tables
         value = t.values[self._now]
         if rule != "change":

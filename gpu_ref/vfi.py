@@ -1,4 +1,4 @@
-"""Plain value function iteration with a given sweep."""
+"""Plain value function iteration with any sweep."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Sweep = Callable[..., tuple[Array, NDArray[np.int32]]]
 
 
 def sup_norm(new: Array, old: Array) -> float:
-    """``max |new - old|``; a state that is ``-inf`` in both has not changed."""
+    """Return ``max |new - old|``; a state that is ``-inf`` in both counts as unchanged."""
     with np.errstate(invalid="ignore"):
         change = np.abs(new - old)
     change[new == old] = 0.0
@@ -46,6 +46,11 @@ def solve(
         At least 1.
     sweep
         Any function ``(X, W, Q, V, beta, eta) -> (TV, policy)``.
+
+    Returns
+    -------
+    Solution
+        See :class:`beltline.gpu_ref.methods.Solution`.
 
     Raises
     ------

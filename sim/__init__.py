@@ -1,1 +1,1 @@
-"""Simulation of the gateware: the simulated board, and cocotb benches."""
+"""Simulation of the gateware: simulated boards, and cocotb benches."""

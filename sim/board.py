@@ -1,4 +1,4 @@
-"""The simulated board: the gateware itself, compiled by Verilator into a shared library, and a master of its buses."""
+"""The simulated board: gateware compiled by Verilator into a shared library, with a bus master that Python calls."""
 
 from __future__ import annotations
 
@@ -20,39 +20,43 @@ TOP = "beltline"
 """The top module; its ports are those of :class:`beltline.hw.top.axi_machine.AxiMachine`."""
 
 BLOCKS = ("beltline_evaluator", "beltline_lane")
-"""Modules that a machine may instance many times, and that are then compiled once."""
+"""Modules that a machine may instantiate many times; each is compiled once."""
 
 OPTIMISE = "-O2 -ffp-contract=off"
-"""Flags of the C++ compiler. ``-O3`` compiles longer and runs no faster, and neither does ``-march=native``."""
+"""Flags of the C++ compiler. ``-O3`` and ``-march=native`` make the simulation no faster, and ``-O3`` compiles
+longer."""
 
 SLICE = 0.1
-"""Seconds of simulation after which Python looks for Ctrl-C."""
+"""Seconds of simulation between two checks for Ctrl-C."""
 
 CHUNK = 2048
-"""Words after which Python looks for Ctrl-C: at 20,000 clocks a second, 0.1 s."""
+"""Words of a transfer between two checks for Ctrl-C; 0.1 s at 20,000 clocks per second."""
 
 SHIM = Path(__file__).with_name("board.cpp")
+"""C++ source of the bus master."""
 
 
 class SimulatedBoard:
-    """A board whose chip is a simulation of ``files``, generated Verilog whose top module is ``beltline``.
+    """A board whose chip is a simulation of generated Verilog with the top module ``beltline``.
 
     Parameters
     ----------
     files
-        Verilog files, name to text.
+        Verilog, ``{file name: text}``.
     progress
-        Told what goes on while the gateware is compiled, which takes from seconds to minutes and is done once: the
-        result is kept in the cache.
+        Called with a line of text while the gateware is compiled. This takes seconds to minutes and is done once: the
+        result is cached.
     cache_dir
-        The cache, ``beltline.sim.cache.cache_directory()`` by default.
+        Directory of the cache; by default ``beltline.sim.cache.cache_directory()``.
+    top
+        Name of the top module, whose ports are those of ``beltline``.
     seed
-        Of what registers and memories hold before anything sets them, as in hardware: anything.
+        Seed of the random initial contents of registers and memories, which are undefined in hardware.
 
     Raises
     ------
     SimulationError
-        The gateware does not compile.
+        The gateware cannot be compiled.
     """
 
     def __init__(
@@ -62,16 +66,17 @@ class SimulatedBoard:
         progress: Progress | None = None,
         cache_dir: Path | None = None,
         seed: int = 1,
+        top: str = TOP,
     ) -> None:
         self.seconds_simulating = 0.0
-        """Seconds spent in simulating so far; ``clocks_simulated`` over it is the speed."""
+        """Seconds spent in the simulation; ``clocks_simulated`` divided by it is the speed."""
         self._handle: int | None = None
-        self._library = load_board(compile_board(files, progress=progress, cache_dir=cache_dir), (), _CALLS)
+        self._library = load_board(compile_board(files, top=top, progress=progress, cache_dir=cache_dir), (), _CALLS)
         self._handle = open_board(self._library, seed)
 
     @property
     def clocks_simulated(self) -> int:
-        """Clocks since the board was opened, those of register and table accesses included."""
+        """Clocks since the board was opened, including those of register and table accesses."""
         return int(self._library.board_clocks(self._open()))
 
     def read_register(self, offset: int) -> int:
@@ -80,7 +85,7 @@ class SimulatedBoard:
         Raises
         ------
         SimulationError
-            The gateware refused (SLVERR) or did not answer.
+            The gateware answered with SLVERR or not at all.
         """
         data = ctypes.c_uint32()
         self._call("read_register", offset, ctypes.byref(data))
@@ -91,23 +96,28 @@ class SimulatedBoard:
         self._call("write_register", offset, word)
 
     def write_block(self, offset: int, words: NDArray[np.int64]) -> None:
-        """Write contiguous 64-bit ``words`` from byte ``offset`` of the table windows, in bursts.
+        """Write ``words``, contiguous int64 of shape ``(n,)``, to the table windows from byte ``offset`` on, in bursts.
 
         Raises
         ------
         SimulationError
-            The gateware refused (SLVERR) or did not answer; what was written before stays.
+            The gateware answered with SLVERR or not at all; the bursts before have been written.
+        TypeError
+            ``words`` have another type or shape or are not contiguous.
         """
         self._block("write_block", offset, words)
 
     def read_block(self, offset: int, words: NDArray[np.int64]) -> None:
-        """Fill contiguous 64-bit ``words`` from byte ``offset``, in bursts; raises as :meth:`write_block`."""
+        """Read into ``words``, contiguous int64 of shape ``(n,)``, from byte ``offset`` on, in bursts.
+
+        Raises as :meth:`write_block` does.
+        """
         self._block("read_block", offset, words)
 
     def wait(self, seconds: float) -> bool:
-        """Simulate for about ``seconds``, less when the interrupt line goes high; whether it is.
+        """Simulate for about ``seconds``, or until the interrupt line is high; returns whether it is high.
 
-        Ctrl-C is answered within about 0.1 s, between two clocks: the board can be used on.
+        Ctrl-C raises ``KeyboardInterrupt`` within about 0.1 s, between two clocks; the board remains usable.
         """
         end = time.monotonic() + seconds
         interrupted = ctypes.c_int()
@@ -117,17 +127,19 @@ class SimulatedBoard:
                 return bool(interrupted.value)
 
     def close(self) -> None:
-        """End the simulation. Closing twice is no error."""
+        """End the simulation. A second call does nothing."""
         handle, self._handle = self._handle, None
         if handle is not None:
             self._library.board_close(handle)
 
     def _open(self) -> int:
+        """The handle of the open board; raises SimulationError if it is closed."""
         if self._handle is None:
             raise SimulationError("the simulated board is closed")
         return self._handle
 
     def _block(self, name: str, offset: int, words: NDArray[np.int64]) -> None:
+        """Transfer ``words`` by the library's function ``board_{name}``."""
         if words.dtype != np.int64 or words.ndim != 1 or not words.flags.c_contiguous:
             raise TypeError(f"words must be a contiguous vector of int64, not {words.ndim}-dimensional {words.dtype}")
         for first in range(0, words.size, CHUNK):
@@ -135,6 +147,7 @@ class SimulatedBoard:
             self._call(name, offset + part.itemsize * first, part.ctypes.data, part.nbytes)
 
     def _call(self, name: str, *arguments: object) -> None:
+        """Call the library's function ``board_{name}``; raises SimulationError with its message if it fails."""
         handle = self._open()
         started = time.perf_counter()
         try:
@@ -155,19 +168,31 @@ def compile_board(
     progress: Progress | None = None,
     cache_dir: Path | None = None,
 ) -> Path:
-    """Compile ``files``, top module ``top``, and the C++ file ``shim`` around them into the shared library of a
-    simulated board, once, and return its path.
+    """Compile Verilog and a C++ bus master into the shared library of a simulated board, once, and return its path.
 
-    ``hierarchical`` compiles a module of ``BLOCKS`` by itself where it is instanced more than once (the default).
+    Parameters
+    ----------
+    files
+        Verilog, ``{file name: text}``.
+    top
+        Name of the top module.
+    shim
+        C++ source of the bus master.
+    hierarchical
+        Whether modules of :data:`BLOCKS` that are instantiated more than once are compiled separately, once each.
+    optimise
+        Flags of the C++ compiler.
+    progress, cache_dir
+        As of :class:`SimulatedBoard`.
 
     Raises
     ------
     SimulationError
-        They do not compile.
+        The gateware cannot be compiled.
     """
     text = "\n".join(files.values())
     blocks = [block for block in BLOCKS if hierarchical and len(re.findall(rf"^\s*{block}\s", text, re.MULTILINE)) > 1]
-    # Symbols of one library must not stand in for those of another: a process may open boards of several builds.
+    # A process may open boards of several builds, so symbols of one library must not resolve to those of another.
     flags = "-fPIC -fvisibility=hidden -fno-gnu-unique -DVL_USER_FATAL"
     arguments = ["-O3", "--x-assign", "fast", "-CFLAGS", flags, "-LDFLAGS", "-shared -Wl,-Bsymbolic"]
     configuration = [f'hier_block -module "{block}"' for block in blocks]
@@ -201,7 +226,7 @@ def compile_board(
 
 
 Signature = tuple[Any, Sequence[Any]]
-"""What a function of a board's library returns, and its arguments."""
+"""Types of the result and of the arguments of a function in a board's library."""
 
 _WORD, _BOARD = ctypes.c_uint32, ctypes.c_void_p
 
@@ -220,11 +245,12 @@ def load_board(path: Path, settings: Sequence[Any], calls: Mapping[str, Signatur
     Parameters
     ----------
     path
-        As of :func:`compile_board`.
+        Path of the library, from :func:`compile_board`.
     settings
-        Types of what its ``board_open`` takes besides the seed.
+        Types of the arguments of its ``board_open`` between the seed and the buffer for the error message.
     calls
-        Its functions ``board_NAME``, by ``NAME``, besides those that every board has.
+        Signatures of its functions ``board_NAME``, by ``NAME``; ``open``, ``close``, ``error`` and ``clocks``, which
+        all boards have, are added.
     """
     library = ctypes.CDLL(str(path))
     every: dict[str, Signature] = {
@@ -241,12 +267,21 @@ def load_board(path: Path, settings: Sequence[Any], calls: Mapping[str, Signatur
 
 
 def open_board(library: ctypes.CDLL, seed: int, *settings: int) -> int:
-    """Return the handle of a new board, ``settings`` as of :func:`load_board`.
+    """Open a new board and return its handle.
+
+    Parameters
+    ----------
+    library
+        Library from :func:`load_board`.
+    seed
+        Seed of the initial contents of registers and memories.
+    settings
+        Further arguments of ``board_open``, of the types that were given to :func:`load_board`.
 
     Raises
     ------
     SimulationError
-        The simulation does not start.
+        The simulation could not be started.
     """
     error = ctypes.create_string_buffer(1000)
     handle: int | None = library.board_open(seed, *settings, error, len(error))

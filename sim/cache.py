@@ -1,4 +1,4 @@
-"""Compiled simulations are kept in a per-user cache, and appear there whole or not at all."""
+"""Per-user cache of compiled simulations. An entry is complete or does not exist, also after a crash."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from pathlib import Path
 from beltline.sim import guard
 
 Progress = Callable[[str], None]
-"""Called with a short line about what is going on; a later line replaces an earlier one."""
+"""Function that is called with a line of text about the work in progress; each line replaces the one before."""
 
 QUIET_SECONDS = 2.0
-"""Work shorter than this reports no progress."""
+"""Work that takes less time than this reports no progress."""
 
 
 class SimulationError(RuntimeError):
-    """The gateware could not be compiled, or its simulation broke."""
+    """The gateware could not be compiled, or its simulation failed."""
 
 
 def cache_directory() -> Path:
-    """Return the directory of compiled simulations, made if need be.
+    """Return the directory of compiled simulations; create it if it does not exist.
 
     It is ``$BELTLINE_CACHE``, else ``$XDG_CACHE_HOME/beltline``, else ``~/.cache/beltline``.
 
     Raises
     ------
     SimulationError
-        It cannot be made, or its name contains a space.
+        The directory cannot be created, or its name contains a space.
     """
     if chosen := os.environ.get("BELTLINE_CACHE"):
         path = Path(chosen)
@@ -56,7 +56,7 @@ def cache_directory() -> Path:
 
 
 def digest(*parts: str) -> str:
-    """Return a hash of ``parts`` fit for a file name; their boundaries count."""
+    """Return a hash of ``parts``, 32 hexadecimal digits. It depends on the boundaries of the parts."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -66,23 +66,24 @@ def digest(*parts: str) -> str:
 
 
 def jobs() -> int:
-    """Return how many compilations to run at once: one a core this process may use."""
+    """Return the number of compilations to run at once: the number of cores that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 @contextlib.contextmanager
 def _locked(path: Path, progress: Progress | None) -> Iterator[None]:
+    """Hold an exclusive lock on the file ``path``; report the time that it waits for another process."""
     with open(path, "w") as lock:
         started = time.monotonic()
-        told = QUIET_SECONDS
+        reported = QUIET_SECONDS
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 waited = time.monotonic() - started
-                if progress and waited >= told + 1:
-                    told = waited
+                if progress and waited >= reported + 1:
+                    reported = waited
                     progress(f"waiting for another process to finish the same build: {waited:.0f} s")
                 time.sleep(0.1)
         yield
@@ -96,21 +97,23 @@ def cached(
     progress: Progress | None = None,
     directory: Path | None = None,
 ) -> Path:
-    """Return the directory ``name-key`` of the cache, built once.
+    """Return the directory ``name-key`` of the cache; build it if it does not exist.
+
+    If two processes call this for the same directory at the same time, one builds it and the other waits. A build that
+    is interrupted or killed leaves no directory of this name.
 
     Parameters
     ----------
-    name, key
-        What it is, and a ``digest`` of everything that decides its content.
+    name
+        Kind of the content.
+    key
+        A :func:`digest` of everything that determines the content.
     build
-        Fills the empty directory that it is given. When it raises, nothing is kept.
+        Function that fills the empty directory that is passed to it. If it raises an error, the directory is deleted.
     progress
-        Told about a wait for another process that builds the same.
+        Called with a line of text while another process builds the same directory.
     directory
-        The cache, ``cache_directory()`` by default.
-
-    Two processes may ask for the same at the same time: one builds, the other waits. A build that is interrupted or
-    killed leaves nothing that a later call would take for complete.
+        Directory of the cache; by default ``cache_directory()``.
     """
     directory = directory or cache_directory()
     final = directory / f"{name}-{key}"
@@ -119,7 +122,7 @@ def cached(
     with _locked(directory / f"{name}-{key}.lock", progress):
         if final.is_dir():
             return final
-        # The lock is held, so a directory of this name is what a killed process left.
+        # As this process holds the lock, a directory of this name was left by a process that was killed.
         partial = directory / f"{name}-{key}.building"
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
@@ -133,13 +136,16 @@ def cached(
 
 
 def guarded(command: Sequence[str], parent: int | None = None) -> list[str]:
-    """Return what runs ``command`` and ends it, with all that it started, when this process is gone, even if killed.
+    """Return a command that runs ``command`` and stops it, with all its child processes, when the parent has ended.
+
+    This also works if the parent is killed.
 
     Parameters
     ----------
     command
+        The command and its arguments.
     parent
-        Process to look for, by default this one; 0 for the one that runs what is returned.
+        Number of the parent process: by default this process; 0 for the process that runs the returned command.
     """
     return [sys.executable, "-I", "-S", guard.__file__, str(os.getpid() if parent is None else parent), *command]
 
@@ -154,15 +160,31 @@ def run_tool(
     progress: Progress | None = None,
     started: float | None = None,
 ) -> None:
-    """Run ``command`` in ``directory``, its output appended to ``log``, reporting ``doing`` and the seconds since
-    ``started``. It ends with this process, and at an interrupt, with all that it started.
+    """Run a command and wait for it. It and its child processes are stopped when this process ends or is interrupted.
+
+    Parameters
+    ----------
+    command
+        The command and its arguments.
+    directory
+        Its working directory.
+    log
+        File to which its output is appended.
+    environment
+        Its environment.
+    doing
+        Description of the work for ``progress``.
+    progress
+        Called with ``doing`` and the elapsed seconds.
+    started
+        Time of ``time.monotonic()`` from which the seconds are counted; by default now.
 
     Raises
     ------
     FileNotFoundError
-        There is no such command.
+        The command does not exist.
     subprocess.CalledProcessError
-        It failed.
+        The command failed.
     """
     started = time.monotonic() if started is None else started
     if shutil.which(command[0], path=environment.get("PATH")) is None:
@@ -179,18 +201,18 @@ def run_tool(
             stderr=subprocess.STDOUT,
         )
         try:
-            told = QUIET_SECONDS
+            reported = QUIET_SECONDS
             while True:
                 try:
                     process.wait(timeout=0.25)
                     break
                 except subprocess.TimeoutExpired:
                     elapsed = time.monotonic() - started
-                    if progress and elapsed >= told + 1:
-                        told = elapsed
+                    if progress and elapsed >= reported + 1:
+                        reported = elapsed
                         progress(f"{doing}: {elapsed:.0f} s")
         except BaseException:
-            # Not killed at once: it ends the command and its children when it is asked to end.
+            # SIGTERM first: on it the guard stops the command and its children.
             process.terminate()
             try:
                 process.wait(timeout=2 * guard.KILL_SECONDS)

@@ -1,7 +1,7 @@
-"""Checks that this computer has what Beltline's set-up needs: ``python3 -I sim/check_system.py``.
+"""Check that this computer has the programs that Beltline's set-up needs: ``python3 -I sim/check_system.py``.
 
-When something is missing it says so in a sentence, with the one line that installs exactly that, and exits with 1. It
-runs before anything is installed, under any Python from 3.6.
+If programs are missing, it names them, prints the command that installs them, and exits with code 1. It runs before
+anything is installed, under any Python from 3.6 on.
 """
 
 import ctypes
@@ -12,10 +12,11 @@ import sys
 import sysconfig
 
 OLDEST = (3, 11)
+"""Oldest version of Python that Beltline runs on."""
 
 
 def has_shared_library() -> bool:
-    """Whether cocotb, which runs Python inside the simulator, finds a library to load it from."""
+    """Whether Python has a shared library, from which cocotb loads Python into the simulator."""
     name = sysconfig.get_config_var("INSTSONAME") or ""
     if ".so" not in name:
         return False
@@ -30,7 +31,7 @@ def has_shared_library() -> bool:
 
 
 def main() -> int:
-    """Print what is missing; 0 when nothing is."""
+    """Print which programs are missing; returns the exit code, 0 if none is."""
     if sys.version_info < OLDEST:
         oldest, found = (".".join(map(str, version[:2])) for version in (OLDEST, sys.version_info))
         print(f"Beltline needs Python {oldest} or newer, and {sys.executable or 'this'} is {found}.")

@@ -1,7 +1,7 @@
-"""Runs cocotb benches from pytest, on an Amaranth component or on Verilog.
+"""Run cocotb benches from pytest, on an Amaranth component or on Verilog.
 
-A bench is a module of cocotb tests in ``sim/benches``; ``run_bench`` compiles what it tests with Verilator, once, and
-runs it. With ``WAVES=1`` in the environment the waveforms are left in ``build/waves``, as VCD.
+A bench is a module of cocotb tests in ``sim/benches``. ``run_bench`` compiles the design with Verilator, once, and runs
+the bench. With ``WAVES=1`` in the environment, waveforms are written to ``build/waves`` as VCD.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from beltline.sim.cache import Progress, SimulationError, cached, digest
 from beltline.sim.yosys import use_yosys
 
 PARAMETERS = "BELTLINE_BENCH"
-"""Environment variable that carries the parameters of a bench, as JSON."""
+"""Environment variable with the parameters of a bench, as JSON."""
 
 OPTIMISE = "-O1"
-"""A bench is compiled more often than it is run for long."""
+"""Flags of the C++ compiler. Most benches run for a shorter time than a higher optimisation would take to compile."""
 
 OUTPUT_LINES = 40
-"""Lines at the end of the simulator's output that a failure quotes."""
+"""Number of last lines of the simulator's output that a message quotes."""
 
 
 class BenchFailure(AssertionError):
@@ -38,15 +38,17 @@ class BenchFailure(AssertionError):
 
 
 def bench_parameters() -> dict[str, Any]:
-    """Return, inside a bench, the ``parameters`` that ``run_bench`` was given."""
+    """Return the ``parameters`` that were passed to ``run_bench``; for calls from a bench."""
     parameters: dict[str, Any] = json.loads(os.environ.get(PARAMETERS, "{}"))
     return parameters
 
 
 def to_verilog(component: Elaboratable, top: str) -> dict[str, str]:
-    """Return ``component`` as the Verilog of module ``top``, the ports those of its signature."""
+    """Convert ``component`` to the Verilog of a module ``top`` with the ports of its signature, ``{file name:
+    text}``.
+    """
     use_yosys(progress=print)
-    # Without the places in the Python source, or an edit of a comment would compile everything anew.
+    # References to lines of the Python source are left out: an edit of a comment would change the Verilog.
     return {f"{top}.v": verilog.convert(component, name=top, emit_src=False)}
 
 
@@ -67,29 +69,31 @@ def run_bench(
     Parameters
     ----------
     design
-        An Amaranth component, or Verilog files (name to text). Benches see the signals of the top module, and not
-        those of its submodules.
+        An Amaranth component, or Verilog ``{file name: text}``. Benches can access the signals of the top module, but
+        not those of its submodules.
     test_module
-        The bench, for instance ``beltline.sim.benches.utility``.
+        The bench, for instance ``beltline.sim.benches.fixed_latency``.
     top
-        Name of the top module, given to a component and looked for in files.
+        Name of the top module: of the module to which a component is converted, or of a module in the Verilog.
     tests
-        Names of the tests to run, all by default.
+        Names of the tests to run; by default all.
     parameters
-        Anything JSON can hold; the bench reads it with ``bench_parameters()``.
+        Values that JSON can represent; the bench reads them with ``bench_parameters()``.
     seed
-        Of ``random`` in the bench.
+        Seed of ``random`` in the bench.
     blocks
-        Modules that are compiled once, however often they are instanced. It pays for big machines.
+        Modules that are compiled separately, once each; this saves time if a large design instantiates them often.
     optimise
         Flags of the C++ compiler.
+    progress
+        Called with a line of text while the design is compiled.
 
     Raises
     ------
     BenchFailure
-        A test failed, or none was run.
+        A test failed, or no test was run.
     SimulationError
-        The design does not compile, or the simulator broke off.
+        The design cannot be compiled, or the simulator failed.
     """
     __tracebackhide__ = True
     files = dict(design) if isinstance(design, Mapping) else to_verilog(design, top)
@@ -107,6 +111,7 @@ def _compiled(
     waves: bool,
     progress: Progress | None,
 ) -> Path:
+    """Compile the design with cocotb's main program, once; returns the directory."""
     import cocotb
     from cocotb_tools import config
 
@@ -117,7 +122,7 @@ def _compiled(
         arguments.append("--trace-vcd")
     if blocks:
         arguments.append("--hierarchical")
-    # Of the top module only: access to every signal of a big design slows it 3 to 6 times.
+    # Only the signals of the top module are accessible: access to all of them makes a large design 3 to 6 times slower.
     configuration = [f'public_flat_rw -module "{top}" -var "*"']
     configuration += [f'hier_block -module "{block}"' for block in blocks]
     key = digest(
@@ -153,6 +158,7 @@ def _run(
     seed: int,
     waves: bool,
 ) -> None:
+    """Run the bench in the directory ``scratch`` and check its results."""
     __tracebackhide__ = True
     from cocotb_tools.runner import get_runner
 
@@ -174,14 +180,14 @@ def _run(
             waves=waves,
         )
     except (SystemExit, RuntimeError) as error:
-        # The runner ends the process on a failure, which would hide what failed from pytest.
+        # The runner would end the process when a test fails, and pytest could not report which one.
         problem = error
     output = log.read_text(errors="replace") if log.exists() else ""
     if waves and (scratch / "dump.vcd").exists():
-        kept = Path.cwd() / "build" / "waves"
-        kept.mkdir(parents=True, exist_ok=True)
+        folder = Path.cwd() / "build" / "waves"
+        folder.mkdir(parents=True, exist_ok=True)
         name = os.environ.get("PYTEST_CURRENT_TEST", test_module).rpartition("::")[2].partition(" ")[0]
-        shutil.move(scratch / "dump.vcd", kept / (re.sub(r"\W+", "-", f"{test_module}-{name}").strip("-") + ".vcd"))
+        shutil.move(scratch / "dump.vcd", folder / (re.sub(r"\W+", "-", f"{test_module}-{name}").strip("-") + ".vcd"))
     _check(results, output, test_module, tests, seed, problem)
 
 
@@ -193,10 +199,11 @@ def _check(
     seed: int,
     problem: BaseException | None,
 ) -> None:
+    """Raise an error if a test failed, none was run, or the simulator failed with ``problem``."""
     __tracebackhide__ = True
     tail = "\n".join(output.splitlines()[-OUTPUT_LINES:])
     if not results.exists():
-        raise SimulationError(f"the simulation of {test_module} broke off:\n{tail}") from problem
+        raise SimulationError(f"the simulation of {test_module} ended without results:\n{tail}") from problem
     cases = ElementTree.parse(results).getroot().findall(".//testcase")
     ran = [case for case in cases if case.find("skipped") is None]
     failures = []

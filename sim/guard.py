@@ -1,8 +1,8 @@
-"""Runs a command, and ends it with all that it started once the process that asked for it is gone.
+"""Run a command, and stop it with all its child processes when the parent process has ended.
 
-``python -I -S guard.py PARENT COMMAND ...``, where ``PARENT`` is the process number to look for, or 0 for whoever runs
-this. A process that is killed cannot end what it started; this one, in a process group of its own, looks twice a second
-whether it still has its parent. It needs nothing but POSIX, and imports nothing of the package.
+Usage: ``python -I -S guard.py PARENT COMMAND ...``, where ``PARENT`` is the number of the parent process, or 0 for the
+process that runs this one. A process that is killed cannot stop its children. This one, in its own process group,
+checks twice a second whether its parent still runs. It needs only POSIX and imports nothing of the package.
 """
 
 import os
@@ -13,18 +13,20 @@ import threading
 import time
 
 LOOK_SECONDS = 0.5
+"""Seconds between two checks of the parent."""
+
 KILL_SECONDS = 3.0
-"""What a tool has to end by itself after it was asked to, before it is killed."""
+"""Seconds from SIGTERM to SIGKILL, in which the command can end in an orderly way."""
 
 
 def main(arguments: list[str]) -> int:
-    """Run the command and return its exit code, as a shell would."""
+    """Run the command; exits with its exit code, as a shell would report it."""
     parent = int(arguments[0]) or os.getppid()
     os.setpgid(0, 0)
     command = subprocess.Popen(arguments[1:])
 
     def end(*_: object) -> None:
-        # The whole group, less this process.
+        # Signal the whole process group except this process.
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.killpg(0, signal.SIGTERM)
         threading.Timer(KILL_SECONDS, os.killpg, (0, signal.SIGKILL)).start()
@@ -38,7 +40,7 @@ def main(arguments: list[str]) -> int:
     threading.Thread(target=look, daemon=True).start()
     code = command.wait()
     sys.stdout.flush()
-    # Not by way of the interpreter's end, which waits for the timer.
+    # A regular exit of the interpreter would wait for the timer.
     os._exit(code if code >= 0 else 128 - code)
 
 

@@ -1,4 +1,4 @@
-"""Progress on a terminal, and in a notebook."""
+"""Display of progress on a terminal or in a notebook."""
 
 from __future__ import annotations
 
@@ -10,18 +10,21 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
 QUIET_SECONDS = 2.0
-"""Work shorter than this shows nothing."""
+"""Work that takes less time than this displays nothing."""
 
 
 def _notebook() -> Any:
-    """IPython's module that displays, where this process is the kernel of a notebook; otherwise None."""
+    """IPython's display module if this process is the kernel of a notebook, else None."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return importlib.import_module("IPython.display") if getattr(shell, "kernel", None) is not None else None
 
 
 class StatusLine:
-    """A line that replaces itself, on a terminal or in the output of a notebook's cell; silent for two seconds."""
+    """A line of text on a terminal, or in a notebook's cell, that each call replaces.
+
+    Nothing is displayed in the first two seconds, or if there is neither a terminal nor a notebook.
+    """
 
     def __init__(self) -> None:
         self._begin = time.monotonic()
@@ -55,7 +58,11 @@ class StatusLine:
 
 @contextlib.contextmanager
 def reporting(progress: Callable[[str], None] | Literal[False] | None) -> Iterator[Callable[[str], None] | None]:
-    """Give what is to be told of progress: the user's function, nothing for False, and by default a status line."""
+    """Context manager that yields the function to call with progress.
+
+    It is ``progress`` itself if that is a function, None for False, and a status line on the terminal or in the
+    notebook for None; the status line is removed at the end.
+    """
     if progress is None:
         with contextlib.closing(StatusLine()) as line:
             yield line

@@ -1,4 +1,4 @@
-"""The simulated board of a serial line: the gateware behind a pseudo-terminal, its pins driven bit by bit."""
+"""The simulated board of a build with a serial line: its pins are connected, bit by bit, to a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from beltline.sim import board
 from beltline.sim.cache import Progress, SimulationError
 
 SHIM = Path(__file__).with_name("serial_board.cpp")
+"""C++ source that drives and samples the pins."""
 
 SLICE_CLOCKS = 2000
-"""Clocks between two looks at the line."""
+"""Clocks that are simulated between two transfers from and to the pseudo-terminal."""
 
 _CALLS: dict[str, board.Signature] = {
     "run": (
@@ -37,32 +38,34 @@ _CALLS: dict[str, board.Signature] = {
 }
 
 NAP = 0.02
-"""Seconds to wait for a byte when nothing is under way, instead of simulating."""
+"""Seconds to wait for a byte when the board is idle and not simulated."""
 
 
 class SimulatedSerialBoard:
-    """A board whose chip is a simulation of ``files``, at the other end of pseudo-terminal ``port``.
+    """A board whose chip is a simulation of a build with a serial line; a host reaches it at the pseudo-terminal
+    ``port``.
 
-    It runs in a thread of its own until it is closed. It simulates on for a silence of the bridge after whatever was
-    last under way, so that time-outs on the line come; then it rests until a byte arrives.
+    The simulation runs in its own thread until the board is closed. After the last activity it continues for the time
+    of silence after which the bridge discards an incomplete request; then it pauses until a byte arrives.
 
     Parameters
     ----------
     files
-        Verilog, as :func:`beltline.hw.top.verilog.generate_serial` makes it.
+        Verilog from :func:`beltline.hw.top.verilog.generate_serial`.
     parameters
-        Of the same build: they tell the rate of the line.
+        Parameters of this build, with the bit rate.
     line
-        What the line makes of bytes on their way, towards the board (True) or from it (False); by default nothing.
+        Function that may alter bytes on the line, to simulate a disturbed one. It is called with the bytes and with
+        whether they go to the board (True) or come from it (False), and returns the bytes that arrive.
     seed
-        Of what registers and memories hold before anything sets them.
+        Seed of the initial contents of registers and memories.
     progress, cache_dir
         As of :class:`beltline.sim.board.SimulatedBoard`.
 
     Raises
     ------
     SimulationError
-        The gateware does not compile.
+        The gateware cannot be compiled.
     """
 
     def __init__(
@@ -82,8 +85,8 @@ class SimulatedSerialBoard:
         self._library = board.load_board(path, [ctypes.c_uint32], _CALLS)
         self._handle = board.open_board(self._library, seed, self._divisor)
         self.error = ""
-        """Why the simulation broke off; empty while it has not."""
-        # This end of the terminal is kept open too, or the other would be hung up whenever a host closes it.
+        """Reason why the simulation failed; empty if it did not fail."""
+        # The slave side stays open here too: otherwise the terminal would hang up when a host closes it.
         self._ours, self._theirs = os.openpty()
         tty.setraw(self._theirs)
         os.set_blocking(self._ours, False)
@@ -105,7 +108,13 @@ class SimulatedSerialBoard:
         return int(self._library.board_clocks(self._handle))
 
     def close(self) -> None:
-        """Be gone, as a board that is unplugged; raises what broke the simulation off. Twice is no error."""
+        """End the simulation and close the terminal, as when a board is unplugged. Further calls close nothing.
+
+        Raises
+        ------
+        SimulationError
+            The simulation had failed.
+        """
         if not self._closing.is_set():
             self._closing.set()
             self._thread.join()
@@ -116,6 +125,7 @@ class SimulatedSerialBoard:
             raise SimulationError(self.error)
 
     def _run(self) -> None:
+        """Simulate, and transfer bytes between the terminal and the board, until the board is closed."""
         room = SLICE_CLOCKS // (10 * self._divisor) + 2
         answer, came, active = (ctypes.c_uint8 * room)(), ctypes.c_uint32(), ctypes.c_int()
         waiting = b""

@@ -1,7 +1,7 @@
-"""Errors of the utility unit against a correctly rounded oracle.
+"""Errors of the utility unit, measured against an oracle with higher precision.
 
-``python -m beltline.sim.utility_error`` prints the worst ones for every ``eta``. The oracle is MPFR (gmpy2, a
-dependency of development) with 128 bits, and knows nothing of the unit but its specification.
+``python -m beltline.sim.utility_error`` prints the largest errors for every ``eta``. The oracle is MPFR with 128 bits
+(gmpy2, a development dependency). It shares no code with the unit.
 """
 
 from __future__ import annotations
@@ -18,27 +18,41 @@ from beltline.hw.arithmetic.utility_constants import A_FRACTION, B_FRACTION, Uti
 
 ETAS = (0.2, 0.5, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0)
 FORMATS = ((52, 48), (52, 52), (40, 52), (30, 20))
-"""Fraction bits of money and of value."""
+"""Pairs of fraction bits of amounts and of values."""
 
 OPERANDS = 32_768
-"""Operands for every ``eta`` and format: more than a million in all."""
+"""Operands for every ``eta`` and format: more than a million in total."""
 
 PRECISION = 128
+"""Bits of the oracle."""
+
 TOP = 2.0**63
+"""End of the range of utilities, in units of value."""
+
 BORDER = 2.0**-53
-"""Within this, relative, of the end of the range either flag may be up."""
+"""Relative distance from the end of the range within which both values of a flag are accepted."""
 
 EXTREMES = (-(2**63), -(2**62), -1, 0, 1, 2, 3, 2**31, 2**32 - 1, 2**32, 2**61 - 1, 2**61, 2**62, 2**63 - 1)
 
 
 @dataclass(frozen=True)
 class Worst:
-    """The worst of many operands.
+    """Largest errors of a set of operands.
 
-    ``allowed``: error over the specified one, which is a unit of value, or ``2**-50`` of the exact utility where that
-    is more; ``units``: error in units of value, of utilities below ``2**48`` units; ``excess``: what goes beyond the
-    half unit of the rounding, over the exact utility, of utilities from ``2**56`` units; ``proven``: the same over what
-    :func:`excess_bound` grants, of all; ``wrong_flags``: operands whose flags are wrong.
+    Attributes
+    ----------
+    operands
+        Number of operands.
+    allowed
+        Error divided by the specified one: a unit of value, or ``2**-50`` of the exact utility if that is larger.
+    units
+        Error in units of value, over utilities below ``2**48`` units.
+    excess
+        Error beyond half a unit, divided by the exact utility, over utilities of ``2**56`` units and more.
+    proven
+        Error beyond half a unit, divided by :func:`excess_bound`, over all utilities.
+    wrong_flags
+        Number of operands with a wrong flag.
     """
 
     operands: int
@@ -60,22 +74,48 @@ class Worst:
 
 
 def excess_bound(eta: float, value: int, size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What :class:`beltline.hw.arithmetic.utility.UtilityParameters` grants beyond half a unit to utilities of ``size``
-    units.
+    """Proven bound of the error beyond half a unit, see :class:`beltline.hw.arithmetic.utility.UtilityParameters`.
+
+    Parameters
+    ----------
+    eta
+        Risk aversion.
+    value
+        Fraction bits of values.
+    size
+        Absolute exact utilities, in units of value; any shape.
+
+    Returns
+    -------
+    ndarray
+        The bounds, in units of value, of the shape of ``size``.
     """
     relative = np.log(2) * (abs(1 - eta) * 2**-57.7 + 2**-57.4) + 2**-60.5
     return size * relative + (2.0 ** (value - 57) if eta == 1 else 0.0)
 
 
-def operands(rng: np.random.Generator, count: int, eta: float, money: int, value: int) -> NDArray[np.int64]:
-    """Some ``count`` consumptions: over the whole range, around 1, with utilities over the whole range; and at the
-    edges of the logarithm's table, at powers of two, at the extremes.
+def operands(rng: np.random.Generator, count: int, eta: float, amount: int, value: int) -> NDArray[np.int64]:
+    """Draw consumptions for a test, in units of amount.
+
+    A quarter each is: spread over the whole range; around 1; such that utilities are spread over the whole range; at
+    edges of the logarithm's table. Numbers next to powers of two and at the ends of the range are added.
+
+    Parameters
+    ----------
+    rng
+        Random generator.
+    count
+        Number of operands that are drawn.
+    eta
+        Risk aversion.
+    amount, value
+        Fraction bits of amounts and of values.
     """
-    constants = UtilityConstants.of(eta, money, value)
+    constants = UtilityConstants.of(eta, amount, value)
     a, b = constants.a / 2**A_FRACTION, constants.b / 2**B_FRACTION
     share = count // 4
     wide = rng.uniform(0, 63, share)
-    usual = money + rng.normal(0, 2, share)
+    usual = amount + rng.normal(0, 2, share)
     reached = usual if constants.log else (rng.uniform(-2, 63, share) - b) / a
     logarithms = np.clip(np.concatenate([wide, usual, reached]), 0, 62.99)
     drawn = np.exp2(logarithms).astype(np.int64)
@@ -85,17 +125,17 @@ def operands(rng: np.random.Generator, count: int, eta: float, money: int, value
     return np.concatenate([drawn, edges, np.array([*powers, *EXTREMES], dtype=np.int64)])
 
 
-def exact_utility(c: int, eta: float, money: int, value: int) -> gmpy2.mpfr:
-    """The utility of ``c > 0`` in units of value, to the precision of gmpy2's context."""
-    consumption = gmpy2.mul_2exp(gmpy2.mpfr(c), 64) / gmpy2.mpfr(2) ** (64 + money)
+def exact_utility(c: int, eta: float, amount: int, value: int) -> gmpy2.mpfr:
+    """The utility of ``c > 0``, in units of value, with the precision of gmpy2's context."""
+    consumption = gmpy2.mul_2exp(gmpy2.mpfr(c), 64) / gmpy2.mpfr(2) ** (64 + amount)
     power = 1 - gmpy2.mpfr(eta)
     exact = gmpy2.log(consumption) if eta == 1 else consumption**power / power
     return gmpy2.mul_2exp(exact, value)
 
 
-def worst_error(c: NDArray[np.int64], eta: float, money: int, value: int) -> Worst:
-    """What the model makes of the consumptions ``c``, by the oracle's measure."""
-    u, feasible, over = UtilityParameters().model(c, UtilityConstants.of(eta, money, value))
+def worst_error(c: NDArray[np.int64], eta: float, amount: int, value: int) -> Worst:
+    """Largest errors of the unit's model for the consumptions ``c``, int64 ``(n,)``, in units of amount."""
+    u, feasible, over = UtilityParameters().model(c, UtilityConstants.of(eta, amount, value))
     wrong = int((feasible & (c <= 0)).sum() + (over & ~feasible).sum() + (over & (u != 2**63 - 1)).sum())
     positive = c > 0
     u, feasible, over = u[positive], feasible[positive], over[positive]
@@ -103,7 +143,7 @@ def worst_error(c: NDArray[np.int64], eta: float, money: int, value: int) -> Wor
     exact = np.empty(u.size)
     with gmpy2.context(gmpy2.get_context(), precision=PRECISION):
         for k, (consumption, found) in enumerate(zip(c[positive].tolist(), u.tolist(), strict=True)):
-            wanted = exact_utility(consumption, eta, money, value)
+            wanted = exact_utility(consumption, eta, amount, value)
             excess[k] = abs(found - wanted) - 0.5
             exact[k] = wanted
     wrong += int((~feasible & (exact > -TOP * (1 - BORDER))).sum() + (over & (exact < TOP * (1 - BORDER))).sum())
@@ -122,16 +162,16 @@ def worst_error(c: NDArray[np.int64], eta: float, money: int, value: int) -> Wor
 
 
 def worst_of(eta: float, count: int = OPERANDS) -> Worst:
-    """The worst of all :data:`FORMATS`, ``count`` operands of each, the same at every call."""
+    """Largest errors over all :data:`FORMATS`, with ``count`` operands each, the same in every call."""
     rng = np.random.default_rng(int(eta * 10))
     worst = Worst(0, 0.0, 0.0, 0.0, 0.0, 0)
-    for money, value in FORMATS:
-        worst |= worst_error(operands(rng, count, eta, money, value), eta, money, value)
+    for amount, value in FORMATS:
+        worst |= worst_error(operands(rng, count, eta, amount, value), eta, amount, value)
     return worst
 
 
 def table(found: dict[float, Worst]) -> str:
-    """``found`` as a table of Markdown."""
+    """Markdown table of the largest errors by ``eta``."""
     lines = [
         "| eta | error / allowed | units, below 2^48 | beyond rounding, from 2^56 | beyond rounding / proven |",
         "|---|---|---|---|---|",
@@ -143,7 +183,9 @@ def table(found: dict[float, Worst]) -> str:
 
 
 def main() -> int:
-    """Print the table; 1 where a flag is wrong or an error above what is allowed."""
+    """Print the table; returns exit code 1 if a flag is wrong or an error is larger than specified or proven, else
+    0.
+    """
     found = {}
     for eta in ETAS:
         if sys.stderr.isatty():

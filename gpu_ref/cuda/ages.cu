@@ -1,17 +1,17 @@
-// A finite horizon in double precision, the whole life in one launch: one sweep an age, value and policy of every age
-// kept. `gpu_ref/cuda/solver.py` compiles this file after `common.cu`, with -fmad=false, so that sums round as they do in the
+// A finite horizon in double precision in one launch: one sweep per age; value and policy of every age are stored.
+// `gpu_ref/cuda/kernels.py` compiles this file after `common.cu`, with -fmad=false, so that sums round as they do in the
 // reference solvers.
 //
 // All blocks are one team. A block owns `span` grid points with all their exogenous states, and a thread takes every
-// THREADS-th of its states: so expectations of a block's values stay in its shared memory, and only discounted ones pass
-// between blocks, with one barrier an age. Few grid points a block and one thread a state keep a search's chain of loads
-// short, which is what the time goes into. Whether peaks are in doubt is found out while a block waits for the others:
-// three tables take turns, so that nobody writes the one that is being looked at.
+// THREADS-th of these states. So the values of a block stay in its shared memory, and blocks exchange only discounted
+// expectations, with one barrier per age. Few grid points per block and one thread per state keep the chain of dependent
+// loads of a search short, which determines the time. Whether single peaks are in doubt is tested while a block waits for
+// the others; three tables of expectations are used in turn, so that no block overwrites the one being tested.
 //
 // Macros: ETA as in common.cu; NZ exogenous states; THREADS of a block.
 
 // points: N_k. span: points of a block. words: 32, zero. expectations: three tables (NZ, N_k). values, policies: (ages, N_k,
-// NZ), the first age first. problem->V0 is the value after the last age, problem->outcome[3] becomes 1 where single peaks
+// NZ), the first age first. problem->V0 is the value after the last age; problem->outcome[3] is set to 1 if single peaks
 // are in doubt at some age.
 extern "C" __global__ void __launch_bounds__(THREADS)
     ages(const Problem* problems, int points, int span, int blocks, int count, u64* words, double* expectations,
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
     team.votes[0] = team.votes[1] = 0;
 
     for (int i = threadIdx.x; i < NZ * NZ; i += THREADS) q[i] = problem.Q[i];
-    // States of a block lie with the grid point innermost, so that threads side by side search side by side.
+    // The states of a block are stored with the grid point innermost, so that neighbouring threads search neighbours.
     for (int i = threadIdx.x; i < NZ * own; i += THREADS)
         value[i] = problem.V0[(size_t)(first + i % own) * NZ + i / own];
     __syncthreads();
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
                 const int s = i / own, x = i % own;
                 double total = 0.0;
                 for (int t = 0; t < NZ; t++) {
-                    // What cannot happen may have a value of -inf.
+                    // A state of probability zero may have a value of -inf.
                     const double chance = q[s * NZ + t];
                     if (__double_as_longlong(chance) != 0) total += chance * value[t * own + x];
                 }
@@ -70,7 +70,7 @@ extern "C" __global__ void __launch_bounds__(THREADS)
             const int s = i / own, x = first + i % own;
             const double* const future = ev + (size_t)s * N;
             const double wealth = problem.W[(size_t)x * NZ + s];
-            // The lowest peak, by bisection on whether the next choice is better.
+            // Find the lowest peak by bisection on whether the next choice is better.
             int low = 0, high = N - 1;
             while (low < high) {
                 const int middle = (low + high) / 2;
@@ -86,6 +86,6 @@ extern "C" __global__ void __launch_bounds__(THREADS)
         }
         __syncthreads();
     }
-    // The host cleared the word. All who write it write the same.
+    // The host cleared this word, and all blocks that write it write the same.
     if (__syncthreads_or(doubt) && threadIdx.x == 0) problem.outcome[3] = 1.0;
 }

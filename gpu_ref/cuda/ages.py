@@ -1,4 +1,4 @@
-"""A finite horizon on a CUDA device: all ages in one launch (``ages.cu``)."""
+"""Solve a finite horizon on a CUDA device, all ages in one launch (``ages.cu``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from beltline.gpu_ref.cuda.layout import Layout
 from beltline.gpu_ref.methods import check_arguments
 
 AGES = ("monotone", "warm")
-"""Those that :func:`solve_ages` knows: the same search, which starts from no last policy."""
+"""Methods that :func:`solve_ages` supports. They are the same search here, since the policy of another age is no good
+guess.
+"""
 
 
 def solve_ages(
@@ -31,11 +33,17 @@ def solve_ages(
     *,
     device: int = 0,
 ) -> tuple[np.ndarray[Any, np.dtype[np.float64]], np.ndarray[Any, np.dtype[np.int32]], dict[str, float]]:
-    """Solve a finite horizon on a CUDA device, all ages in one launch (``ages.cu``); ``V0`` follows the last age.
+    """Solve a finite horizon on a CUDA device, all ages in one launch; ``V0`` is the value after the last age.
 
-    Returns ``value`` and ``policy``, ``(ages, N_k, N_z)``, the first age first, and the seconds by part. Where single
-    peaks are in doubt at some age, all ages are solved once more by divide and conquer. ``method`` is one of
-    :data:`AGES`; other arguments and errors as of :func:`solve`.
+    If single peaks are in doubt at some age, all ages are solved once more by divide and conquer. ``method`` is one of
+    :data:`AGES`; other arguments and errors as for :func:`solve`.
+
+    Returns
+    -------
+    value, policy
+        ``(ages, N_k, N_z)``, ``float64`` and ``int32``, the first age first.
+    seconds
+        Time of the parts.
     """
     arguments = check_arguments(X, W, Q, V0, beta, eta, 0.0, ages, method, {})
     points, states = arguments.W.shape

@@ -1,4 +1,4 @@
-"""Tables of one problem in one piece of a device's memory: one allocation, and one copy for all small ones."""
+"""Put all tables of a problem into one allocation of device memory, so that small ones are copied together."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 ALIGNED = 256
-"""Bytes on which a table begins."""
+"""Tables begin at multiples of this number of bytes."""
 
 Layout = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
-"""Shape and type by name."""
+"""Shape and type of each table by name."""
 
 
 class Arena:
-    """Tables by name in one allocation of the current device, all zero.
+    """Tables by name in one allocation of the current device, initially zero.
 
     Parameters
     ----------
     cupy
-        The module, or NumPy in its place.
+        The module CuPy, or NumPy in its place.
     small
-        Tables that :meth:`put` brings to the device together.
+        Tables that :meth:`put` copies to the device together.
     large
-        All others: those that it brings one by one, and those that kernels fill.
+        All others: those that it copies one by one, and those that kernels fill.
 
     Example
     -------
@@ -51,19 +51,19 @@ class Arena:
         self._tables: dict[str, Any] = {}
 
     def __getitem__(self, name: str) -> Any:
-        """The table itself, not a copy."""
+        """Return the table itself, not a copy."""
         if name not in self._tables:
             shape, dtype = self._layout[name]
             self._tables[name] = self._room[self._places[name]].view(dtype).reshape(shape)
         return self._tables[name]
 
     def addresses(self) -> dict[str, int]:
-        """Where each table begins in the memory of the device."""
+        """Return the address of each table in device memory."""
         begin = self._room.data.ptr
         return {name: begin + place.start for name, place in self._places.items()}
 
     def put(self, tables: Mapping[str, NDArray[Any]]) -> None:
-        """Copy all small tables and some large ones, each of the shape that it has here, to the device."""
+        """Copy all small tables, and any of the large ones, to the device, each in the shape of the layout."""
         typed = {name: np.ascontiguousarray(table, self._layout[name][1]) for name, table in tables.items()}
         staged = np.zeros(self._staged, np.uint8)
         for name in self._small:

@@ -1,4 +1,4 @@
-"""Many problems of one shape, side by side on one CUDA device or on several."""
+"""Solve many problems of one shape, side by side on one CUDA device or several."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from beltline.gpu_ref.cuda.sweeps import solve_in_one_launch
 from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 
 BATCHED = ("grid", "binary", "grid+howard", "monotone", "warm", "macqueen", "shift")
-"""Those that :func:`solve_batch` knows."""
+"""Methods that :func:`solve_batch` supports."""
 
 
 def solve_batch(
@@ -33,22 +33,22 @@ def solve_batch(
     Parameters
     ----------
     problems
-        Of ``(X, W, Q, V0, beta, eta)``, see :mod:`beltline.gpu_ref`; all of the same ``N_k`` and ``N_z``.
+        Tuples ``(X, W, Q, V0, beta, eta)``, see :mod:`beltline.gpu_ref`; all with the same ``N_k`` and ``N_z``.
     epsilon, max_sweeps, options
         As in :func:`solve`, the same for all.
     method
         One of :data:`BATCHED`.
     devices
-        Numbers of the CUDA devices to share the batch, by default all. Problems are dealt out in turn.
+        Numbers of the CUDA devices that share the batch, by default all. Problems are assigned to them in turn.
     plan
-        How to spread problems over a device, by default chosen by :func:`layout`.
+        How to distribute problems over a device; by default chosen by :func:`layout`.
     previous
         Whether to return :attr:`~beltline.gpu_ref.methods.Solution.previous` too.
 
     Returns
     -------
     list of Solution
-        In the order of ``problems``. ``seconds`` are each problem's equal share of its device's, and the devices work
+        In the order of ``problems``. ``seconds`` are an equal share of the time of the problem's device; devices work
         at the same time.
 
     Raises
@@ -61,7 +61,7 @@ def solve_batch(
         X, W, Q, V0, beta, eta = problem
         return check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
 
-    # NumPy lets other threads run while it works on a table.
+    # NumPy releases the interpreter lock while it works on a table.
     with ThreadPoolExecutor() as pool:
         checked = list(pool.map(check, problems))
     if not checked:

@@ -1,11 +1,11 @@
-// Starts that the device works out itself; `gpu_ref/coarse.py` says how and why. Compiled by `gpu_ref/cuda/solver.py` after
-// `common.cu`. Where an iteration starts is no part of what it guarantees, so sums round as they like here.
-// `given`, one a problem: whether it keeps the V0 that it came with. Macros: NZ, exogenous states; PER, coarse states of a
-// thread.
+// Starting values that the device computes itself; `gpu_ref/coarse.py` describes the method. Compiled by
+// `gpu_ref/cuda/kernels.py` after `common.cu`. The guarantee of a solve does not depend on its starting value, so the order
+// of sums is free here. `given` says for each problem whether it brings its own V0. Macros: NZ, exogenous states; PER,
+// coarse states of a thread.
 
 __device__ __forceinline__ int row_of(int i, int stride, int points) { return min(i * stride, points - 1); }
 
-// V0 = U(W - X) / (1 - beta): what staying is worth. The second dimension of the launch shares out `count` problems.
+// V0 = U(W - X) / (1 - beta), the value of staying at x for ever. The second dimension of the launch runs over problems.
 extern "C" __global__ void stay(const Problem* problems, const int* given, int count, int points) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= points) return;
@@ -19,8 +19,8 @@ extern "C" __global__ void stay(const Problem* problems, const int* given, int c
     }
 }
 
-// The problem on every `stride`-th grid point, with choices between them; one block a problem. `values` and `choices`:
-// (problems, coarse, NZ), the latter as places on the fine grid. Below `below` times epsilon it ends.
+// Solve the problem on every `stride`-th grid point, with continuous choices; one block per problem. `values` and `choices`
+// are (problems, coarse, NZ); choices are given as places on the fine grid. The iteration ends below `below` times epsilon.
 extern "C" __global__ void __launch_bounds__(512)
     smooth(const Problem* problems, const int* given, int points, int coarse, int stride, double below, int limit,
            int inner, double* values, double* choices) {
@@ -45,8 +45,8 @@ extern "C" __global__ void __launch_bounds__(512)
             if (k != i % 4) product *= x[i / 4 + i % 4] - x[i / 4 + k];
         inverse[i] = 1.0 / product;
     }
-    // Of the states of this thread: wealth, choice, the cell that it lies in, and what a sweep with the choice held fixed
-    // adds up: its utility, and the weights of the four expectations around it.
+    // For the states of this thread: wealth, choice, the cell of the choice, and what a policy evaluation sweep needs: the
+    // utility of the choice, and the weights of the four expectations around it.
     double wealth[PER], choice[PER], u[PER], weight[PER][4];
     int cell[PER];
 #pragma unroll
@@ -91,7 +91,8 @@ extern "C" __global__ void __launch_bounds__(512)
             const double slope = e0 * (d23 + d1 * s23) + e1 * (d23 + d0 * s23) + e2 * (d01 + d3 * s01) +
                                  e3 * (d01 + d2 * s01);
             const double bend = 2.0 * (e0 * (d1 + s23) + e1 * (d0 + s23) + e2 * (d3 + s01) + e3 * (d2 + s01));
-            // Newton's step to the top of the objective, and its gain; never to where next to nothing is left.
+            // A Newton step towards the maximum of the objective that leaves at least a tenth of consumption, and its gain
+            // to second order.
             const double marginal = a.eta == 1.0 ? 1.0 / c : (1.0 - a.eta) * u[k] / c;
             const double rise = slope - marginal, curve = bend - a.eta * marginal / c;
             double next = curve < 0.0 ? y - rise / curve : y;
@@ -132,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(512)
         __syncthreads();
         double measured = 0.0;
         for (int s = 0; s < NZ; s++) measured = fmax(measured, spread[s]);
-        // Rounding, too, ends it.
+        // Stop also if rounding keeps the change from shrinking.
         if (!(measured >= below * a.epsilon) || (done > limit / 16 && measured >= last)) break;
         last = measured;
         for (int held = 0; held < inner; held++) {
@@ -166,8 +167,8 @@ extern "C" __global__ void __launch_bounds__(512)
     }
 }
 
-// V0: the polynomial through the four coarse values around each point. The guess of the policy: a straight line between
-// the choices of the two around it. The second dimension of the launch shares out `count` problems.
+// Interpolate over the fine grid: V0 by the cubic through the four coarse values around each point, the guess of the policy
+// linearly between the choices of the two around it. The second dimension of the launch runs over problems.
 extern "C" __global__ void draw(const Problem* problems, const int* given, int count, int points, int coarse, int stride,
                                 const double* values, const double* choices) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -204,7 +205,7 @@ extern "C" __global__ void draw(const Problem* problems, const int* given, int c
             double total = 0.0;
 #pragma unroll
             for (int j = 0; j < 4; j++) total += weight[j] * value[(first + j) * NZ + s];
-            // Where the coarse solve went astray, staying is a start, too.
+            // If the coarse solve diverged, start from the value of staying.
             const double stay = utility(a.W[(size_t)i * NZ + s] - at, a.eta) / (1.0 - a.beta);
             a.V0[(size_t)i * NZ + s] = fabs(total) < INFINITE ? total : stay;
             const double from = choice[cell * NZ + s], to = choice[(cell + 1) * NZ + s];

@@ -1,12 +1,12 @@
-// What all kernels share; `gpu_ref/cuda/solver.py` puts it before each of the other files.
-// Macro: ETA 2, 1, 4 where utility is linear, 0 for any other, 3 for a batch that mixes them.
+// Common code of all kernels; `gpu_ref/cuda/kernels.py` puts this file before each of the others.
+// Macro: ETA, the curvature of utility: 2 or 1; 4 for linear utility; 0 for any other; 3 for a batch with different ones.
 
 struct Problem {
     const double *X, *W, *Q;
     double *V0;
-    double *value, *previous;  // previous: may be null
+    double *value, *previous;  // previous may be null
     int *policy;
-    double *outcome;  // sweeps, what the rule measured, 1 if below epsilon, 1 if single peaks are in doubt
+    double *outcome;  // sweeps, measure of the stopping rule, 1 if below epsilon, 1 if single peaks are in doubt
     double beta, eta, epsilon;
 };
 
@@ -38,16 +38,17 @@ __device__ __forceinline__ double largest_of_warp(double v) {
     return v;
 }
 
-// `future` points at the expectation of choice 0.
+// Whether choice i + 1 is affordable and better than choice i. `future` points at the expectation of choice 0.
 __device__ __forceinline__ bool rises(const double* X, const double* future, double wealth, double eta, int i) {
     const double x = __ldg(X + i + 1);
     if (!(x < wealth)) return false;
     return utility(wealth - x, eta) + future[i + 1] > utility(wealth - __ldg(X + i), eta) + future[i];
 }
 
-// Whether the objective may have more than one peak around choice i: its slope must fall from one grid interval to the next
-// for every wealth, and utility bends least at the largest. The margin is above the rounding of the objectives that are
-// compared. `future` points at the expectation of choice 0, `richest` at the largest wealth, whose choices are the most.
+// Whether the objective may have more than one peak around choice i. For a single peak its slope must fall from one grid
+// interval to the next at every wealth; utility is least curved at the largest wealth, so that one is tested. The margin
+// exceeds the rounding of the objectives that are compared. `future` points at the expectation of choice 0, `richest` at
+// the largest wealth, which can afford the most choices.
 __device__ __forceinline__ bool doubtful(
     const double* X, const double* future, const double* richest, double eta, int points, int i) {
     if (!(fabs(future[i]) < INFINITE)) return true;
@@ -64,8 +65,8 @@ __device__ __forceinline__ bool doubtful(
     return !(rise + noise < fall);
 }
 
-// Barrier of a team. Two words in turn: a block cannot reach a word again before every block has left it, because all of
-// them pass the other word in between. The low half of a word counts arrivals, the high half arrivals with a vote.
+// Barrier of a team of blocks. Two words are used in turn: a block cannot reach a word again before every block has left
+// it, because all of them pass the other word in between. The low half of a word counts arrivals, the high half votes.
 struct Team {
     u64* words;
     unsigned blocks, met;
@@ -82,7 +83,8 @@ __device__ __forceinline__ bool arrive(Team& team, bool vote) {
     return any;
 }
 
-// `any` is what `arrive` returned. Between the two, a thread may do what no other waits for.
+// Wait for the other blocks; returns whether any block voted. `any` is what `arrive` returned. Between the two calls a
+// thread may do work for which no other thread waits.
 __device__ __forceinline__ bool wait(Team& team, bool any) {
     if (team.blocks > 1) {
         const unsigned turn = team.met & 1;

@@ -1,18 +1,18 @@
-// A value and a policy confirmed in one pass over the states: `gpu_ref/confirmation.py` has the theorem and its roundings.
-// Compiled by `gpu_ref/cuda/kernels.py` after `common.cu`, with -fmad=false.
+// Confirm a value and a policy in one pass over the states. `gpu_ref/confirmation.py` has the theorem and the bound of
+// rounding errors. Compiled by `gpu_ref/cuda/kernels.py` after `common.cu`, with -fmad=false.
 //
-// A block has CHUNK rows of one exogenous state, a thread one row. What a row makes of the excess that reaches it is one of
-// the functions of `Piece`, which are put together in the order of the rows.
+// A block has CHUNK rows of one exogenous state, a thread one row. A row maps the excess that it receives to the one that
+// it passes on by a function of type `Piece`; these functions are composed in the order of the rows.
 
 #define CHUNK 256
 #define WARPS (CHUNK / 32)
-#define NARROW 16  // candidates that a thread looks at alone
+#define NARROW 16  // largest bracket that a single thread searches
 
-enum { LEAST_EV, MOST_EV, LEAST_V, MOST_V, LEAST, MOST, BAD, SURVEYED };  // of a chunk, before
-enum { GAP, SIZE, LARGEST, BETTER, WRONG, FACTS };                        // and after
-enum { NOISE, FAR, SOUND, ERRORS };                                       // of the problem; errors of each state follow
+enum { LEAST_EV, MOST_EV, LEAST_V, MOST_V, LEAST, MOST, BAD, SURVEYED };  // entries of a chunk in `surveyed`
+enum { GAP, SIZE, LARGEST, BETTER, WRONG, FACTS };                        // entries of a chunk in `facts`
+enum { NOISE, FAR, SOUND, ERRORS };                                       // entries of `known`; errors by state follow
 
-// Of an excess E: E becomes max(ahead, E + step), and a maximum is off by max(0, worst, E + shift) more than one evaluation.
+// An incoming excess E becomes max(ahead, E + step), and maxima are off by max(0, worst, E + shift) more than one objective.
 struct Piece {
     double ahead, step, worst, shift;
 };
@@ -36,7 +36,7 @@ __device__ __forceinline__ Piece together(const Piece& first, const Piece& secon
             fmax(first.shift, first.step + second.shift)};
 }
 
-// Of the lanes in order, or `back` in the opposite one; in lane 0.
+// Compose the pieces of the lanes of a warp, in their order or, if `back`, in the opposite one; the result is in lane 0.
 __device__ __forceinline__ Piece of_lanes(Piece piece, bool back, int lanes = 32) {
     for (int by = 1; by < lanes; by *= 2) {
         Piece other;
@@ -59,7 +59,7 @@ __device__ __forceinline__ double largest_of_chunk(double v, double* totals) {
     return most;
 }
 
-// Expectations, what errors depend on, and whether tables are finite and in order.
+// Compute expectations, the ranges on which error bounds depend, and whether tables are finite and in order.
 extern "C" __global__ void __launch_bounds__(CHUNK) survey(const __grid_constant__ Confirm c) {
     __shared__ double totals[WARPS];
     const int x = blockIdx.x * CHUNK + threadIdx.x, s = blockIdx.y, states = c.states;
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) survey(const __grid_constant
         for (int k = 0; k < SURVEYED; k++) row[k] = found[k];
 }
 
-// What the chunks say together: one block.
+// Combine what `survey` found in all chunks; one block.
 extern "C" __global__ void __launch_bounds__(CHUNK) gather(const __grid_constant__ Confirm c) {
     __shared__ double totals[WARPS];
     const double unit = 1.1102230246251565e-16, one = c.eta == 1.0 ? 1.0 : 0.0;
@@ -138,7 +138,7 @@ __device__ __forceinline__ double objective(const Confirm& c, const double* ev, 
     return utility(wealth - __ldg(c.X + i), c.eta) + __ldg(ev + i);
 }
 
-// The choices beside a row's own; false where they do not rise, or its own cannot be afforded.
+// Read the choice of a row and those of its neighbours; false if they fall, or if the row cannot afford its own.
 __device__ __forceinline__ bool bracket(const Confirm& c, int x, int s, Bracket& b) {
     const long long at = (long long)x * c.states + s;
     b.own = c.exact[at];
@@ -147,7 +147,7 @@ __device__ __forceinline__ bool bracket(const Confirm& c, int x, int s, Bracket&
     b.wealth = c.W[at];
     if (!(0 <= b.low && b.low <= b.own && b.own <= b.high && b.high < c.points && c.X[b.own] < b.wealth)) return false;
     b.top = b.high;
-    if (!(c.X[b.top] < b.wealth)) {  // The last that can be afforded, own or above it.
+    if (!(c.X[b.top] < b.wealth)) {  // Find the highest affordable choice, at least the row's own.
         int low = b.own, high = b.top;
         while (low + 1 < high) {
             const int middle = (low + high) / 2;
@@ -161,7 +161,7 @@ __device__ __forceinline__ bool bracket(const Confirm& c, int x, int s, Bracket&
     return true;
 }
 
-// The best on either side of a row's own choice, the lowest of equals.
+// The best objective on either side of a row's own choice, and its choice, the lowest of equals.
 struct Sides {
     double below, above;
     int below_at, above_at;
@@ -186,7 +186,8 @@ __device__ __forceinline__ void best_of_lanes(double& best, int& at) {
     }
 }
 
-// Both sides of the bracket of each row of a block: wide ones by a warp each. All threads call it; `todo`: for this row.
+// Search both sides of the bracket of each row of a block; a warp takes each wide one. All threads must call it; `todo` is
+// whether this thread has a row.
 __device__ __forceinline__ Sides sides_of(const Confirm& c, int s, bool todo, const Bracket& b) {
     __shared__ Sides wide[CHUNK];
     __shared__ int waiting[CHUNK], count;
@@ -217,7 +218,7 @@ __device__ __forceinline__ Sides sides_of(const Confirm& c, int s, bool todo, co
     return is_wide ? wide[threadIdx.x] : found;
 }
 
-// Confirm `exact` and compare: `_rows` of `gpu_ref/confirmation.py`, a row a thread.
+// Confirm `exact`, and compare value and policy, as `_rows` of `gpu_ref/confirmation.py` does; one row per thread.
 extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const __grid_constant__ Confirm c) {
     __shared__ double totals[WARPS];
     __shared__ Piece of_warps[2][WARPS];
@@ -238,7 +239,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const __grid_constan
         better = (b.low < b.own && below >= best) || above > best;
         const long long at = (long long)x * c.states + s;
         const int given = c.policy[at];
-        if (given != b.own) {  // Of the two choices, the one that leaves less.
+        if (given != b.own) {  // Rounding is largest at the lower consumption of the two choices.
             const double other = given >= 0 && given < c.points ? b.wealth - c.X[given] : -1.0;
             wrong |= !(other > 0.0);
             const double theirs = wrong ? -INFINITE : utility(other, c.eta);
@@ -253,7 +254,7 @@ extern "C" __global__ void __launch_bounds__(CHUNK) confirm(const __grid_constan
         double margin = best - below;
         const bool moves = b.own > b.low || x == 0;
         piece[0] = {moves ? twice : -INFINITE, moves ? twice - margin : 0.0, -INFINITE, -margin};
-        // Nothing is beyond what can be afforded.
+        // No candidate above the highest affordable one is allowed.
         margin = b.top == b.high ? best - above : INFINITE;
         const bool back = b.own < b.high || x + 1 == c.points;
         piece[1] = {back ? twice : -INFINITE, back ? twice - margin : 0.0, -INFINITE, -margin};
@@ -291,11 +292,11 @@ extern "C" __global__ void __launch_bounds__(CHUNK) mend(const __grid_constant__
         index = sides.below_at;
     }
     if (b.own < b.top && sides.above > best) index = sides.above_at;
-    // Written by nobody else: neighbours are of the other parity.
+    // No other thread reads or writes this entry now: neighbours have the other parity.
     if (index != b.own) c.exact[(long long)x * c.states + s] = index;
 }
 
-// What the chunks found together, by one block: a warp has a state and a direction at a time.
+// Combine the outcomes of all chunks; one block, in which a warp takes one exogenous state and direction at a time.
 extern "C" __global__ void __launch_bounds__(CHUNK) conclude(const __grid_constant__ Confirm c) {
     __shared__ double totals[WARPS];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

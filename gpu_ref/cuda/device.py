@@ -1,4 +1,4 @@
-"""The CUDA devices of this computer through CuPy: whether there is one, its memory, and time on it."""
+"""The CUDA devices of this computer, through CuPy: whether there is one, its memory, and measuring time on it."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 _PIECE, _COPIERS = 2**25, 4
-"""Bytes of pinned memory that a piece of a large table comes through, and threads that put pieces in place."""
+"""Bytes of the pieces in which a large table is copied through pinned memory, and the number of threads that copy them
+from there.
+"""
 
 
 def cupy_module() -> Any:
-    """CuPy, imported when it is first needed.
+    """Return CuPy, imported when it is first needed.
 
     Raises
     ------
@@ -27,7 +29,7 @@ def cupy_module() -> Any:
 
 @functools.cache
 def available() -> str:
-    """Return ``""`` if there is a CUDA device that can be used, and otherwise the reason why not, in a sentence."""
+    """Return ``""`` if a CUDA device can be used, otherwise the reason why not, in a sentence."""
     try:
         cupy = cupy_module()
     except ImportError as error:
@@ -44,12 +46,12 @@ def available() -> str:
 
 
 def ready() -> Any:
-    """CuPy, where there is a device that can be used.
+    """Return CuPy if a CUDA device can be used.
 
     Raises
     ------
     RuntimeError
-        There is none; the message says why.
+        No device can be used; the message says why.
     """
     reason = available()
     if reason:
@@ -58,23 +60,23 @@ def ready() -> Any:
 
 
 def device_name(device: int = 0) -> str:
-    """Name of a CUDA device."""
+    """Return the name of a CUDA device."""
     properties = cupy_module().cuda.runtime.getDeviceProperties(device)
     return str(properties["name"].decode())
 
 
 def room() -> int:
-    """Bytes of shared memory that a block of the current device may have."""
+    """Return the bytes of shared memory that a block of the current device may have."""
     return int(cupy_module().cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"])
 
 
 def processors(cupy: Any) -> int:
-    """Multiprocessors of the current device."""
+    """Return the number of multiprocessors of the current device."""
     return int(cupy.cuda.Device().attributes["MultiProcessorCount"])
 
 
 def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
-    """Refuse what does not fit the current device.
+    """Raise an error if ``needed`` bytes do not fit on the current device; ``what`` begins the message.
 
     Raises
     ------
@@ -89,10 +91,10 @@ def refuse(cupy: Any, needed: int, what: str = "the solve") -> None:
 
 
 def fetch(table: Any) -> np.ndarray[Any, Any]:
-    """A table of the device in ordinary memory.
+    """Copy a table from the device to host memory.
 
-    A large one comes in pieces through pinned memory, and several threads put them in place: most of the time is that
-    of the first touch of new memory.
+    A large table comes in pieces through pinned memory, which several threads copy to their place, since most of the
+    time is spent on the first access to newly allocated memory.
     """
     if table.nbytes < 4 * _PIECE:
         found: np.ndarray[Any, Any] = table.get()
@@ -116,7 +118,7 @@ def fetch(table: Any) -> np.ndarray[Any, Any]:
 
 
 class Clock:
-    """Seconds of the parts of a solution, each from the end of all work before it to the end of its own."""
+    """Measure the seconds of the parts of a solve, each until all work on the device has ended."""
 
     def __init__(self, cupy: Any) -> None:
         self._cupy = cupy
@@ -124,10 +126,12 @@ class Clock:
         self._since = time.perf_counter()
 
     def restart(self) -> None:
+        """Wait for the device, and start the next part now."""
         self._cupy.cuda.get_current_stream().synchronize()
         self._since = time.perf_counter()
 
     def lap(self, part: str) -> None:
+        """Wait for the device, and add the time since the last call to ``seconds[part]``."""
         self._cupy.cuda.get_current_stream().synchronize()
         now = time.perf_counter()
         self.seconds[part] = self.seconds.get(part, 0.0) + now - self._since

@@ -1,9 +1,10 @@
-"""A value and a policy beside an exact sweep on a CUDA device (``confirm.cu``): what a result of it is verified by.
+"""Verify a result on a CUDA device: compare value and policy with an exact sweep (``confirm.cu``).
 
-The pass of :mod:`beltline.gpu_ref.confirmation`, with its theorem and its bound of roundings, a thread a state. Tables
-are copied to the device anew, so nothing of a solver is taken over. Choices that are not the best any more are mended
-by all rows of a parity at once, at most :data:`MENDINGS` times; where that does not do, or a state misses more than is
-allowed, nothing is said, and :func:`beltline.gpu_ref.compare.compare` is asked.
+This is the pass of :mod:`beltline.gpu_ref.confirmation`, with its theorem and its bound of rounding errors, with one
+thread per state. Tables are copied to the device anew, so nothing is taken over from a solver. Choices that are no
+longer the best are repaired for all rows of one parity at once, at most :data:`MAX_REPAIRS` times. If that is not
+enough, or an error of a state exceeds the tolerance, there is no answer, and :func:`beltline.gpu_ref.compare.compare`
+is needed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.gpu_ref.compare import Allowed, Compared
-from beltline.gpu_ref.confirmation import FAR
+from beltline.gpu_ref.confirmation import MAX_GAP
 from beltline.gpu_ref.cuda.device import cupy_module, refuse
 from beltline.gpu_ref.cuda.kernels import argument, confirm_kernels, kind_of
 from beltline.gpu_ref.methods import DOUBLE
@@ -24,11 +25,13 @@ from beltline.gpu_ref.tables import Array
 CHUNK = 256
 """Rows of a block, a macro of ``confirm.cu``."""
 
-MENDINGS = 8
-"""Most times that choices are mended: two launches and another pass each."""
+MAX_REPAIRS = 8
+"""Largest number of times that choices are repaired; each takes two launches and another pass."""
 
 _SURVEYED, _FACTS, _PIECE, _KNOWN, _FOUND = 7, 5, 4, 3, 9
-"""Numbers of a chunk before and after, of a piece, of the problem, and of the outcome, as in ``confirm.cu``."""
+"""Number of entries in the arrays ``surveyed`` and ``facts`` of a chunk, a piece, ``known`` and ``found``, as in
+``confirm.cu``.
+"""
 
 _POINTERS = ("X", "W", "Q", "V", "value", "policy", "exact", "ev", "surveyed", "known", "facts", "pieces", "found")
 _NUMBERS = ("beta", "eta", "change", "constant", "share", "times", "far")
@@ -41,17 +44,17 @@ _STRUCT = np.dtype(
 
 
 class Confirmation:
-    """Comparisons with exact sweeps of one problem on the current CUDA device.
+    """Compare results of one problem with exact sweeps on the current CUDA device.
 
     Parameters
     ----------
     X, W, Q, beta, eta
-        As in :mod:`beltline.gpu_ref`. What the device finds wrong with a table makes it say nothing.
+        As in :mod:`beltline.gpu_ref`. If a table breaks a condition, :meth:`compare` returns ``None``.
 
     Raises
     ------
     MemoryError
-        The tables do not fit the device.
+        The tables do not fit into the memory of the device.
     """
 
     def __init__(self, X: Array, W: Array, Q: Array, beta: float, eta: float) -> None:
@@ -73,12 +76,13 @@ class Confirmation:
             begin += size
         choices = cupy.empty((2, points * states), np.int32)
         self._tables["policy"], self._tables["exact"] = choices
-        self._numbers = {"beta": beta, "eta": eta, "far": FAR}
+        self._numbers = {"beta": beta, "eta": eta, "far": MAX_GAP}
         self._kernels = confirm_kernels(cupy.cuda.Device().id, kind_of([eta]))
         for name, table in (("X", X), ("W", W), ("Q", Q)):
             self._put(name, table, np.float64)
 
     def _put(self, name: str, table: NDArray[Any], dtype: type) -> None:
+        """Copy a table to the device."""
         self._tables[name].set(np.ascontiguousarray(table, dtype).reshape(-1))
 
     def compare(self, V: Array, value: Array, policy: NDArray[np.int32], allowed: Allowed) -> Compared | None:
@@ -87,7 +91,7 @@ class Confirmation:
         Returns
         -------
         Compared or None
-            As of :func:`beltline.gpu_ref.compare.compare`, with nothing missed; ``None`` says nothing.
+            As for :func:`beltline.gpu_ref.compare.compare`, without errors; ``None`` if there may be some.
         """
         if allowed.c_rounding > 0.0 or not np.isfinite([allowed.change, allowed.value, allowed.share]).all():
             return None
@@ -107,19 +111,19 @@ class Confirmation:
         survey, gather, confirm, mend, conclude = self._kernels
         survey(over, threads, (packed,))
         gather((1,), threads, (packed,))
-        # Copied while the device is busy with values.
+        # This copy overlaps with the kernels that read the values.
         self._put("policy", policy, np.int32)
         tables["exact"][...] = tables["policy"]
-        for mended in range(MENDINGS + 1):
+        for repairs in range(MAX_REPAIRS + 1):
             confirm(over, threads, (packed,))
             conclude((1,), threads, (packed,))
             largest, gap, size, best, better, wrong, slack, far, sound = tables["found"].get().tolist()
-            if wrong or not sound or not gap <= far or (better and mended == MENDINGS):
+            if wrong or not sound or not gap <= far or (better and repairs == MAX_REPAIRS):
                 return None
             if not better:
                 break
             for parity in (0, 1):
                 mend(over, threads, (packed, np.int32(parity)))
-        noise = DOUBLE * ((self._numbers["eta"] == 1.0) + (self._states + 4) * max(largest, best))
+        ev_error = DOUBLE * ((self._numbers["eta"] == 1.0) + (self._states + 4) * max(largest, best))
         power = DOUBLE * (abs(1.0 - self._numbers["eta"]) + 8.0)
-        return Compared(gap, max(power * size + noise, slack), 0, -1, 0.0)
+        return Compared(gap, max(power * size + ev_error, slack), 0, -1, 0.0)

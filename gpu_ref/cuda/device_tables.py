@@ -1,4 +1,4 @@
-"""Tables of problems in the memory of a device."""
+"""The tables of problems in the memory of a device."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _PROBLEM = np.dtype(
 
 
 def memory(points: int, states: int, problems: int = 1, *, previous: bool = True, teams: int = 1) -> int:
-    """Bytes of device memory that a solve of ``problems`` problems takes; proportional to ``N_k N_z``."""
+    """Return the bytes of device memory that a solve of ``problems`` problems takes; proportional to ``N_k N_z``."""
     size = points * states
     tables = 8 * (points + 3 * size + states * states) + 4 * size + (8 * size if previous else 0) + 256
     return problems * tables + teams * 16 * states * (points + 2) + 2**22
 
 
 class Tables:
-    """Tables of problems of one shape on the current device, and where results go. ``load`` fills them."""
+    """Tables of problems of one shape on the current device, and room for their results. :meth:`load` fills them."""
 
     def __init__(self, cupy: Any, problems: Sequence[Arguments], plan: Layout, previous: bool, near: bool) -> None:
         self.problems = problems
@@ -55,7 +55,7 @@ class Tables:
         self._rows = rows
 
     def load(self) -> None:
-        """Copy the problems to the device, but for the starts that it works out itself."""
+        """Copy the problems to the device, except for starting values that it computes itself."""
         self.rows.set(self._rows.view(np.uint8))
         for i, problem in enumerate(self.problems):
             self.X[i].set(problem.X)

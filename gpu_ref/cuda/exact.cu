@@ -1,8 +1,8 @@
-// The pieces of a sweep that needs no single peak, and of sweeps with the policy held fixed: one launch each.
-// `gpu_ref/exact.py` proves the search. Compiled by `gpu_ref/cuda/solver.py` after `common.cu`, with -fmad=false, so that
-// sums round as there.
+// Parts of an exact sweep by divide and conquer, and of policy evaluation sweeps; one launch each. `gpu_ref/exact.py` has
+// the proof of the search. Compiled by `gpu_ref/cuda/kernels.py` after `common.cu`, with -fmad=false, so that sums round
+// as they do there.
 
-// EV(s, x) = beta sum_t Q(s, t) V(x, t), one thread an (x, s).
+// EV(s, x) = beta sum_t Q(s, t) V(x, t); one thread per pair (x, s).
 extern "C" __global__ void expectation(const double* Q, const double* V, double beta, int points, int states, double* ev) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;
     if (i >= (long long)points * states) return;
@@ -15,8 +15,9 @@ extern "C" __global__ void expectation(const double* Q, const double* V, double 
     ev[i] = beta * total;
 }
 
-// One level of divide and conquer, one warp a row and state: rows at odd multiples of `step`, counted from 1, between the
-// policies of the rows `step` away. Lanes take candidates in turn; the lowest maximiser wins.
+// One level of divide and conquer; one warp per row and exogenous state. With rows numbered from 1, the level has the odd
+// multiples of `step`; each is searched between the choices of the rows at that distance. The lanes of a warp share the
+// candidates; the lowest maximiser wins.
 extern "C" __global__ void level(const double* X, const double* W, const double* ev, double eta, int points, int states,
                                  int step, double* value, int* policy) {
     const long long warp = (blockIdx.x * (long long)blockDim.x + threadIdx.x) / 32;
@@ -62,7 +63,7 @@ extern "C" __global__ void level(const double* X, const double* W, const double*
     }
 }
 
-// A sweep with the policy held fixed, one thread a state.
+// One policy evaluation sweep; one thread per state.
 extern "C" __global__ void hold(const double* X, const double* W, const double* ev, const int* policy, double eta,
                                 int points, int states, double* value) {
     const long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x;

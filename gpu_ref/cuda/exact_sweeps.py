@@ -1,4 +1,7 @@
-"""Sweeps that need no single peak, launch by launch (``exact.cu``): what doubt is settled by, and policy iteration."""
+"""Exact sweeps on a CUDA device, one launch per sweep (``exact.cu``), for objectives with several peaks.
+
+They repeat the last sweep of a local search if a single peak is in doubt, and do policy iteration.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ import numpy as np
 from beltline.gpu_ref.cuda.device_tables import Tables
 from beltline.gpu_ref.cuda.kernels import exact_kernels, kind_of
 from beltline.gpu_ref.cuda.proven_sweeps import prove
-from beltline.gpu_ref.methods import Arguments, Solution, astray, error_bound, shifts
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound, needs_restart, shifts
 
 
 class Exact:
-    """Sweeps of one problem, launch by launch, on arrays of the current device."""
+    """Sweeps of one problem, one launch each, on arrays of the current device."""
 
     def __init__(self, cupy: Any, problem: Arguments, X: Any, W: Any, Q: Any) -> None:
         self.cupy = cupy
@@ -26,14 +29,16 @@ class Exact:
         self.expectation, self.level, self.hold = exact_kernels(cupy.cuda.Device().id, kind_of([problem.eta]))
 
     def _sizes(self) -> tuple[np.int32, np.int32]:
+        """``N_k`` and ``N_z`` as arguments of a kernel."""
         return np.int32(self.points), np.int32(self.states)
 
     def expect(self, V: Any) -> None:
+        """Fill ``ev`` with the discounted expectation of ``V``."""
         grid = (math.ceil(self.points * self.states / 256),)
         self.expectation(grid, (256,), (self.Q, V, np.float64(self.beta), *self._sizes(), self.ev))
 
     def maximise(self, V: Any) -> tuple[Any, Any]:
-        """``TV`` and its policy by divide and conquer."""
+        """Return ``TV`` and its policy, by divide and conquer."""
         self.expect(V)
         value = self.cupy.empty((self.points, self.states))
         policy = self.cupy.empty((self.points, self.states), dtype=np.int32)
@@ -48,8 +53,8 @@ class Exact:
             step //= 2
         return value, policy
 
-    def keep(self, V: Any, policy: Any) -> Any:
-        """A sweep with a fixed policy."""
+    def evaluate(self, V: Any, policy: Any) -> Any:
+        """Return the value after a sweep with a fixed policy."""
         self.expect(V)
         value = self.cupy.empty((self.points, self.states))
         grid = (math.ceil(self.points * self.states / 256),)
@@ -57,7 +62,9 @@ class Exact:
         return value
 
     def measure(self, value: Any, V: Any, rule: str) -> tuple[float, np.ndarray[Any, np.dtype[np.float64]]]:
-        """What the rule compares with epsilon, and what it adds to each state's values in the end."""
+        """Return what the stopping rule compares with epsilon, and the shift that it adds to each exogenous state's
+        values at the end.
+        """
         cupy = self.cupy
         change = cupy.where(value == V, 0.0, value - V)
         high, low = change.max(axis=0).get(), change.min(axis=0).get()
@@ -71,7 +78,7 @@ class Exact:
 
 @dataclass(frozen=True)
 class Swept:
-    """Where :func:`iterate` ended: tables of the device, and what :class:`Solution` says of them."""
+    """Outcome of :func:`iterate`: tables on the device, and the numbers of a :class:`Solution`."""
 
     value: Any
     policy: Any
@@ -83,7 +90,7 @@ class Swept:
     exact_sweeps: int
 
     def solution(self, problem: Arguments) -> Solution:
-        """The same in ordinary memory."""
+        """Copy the outcome to a :class:`Solution` in host memory."""
         value = self.value.get()
         return Solution(
             value=value,
@@ -100,25 +107,25 @@ class Swept:
 
 
 def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) -> Solution:
-    """Repeat the last sweep by a search that needs no single peak, and go on with it if need be.
+    """Repeat the last sweep of a local search exactly, and continue if the stopping rule is then not met.
 
-    One such sweep is made by divide and conquer; those that follow are proven by brackets, many to a launch, or where
-    these do not do, made by divide and conquer, too.
+    The first exact sweep is by divide and conquer. Those that follow are proven by brackets, many per launch; if that
+    fails, they use divide and conquer, too.
     """
     exact = Exact(cupy, problem, tables.X[i], tables.W[i], tables.Q[i])
-    # Where the rule is not met, the local search may have gone astray for good.
+    # If the local search did not meet the stopping rule, its values may be far off: start again from V0.
     V, sweeps = (tables.previous[i], int(outcome[0]) - 1) if outcome[2] else (tables.V0[i], 0)
     begun = sweeps
     if outcome[2]:
         once = iterate(exact, replace(problem, max_sweeps=sweeps + 1), V, sweeps)
-        lost = astray(problem, largest_on(cupy, once.value), once.residual, once.largest)
+        lost = needs_restart(problem, largest_on(cupy, once.value), once.residual, once.largest)
         sweeps += 1
         if (once.residual < problem.epsilon and not lost) or sweeps >= problem.max_sweeps:
             return once.solution(problem)
         V = once.value
     found = prove(cupy, problem, V.get(), tables.policy[i].get(), sweeps)
     if found is not None and not found.converged and found.maximising_sweeps < problem.max_sweeps:
-        # Choices that tie may take turns for ever, by roundings above epsilon.
+        # Because of rounding, two choices that tie may alternate for ever and change the value by more than epsilon.
         V, sweeps, found = cupy.asarray(found.value), found.maximising_sweeps, None
     if found is None:
         found = iterate(exact, problem, V, sweeps).solution(problem)
@@ -126,11 +133,11 @@ def settle(cupy: Any, problem: Arguments, tables: Tables, i: int, outcome: Any) 
 
 
 def iterate(exact: Exact, problem: Arguments, V: Any, sweeps: int, inner: int = 0) -> Swept:
-    """Sweep from ``V`` by a search that needs no single peak, until the stopping rule is met.
+    """Sweep exactly from ``V`` until the stopping rule is met.
 
-    ``sweeps`` are those before, all of them with a maximisation; ``inner`` policy evaluation sweeps follow each
-    that is not the last. Where the values before the shift were so large that their rounding spoils what is left
-    (:func:`beltline.gpu_ref.methods.astray`), it goes on from the shifted ones.
+    ``sweeps`` have been done before, all with maximisation; ``inner`` policy evaluation sweeps follow each sweep except
+    the last. If the values before the shift were so large that their rounding makes the choices unreliable
+    (:func:`beltline.gpu_ref.methods.needs_restart`), the iteration continues from the shifted values.
     """
     maximising, first = sweeps, sweeps
     while True:
@@ -142,16 +149,16 @@ def iterate(exact: Exact, problem: Arguments, V: Any, sweeps: int, inner: int = 
             shifted = value + exact.cupy.asarray(shift)
             largest = max(largest_on(exact.cupy, V), largest_on(exact.cupy, value))
             size = float(exact.cupy.abs(shifted).max())
-            if sweeps >= problem.max_sweeps or not astray(problem, size, measured, largest):
+            if sweeps >= problem.max_sweeps or not needs_restart(problem, size, measured, largest):
                 return Swept(shifted, policy, V, sweeps, maximising, measured, largest, maximising - first)
             V = shifted
             continue
         V = value
         for _ in range(min(inner, problem.max_sweeps - sweeps - 1)):
-            V = exact.keep(V, policy)
+            V = exact.evaluate(V, policy)
             sweeps += 1
 
 
 def largest_on(cupy: Any, table: Any) -> float:
-    """Largest ``|V|`` of a table of the device; what is not finite is nobody's."""
+    """Return the largest finite ``|V|`` of a table on the device."""
     return float(cupy.where(cupy.isfinite(table), cupy.abs(table), 0.0).max())

@@ -1,9 +1,10 @@
 // The whole iteration on a problem of the general form (`gpu_ref/general/`), in one cooperative launch. A block has all
-// alternatives of an exogenous state, so that sweeps wait once for each other; where tables are large, several blocks share
-// its rows and expectations. Compiled by `gpu_ref/cuda/kernels.py` after `general_roundings.cu`, with -fmad=false.
+// alternatives of an exogenous state, so a sweep needs one barrier for all blocks; if tables are large, several blocks share
+// the rows and expectations of an exogenous state. Compiled by `gpu_ref/cuda/kernels.py` after `general_roundings.cu`, with
+// -fmad=false.
 
-#define AHEAD (THREADS > 256 ? 24 : 32)  // loads that are begun before the first is needed,
-#define SHORT 8                          // and where there are no more exogenous states than that
+#define AHEAD (THREADS > 256 ? 24 : 32)  // loads that are issued before the first one is needed,
+#define SHORT 8                          // and the same for at most this many exogenous states
 
 struct Work {
     const General& g;
@@ -15,7 +16,7 @@ struct Work {
 
     __device__ __forceinline__ long long at(long long d, long long s) const { return (d * g.states + s) * g.points; }
 
-    // Of a table that every block has for itself.
+    // Offset in a table of which every block has its own copy.
     __device__ __forceinline__ long long own(long long d, long long s) const {
         return TEAM ? (d * g.groups * g.parts + blockIdx.x) * g.points : at(d, s);
     }
@@ -32,7 +33,7 @@ struct Work {
 
     __device__ __forceinline__ const int* reach(int d, int s) const { return g.reach + (d * g.states + s) * 2; }
 
-    // `kappa + beta sum_t Q(s, t) V(x', t)`, added up in the order of `t`, of one regime or of what several mix to.
+    // `kappa + beta sum_t Q(s, t) V(x', t)`, summed in the order of `t`, where V is that of one regime or a mix of several.
     __device__ __forceinline__ double expect(int d, int s, int i, int buffer) const {
         return g.states <= SHORT ? expect_by<SHORT>(d, s, i, buffer) : expect_by<AHEAD>(d, s, i, buffer);
     }
@@ -56,7 +57,7 @@ struct Work {
         return total * g.beta[d * g.states + s] + g.kappa[d * g.states + s];
     }
 
-    // Expectations of all alternatives, as if one after the other, so that what is small does not wait for what is large.
+    // Compute the expectations of all alternatives as one long list, which balances alternatives of different sizes.
     __device__ __forceinline__ void expect_all(int buffer) {
         for (int s = group; s < g.states; s += (int)g.groups) {
             for (long long item = part * THREADS + threadIdx.x;; item += g.parts * THREADS) {
@@ -80,7 +81,7 @@ struct Work {
             }
         }
 #if TEAM
-        // What the others found stands in the first cache as it was.
+        // The first-level cache may hold old data of the other blocks: read their results past it.
         meet(b, team, 0);
         for (int d = 0; d < g.count; d++) {
             const int* const ends = reach(d, group);
@@ -91,7 +92,7 @@ struct Work {
         __syncthreads();
     }
 
-    // Where the expectation of `x' = 0` is, or would be.
+    // Address at which the expectation of `x' = 0` is, or would be if it were needed.
     __device__ __forceinline__ double* future(int d, int s) const {
         if (g.near) return near + b.from[d];
         return TEAM ? g.kept_ev + own(d, s) : g.ev + at(d, s);
@@ -131,7 +132,7 @@ struct Work {
         return c;
     }
 
-    // Utilities of choices: of what is forced, once; of all, where they are held.
+    // Cache the utilities of choices: of forced ones once, of all before policy evaluation.
     __device__ __forceinline__ void keep(int d, int s, int costs) const {
         const Column c = column(d, s, costs);
         for (int x = begin + threadIdx.x; x < end; x += THREADS) {
@@ -145,7 +146,7 @@ struct Work {
         }
     }
 
-    // The value of an alternative: found by a search, or that of a choice that is held.
+    // The value of an alternative: found by a search or, if `held` (policy evaluation), that of the fixed choice.
     __device__ __forceinline__ double value_of(int d, int s, int x, bool held) const {
         const long long o = at(d, s) + x;
         if (b.kind[d] == TABLE) return g.wealth[o];
@@ -154,7 +155,8 @@ struct Work {
         return i >= 0 ? g.kept[o] + future(d, s)[i] : -INFINITE;
     }
 
-    // The best alternative of each regime, or the log-sum of all, and what alternatives that lead to several see of them.
+    // Compute the value of each regime, the maximum or the log-sum of its alternatives, and the averages over regimes for
+    // alternatives that lead to several.
     __device__ __forceinline__ void aggregate(int s, int input, int output, bool held, double& change, unsigned& marks) {
         for (int x = begin + threadIdx.x; x < end; x += THREADS) {
             double seen[REGIMES];
@@ -209,7 +211,7 @@ struct Work {
         }
     }
 
-    // What does not change from sweep to sweep.
+    // Compute what does not change from sweep to sweep.
     __device__ __forceinline__ void prepare(int input, int costs) {
         for (int s = group; s < g.states; s += (int)g.groups) {
             for (int x = begin + threadIdx.x; x < end; x += THREADS) {
@@ -240,7 +242,7 @@ struct Work {
         return meet(b, all, marks, true, change, part == 0 ? full : 0);
     }
 
-    // The value of held choices of the only alternative: what `aggregate` makes of it.
+    // Policy evaluation if there is only one alternative; replaces `aggregate`.
     __device__ __forceinline__ void hold_alone(int s, int from, int to) const {
         const int* const policy = g.policy + at(0, s);
         const double* const kept = g.kept + at(0, s);
@@ -258,7 +260,7 @@ struct Work {
         }
     }
 
-    // Add to what steps with held choices have led to, from `from` to `to`, what all further ones would on average.
+    // After a policy evaluation step from `from` to `to`, add what all further steps would add on average.
     __device__ __forceinline__ void shift(int from, int to) {
         double rise = -INFINITE, fall = -INFINITE;
         for (int r = 0; r < g.regimes; r++)
@@ -277,14 +279,14 @@ struct Work {
         wait(all);
     }
 
-    // Sweeps that hold every x', from `from`; where the last is left.
+    // Policy evaluation steps, starting from buffer `from`; returns the buffer of the last.
     __device__ __forceinline__ int hold(int from, int other, int costs, int steps) {
         double none = 0.0;
         unsigned marks = 0;
         for (int s = group; s < g.states; s += (int)g.groups)
             for (int d = 0; d < g.count; d++)
                 if (b.kind[d] == SEARCHED) keep(d, s, costs);
-        // Where there is one alternative, no other expectations are needed than those of its choices.
+        // With one alternative, only the expectations of its choices are needed.
         const bool alone = g.count == 1 && b.kind[0] == SEARCHED && b.leads_to[0] >= 0 && g.sigma == 0.0;
         for (int step = 0; step < steps; step++) {
             if (!alone) expect_all(from);
@@ -303,8 +305,8 @@ struct Work {
         return from;
     }
 
-    // Prices at which lenders break even, and what choices cost at them: the largest change of a price. Blocks that share a
-    // state find them all.
+    // Compute prices at which lenders break even, and the costs of choices at these prices; returns the largest change of a
+    // price. Blocks that share an exogenous state each compute all of them.
     __device__ __forceinline__ double reprice(int costs, bool first) {
         double change = 0.0;
         const int regime = b.regime[g.defaults], states = (int)g.states;
@@ -334,7 +336,7 @@ struct Work {
         return first ? INFINITE : moved;
     }
 
-    // Values and choices of alternatives without a search, for whoever reads them.
+    // Write values and choices of alternatives without a search, for the host.
     __device__ __forceinline__ void complete(int s) const {
         for (int d = 0; d < g.count; d++) {
             if (b.kind[d] == SEARCHED) continue;
@@ -346,7 +348,7 @@ struct Work {
         }
     }
 
-    // How far values of the last sweep may be from the sweep in real numbers.
+    // Bound the distance of the values of the last sweep from the same sweep in exact arithmetic.
     __device__ __forceinline__ double slack(int input, int output, int costs) {
         double largest = 0.0;
         for (int s = group; s < g.states; s += (int)g.groups)
@@ -368,7 +370,7 @@ struct Work {
                                      2.0 * fabs(g.kappa[d * g.states + s]);
                 const double noise = 1.001 * unit * (terms + (g.eta == 1.0 ? 1.0 : 0.0));
                 const Column c = column(d, s, costs);
-                // What is forced is looked at like what was searched in full.
+                // A forced choice has the rounding error of a single objective, as after a full search.
                 doubt(b, c, b.kind[d] == FORCED || c.info[DIRTY], noise, links, room);
             }
             __syncthreads();
@@ -378,7 +380,7 @@ struct Work {
         return meet(b, all, 0, true, worst).number;
     }
 
-    // `_doubt` of `gpu_ref/general/sweep.py` in one state.
+    // As `_regime_slack` of `gpu_ref/general/sweep.py`, in one state.
     __device__ __forceinline__ double unsure(int s, int r, int x, int output) const {
         const double value = __ldcg(V(output, r, s) + x), unit = 1.1102230246251565e-16;
         if (!(fabs(value) < INFINITE)) return 0.0;

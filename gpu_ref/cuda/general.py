@@ -1,8 +1,8 @@
-"""Problems of the general form on a CUDA device: the whole iteration in one launch (``general.cu``).
+"""Solve problems of the general form on a CUDA device: the whole iteration is one launch (``general.cu``).
 
-The same sweeps as :mod:`beltline.gpu_ref.general.solve` makes on processors, in the same order: where utility is a
-division (``eta = 2``) or linear, values agree to the bit. Candidates are not sorted: where cost falls in ``x'`` though
-the expectation does not rise, or where bounds depend on ``x``, the states concerned are searched in full.
+The sweeps are those that :mod:`beltline.gpu_ref.general.solve` makes on processors, in the same order. If utility is a
+division (``eta = 2``) or linear, values agree to the bit. Candidates are not sorted: if cost falls in ``x'`` although
+the expectation does not rise, or if bounds depend on ``x``, the exogenous states concerned are searched in full.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from beltline.gpu_ref.cuda.device import Clock, available, ready
 from beltline.gpu_ref.cuda.general_sweeps import CONVERGED, NOT_FINITE, RUNNING, Sizes, Sweeps
 from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form, Indexes
-from beltline.gpu_ref.general.operator import nowhere, states_first
+from beltline.gpu_ref.general.operator import no_policy, states_first
 from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished
 from beltline.gpu_ref.general.packed import TABLE, Packed, pack
 from beltline.gpu_ref.general.prices import BondPrices
@@ -29,14 +29,16 @@ __all__ = ["CudaOperator", "available", "solve", "sweep"]
 
 
 class CudaOperator:
-    """A problem in the memory of the current device, at one age, and sweeps of it.
+    """Sweep a problem in the memory of the current device, at one age.
 
     Parameters
     ----------
     cupy
+        The module.
     form
+        The problem.
     age
-        At which tables are taken.
+        Age whose tables are taken.
     prices
         Rule by which the cost of an alternative follows from the default set.
     """
@@ -55,27 +57,27 @@ class CudaOperator:
         self.replace(form, age)
 
     def replace(self, form: Form, age: int = 0) -> None:
-        """Go on with another problem of the same alternatives, or at another age."""
+        """Take the tables of another problem with the same alternatives, or of another age."""
         self._form = form
         packed: Packed = pack([(one.regime, one.at(age)) for one in form.alternatives], form.shape[0])
         reach = np.stack([packed.low[..., 0], packed.high[..., -1]], axis=2)
         reach[packed.kind == TABLE] = (0, -1)
         self._sweeps.reach(int((reach[..., 1] - reach[..., 0] + 1).sum(axis=0).max()))
         same = (packed.low == packed.low[..., :1]) & (packed.high == packed.high[..., :1])
-        kept = ("kind", "regime", "leads_to", "low", "high", "wealth", "cost", "transition", "beta", "kappa", "mix")
-        tables = {name: getattr(packed, name) for name in kept}
+        names = ("kind", "regime", "leads_to", "low", "high", "wealth", "cost", "transition", "beta", "kappa", "mix")
+        tables = {name: getattr(packed, name) for name in names}
         self._tables.put({**tables, "reach": reach, "flat": same.all(axis=2)})
         if self._rule is not None:
             repay, _ = self._rule.numbers([one.name for one in form.alternatives])
             parts = self._sweeps.blocks[1]
             self._tables["priced"][0] = self._cupy.repeat(self._tables["cost"][repay], parts, axis=0)
 
-    def begin(self, V: Array, wanted: Indexes) -> None:
-        """Put in where to begin: ``V``, ``(N_r, N_z, N_k)``, and choices, ``(N_d, N_z, N_k)``."""
-        self._sweeps.begin(V, wanted)
+    def begin(self, V: Array, guess: Indexes) -> None:
+        """Set the starting value ``V``, ``(N_r, N_z, N_k)``, and the guess of the policy, ``(N_d, N_z, N_k)``."""
+        self._sweeps.begin(V, guess)
 
     def launch(self, tol: float, max_sweeps: int, steps: int) -> dict[str, Any]:
-        """Sweep on, :data:`CHUNK` times at most; what the device says of it, and evaluations by sweep."""
+        """Run at most :data:`CHUNK` further sweeps; return their outcome, with the number of evaluations of each."""
         rule = self._rule
         if rule is None:
             return self._sweeps.launch(tol, max_sweeps, steps)
@@ -83,7 +85,7 @@ class CudaOperator:
         return self._sweeps.launch(tol, max_sweeps, steps, 1.0 + rule.interest, repay, defaults)
 
     def iterate(self, form: Form, outcome: dict[str, Any]) -> Iterate:
-        """What the last sweep of a launch found."""
+        """Return the outcome of the last sweep of a launch."""
         cupy = self._cupy
         states, points = self._sizes.states, self._sizes.points
         tables = self._tables
@@ -103,15 +105,15 @@ class CudaOperator:
         return Iterate(form, found)
 
     def priced(self, outcome: dict[str, Any]) -> tuple[Array, Array]:
-        """The cost of the last sweep, and prices that follow from it, ``(N_k, N_z)``."""
-        # Blocks that share a state have the same.
+        """Return the cost of the last sweep, and the prices that follow from it, ``(N_k, N_z)`` each."""
+        # Blocks that share an exogenous state have equal copies.
         parts = self._sweeps.blocks[1]
         cost, prices = self._tables["priced"][int(outcome["costs"]), ::parts], self._tables["prices"][::parts]
         return states_first(cost.get()), states_first(prices.get())
 
-    def sweep(self, V: Array, wanted: Indexes) -> Iterate:
-        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``wanted``, ``(N_d, N_z, N_k)``."""
-        self.begin(V, wanted)
+    def sweep(self, V: Array, guess: Indexes) -> Iterate:
+        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, starting from the policy ``guess``, ``(N_d, N_z, N_k)``."""
+        self.begin(V, guess)
         return self.iterate(self._form, self.launch(0.0, 1, 0))
 
 
@@ -135,14 +137,18 @@ def solve(
 ) -> Solution:
     """Solve a general problem on a CUDA device.
 
-    Arguments, result and errors as of :func:`beltline.gpu_ref.general.solve.solve`, but that prices can only move by
-    :class:`~beltline.gpu_ref.general.prices.BondPrices`; ``device`` is its number, and ``seconds`` receives those of
-    the parts.
+    Arguments, result and errors as for :func:`beltline.gpu_ref.general.solve.solve`, except that prices can move only
+    by :class:`~beltline.gpu_ref.general.prices.BondPrices`. ``device`` is the number of the device, and ``seconds``
+    receives the time of the parts.
 
     Raises
     ------
-    ValueError, MemoryError, RuntimeError
-        An argument is wrong; the problem does not fit the device; there is none.
+    ValueError
+        An argument is wrong.
+    MemoryError
+        The problem does not fit into the memory of the device.
+    RuntimeError
+        There is no CUDA device that can be used.
     """
     V, tol, max_sweeps, steps = checked(form, start, tol, max_sweeps, steps, update)
     if update is not None and not isinstance(update, BondPrices):
@@ -156,7 +162,7 @@ def solve(
             found = solve_ages(form, V, form.horizon, progress, operator)
             clock.lap("solve")
         else:
-            operator.begin(states_first(V), nowhere(form))
+            operator.begin(states_first(V), no_policy(form))
             clock.lap("load")
             evaluations: list[int] = []
             while True:
@@ -178,6 +184,7 @@ def _solution(
     operator: CudaOperator, form: Form, update: BondPrices | None, outcome: dict[str, Any], evaluations: list[int],
     tol: float, max_sweeps: int,
 ) -> Solution:  # fmt: skip
+    """Build the solution from the outcome of the last launch."""
     price_change, prices = 0.0, None
     if update is not None:
         cost, prices = operator.priced(outcome)

@@ -1,17 +1,16 @@
-// What threads of a block share, and how blocks wait for each other, for `general.cu`. Compiled after `common.cu`. Macro:
-// THREADS.
+// Shared memory of a block, and barriers between blocks, for `general.cu`. Compiled after `common.cu`. Macro: THREADS.
 
 #define WARPS (THREADS / 32)
-#define ALTERNATIVES 16  // at most, and
-#define REGIMES 8        // at most
+#define ALTERNATIVES 16  // largest number
+#define REGIMES 8        // largest number
 
-// What rows in their order make of an excess E: max(ahead, E + step).
+// How rows, in their order, map an incoming excess E to the one that they pass on: max(ahead, E + step).
 struct Link {
     double ahead, step;
 };
 
-// What threads of a block share. `pieces`, `several` and `changed` have two places, for calls in turn: whoever is late with
-// one call still reads its own.
+// Shared memory of a block. `pieces`, `several` and `changed` have two entries, which alternate between calls, so that a
+// thread that is late with one call can still read its entry.
 struct Block {
     int kind[ALTERNATIVES], regime[ALTERNATIVES], leads_to[ALTERNATIVES], from[ALTERNATIVES];
     double numbers[WARPS], found[WARPS];
@@ -22,18 +21,18 @@ struct Block {
     int first;
 };
 
-// What blocks tell each other: the largest number, all marks, the sum of counts.
+// What blocks exchange at a barrier: the largest number, all marks, the sum of counts.
 struct Told {
     double number;
     unsigned marks;
     int count;
 };
 
-// Blocks that wait for each other. What another block wrote is then read past the first cache (`__ldcg`), which may so keep
-// everything else: a load that acquires would empty it. Of two places for what is told one is written while the other may
-// still be read.
+// A barrier between blocks. Data of other blocks must afterwards be read past the first-level cache (`__ldcg`); a load with
+// acquire semantics would instead invalidate that whole cache. Exchanged data have two places, one of which is written
+// while the other may still be read.
 struct Meeting {
-    u64* flags;    // (2, blocks): which meeting it is, and marks
+    u64* flags;    // (2, blocks): number of the barrier, and marks
     double* room;  // (2, blocks, 2)
     int blocks, own;
     unsigned turn;
@@ -49,7 +48,7 @@ __device__ __forceinline__ double largest_of_block(double v, double* totals) {
     return most;
 }
 
-// Wait for all blocks. `number` and `count` are told if `more`, which all say alike; marks always are.
+// Wait for all blocks, and exchange marks; if `more`, which must be the same in all blocks, also `number` and `count`.
 __device__ __noinline__ Told meet(Block& b, Meeting& m, unsigned marks, bool more = false, double number = 0.0, int count = 0) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     marks = __reduce_or_sync(0xffffffffu, marks);
@@ -111,7 +110,7 @@ __device__ __noinline__ Told meet(Block& b, Meeting& m, unsigned marks, bool mor
     return told;
 }
 
-// The same where nothing is told.
+// Wait for all blocks without exchanging anything.
 __device__ __forceinline__ void wait(Meeting& m) {
     __syncthreads();
     u64* const flags = m.flags + (m.turn++ & 1) * m.blocks;
@@ -128,6 +127,7 @@ __device__ __forceinline__ void wait(Meeting& m) {
     __syncthreads();
 }
 
+// Inclusive scan of `v` over the threads of a block.
 template <class T, class Op>
 __device__ __forceinline__ T scan(T v, Op op, T* totals) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

@@ -1,21 +1,21 @@
-// One alternative in one exogenous state: its candidates in order, brackets, divide and conquer, full search.
-// `gpu_ref/general/column.py` proves it; candidates keep the numbers of `x'` here, and those that are dominated are passed
-// over. Compiled after `general_block.cu`. Macros: THREADS, and TEAM, whether several blocks share an exogenous state: each
-// then has some of its rows, and all candidates.
+// Maximise one alternative in one exogenous state: order of candidates, brackets, divide and conquer, full search.
+// `gpu_ref/general/column.py` has the proof. Here candidates keep their index `x'` as number, and dominated ones are
+// skipped. Compiled after `general_block.cu`. Macros: THREADS, and TEAM, whether several blocks share an exogenous state;
+// each of them then has some of its rows, and all candidates.
 
-#define NARROW 16  // candidates that a thread looks at alone,
-#define PIECE 128  // and those that a warp does
-#define ROUNDS 8   // half-rounds before divide and conquer,
-#define FEW 4      // and where there are so many rows that a guess of choices pays:
-#define LARGE 4096
-#define TOGETHER 4  // candidates of a thread whose tables are read side by side
+#define NARROW 16   // largest bracket that a single thread searches
+#define PIECE 128   // candidates of a wide bracket that a warp searches
+#define ROUNDS 8    // half-rounds before divide and conquer,
+#define FEW 4       // and the same on large grids, where choices are first guessed
+#define LARGE 4096  // rows from which a grid is large
+#define TOGETHER 4  // candidates of a thread whose tables are loaded together
 
 struct Column {
     const double *wealth, *cost, *ev;
     const int *low, *high;
-    double* floor;  // least cost of this candidate and those above it, where cost falls somewhere
+    double* floor;  // lowest cost of each candidate and those above it; used if cost falls somewhere
     int *policy, *least, *most, *moved, *info;
-    int *row, *from, *found, *head, *count;  // pieces of wide brackets, and the first of rows with several
+    int *row, *from, *found, *head, *count;  // pieces of wide brackets; first piece and number for rows with several
     double *value, *best;
     double eta;
     int points, base;
@@ -24,9 +24,9 @@ struct Column {
     Meeting* team;
 };
 
-enum { FULL, FALLS, BASE, DIRTY };  // of `info`
+enum { FULL, FALLS, BASE, DIRTY };  // entries of `info`
 
-// Wait for whoever shares the column: whether anyone votes.
+// Wait for all blocks that share the column; returns whether any thread voted.
 __device__ __forceinline__ bool join(Block& b, const Column& c, bool vote) {
 #if TEAM
     return meet(b, *c.team, vote).marks != 0;
@@ -35,7 +35,7 @@ __device__ __forceinline__ bool join(Block& b, const Column& c, bool vote) {
 #endif
 }
 
-// What may be another block's.
+// Read an index that another block may have written.
 __device__ __forceinline__ int shared_index(const int* p) {
 #if TEAM
     return __ldcg(p);
@@ -50,7 +50,7 @@ __device__ __forceinline__ double objective(const Column& c, double wealth, int 
 
 __device__ __forceinline__ bool dominated(const Column& c, int i) { return c.falls && c.cost[i] != c.floor[i]; }
 
-// The best from `low` to `high` in steps, the lowest of equals; -1 where no objective is finite.
+// The best of every `step`-th candidate from `low` to `high`, the lowest of equals; -1 if no objective is finite.
 __device__ __forceinline__ int best_of(const Column& c, int x, int low, int high, int step, double& best, unsigned& work) {
     const double wealth = c.wealth[x];
     int index = -1;
@@ -111,15 +111,15 @@ __device__ __forceinline__ void bracket(const Column& c, int x, int distance, in
     const int least = c.least[x], most = c.most[x];
     low = x - distance >= c.base ? max(least, shared_index(c.policy + x - distance)) : least;
     high = x + distance < c.points ? min(most, shared_index(c.policy + x + distance)) : most;
-    if (low > high) {  // Two near ties on either side, or a guess that missed a peak.
+    if (low > high) {  // The choices on both sides cross: near ties, or a guess that missed a peak.
         const int above = min(most, max(least, low));
         low = distance > 1 ? max(least, min(most, high)) : least;
         high = distance > 1 ? above : most;
     }
 }
 
-// Maximise every `stride`-th row from `first` between the choices `distance` away; if `check`, those whose neighbours moved
-// in the call before. Whether a choice moved.
+// Maximise every `stride`-th row from `first` between the choices of the rows `distance` away; if `check`, only rows with a
+// neighbour whose choice changed in the last call. Returns whether a choice changed.
 __device__ __forceinline__ bool maximise(Block& b, Column& c, int first, int stride, int distance, bool check, int stamp, unsigned& work) {
     const int slot = stamp & 1, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int low, high;
@@ -138,7 +138,7 @@ __device__ __forceinline__ bool maximise(Block& b, Column& c, int first, int str
             continue;
         }
         const int many = (high - low) / PIECE + 1, at = atomicAdd(&b.pieces[slot], many);
-        if (at + many > c.points) {  // Never, but where near ties cross.
+        if (at + many > c.points) {  // Only possible if choices cross because of near ties.
             b.fault = stamp;
             continue;
         }
@@ -189,7 +189,8 @@ __device__ __forceinline__ bool maximise(Block& b, Column& c, int first, int str
 #endif
 }
 
-// How many of `order`, which does not fall, from `low` on are below `wealth`, the last of them; `guess` is tried first.
+// The last entry of `order` between `low` and `high` below `wealth`, low - 1 if none is; `order` does not fall. `guess` is
+// tried first.
 __device__ __forceinline__ int affordable(const double* order, double wealth, int low, int high, int guess) {
     if (guess >= low && guess <= high && order[guess] < wealth && (guess == high || !(order[guess + 1] < wealth)))
         return guess;
@@ -204,7 +205,7 @@ __device__ __forceinline__ int affordable(const double* order, double wealth, in
     return low - 1;
 }
 
-// What new tables change: the order of candidates, what each row may take, and where rows with a choice begin.
+// After tables have changed: find which candidates are dominated, what each row may choose, and the first row with a choice.
 __device__ __forceinline__ void arrange(Block& b, Column& c) {
     const int begin = c.low[0], end = c.high[c.points - 1];
     bool falls = false;
@@ -222,7 +223,7 @@ __device__ __forceinline__ void arrange(Block& b, Column& c) {
             __syncthreads();
             carry = c.floor[max(begin, top - THREADS + 1)];
         }
-        // The cheapest of all is where candidates begin.
+        // The cheapest candidate is the first that is not dominated.
         for (int i = begin + threadIdx.x; i <= end; i += THREADS)
             if (c.cost[i] == c.floor[i]) atomicMin(&b.first, i);
         __syncthreads();
@@ -255,7 +256,7 @@ __device__ __forceinline__ void arrange(Block& b, Column& c) {
     __syncthreads();
 }
 
-// The policy as one that does not fall and is allowed.
+// Turn the policy into one that does not fall and is allowed.
 __device__ __forceinline__ void begin(Block& b, Column& c) {
     for (int x = c.begin + threadIdx.x; x < c.end; x += THREADS) {
         int i = c.policy[x];
@@ -270,7 +271,7 @@ __device__ __forceinline__ void begin(Block& b, Column& c) {
     if (!join(b, c, falls)) return;
     int carry = -1;
 #if TEAM
-    // What is before the rows of this block, as it was.
+    // The largest choice of the rows before those of this block.
     for (int x = c.base + threadIdx.x; x < c.begin; x += THREADS) carry = max(carry, shared_index(c.policy + x));
     carry = (int)largest_of_block(carry, b.numbers);
     join(b, c, false);
@@ -286,9 +287,9 @@ __device__ __forceinline__ void begin(Block& b, Column& c) {
     join(b, c, false);
 }
 
-// A guess of some choices, and what it leaves to divide and conquer: those of rows `stride` apart, a warp a row. Each looks at
-// every `stride / 2`-th candidate, then at those around the best of them: some evaluations a row of the column, where `stride`
-// is about the root of their number.
+// Guess the choices of rows `stride` apart; one warp per row. Each evaluates every `stride / 2`-th candidate, then those
+// around the best of them. If `stride` is about the square root of the number of rows, this takes a few evaluations for
+// each row of the column.
 __device__ __forceinline__ void guess(Block& b, Column& c, int stride, int stamp, unsigned& work) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, apart = stride / 2, first = c.base + stride - 1;
     const int skipped = first < c.begin ? (c.begin - first + stride - 1) / stride : 0;
@@ -308,7 +309,7 @@ __device__ __forceinline__ void guess(Block& b, Column& c, int stride, int stamp
     join(b, c, false);
 }
 
-// Every candidate of every row, a warp a row.
+// Full search; one warp per row.
 __device__ __forceinline__ void search_all(Column& c, unsigned& work) {
     const int lane = threadIdx.x % 32;
     for (int x = c.begin + threadIdx.x / 32; x < c.end; x += WARPS) {
@@ -333,8 +334,8 @@ __device__ __forceinline__ void search_all(Column& c, unsigned& work) {
     __syncthreads();
 }
 
-// Choices anew; `guessed`: of some rows by a guess. Those are then repaired as all are, with brackets between each other, so
-// that a peak that it missed costs no more than a few levels.
+// Divide and conquer. If `guessed`, the choices of some rows are guessed first and repaired with brackets between each
+// other, and divide and conquer fills in the rows between them; a peak that the guess missed costs only a few more levels.
 __device__ __forceinline__ void divide(Block& b, Column& c, bool guessed, int& stamp, unsigned& work) {
     int step = 1;
     while (2 * step <= c.points - c.base) step *= 2;
@@ -351,7 +352,8 @@ __device__ __forceinline__ void divide(Block& b, Column& c, bool guessed, int& s
     begin(b, c);
 }
 
-// Whether every candidate that is passed over is dominated: where expectations do not fall, by the last that costs no more.
+// Whether every skipped candidate is dominated. If expectations do not fall, the last candidate that costs no more dominates
+// it.
 __device__ __forceinline__ bool removable(const Column& c) {
     const int begin = c.low[0], end = c.high[0];
     bool falls = false;
@@ -373,8 +375,8 @@ __device__ __forceinline__ bool removable(const Column& c) {
     return !__syncthreads_or(stays);
 }
 
-// Maximise every row and prove it; `fresh`: the tables are new; `cold`: there is no policy to begin from. Whether it searched
-// in full.
+// Maximise every row and prove it. `fresh`: the tables are new; `cold`: there is no policy to start from. Returns whether it
+// searched in full.
 __device__ __forceinline__ bool search(Block& b, Column& c, bool fresh, bool cold, int& stamp, unsigned& work) {
     if (fresh) arrange(b, c);
     c.falls = c.info[FALLS];
@@ -386,7 +388,7 @@ __device__ __forceinline__ bool search(Block& b, Column& c, bool fresh, bool col
     if (!full) {
         if (fresh || dirty) begin(b, c);
         const bool large = c.points - c.base >= LARGE;
-        int divided = 0;  // 1: from a guess, 2: anew
+        int divided = 0;  // 1: divide and conquer from guessed choices, 2: from scratch
         if (cold) {
             divided = large ? 1 : 2;
             divide(b, c, large, stamp, work);
@@ -400,7 +402,7 @@ __device__ __forceinline__ bool search(Block& b, Column& c, bool fresh, bool col
                 number = 0;
             }
         }
-        // Nobody goes on to where a fault may be noted before all have read it.
+        // A barrier: no thread may record a new fault before all have read this one.
         full = join(b, c, b.fault > begun);
     }
     if (full) search_all(c, work);

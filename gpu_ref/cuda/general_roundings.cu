@@ -1,11 +1,11 @@
-// By how much roundings may have let the search of one alternative miss a maximum. Compiled after `general_column.cu`; macro:
-// THREADS.
+// Bound by how much the search of one alternative may have missed a maximum because of rounding. Compiled after
+// `general_column.cu`; macro: THREADS.
 
 __device__ __forceinline__ Link linked(const Link& first, const Link& second) {
     return {fmax(second.ahead, first.ahead + second.step), first.step + second.step};
 }
 
-// The threads before this one together; `all` receives all threads, in every thread.
+// Compose the links of all threads before this one; `all` receives the composition of all threads, in every thread.
 __device__ __forceinline__ Link before_thread(Link own, Link* room, Link& all) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     const Link none = {-INFINITE, 0.0};
@@ -24,10 +24,10 @@ __device__ __forceinline__ Link before_thread(Link own, Link* room, Link& all) {
     return lane ? linked(before, left) : before;
 }
 
-// How far each value of this block's rows may be from the maximum in real numbers: `_slack` of `gpu_ref/general/column.py`.
-// A row makes of the excess that reaches it the larger of two numbers, one of which is a sum with it; a thread's rows
-// together do the same, and so do a block's. `links`: 4 of each block that shares the column, of
-// which two are written while the others may still be read.
+// Bound the distance of each value of this block's rows from the maximum in exact arithmetic, as `row_slack` of
+// `gpu_ref/brackets.py` does. A row maps an incoming excess E to max(ahead, E + step); the rows of a thread, and those of a
+// block, compose to a function of the same form. `links` has 4 entries for each block that shares the column, two of which
+// are written while the others may still be read.
 __device__ __forceinline__ void doubt(Block& b, const Column& c, bool full, double noise, Link* links, double* slack) {
     double least = INFINITE, most = -INFINITE;
     const int low_end = c.low[0], high_end = c.high[c.points - 1];

@@ -1,4 +1,4 @@
-"""Sweeps of the general form on a CUDA device, many to a launch (``general.cu``), on tables that are there already."""
+"""Sweeps of the general form on a CUDA device, many per launch (``general.cu``), with tables that are already there."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from numpy.typing import ArrayLike
 from beltline.gpu_ref.cuda.arena import Arena, Layout
 from beltline.gpu_ref.cuda.device import processors, refuse
 from beltline.gpu_ref.cuda.kernels import argument, general_kernel
-from beltline.gpu_ref.general.solve import MOVING_STEPS, PATIENCE
+from beltline.gpu_ref.general.solve import MOVING_STEPS, MOVING_SWEEPS
 
 CHUNK = 500
-"""Sweeps of one launch: between launches progress is told, and Ctrl-C is heard."""
+"""Sweeps of one launch. Between launches progress is reported and Ctrl-C is handled."""
 
 ALTERNATIVES, REGIMES = 16, 8
-"""Most of each, macros of ``general_block.cu``."""
+"""Largest number of each, macros of ``general_block.cu``."""
 
 ROWS_ALONE, ROWS = 2048, 512
-"""Grid points up to which a block has an exogenous state alone, and those of a block where several share it."""
+"""Grid points up to which a single block has an exogenous state, and grid points of a block if several share one."""
 
 NEAR = 2**17
-"""Bytes of a block's memory that expectations may take."""
+"""Bytes of shared memory that expectations may take."""
 
 RUNNING, CONVERGED, LIMIT, NOT_FINITE = range(4)
 _STATE = ("status", "sweeps", "change", "price_change", "moves", "input", "output", "costs", "priced", "slack", "fully")
@@ -47,14 +47,14 @@ _FIELDS = (
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a sweep must know of a problem before its tables.
+    """Properties of a problem that a kernel is chosen by, before its tables are known.
 
     Attributes
     ----------
     regimes, alternatives, states, points
         ``N_r``, ``N_d``, ``N_z``, ``N_k``.
     eta, sigma, negative
-        As of :class:`beltline.gpu_ref.general.form.Form`.
+        As for :class:`beltline.gpu_ref.general.form.Form`.
     priced
         Whether the cost of an alternative follows from the default set.
     """
@@ -70,24 +70,26 @@ class Sizes:
 
 
 class Sweeps:
-    """Room for a problem in the memory of the current device, and launches that sweep.
+    """Memory for a problem on the current device, and launches that sweep.
 
     Parameters
     ----------
     cupy
+        The module.
     sizes
+        Properties of the problem.
 
     Attributes
     ----------
     tables
-        :class:`~beltline.gpu_ref.cuda.arena.Arena`: whoever makes this fills those of the problem.
+        :class:`~beltline.gpu_ref.cuda.arena.Arena`: the caller fills the problem's tables.
 
     Raises
     ------
     ValueError
         There are more alternatives or regimes than the kernel has room for.
     MemoryError
-        The problem does not fit the device; nothing was allocated.
+        The problem does not fit into the memory of the device; nothing was allocated.
     """
 
     def __init__(self, cupy: Any, sizes: Sizes) -> None:
@@ -103,7 +105,7 @@ class Sweeps:
         number = cupy.cuda.Device().id
         alone, resident = general_kernel(number, kind, self._threads, False)
         groups = min(states, resident * processors(cupy))
-        # Blocks that share an exogenous state wait for each other some ten times a sweep.
+        # Blocks that share an exogenous state synchronise about ten times per sweep, so only long grids use several.
         parts = min(processors(cupy) // groups, math.ceil(points / ROWS)) if points > ROWS_ALONE else 1
         self.blocks = groups, max(1, parts)
         self._kernel = general_kernel(number, kind, self._threads, True)[0] if parts > 1 else alone
@@ -113,7 +115,7 @@ class Sweeps:
         self._near, self._done, self._cold = 0, 0, True
 
     def _layouts(self) -> tuple[Layout, Layout]:
-        """Tables that are small, and all others."""
+        """Shapes and types of the small tables, and of all others."""
         sizes = self._sizes
         regimes, count, states, points = sizes.regimes, sizes.alternatives, sizes.states, sizes.points
         groups, parts = self.blocks
@@ -151,22 +153,23 @@ class Sweeps:
         return small, large
 
     def reach(self, candidates: int) -> None:
-        """Say how many candidates all alternatives of an exogenous state have together."""
-        # Expectations are nearest in the memory of a block, if it has one exogenous state only.
+        """Set how many candidates all alternatives of an exogenous state have together."""
+        # Shared memory is fastest for expectations, but only if a block has a single exogenous state.
         room = 8 * candidates
         self._near = room if room <= NEAR and self.blocks[0] == self._sizes.states else 0
 
-    def begin(self, V: ArrayLike | None, wanted: ArrayLike | None) -> None:
-        """Put in where to begin: ``V``, ``(N_r, N_z, N_k)``, unless it is there, and choices, ``(N_d, N_z, N_k)``, if
-        there are any.
+    def begin(self, V: ArrayLike | None, guess: ArrayLike | None) -> None:
+        """Set the starting value ``V``, ``(N_r, N_z, N_k)``, and the guess of the policy, ``(N_d, N_z, N_k)``.
+
+        ``V = None`` means that it is already on the device; ``guess = None`` that there is no guess.
         """
         if V is not None:
             self.tables["V"][0].set(np.ascontiguousarray(V))
-        self._cold = wanted is None or bool((np.asarray(wanted) < 0).all())
-        if wanted is None:
+        self._cold = guess is None or bool((np.asarray(guess) < 0).all())
+        if guess is None:
             self.tables["policy"].fill(-1)
         else:
-            self.tables["policy"].set(np.ascontiguousarray(wanted, np.int32))
+            self.tables["policy"].set(np.ascontiguousarray(guess, np.int32))
         self.tables["state"].fill(0)
         self._done = 0
 
@@ -180,11 +183,11 @@ class Sweeps:
         defaults: int = -1,
         shift: float = 0.0,
     ) -> dict[str, Any]:
-        """Sweep on, :data:`CHUNK` times at most; what the device says of it, and evaluations by sweep.
+        """Run at most :data:`CHUNK` further sweeps; return their outcome, with the number of evaluations of each.
 
-        Where costs follow from the default set, ``gross`` is what lenders want for 1, ``repay`` and ``defaults`` the
-        numbers of the alternatives. Of the change of the last of ``steps`` policy evaluation steps, ``shift`` times the
-        middle is added to all values: only for regimes that see no others.
+        If costs follow from the default set, ``gross`` is the gross return that lenders require, and ``repay`` and
+        ``defaults`` are the numbers of the alternatives. After ``steps`` policy evaluation steps, ``shift`` times the
+        mid-point of the last change is added to all values; this is valid only if every regime leads to itself alone.
         """
         sizes, tables = self._sizes, self.tables
         groups, parts = self.blocks
@@ -195,7 +198,7 @@ class Sweeps:
             "points": sizes.points, "states": sizes.states, "regimes": sizes.regimes, "count": sizes.alternatives,
             "groups": groups, "parts": parts, "eta": sizes.eta, "sigma": sizes.sigma, "tol": tol,
             "negative": sizes.negative, "steps": steps, "most_sweeps": max_sweeps, "chunk": CHUNK, "cold": self._cold,
-            "moving_steps": MOVING_STEPS, "patience": PATIENCE, "near": self._near > 0, "gross": gross,
+            "moving_steps": MOVING_STEPS, "patience": MOVING_SWEEPS, "near": self._near > 0, "gross": gross,
             "repay": repay, "defaults": defaults, "shift": shift,
         }  # fmt: skip
         for name, value in numbers.items():
@@ -211,7 +214,7 @@ class Sweeps:
 
 
 def memory(count: int, regimes: int, states: int, points: int) -> int:
-    """Bytes of device memory that a problem takes."""
+    """Return the bytes of device memory that a problem takes."""
     return (
         states * points * (count * (8 * 9 + 4 * 6) + regimes * 28 + 32)
         + 132 * points * (16 * count + 60)

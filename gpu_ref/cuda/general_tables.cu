@@ -1,11 +1,11 @@
-// A problem of the general form, as the kernel of `general.cu` takes it. Compiled after `general_block.cu`.
+// The arguments of the kernel of `general.cu`: a problem of the general form. Compiled after `general_block.cu`.
 
 enum { SEARCHED, FORCED, TABLE };
 enum { RUNNING, CONVERGED, LIMIT, NOT_FINITE };
 
 extern __shared__ double near[];  // expectations, where they fit
 
-// `gpu_ref/cuda/general.py` fills this in; sizes of tables as of `gpu_ref/general/packed.py`.
+// Filled by `gpu_ref/cuda/general_sweeps.py`; shapes of tables as in `gpu_ref/general/packed.py`.
 struct General {
     long long points, states, regimes, count, groups, parts;
     const int *kind, *regime, *leads_to, *reach, *low, *high;
@@ -25,4 +25,4 @@ struct General {
 
 enum { STATUS, SWEEPS, CHANGE, PRICE_CHANGE, MOVES, INPUT, OUTPUT, COSTS, PRICED, SLACK, FULLY };  // of `state`
 
-enum { FLIPPED = 1, BROKEN = 2 };  // marks of a sweep
+enum { FLIPPED = 1, BROKEN = 2 };  // marks of a sweep: the default set changed; a value is not finite

@@ -1,6 +1,6 @@
-// What kernels of a whole grid share: all blocks are on the device at once, and meet. `gpu_ref/krusell_smith/cuda_panel.py` and
-// `gpu_ref/krusell_smith/cuda_euler.py` put it before the kernel of each, launch cooperatively, and set `arrived` to 0 before.
-// Macro: THREADS of a block, a power of two.
+// Barrier and sum for kernels whose blocks are all on the device at once. `gpu_ref/krusell_smith/cuda_panel.py` and
+// `gpu_ref/krusell_smith/cuda_euler.py` put this file before their kernels, launch them cooperatively, and set `arrived` to
+// 0 before each launch. Macro: THREADS of a block, a power of two.
 
 typedef unsigned long long u64;
 
@@ -10,7 +10,8 @@ extern __shared__ __align__(16) unsigned char room[];
 #define PAUSE()
 #endif
 
-// Wait for all blocks. What was written before it is seen after it. `wanted` begins at 0 and is each thread's own.
+// Wait for all blocks. Everything written before the call is visible after it. `wanted` is a variable of each thread,
+// initially 0.
 __device__ __forceinline__ void meet(unsigned int *arrived, unsigned int &wanted) {
     __syncthreads();
     wanted += gridDim.x;
@@ -23,7 +24,7 @@ __device__ __forceinline__ void meet(unsigned int *arrived, unsigned int &wanted
     __syncthreads();
 }
 
-// Sum of all threads' `value`, in an order that depends on nothing. All threads must call it.
+// Sum of `value` over all threads of a block, always in the same order. All threads must call it.
 __device__ __forceinline__ double sum_of_block(double value, double *part) {
     part[threadIdx.x] = value;
     __syncthreads();

@@ -1,9 +1,9 @@
 """Check and time the solvers of a CUDA device on the headline problem: ``python -m beltline.gpu_ref.cuda.headline``.
 
-Prints what it finds and, with ``--out``, writes it to a JSON file. Times are medians, in milliseconds, of whole calls
-by parts; nothing is compiled in them. Each accelerated policy is compared with the exact one, and the exact one with
-full search on the device and, in a sample of states, on the host; ``--differences`` lists every state whose policy
-differs, with what the choice loses.
+It prints the results and, with ``--out``, writes them to a JSON file. Times are medians, in milliseconds, of the parts
+of whole calls, without compilation. Each accelerated policy is compared with the exact one, and the exact one with full
+search on the device and, in a sample of states, on the host. ``--differences`` lists every state whose policy differs,
+and what the choice loses.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ FAST: tuple[tuple[str, str, float, dict[str, Any]], ...] = (
     ("shift, coarse start, epsilon 1e-12", "shift", 1e-12, {"start": "coarse"}),
 )
 IDLE = 1.0
-"""Seconds without work, after which a device has lowered its clock."""
+"""Seconds without work after which a device has lowered its clock frequency."""
 
 
 def machine() -> dict[str, str]:
-    """Names and versions of everything that a time depends on."""
+    """Return names and versions of everything on which a time depends."""
     cupy = importlib.import_module("cupy")
     runtime = cupy.cuda.runtime
     return {
@@ -66,9 +66,9 @@ def machine() -> dict[str, str]:
 
 
 def timed(call: Callable[[], Solution], runs: int, idle: float = 0.0) -> tuple[Solution, dict[str, float]]:
-    """The last of ``runs`` calls, after one that is not counted, and the medians of its parts in milliseconds.
+    """Return the last of ``runs`` calls, and the medians of its parts in milliseconds.
 
-    ``idle`` seconds pass before each.
+    One call before them is not counted. ``idle`` seconds pass before each.
     """
     call()
     parts: list[dict[str, float]] = []
@@ -83,13 +83,13 @@ def timed(call: Callable[[], Solution], runs: int, idle: float = 0.0) -> tuple[S
 
 
 def tables(points: int) -> tuple[Array, Array, Array, Array, float, float]:
-    """The headline problem in the order that solvers take."""
+    """Return the headline problem in the order that solvers take."""
     problem = headline(points)
     return problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta
 
 
 def row(name: str, solution: Solution, times: dict[str, float]) -> dict[str, Any]:
-    """One line of a table of results."""
+    """Print and return one line of a table of results."""
     entry = {
         "method": name,
         "sweeps": solution.sweeps,
@@ -110,7 +110,9 @@ def row(name: str, solution: Solution, times: dict[str, float]) -> dict[str, Any
 
 
 def differences(problem: Any, exact: Solution, other: Solution) -> tuple[Any, Array]:
-    """States whose choices differ, ``(n, 2)``, and by how much their objectives do at ``exact``'s value, ``(n,)``."""
+    """Return the states whose choices differ, ``(n, 2)``, and how far their objectives differ at ``exact``'s value,
+    ``(n,)``.
+    """
     X, W, Q, _, beta, eta = problem
     ahead = beta * (exact.value @ Q.T)
     states = np.argwhere(other.policy != exact.policy)
@@ -124,7 +126,9 @@ def differences(problem: Any, exact: Solution, other: Solution) -> tuple[Any, Ar
 def check_headline(
     points: int, exact: Solution, others: dict[str, Solution], listed: list[tuple[Any, ...]] | None = None
 ) -> dict[str, Any]:
-    """Compare the exact policy with full search, and the others with the exact one; ``listed`` gets what differs."""
+    """Compare the exact policy with full search, and the others with the exact one; ``listed`` receives the
+    differences.
+    """
     X, W, Q, _, beta, eta = tables(points)
     assert exact.previous is not None
     begin = time.perf_counter()
@@ -165,7 +169,7 @@ def check_headline(
 
 
 def calibrations(points: int, count: int) -> list[tuple[Array, Array, Array, Array, float, float]]:
-    """Headline problems with ``beta`` from 0.980 to 0.988 and risk aversion from 1.5 to 3, drawn at random."""
+    """Return headline problems with ``beta`` from 0.980 to 0.988 and risk aversion from 1.5 to 3, drawn at random."""
     X, W, Q, _, _, _ = tables(points)
     rng = np.random.default_rng(1)
     half = WIDTH * SIGMA / np.sqrt(1.0 - RHO**2)
@@ -182,7 +186,7 @@ def calibrations(points: int, count: int) -> list[tuple[Array, Array, Array, Arr
 
 
 def batch(points: int, count: int, runs: int, start: str = "coarse", devices: Sequence[int] = (0,)) -> dict[str, Any]:
-    """Time a batch of calibrations by ``shift``."""
+    """Time a batch of calibrations with ``shift``."""
     problems = calibrations(points, count)
 
     def call() -> list[Solution]:
@@ -194,7 +198,7 @@ def batch(points: int, count: int, runs: int, start: str = "coarse", devices: Se
         begin = time.perf_counter()
         solutions = call()
         wall = (time.perf_counter() - begin) / count
-        # A share is of its own device's batch, and the devices work at the same time.
+        # Seconds are shares of one device's batch, and the devices work at the same time.
         shares.append({part: solutions[0].seconds[part] / len(devices) for part in PARTS} | {"call": wall})
     times = {part: 1e3 * statistics.median(share[part] for share in shares) for part in (*PARTS, "call")}
     sweeps = [solution.sweeps for solution in solutions]
@@ -228,7 +232,7 @@ def batch(points: int, count: int, runs: int, start: str = "coarse", devices: Se
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the checks and timings that are asked for."""
+    """Run the requested checks and timings."""
     parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.cuda.headline", description=__doc__)
     parser.add_argument("--runs", type=int, default=7, help="runs of which to take the median (default 7)")
     parser.add_argument("--quick", action="store_true", help="the headline problem by its fast methods only")
@@ -239,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name in ("out", "differences"):
         file = getattr(options, name)
         if file and (file.is_dir() or not file.parent.is_dir()):
-            parser.error(f"{name} must be a file in a directory that is there, not '{file}'")
+            parser.error(f"{name} must be a file in a directory that exists, not '{file}'")
     reason = cuda.available()
     if reason:
         raise SystemExit(reason)

@@ -1,4 +1,4 @@
-"""The kernels of this folder, compiled when they are first needed and kept for each device."""
+"""Compile the kernels of this folder when they are first needed, once for each device."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from beltline.gpu_ref.cuda.device import cupy_module, room
 from beltline.gpu_ref.methods import Arguments
 
 STATES_LIMIT = 64
-"""Largest ``N_z``: a thread keeps the values of all states of a grid point."""
+"""Largest ``N_z``: a thread holds the values of all exogenous states of a grid point."""
 
 WARM, PLAIN, GRID, CORRECTED, PUBLISHED, COARSE = range(6)
-"""Macro ``SEARCH`` of ``sweeps.cu``."""
+"""Searches: values of the macro ``SEARCH`` of ``sweeps.cu``."""
 
 _SEARCH = {
     "grid": GRID,
@@ -29,16 +29,16 @@ _SEARCH = {
     "shift": WARM,
 }
 RULES = {"change": 0, "own": 0, "span": 1, "spans": 1}
-"""Macro ``RULE`` of ``sweeps.cu``."""
+"""Stopping rules: values of the macro ``RULE`` of ``sweeps.cu``."""
 
 
 def check_method(method: str, known: Sequence[str], states: int) -> None:
-    """Check that a method is one of those ``known``, and that a thread can keep the values of all ``states``.
+    """Check that a method is supported, and that a thread can hold the values of all ``states``.
 
     Raises
     ------
     ValueError
-        One of them is not so.
+        The method is not in ``known``, or there are too many states.
     """
     if method not in known:
         raise ValueError(
@@ -49,13 +49,13 @@ def check_method(method: str, known: Sequence[str], states: int) -> None:
 
 
 def kind_of(etas: Sequence[float]) -> int:
-    """Macro ``ETA`` of the kernels: 2 and 1 where all are that, 0 where all are something else, 3 where they differ."""
+    """Return the macro ``ETA`` of the kernels: 2 or 1 if all ``etas`` are that, 0 if none is 1 or 2, otherwise 3."""
     kinds = {2 if eta == 2.0 else 1 if eta == 1.0 else 0 for eta in etas}
     return kinds.pop() if len(kinds) == 1 else 3
 
 
 def search_of(arguments: Arguments) -> int:
-    """The search of a method, a macro of ``sweeps.cu``."""
+    """Return the search of a method, a value of the macro ``SEARCH`` of ``sweeps.cu``."""
     if arguments.method == "binary":
         return CORRECTED if arguments.options["tie"] == "corrected" else PUBLISHED
     return _SEARCH[arguments.method]
@@ -63,6 +63,7 @@ def search_of(arguments: Arguments) -> int:
 
 @functools.cache
 def _source(name: str) -> str:
+    """Return the text of a file of this folder."""
     return (Path(__file__).parent / name).read_text()
 
 
@@ -70,6 +71,9 @@ _compiling = threading.Lock()
 
 
 def _module(*names: str, cooperative: bool = False, **macros: int) -> Any:
+    """Compile ``common.cu`` and the files ``names`` as one module. No fused multiply-add, so that bits are those of
+    processors.
+    """
     options = ("-std=c++17", "-fmad=false", *(f"-D{name}={value}" for name, value in macros.items()))
     code = "".join(map(_source, ("common.cu", *names)))
     return cupy_module().RawModule(code=code, options=options, enable_cooperative_groups=cooperative)
@@ -79,7 +83,7 @@ def _module(*names: str, cooperative: bool = False, **macros: int) -> Any:
 def sweeps_kernel(
     device: int, search: int, rule: int, eta: int, states: int, points: int, threads: int, resident: int
 ) -> Any:
-    """The whole iteration (``sweeps.cu``), where a thread owns at most ``points`` grid points."""
+    """Return the kernel of the whole iteration (``sweeps.cu``), for threads that own at most ``points`` grid points."""
     with _compiling:
         module = _module(
             "sweeps_search.cu",
@@ -100,34 +104,34 @@ def sweeps_kernel(
 
 
 def shared_bytes(search: int, states: int, points: int, threads: int, resident: int) -> int:
-    """Bytes of shared memory of a block of ``sweeps.cu``."""
+    """Return the bytes of shared memory of a block of ``sweeps.cu``."""
     square = (states * states + 1) // 2 * 2
     common = 8 * (square + threads // 32 * 2 * states + 2 * states + states * (states + 1))
     return common + _reserve(search, states, points, threads, resident)
 
 
 def _reserve(search: int, states: int, points: int, threads: int, resident: int) -> int:
-    """Bytes of shared memory for utilities two choices away: none where they do not fit."""
+    """Return the bytes of shared memory for cached utilities two choices away; 0 if they do not fit."""
     size = 16 * points * states * threads
     return size if search == WARM and points * states <= 32 and size * resident <= 2**17 else 0
 
 
 @functools.cache
 def exact_kernels(device: int, eta: int) -> tuple[Any, Any, Any]:
-    """``expectation``, ``level`` and ``hold`` of ``exact.cu``."""
+    """Return the kernels ``expectation``, ``level`` and ``hold`` of ``exact.cu``."""
     with _compiling:
         module = _module("exact.cu", ETA=eta)
         return module.get_function("expectation"), module.get_function("level"), module.get_function("hold")
 
 
 def argument(row: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A structure as an argument of a kernel, without names of fields, which CuPy would read at each launch."""
+    """Turn a structure into an argument of a kernel, without field names, which CuPy would read at each launch."""
     return row.view(np.dtype((np.void, row.itemsize)))
 
 
 @functools.cache
 def confirm_kernels(device: int, eta: int) -> tuple[Any, ...]:
-    """``survey``, ``gather``, ``confirm``, ``mend`` and ``conclude`` of ``confirm.cu``."""
+    """Return the kernels ``survey``, ``gather``, ``confirm``, ``mend`` and ``conclude`` of ``confirm.cu``."""
     with _compiling:
         module = _module("confirm.cu", ETA=eta)
         return tuple(module.get_function(name) for name in ("survey", "gather", "confirm", "mend", "conclude"))
@@ -135,7 +139,7 @@ def confirm_kernels(device: int, eta: int) -> tuple[Any, ...]:
 
 @functools.cache
 def start_kernels(device: int, eta: int, states: int, per: int) -> tuple[Any, Any, Any]:
-    """``stay``, ``smooth`` and ``draw`` of ``coarse.cu``."""
+    """Return the kernels ``stay``, ``smooth`` and ``draw`` of ``coarse.cu``."""
     with _compiling:
         module = _module("coarse.cu", ETA=eta, NZ=states, PER=per)
         smooth = module.get_function("smooth")
@@ -145,7 +149,7 @@ def start_kernels(device: int, eta: int, states: int, per: int) -> tuple[Any, An
 
 @functools.cache
 def ages_kernel(device: int, eta: int, states: int, threads: int) -> Any:
-    """All ages (``ages.cu``)."""
+    """Return the kernel of a finite horizon (``ages.cu``)."""
     with _compiling:
         module = _module("ages.cu", cooperative=True, ETA=eta, NZ=states, THREADS=threads)
         kernel = module.get_function("ages")
@@ -155,8 +159,9 @@ def ages_kernel(device: int, eta: int, states: int, threads: int) -> Any:
 
 @functools.cache
 def general_kernel(device: int, eta: int, threads: int, team: bool) -> tuple[Any, int]:
-    """The iteration of a general problem (``general.cu``), and how many of its blocks a multiprocessor takes; ``team``:
-    several of them share an exogenous state.
+    """Return the kernel of a general problem (``general.cu``), and how many of its blocks fit on a multiprocessor.
+
+    ``team`` is whether several blocks share an exogenous state.
     """
     with _compiling:
         module = _module(

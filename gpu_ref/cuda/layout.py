@@ -1,4 +1,4 @@
-"""How problems are spread over the multiprocessors of a device."""
+"""Distribute problems over the multiprocessors of a device."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Layout:
-    """How problems are spread over a device.
+    """How problems are distributed over a device.
 
     Attributes
     ----------
     threads
-        Of a block.
+        Threads of a block.
     resident
         Blocks that share a multiprocessor.
     blocks
-        Of a team, which solves one problem at a time.
+        Blocks of a team, which solves one problem at a time.
     teams
-        Side by side.
+        Number of teams that work side by side.
     points
-        Grid points a thread owns at most.
+        Largest number of grid points of a thread.
     span
         Grid points of a block.
     """
@@ -47,21 +47,21 @@ def layout(
 ) -> Layout:
     """Choose a :class:`Layout`.
 
-    A single problem is spread over all multiprocessors, but for small grids, where a barrier between blocks would cost
-    more than it brings. In a batch, the fewer blocks a problem has, the less it waits for others.
+    A single problem is distributed over all multiprocessors, except on small grids, where a barrier between blocks
+    would cost more than they save. In a batch, the fewer blocks a problem has, the less it waits for others.
 
     Parameters
     ----------
     points, states
         ``N_k`` and ``N_z``.
     problems
-        How many.
+        Number of problems.
     processors
         Multiprocessors of the device.
     local
-        Whether a sweep looks at the neighbours of the last choice only, which takes little time.
+        Whether a sweep compares only the neighbours of the last choice, which takes little time.
     blocks, threads, resident
-        To choose these by hand.
+        Override these choices.
     """
     most = threads or (512 if states <= 8 else 256 if states <= 24 else 128)
     room = processors * resident
@@ -75,6 +75,6 @@ def layout(
     blocks = max(1, min(blocks, room, points))
     span = math.ceil(points / blocks)
     blocks = math.ceil(points / span)
-    # Powers of two, and not too small ones, so that few kernels serve all sizes.
+    # Powers of two from 32 or 256 on, so that few kernels have to be compiled.
     used = min(most, max(256 if local else 32, 1 << (span - 1).bit_length()))
     return Layout(used, resident, blocks, max(1, min(problems, room // blocks)), math.ceil(span / used), span)

@@ -1,8 +1,8 @@
-"""Sweeps that brackets prove, as those of the general form (``general.cu``), where objectives may have several peaks.
+"""Sweeps proven by brackets on a CUDA device (``general.cu``), for objectives with several peaks.
 
-A table problem is a general one with one regime and one alternative. Its sweeps are many to a launch; between them
-policy evaluation steps follow. They are tried before the local search where wealth is
-not concave, go on where that search leaves doubt, and are tried first by ``mpi``.
+A table problem is a general one with one regime and one alternative. Many sweeps are one launch, with policy evaluation
+steps between them. They are tried before the local search if wealth is not concave, they continue a solve in which that
+search leaves single peaks in doubt, and ``mpi`` tries them first.
 """
 
 from __future__ import annotations
@@ -19,22 +19,24 @@ from beltline.gpu_ref.methods import DOUBLE, Arguments, Solution, error_bound
 from beltline.gpu_ref.tables import Array
 
 STEPS = 10
-"""Steps of policy evaluation between sweeps, from the second on: a sweep that moves little takes as long as four."""
+"""Policy evaluation steps between sweeps, from the second sweep on. A sweep in which few choices change takes as long
+as four of them.
+"""
 
 MOST = 200
-"""Most sweeps: with policy evaluation between them a dozen do, but where roundings keep two choices in turns."""
+"""Largest number of sweeps. With policy evaluation a dozen are enough, unless rounding makes two choices alternate."""
 
 ROWS = 256
-"""Most grid points at which it is looked whether wealth is concave: enough to choose how to begin."""
+"""Largest number of grid points at which wealth is tested for concavity; enough to choose the first method."""
 
 BEND = 1e-6
-"""By which share, besides roundings, a slope may exceed the one before it where wealth counts as concave."""
+"""Wealth counts as concave if no slope exceeds the one before it by more than this share, plus rounding."""
 
 
 def bends_up(X: Array, W: Array) -> bool:
-    """Whether wealth, ``(N_k, N_z)``, has a kink or a jump upwards, so that objectives may have several peaks.
+    """Return whether wealth, ``(N_k, N_z)``, has a kink or a jump upwards, so that objectives may have several peaks.
 
-    Looks at :data:`ROWS` of the grid points ``X``, ``(N_k,)``, at most. Where it says no, there may still be some.
+    Tests at most :data:`ROWS` of the grid points ``X``, ``(N_k,)``, so it can miss some.
     """
     rows = np.unique(np.linspace(0, X.size - 1, min(X.size, ROWS)).astype(np.intp))
     if rows.size < 3:
@@ -55,30 +57,31 @@ def prove(
     clock: Clock | None = None,
     previous: bool = True,
 ) -> Solution | None:
-    """Go on from ``V``, ``(N_k, N_z)``, until the largest change is below ``epsilon``, for at most :data:`MOST` sweeps.
+    """Sweep from ``V``, ``(N_k, N_z)``, until the largest change is below ``epsilon``, at most :data:`MOST` times.
 
-    After steps of policy evaluation values are shifted by the average of what further steps would add (MacQueen).
+    After the policy evaluation steps, values are shifted by the average of what further steps would add (MacQueen).
 
     Parameters
     ----------
     cupy, problem
+        The module, and checked arguments.
     V
-        ``None``: the value of staying at each point for ever, found on the device.
+        Starting value. ``None``: the value of staying at each point for ever, computed on the device.
     policy
-        ``(N_k, N_z)``: choices to begin from; ``None``: none.
+        ``(N_k, N_z)``: initial guess; ``None`` for no guess.
     sweeps
-        Those before, all of them with a maximisation.
+        Number of sweeps done before, all with maximisation.
     steps
-        Of policy evaluation, between sweeps.
+        Policy evaluation steps between sweeps.
     clock
-        Which tells the time of the parts, if any.
+        Measures the time of the parts, if given.
     previous
         Whether to return :attr:`~beltline.gpu_ref.methods.Solution.previous` too.
 
     Returns
     -------
     Solution or None
-        ``None`` says nothing: a state can afford no choice, a value is not finite, or memory is short.
+        ``None`` if a state can afford no choice, a value is not finite, or memory is short.
     """
     if (V is not None and not np.isfinite(V).all()) or sweeps >= problem.max_sweeps:
         return None
@@ -149,7 +152,7 @@ def _load(cupy: Any, device: Sweeps, problem: Arguments) -> None:
 
 
 def _stay(cupy: Any, device: Sweeps, problem: Arguments) -> bool:
-    """Put in the value of staying at each point for ever; whether everyone can, with a utility that is finite."""
+    """Fill in the value of staying at each point for ever; return whether every state can, with a finite utility."""
     consumption = device.tables["wealth"][0] - device.tables["cost"][0]
     value = device.tables["V"][0, 0]
     value[...] = utility(cupy, consumption, problem.eta) / (1.0 - problem.beta)
@@ -157,5 +160,6 @@ def _stay(cupy: Any, device: Sweeps, problem: Arguments) -> bool:
 
 
 def _lap(clock: Clock | None, part: str) -> None:
+    """Record the time of a part, if there is a clock."""
     if clock is not None:
         clock.lap(part)

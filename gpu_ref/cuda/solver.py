@@ -1,23 +1,23 @@
-"""Solvers on CUDA devices, in double precision: the iteration of a solve, or of a batch of them, is one launch.
+"""Solve table problems on CUDA devices, in double precision: a whole solve, or a batch of them, is one launch.
 
-:func:`solve` takes the arguments of every solver and returns the same :class:`~beltline.gpu_ref.methods.Solution`.
-:func:`solve_batch` solves many problems of one shape side by side, on one device or on several. Both need CuPy, which
-is imported when it is first needed; :func:`available` says why if there is none, or no device.
+:func:`solve` takes the arguments of every solver and returns a :class:`~beltline.gpu_ref.methods.Solution`.
+:func:`solve_batch` solves many problems of one shape side by side, on one device or several. Both need CuPy, which is
+imported when it is first needed; :func:`available` says why a device cannot be used.
 
-How a solve runs (``sweeps.cu``): the thread blocks stay on the device until the stopping rule is met. Each thread
-owns whole grid points, with the values of all exogenous states, and keeps the utilities of its choices and of their
-neighbours, so a sweep in which a choice stays evaluates no utility. Only discounted expectations pass between threads,
-through the second-level cache, with one barrier a sweep; the barrier also tells whether some value still moves.
+*How a solve runs* (``sweeps.cu``). The thread blocks stay on the device until the stopping rule is met. Each thread
+owns whole grid points with the values of all exogenous states, and caches the utilities of its choices and of their
+neighbours, so a sweep in which a choice does not change computes no utility. Threads exchange only discounted
+expectations, through the second-level cache, with one barrier per sweep, which also reports whether some value still
+changes.
 
-What is certain. ``warm`` and the methods built on it search locally, which is exact where objectives have a single
-peak. That is checked on the device for the last sweep, from the curvature of the expectations that it read: where
-``curvature of EV < curvature of U`` at the largest wealth, by more than rounding, the objective of every state is
-single-peaked also as computed, and the policy is that of full search, bit by bit. The stopping rules speak of the last
-sweep alone, so what they promise then holds however the sweeps before went. Where the check fails, the last sweep is
-repeated by divide and conquer, which needs no single peak (``gpu_ref/exact.py``), and, if that shows the rule not met
-after all, the solve goes on with sweeps that are proven by brackets (``gpu_ref/cuda/proven_sweeps.py``):
-:attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts them all. Where wealth is not concave, and in
-``mpi``, these sweeps are the first that is tried.
+*What is certain.* ``warm`` and the methods built on it search locally, which is exact if objectives have a single peak.
+The device checks this for the last sweep, from the curvature of the expectations that it read: if ``curvature of EV <
+curvature of U`` at the largest wealth, by more than rounding, the computed objective of every state has a single peak,
+and the policy has the bits of full search. The stopping rules only concern the last sweep, so their guarantee then
+holds whatever the earlier sweeps did. If the check fails, the last sweep is repeated by divide and conquer, which needs
+no single peak (``gpu_ref/exact.py``). If the rule is then not met after all, the solve continues with sweeps that are
+proven by brackets (``gpu_ref/cuda/proven_sweeps.py``). :attr:`~beltline.gpu_ref.methods.Solution.exact_sweeps` counts
+all of these. If wealth is not concave, and in ``mpi``, sweeps proven by brackets are tried first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from beltline.gpu_ref.methods import Arguments, Solution, check_arguments
 __all__ = ["AGES", "BATCHED", "METHODS", "available", "solve", "solve_ages", "solve_batch"]
 
 METHODS = ("grid", "binary", "grid+howard", "interp", "monotone", "warm", "mpi", "macqueen", "shift")
-"""Those of ``beltline.gpu_ref.methods`` that run here."""
+"""Methods of ``beltline.gpu_ref.methods`` that run on a CUDA device."""
 
 
 def solve(
@@ -67,9 +67,9 @@ def solve(
     X, W, Q, V0, beta, eta
         See :mod:`beltline.gpu_ref`.
     epsilon, max_sweeps, method, options
-        See :mod:`beltline.gpu_ref.methods`; ``method`` is one of :data:`METHODS`. ``monotone`` starts from the last
-        policy here, as ``warm`` does, but keeps no utilities: a climb from the neighbouring state has no order to run
-        in.
+        See :mod:`beltline.gpu_ref.methods`; ``method`` is one of :data:`METHODS`. Here ``monotone`` starts from the
+        last policy, as ``warm`` does, but caches no utilities: all states are searched at once, so the choice of the
+        neighbouring state is not yet known.
     device
         Number of the CUDA device.
     previous
@@ -78,17 +78,17 @@ def solve(
     Returns
     -------
     Solution
-        ``seconds["solve"]`` holds the launch, the whole iteration and the exact sweep, if one was needed; no table
-        crosses to or from the host in it.
+        ``seconds["solve"]`` is the time for the launch, the whole iteration and the exact sweeps, if any were needed;
+        it includes no transfer of tables to or from the host.
 
     Raises
     ------
     ValueError
-        An argument is wrong, or the method does not run here.
+        An argument is wrong, or the method does not run on a CUDA device.
     MemoryError
-        The problem does not fit the device; nothing was allocated.
+        The problem does not fit into the memory of the device; nothing was allocated.
     RuntimeError
-        There is no CUDA device.
+        There is no CUDA device that can be used.
     """
     arguments = check_arguments(X, W, Q, V0, beta, eta, epsilon, max_sweeps, method, options)
     check_method(method, METHODS, arguments.W.shape[1])
@@ -104,18 +104,18 @@ def solve(
 
 
 def _solve_by_proof(cupy: Any, problem: Arguments, previous: bool) -> Solution | None:
-    """Solve where objectives may have several peaks by sweeps that are proven; ``None`` where these do not end."""
+    """Solve a problem that may have several peaks by proven sweeps; ``None`` if these do not converge."""
     clock = Clock(cupy)
     clock.restart()
-    # A start that is the same everywhere says nothing of any choice.
+    # A constant start contains no information about choices: start from the value of staying instead.
     V0 = None if problem.start != "given" or (problem.V0 == problem.V0[0, 0]).all() else problem.V0
     return _ended(problem, prove(cupy, problem, V0, None, 0, STEPS, clock, previous), STEPS)
 
 
 def _ended(problem: Arguments, found: Solution | None, steps: int) -> Solution | None:
-    """The solution, if it converged or no other sweep was allowed after ``steps`` policy evaluation ones; all exact.
+    """Return the solution if it converged or if ``max_sweeps`` allowed no further sweep after ``steps``.
 
-    A rule that shifts values may be met in fewer sweeps, as from a start that is far away.
+    Otherwise ``None``. A rule that shifts values may still be met in fewer sweeps by the other solver.
     """
     if found is None:
         return None
@@ -125,7 +125,7 @@ def _ended(problem: Arguments, found: Solution | None, steps: int) -> Solution |
 
 
 def _solve_mpi(cupy: Any, problem: Arguments) -> Solution:
-    """Modified policy iteration. Fixed-policy sweeps do not keep values concave, so it always searches exactly."""
+    """Modified policy iteration. Policy evaluation does not keep values concave, so every search is exact."""
     points, states = problem.W.shape
     start = Start(cupy, [problem])
     refuse(cupy, memory(points, states) + 8 * 4 * points * states + start.memory())

@@ -1,4 +1,6 @@
-"""Start values that a device works out itself: those of staying, and of a coarse grid (``coarse.cu``)."""
+"""Starting values that a CUDA device computes itself: those of staying at ``x``, and those of a coarse grid
+(``coarse.cu``).
+"""
 
 from __future__ import annotations
 
@@ -15,53 +17,57 @@ from beltline.gpu_ref.cuda.kernels import kind_of, start_kernels
 from beltline.gpu_ref.methods import Arguments, modulus
 
 _ROWS_OF_BLOCKS = 2**16 - 1
-"""What CUDA allows in the second dimension of a launch."""
+"""Largest second dimension of a launch in CUDA."""
 
 
 class Start:
-    """What the device does for problems that leave the start to it."""
+    """Compute the starting values of problems that ask for it (option ``start``)."""
 
     def __init__(self, cupy: Any, problems: Sequence[Arguments]) -> None:
         self.cupy = cupy
         self.problems = problems
-        self.asked = any(problem.start != "given" for problem in problems)
+        self.requested = any(problem.start != "given" for problem in problems)
         one = problems[0]
         self.points, self.states = one.W.shape
-        self.coarse = self.asked and one.options["start"] == "coarse" and self.points >= FEWEST
+        self.coarse = self.requested and one.options["start"] == "coarse" and self.points >= FEWEST
         self.stride, self.rows = spacing(self.points, self._fits(room()) if self.coarse else MOST)
         self.threads = min(512, 32 * math.ceil(self.rows * self.states / 32))
-        if self.asked:
+        if self.requested:
             eta = kind_of([problem.eta for problem in problems])
             per = math.ceil(self.rows * self.states / self.threads) if self.coarse else 1
             self.stay, self.smooth, self.draw = start_kernels(cupy.cuda.Device().id, eta, self.states, per)
 
     def _shared(self, rows: int) -> int:
+        """Bytes of shared memory for a coarse grid of ``rows`` points."""
         return 8 * (5 * rows + self.states * (self.states + 1) + 3 * rows * self.states)
 
     def _fits(self, room: int) -> int:
+        """Largest number of coarse points that fits into ``room`` bytes of shared memory."""
         rows = MOST
         while self._shared(rows) > room:
             rows -= 1
         return rows
 
     def memory(self) -> int:
-        """Bytes of device memory."""
+        """Return the bytes of device memory that this takes."""
         return 16 * self.rows * self.states * len(self.problems) if self.coarse else 0
 
     def allocate(self) -> None:
+        """Allocate memory on the device."""
         count = len(self.problems)
-        if self.asked:
+        if self.requested:
             self.given = self.cupy.empty(count, dtype=np.int32)
         if self.coarse:
             self.values, self.choices = (self.cupy.empty((count, self.rows, self.states)) for _ in range(2))
 
     def load(self) -> None:
-        if self.asked:
+        """Tell the device which problems bring their own starting values."""
+        if self.requested:
             self.given.set(np.array([problem.start == "given" for problem in self.problems], dtype=np.int32))
 
     def work(self, tables: Tables) -> bool:
-        """Fill ``V0``; whether the policy is guessed, too."""
-        if not self.asked:
+        """Fill ``V0`` on the device; return whether the policy was guessed as well."""
+        if not self.requested:
             return False
         count = len(self.problems)
         over = (math.ceil(self.points / 128), min(count, _ROWS_OF_BLOCKS)), (128,)
@@ -79,20 +85,22 @@ class Start:
         self.draw(*over, (tables.rows, self.given, np.int32(count), *sizes, self.values, self.choices))
         for i, problem in enumerate(self.problems):
             if problem.start != "given":
-                refuse_astray(self.cupy, problem, tables.X[i], tables.W[i], tables.V0[i], tables.policy[i])
+                replace_bad_start(self.cupy, problem, tables.X[i], tables.W[i], tables.V0[i], tables.policy[i])
         return True
 
 
 _SLACK = 1e-3
-"""Of the range of values, by which a polynomial may leave it."""
+"""A starting value may exceed its bounds by this share of the distance between them."""
 
 
-def refuse_astray(cupy: Any, problem: Arguments, X: Any, W: Any, V0: Any, policy: Any) -> None:
-    """Put the value of staying in place of a start ``V0`` that no solution is near, and a middle guess in ``policy``.
+def replace_bad_start(cupy: Any, problem: Arguments, X: Any, W: Any, V0: Any, policy: Any) -> None:
+    """Replace a starting value ``V0`` that cannot be near a solution by the value of staying.
 
-    A solution is nowhere below the value of staying at ``x`` in the worst exogenous state, and nowhere above that of
-    consuming all of the largest wealth, both for ever. All tables are the device's. What lies between may be a poor
-    start all the same: no poorer than that of staying, by the distance that these two bounds are apart.
+    The guess in ``policy`` is then the middle of the grid.
+
+    A solution is at least the value of staying at ``x`` for ever in the worst exogenous state, and at most that of
+    consuming all of the largest wealth for ever. All tables are on the device. A ``V0`` between these bounds may still
+    be poor, but not worse than the value of staying by more than their distance.
     """
     contraction = modulus(problem.Q, problem.beta)
     if contraction >= 1.0:
@@ -107,5 +115,5 @@ def refuse_astray(cupy: Any, problem: Arguments, X: Any, W: Any, V0: Any, policy
 
 
 def utility(cupy: Any, consumption: Any, eta: float) -> Any:
-    """Of consumption, tables of the device."""
+    """Return the utility of consumption, tables on the device."""
     return cupy.log(consumption) if eta == 1.0 else consumption ** (1.0 - eta) / (1.0 - eta)

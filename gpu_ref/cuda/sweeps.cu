@@ -1,28 +1,29 @@
-// Value function iteration in double precision, a whole solve in one launch. `gpu_ref/cuda/solver.py` compiles this file after
-// `common.cu` and `sweeps_search.cu`.
+// Value function iteration in double precision, a whole solve in one launch. `gpu_ref/cuda/kernels.py` compiles this file
+// after `common.cu` and `sweeps_search.cu`.
 //
-// A *team* of `blocks` co-resident thread blocks solves one problem after another. A thread owns whole grid points, all
-// N_z states of each, so the expectation of its values is local. What crosses between threads is the table of discounted
-// expectations alone: double-buffered, and written and read through the second-level cache with one barrier of the team a
-// sweep. The barrier also carries the vote "a value of mine still moves", so that the convergence test costs nothing.
+// A *team* of `blocks` co-resident thread blocks solves one problem after another. A thread owns whole grid points with all
+// their N_z states, so the expectation of its values is local. Threads exchange only the table of discounted expectations,
+// which has two buffers and is written and read through the second-level cache, with one barrier of the team per sweep. The
+// barrier also carries the vote "one of my values still changes", so that the convergence test costs nothing.
 //
 // Compiled with -fmad=false: products and sums round as they do in the reference solvers, so the bits are theirs too
 // (for eta = 2; power and logarithm may differ from the C library's in the last place).
 //
 // Macros, all set by the host:
 //   NZ        exogenous states
-//   POINTS    grid points a thread owns at most
+//   POINTS    largest number of grid points of a thread
 //   THREADS   threads of a block
 //   BLOCKS    blocks that a multiprocessor holds at once
 //   SEARCH    how a sweep maximises: one of the names of `sweeps_search.cu`
 //   RULE      stopping rule: 0 `change`, 1 `span` or `spans` (gpu_ref/methods.py)
 //   RESERVE   1 if shared memory holds the utilities two choices away (WARM)
 
-// points: N_k. span: points of a block. blocks: of a team. problems: their number. limit: of sweeps. interval: sweeps from
-// one maximisation to the next. words: 32 a team, zero. expectations: two tables (NZ, N_k + 2) a team, guards zero.
-// parts: two tables (blocks, 2 NZ) a team. apart: whether the rule is `spans`. guessed: whether the search begins at what `policy` holds. near: whether a team
-// is one block whose expectations lie in shared memory. The rest is for COARSE: choices, the grid points below them and
-// their weights, and room for (NZ, choices).
+// points: N_k. span: points of a block. blocks: of a team. count: number of problems. limit: largest number of sweeps.
+// interval: sweeps from one maximisation to the next. words: 32 per team, zero. expectations: two tables (NZ, N_k + 2) per
+// team, with guards that are zero. parts: two tables (blocks, 2 NZ) per team. apart: whether the rule is `spans`. guessed:
+// whether the search starts from the contents of `policy`. near: whether a team is one block whose expectations are in
+// shared memory. The rest is for COARSE: choices, the grid points below them and their weights, and memory for
+// (NZ, choices) expectations.
 extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
     sweeps(const Problem* problems, int points, int span, int blocks, int count, int limit, int interval, u64* words,
            double* expectations, double* parts, int apart, int guessed, int near, int coarse, const double* choices,
@@ -85,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                         double total = 0.0;
 #pragma unroll unrolled_states
                         for (int t = 0; t < NZ; t++) {
-                            // What cannot happen may have a value of -inf.
+                            // A state of probability zero may have a value of -inf.
                             const double chance = q[s * NZ + t];
                             if (__double_as_longlong(chance) != 0) total += chance * value[j][t];
                         }
@@ -111,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
         publish(buffers);
         meet(team, false);
 
-        unsigned stale = 0;  // states whose utilities in reserve are of another policy
+        unsigned stale = 0;  // bits of states whose utilities in reserve belong to another choice
         auto refill = [&]() {
 #if SEARCH == WARM && RESERVE
             if (stale == 0) return;
@@ -155,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             for (int i = rank * THREADS + thread; i < NZ * coarse; i += blocks * THREADS) {
                 const int s = i / coarse, c = i % coarse;
                 const double* const e = in + s * stride + 1 + left[c];
-                // A weight of zero must not meet -inf.
+                // A weight of zero times -inf would give NaN.
                 interpolated[i] = weight[c] == 0.0 ? e[0] : e[0] + weight[c] * (e[1] - e[0]);
             }
             meet(team, false);
@@ -251,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                     if (maximise) before[j][s] = old;
                     value[j][s] = own;
 #if RULE == 0
-                    // -inf that stays gives NaN here, and has not moved.
+                    // A value that stays -inf gives NaN here, which counts as unchanged.
                     moves |= fabs(own - old) >= epsilon;
 #else
                     if (checking) {
@@ -270,7 +271,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             refill();
             moves = wait(team, moves);
             if ((!moves && maximise) || done == limit) {
-                // Sweeps that maximise alone are compared with epsilon, and only they may end a solve below it.
+                // Only sweeps that maximise are compared with epsilon, and only they can end a solve below it.
                 converged = !moves;
                 break;
             }
@@ -320,8 +321,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
                 converged = measured < epsilon;
                 break;
             }
-            // Looks again half-way to where the pace since the last look would reach epsilon: at most a few looks are
-            // spent, and the sweep that ends the solve is hardly ever passed over.
+            // Measure again half-way to where the pace since the last measurement would reach epsilon. This takes only a
+            // few measurements, and rarely runs past the sweep that could have ended the solve.
             int ahead = 1;
             if (measured < last_measured && last_measured < INFINITE && epsilon > 0.0) {
                 const double pace = log(last_measured / measured) / (done - last_check);
@@ -334,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
 #endif
         }
 
-        // What the last sweep read tells whether its search could be trusted: with single peaks, the neighbours decide.
+        // The expectations that the last sweep read show whether its local search was exact: it is for single peaks.
         bool doubt = false;
 #if LOCAL || STAGED
         {
@@ -364,12 +365,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             if (thread == 0) {
                 double most = 0.0;
                 for (int warp = 0; warp < WARPS; warp++) most = fmax(most, reduced[warp]);
-                // Bits of doubles that are not negative are in their order. The host cleared the word.
+                // The bits of doubles that are not negative are ordered as integers. The host cleared this word.
                 atomicMax((u64*)(problem.outcome + 1), (u64)__double_as_longlong(most));
             }
         }
 #else
-        // (I - beta Q) c = beta Q m, by elimination: diagonally dominant, so no pivots are sought.
+        // Solve (I - beta Q) c = beta Q m by elimination; the matrix is diagonally dominant, so no pivoting is needed.
         {
             double top = -INFINITE, bottom = -INFINITE;
             for (int s = 0; s < NZ; s++) {
@@ -428,7 +429,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS)
             problem.outcome[2] = converged;
             problem.outcome[3] = doubt;
         }
-        // Nobody may write the next problem's expectations while the last ones are still read.
+        // A barrier: no thread may write the next problem's expectations while the last ones are still read.
         if (number + teams < count) meet(team, false);
     }
 }

@@ -1,4 +1,4 @@
-"""The iteration of problems of one shape in one launch on the current device (``sweeps.cu``)."""
+"""Solve problems of one shape in one launch on the current device (``sweeps.cu``)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from beltline.gpu_ref.cuda.kernels import (
 )
 from beltline.gpu_ref.cuda.layout import Layout, layout
 from beltline.gpu_ref.cuda.start import Start
-from beltline.gpu_ref.methods import Arguments, Solution, astray, error_bound, modulus, size
+from beltline.gpu_ref.methods import Arguments, Solution, error_bound, modulus, needs_restart, size
 
 
 @dataclass(frozen=True)
 class _Launch:
-    """The kernel that sweeps, compiled, and how it is laid out."""
+    """The compiled kernel, and how it is launched."""
 
     kernel: Any
     plan: Layout
@@ -39,6 +39,7 @@ class _Launch:
 
 
 def _prepare(cupy: Any, problems: Sequence[Arguments], search: int, plan: Layout | None) -> _Launch:
+    """Choose the layout if none is given, and compile the kernel."""
     points, states = problems[0].W.shape
     if plan is None:
         plan = layout(points, states, len(problems), processors(cupy), local=search in (WARM, PLAIN))
@@ -51,7 +52,7 @@ def _prepare(cupy: Any, problems: Sequence[Arguments], search: int, plan: Layout
 
 
 class _Choices:
-    """Equidistant choices, the grid points below them and weights of the next ones."""
+    """Equidistant choices, with the grid points below them and the weights of the points above."""
 
     def __init__(self, X: np.ndarray[Any, np.dtype[np.float64]], count: int) -> None:
         self.choices = np.linspace(X[0], X[-1], count)
@@ -65,7 +66,7 @@ class _Choices:
 def solve_in_one_launch(
     cupy: Any, problems: Sequence[Arguments], plan: Layout | None, previous: bool
 ) -> list[Solution]:
-    """Solve checked problems of one shape and method; ``plan`` and ``previous`` as of ``solve_batch``."""
+    """Solve checked problems of one shape and method; ``plan`` and ``previous`` as for ``solve_batch``."""
     one = problems[0]
     points, states = one.W.shape
     search = search_of(one)
@@ -73,8 +74,8 @@ def solve_in_one_launch(
     launch = _prepare(cupy, problems, search, plan)
     plan = launch.plan
     start = Start(cupy, problems)
-    # Doubt about single peaks is settled by a sweep from the values before the last, so the search that may leave
-    # doubt keeps them.
+    # If single peaks are in doubt, the last sweep is repeated exactly, so a local search stores the values from which
+    # it started.
     keeps = previous or local
     refuse(cupy, memory(points, states, len(problems), previous=keeps, teams=plan.teams) + start.memory())
     device = cupy.cuda.Device().id
@@ -159,20 +160,20 @@ def solve_in_one_launch(
                 choices=coarse.choices if coarse is not None else None,
             )
         )
-        if astray(problem, size(values[i]), float(residual), float(largest[i])):
+        if needs_restart(problem, size(values[i]), float(residual), float(largest[i])):
             solutions[i] = _once_more(cupy, problem, solutions[i], previous)
     return solutions
 
 
 _AT_A_TIME = 2**22
-"""States whose values are looked at together, for which there is memory."""
+"""States whose values are processed together, so that temporary tables fit into memory."""
 
 
 def _largest(cupy: Any, tables: Tables, residuals: np.ndarray[Any, np.dtype[np.float64]]) -> np.ndarray[Any, Any]:
-    """Bound on the largest ``|V|`` on the way to each problem's shifted value, ``(problems,)``.
+    """Bound the largest ``|V|`` before each problem's shift, ``(problems,)``.
 
-    With ``c`` the shift and ``m`` the middles of the changes of the last sweep, the value moved by ``m + c``, but for
-    ``residual``, and ``m = (I - beta Q) (m + c)``: the last change is at most ``|m|`` and ``residual``.
+    Let ``c`` be the shift and ``m`` the mid-points of the changes in the last sweep. The value moved by ``m + c``, up
+    to ``residual``, and ``m = (I - beta Q) (m + c)``. So the last change is at most ``|m|`` plus ``residual``.
     """
     count = len(tables.problems)
     found = np.empty(count)
@@ -189,7 +190,7 @@ def _largest(cupy: Any, tables: Tables, residuals: np.ndarray[Any, np.dtype[np.f
 
 
 def _once_more(cupy: Any, problem: Arguments, found: Solution, previous: bool) -> Solution:
-    """The solution from ``found``, whose values were spoilt by the rounding of larger ones."""
+    """Solve again from ``found``, whose choices are unreliable because much larger values were rounded."""
     left = problem.max_sweeps - found.sweeps
     if left < 1:
         return found

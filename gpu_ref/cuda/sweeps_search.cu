@@ -1,28 +1,28 @@
-// Searches of one state's choice, for `sweeps.cu`, whose macros it takes. Compiled after `common.cu`.
+// Searches for the choice of one state, for `sweeps.cu`, which defines the macros. Compiled after `common.cu`.
 
-#define WARM 0        // local search from the last policy; utilities of it and its neighbours are kept
-#define PLAIN 1       // the same without keeping utilities
-#define GRID 2        // every affordable choice
-#define CORRECTED 3   // three candidates a stage
-#define PUBLISHED 4   // the same with the published rule of ties
-#define COARSE 5      // every affordable one of a few fixed choices, expectation interpolated
+#define WARM 0        // local search from the last policy; utilities of it and its neighbours are cached
+#define PLAIN 1       // the same without a cache
+#define GRID 2        // full search
+#define CORRECTED 3   // staged search, three candidates per stage
+#define PUBLISHED 4   // the same with the published rule for ties
+#define COARSE 5      // full search of a few fixed choices, with interpolated expectations
 
 #define LOCAL (SEARCH == WARM || SEARCH == PLAIN)
 #define STAGED (SEARCH == CORRECTED || SEARCH == PUBLISHED)
 #define WARPS (THREADS / 32)
 
-// Unrolled while a thread's arrays may fit its registers.
+// Loops are unrolled if the arrays of a thread may fit into its registers.
 constexpr int unrolled_points = POINTS * NZ <= 16 ? POINTS : 1;
 constexpr int unrolled_states = NZ <= 16 ? NZ : 1;
 
-// Utility of choice i, -inf where there is no such choice or it cannot be afforded.
+// Utility of choice i; -inf if there is no such choice or it is not affordable.
 __device__ __forceinline__ double utility_of(const double* X, int points, double wealth, double eta, int i) {
     if (i < 0 || i >= points) return -INFINITE;
     const double x = __ldg(X + i);
     return x < wealth ? utility(wealth - x, eta) : -INFINITE;
 }
 
-// Lowest maximiser of a single-peaked objective, from a guess: doubles the step away from it, then bisects.
+// Lowest maximiser of a single-peaked objective near a guess: the step away from it doubles, then bisection follows.
 __device__ __noinline__ int seek(const double* X, const double* future, int points, double wealth, double eta, int p) {
     int low, high;
     if (p + 1 < points && rises(X, future, wealth, eta, p)) {

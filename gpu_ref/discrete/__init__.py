@@ -1,16 +1,16 @@
-"""Discrete dynamic programs with any rewards and any transitions, on plain arrays.
+"""Solve discrete dynamic programs with any rewards and any transitions, given as plain arrays.
 
-With ``n`` states, and in state ``i`` some actions ``a``, each of which leads to a *lottery* ``k``, a distribution of
-the next state::
+There are ``n`` states. In state ``i`` some actions ``a`` are possible, each of which leads to a *lottery* ``k``, a
+distribution of the next state::
 
     V(i) = max over a in A(i) of  R(i, a) + beta sum_j P(k(i, a), j) V(j)
 
-Nothing is asked of ``R`` and ``P``. Where many pairs of a state and an action share a lottery, as where an action
-chooses the next endogenous state and a chain moves the exogenous one, an expectation is taken once for all of them.
+``R`` and ``P`` may be anything. Many pairs of state and action may share a lottery, for example if an action chooses
+the next endogenous state and a chain moves the exogenous one. Its expectation is then computed once for all of them.
 
-:func:`solve` is policy iteration whose sweeps search every pair, or fewer where rewards have increasing differences;
-:func:`certify` applies the operator once more to what was found, by NumPy and nothing of the solver, and bounds its
-error.
+- :func:`solve` is policy iteration. Its sweeps search every pair, or fewer if rewards have increasing differences.
+- :func:`certify` applies the Bellman operator once more to the solution, in NumPy and without code of the solver, and
+  bounds the error.
 
 >>> import numpy as np
 >>> from scipy import sparse

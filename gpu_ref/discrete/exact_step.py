@@ -1,10 +1,10 @@
-"""What is true of a value and its choices: the operator applied once more, to every pair, by NumPy alone.
+"""Certify a value and its choices: apply the Bellman operator once more, to every pair, in plain NumPy.
 
-``T`` is a contraction of modulus ``m``, ``beta`` times the largest sum of a lottery, so that of any value ``V``::
+``T`` is a contraction of modulus ``m``, ``beta`` times the largest sum of a lottery. So for any value ``V``::
 
     max |V - V*|  <=  (max |TV - V| + e) / (1 - m)
 
-with ``e`` what roundings of ``TV`` may come to (:meth:`beltline.gpu_ref.discrete.program.Program.rounding`).
+where ``e`` bounds the rounding error of ``TV`` (:meth:`beltline.gpu_ref.discrete.program.Program.rounding`).
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ from beltline.gpu_ref.discrete.program import DOUBLE, Program
 from beltline.gpu_ref.tables import Array
 
 PIECE = 2**22
-"""Pairs that are looked at together."""
+"""Number of pairs that are evaluated together."""
 
 
 @dataclass(frozen=True)
 class Certified:
-    """What was measured.
+    """Outcome of a certification.
 
     Attributes
     ----------
     residual
         Largest ``|TV - V|``, units of utility.
     error_bound
-        Bound on the largest ``|V - V*|``, roundings included.
+        Bound on the largest ``|V - V*|``, rounding included, units of utility.
     missed
-        States whose choice loses, or whose value is off, by more than the solver's last change and roundings explain.
+        Number of states whose choice loses, or whose value is off, by more than the solver's last change and rounding
+        explain.
     state
-        The one that is off by most, -1 where there is none.
+        The state with the largest error; -1 if there are no errors.
     amount
-        By how much.
+        Its error, units of utility.
     better
-        Whether it is the choice that loses; otherwise the value is wrong.
+        Whether another choice is better there; otherwise the value is wrong.
     """
 
     residual: float
@@ -56,10 +57,11 @@ def certify(program: Program, value: Array, chosen: NDArray[np.int64], change: f
     Parameters
     ----------
     program
+        The discrete program.
     value, chosen
-        As of :class:`beltline.gpu_ref.discrete.policy_iteration.Iterated`: what a sweep returned.
+        What a sweep returned, as in :class:`beltline.gpu_ref.discrete.policy_iteration.Iterated`.
     change
-        Largest change of the value in that sweep.
+        Largest change of the value in that sweep, units of utility.
     """
     expected = program.expected(value)
     first = program.first
@@ -67,7 +69,7 @@ def certify(program: Program, value: Array, chosen: NDArray[np.int64], change: f
     own = (first[:-1] <= chosen) & (chosen < first[1:])
     begin = 0
     while begin < program.states:
-        # At least one state, and as many more as fit.
+        # One state, and as many more as fit into a piece.
         end = max(begin + 1, int(np.searchsorted(first, first[begin] + PIECE, side="right")) - 1)
         here = slice(first[begin], first[end])
         objectives = program.reward[here] + expected[program.lottery[here]]
@@ -82,7 +84,8 @@ def certify(program: Program, value: Array, chosen: NDArray[np.int64], change: f
     bound = (residual * (1.0 + DOUBLE) + rounding) / (1.0 - modulus) * (1.0 + 8.0 * DOUBLE)
     if not modulus < 1.0 or not math.isfinite(bound):
         bound = math.inf
-    # `value` is T of a value that is no more than `change` away, and the best choice there may lose twice that here.
+    # `value` is T of a value at most `change` away. So the choice that was best for that value may lose up to twice
+    # modulus * change here.
     lost = best - taken - 2.0 * (modulus * change + 2.0 * rounding)
     wrong = off - (modulus * change + 2.0 * rounding)
     faults = (lost > 0.0) | (wrong > 0.0)

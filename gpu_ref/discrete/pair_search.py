@@ -1,17 +1,17 @@
-"""Searches of a discrete program: all pairs, or by divide and conquer where rewards have increasing differences.
+"""Search a discrete program: all pairs, or by divide and conquer if rewards have increasing differences.
 
-Let a group's states be ``x = 0, 1, ...`` in their order, and its lotteries ``c``. Suppose that every ``x`` has the
-lotteries ``lo(x)`` to ``hi(x)``, of which neither end falls in ``x``, and that for neighbours ``x, x + 1`` and ``c,
-c + 1``, all four allowed::
+Within a group, let ``x = 0, 1, ...`` be the states and ``c`` the lotteries, in their order. Suppose that every ``x``
+can choose the lotteries ``lo(x)`` to ``hi(x)``, neither of which falls in ``x``, and that for neighbours ``x, x + 1``
+and ``c, c + 1``, all four allowed::
 
     R(x + 1, c + 1) - R(x + 1, c)  >=  R(x, c + 1) - R(x, c)
 
-Added up over rows and candidates this is increasing differences: between two rows, whatever both may choose, all rows
-between them may choose too. So the lowest best choice does not fall in ``x``, whatever the value is (Topkis 1978; the
-argument of :mod:`beltline.gpu_ref.exact` with ``R`` in place of utility), and the choices of two rows bound those of
+Adding this up over rows and candidates gives increasing differences for any two rows, since all rows between them may
+choose what both may choose. So the lowest best choice does not fall in ``x``, whatever the value is (Topkis 1978; the
+argument of :mod:`beltline.gpu_ref.exact` with ``R`` in place of utility), and the choices of two rows are bounds for
 all rows between them (Gordon and Qiu 2018).
 
-The differences are tested with an allowance for the rounding of the table. Nothing rests on that: the sweep that ends
+The test of the differences allows for rounding of the table, and the result does not depend on it: the sweep that ends
 an iteration searches every pair, and so does :mod:`beltline.gpu_ref.discrete.exact_step`.
 """
 
@@ -28,13 +28,14 @@ from beltline.gpu_ref.threads import threads, threads_for
 Numbers = NDArray[np.int64]
 
 ALLOWANCE = 4.0 * DOUBLE
-"""Share of the sizes of four rewards by which their differences may be off."""
+"""Tolerance for a difference of rewards, as a share of the sum of their absolute values."""
 
 
 @njit(parallel=True, cache=True)
 def _all_pairs(
     first: Numbers, lottery: NDArray[np.int32], reward: Array, expected: Array, value: Array, chosen: Numbers
 ) -> None:
+    """Search every pair of every state."""
     for i in prange(value.size):
         best, at = -np.inf, -1
         for j in range(first[i], first[i + 1]):
@@ -57,7 +58,8 @@ def _by_order(
     chosen: Numbers,
     evaluations: Numbers,
 ) -> None:
-    # Rows of a group are numbered from 1: a level holds the odd multiples of `step`.
+    # With the rows of a group numbered from 1, a level has the odd multiples of `step`.
+    """Search each group by divide and conquer on the monotone choice."""
     for g in prange(begin.size - 1):
         rows = order[begin[g] : begin[g + 1]]
         step = 1
@@ -90,6 +92,7 @@ def _by_order(
 def _ordered(
     order: Numbers, begin: Numbers, first: Numbers, lottery: NDArray[np.int32], reward: Array, found: NDArray[np.bool_]
 ) -> None:
+    """Test for each group whether bounds rise and rewards have increasing differences."""
     for g in prange(begin.size - 1):
         good = True
         for row in range(begin[g], begin[g + 1]):
@@ -105,7 +108,7 @@ def _ordered(
             if lottery[low] < lottery[below] or lottery[high] < lottery[end]:
                 good = False
                 break
-            # From the lottery at `low`, which both have, to that at `end`.
+            # Compare all neighbouring lotteries that both states can choose: from that of `low` to that of `end`.
             shift = below + lottery[low] - lottery[below] - low
             for j in range(low, low + lottery[end] - lottery[low]):
                 here = reward[j + 1] - reward[j]
@@ -120,9 +123,9 @@ def _ordered(
 
 
 def increasing(program: Program) -> bool:
-    """Whether rewards have increasing differences in every group, and choices of neighbours can bound a search.
+    """Return whether rewards have increasing differences in every group, so that choices limit each other.
 
-    False where no group has two states, so that there is nothing to bound.
+    False if every group has one state only, since there is then nothing to limit.
     """
     if program.groups == program.states:
         return False
@@ -138,19 +141,21 @@ def search(program: Program, expected: Array, ordered: bool) -> tuple[Array, Num
     Parameters
     ----------
     program
+        The discrete program.
     expected
         ``(K,)``, the discounted expectation of every lottery.
     ordered
-        Whether to search by divide and conquer, which wants :func:`increasing`.
+        Whether to search by divide and conquer, which requires :func:`increasing`.
 
     Returns
     -------
     value
         ``(n,)``, ``float64``, units of utility.
     chosen
-        ``(n,)``, ``int64``: the best pair, of equals that of the lowest lottery; -1 where an expectation is not finite.
+        ``(n,)``, ``int64``: the best pair, of equals that with the lowest lottery; -1 if no objective is above minus
+        infinity.
     evaluations
-        Pairs that were looked at.
+        Number of pairs evaluated.
     """
     value, chosen = np.empty(program.states), np.empty(program.states, np.int64)
     tables = program.first, program.lottery, program.reward, expected, value, chosen

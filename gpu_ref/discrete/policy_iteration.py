@@ -1,4 +1,4 @@
-"""Policy iteration: sweeps that maximise, and between them the value of the policy that was found."""
+"""Policy iteration for discrete programs: sweeps that maximise, and between them the value of the policy found."""
 
 from __future__ import annotations
 
@@ -15,47 +15,51 @@ from beltline.gpu_ref.discrete.program import Program
 from beltline.gpu_ref.tables import Array
 
 SHARE = 0.1
-"""Policies are evaluated to this share of ``(1 - beta)`` times the change of the last sweep."""
+"""A policy is evaluated until a step changes its value by at most this share of ``(1 - beta)`` times the change in the
+last sweep.
+"""
 
 STEPS = 500
-"""Most steps that hold the policy. Policy iteration converges with any number of them."""
+"""Largest number of policy evaluation steps. Policy iteration converges with any number of them."""
 
 RESTART, CYCLES = 20, 10
-"""Iterations of GMRES before it begins anew, and how often it may."""
+"""Iterations of GMRES between restarts, and the number of restarts."""
 
 PATIENCE = 30
-"""Sweeps without a least change after which a search of few pairs gives way to one of all, and policy iteration to
-value iteration, whose changes fall with every sweep. Policy iteration takes some ten sweeps in all."""
+"""Number of sweeps in a row that may fail to lower the smallest change so far. After that, the search of few pairs is
+replaced by one of all pairs; and if that fails as often, policy iteration is replaced by value iteration, whose changes
+fall in every sweep. Policy iteration usually takes some ten sweeps in all.
+"""
 
 NOISE = 4.0
-"""A sweep that changes the value by no more than so many times its rounding cannot do better."""
+"""A sweep whose change is at most this many times its rounding error cannot be improved."""
 
 STATUS = {
     "converged": "the change of the value fell below tol, or to what rounding leaves of it",
     "sweep limit": "the change did not fall below tol within max_sweeps",
     "not finite": "a value is not finite",
 }
-"""Every status, and what it says."""
+"""Every status, with its meaning."""
 
 
 @dataclass(frozen=True, eq=False)
 class Iterated:
-    """What :func:`solve` found.
+    """What :func:`solve` returns.
 
     Attributes
     ----------
     value
-        ``(n,)``, ``float64``, units of utility: what the last sweep returned.
+        ``(n,)``, ``float64``, units of utility: the value that the last sweep returned.
     chosen
         ``(n,)``, ``int64``: the pair that it chose in every state.
     change
-        Largest change of the value in the last sweep, which searched every pair unless the sweep limit ended it.
+        Largest change of the value in the last sweep, which searched every pair unless the sweep limit was reached.
     noise
-        How much of it may be rounding.
+        Part of the change that may be rounding.
     sweeps, evaluations
-        Sweeps, and pairs that they looked at.
+        Number of sweeps, and of pairs evaluated in them.
     ordered
-        Whether rewards have increasing differences, so that few pairs were looked at in sweeps before the last.
+        Whether rewards have increasing differences, so that sweeps before the last evaluated few pairs.
     full
         Whether the last sweep searched every pair.
     status
@@ -80,37 +84,42 @@ def solve(
     max_sweeps: int = 10_000,
     progress: Callable[[int, float], None] | None = None,
 ) -> Iterated:
-    """Solve a discrete program by policy iteration.
+    """Solve a discrete program by policy iteration (Howard 1960).
 
-    A sweep finds the best action of every state for the value that it begins from. Then the value of that policy is
-    found, ``(I - beta P) V = R``, by steps that hold the policy (Puterman and Shin 1978) and, where ``beta`` is so near
-    1 that they are too many, by GMRES (Saad and Schultz 1986), and the next sweep begins from it. (Howard 1960; with
-    policies that are evaluated to a share of the last change, Gargiani, Zanelli, Liao-McPherson, Summers and Lygeros
-    2022.)
+    A sweep finds the best action of every state given the current value. Then the value of that policy, ``(I - beta P)
+    V = R``, is computed by policy evaluation steps (Puterman and Shin 1978) and, if ``beta`` is so near 1 that too many
+    would be needed, by GMRES (Saad and Schultz 1986). The next sweep starts from it. Evaluating policies only to a
+    share of the last change follows Gargiani, Zanelli, Liao-McPherson, Summers and Lygeros (2022).
 
     Parameters
     ----------
     program
+        The discrete program.
     tol
-        A sweep that changes the value by less ends the iteration, units of utility. Above 0.
+        The iteration ends when a sweep changes the value by less than this, units of utility. Above 0.
     max_sweeps
-        Most sweeps, at least 1.
+        Largest number of sweeps, at least 1.
     progress
-        Called with the number of sweeps and the change after each of them.
+        Called after each sweep with the number of sweeps and the change.
+
+    Returns
+    -------
+    Iterated
+        Value, choices and status.
 
     Example
     -------
     See :mod:`beltline.gpu_ref.discrete`.
     """
-    known = ordered = increasing(program)
+    is_ordered = ordered = increasing(program)
     V = np.maximum.reduceat(program.reward, program.first[:-1])
     evaluations = 0
     status = "sweep limit"
     least, stuck = np.inf, 0
     for sweeps in range(1, max_sweeps + 1):
         searched = ordered
-        value, chosen, looked = search(program, program.expected(V), searched)
-        evaluations += looked
+        value, chosen, evaluated = search(program, program.expected(V), searched)
+        evaluations += evaluated
         change = float(np.abs(value - V).max()) if np.isfinite(value).all() else np.inf
         noise = NOISE * program.rounding(V, value) if np.isfinite(change) else np.inf
         if progress is not None:
@@ -118,7 +127,7 @@ def solve(
         if not np.isfinite(change):
             status = "not finite"
             break
-        # Once there is no patience left with a search of every pair, it stays so.
+        # Once policy iteration has been given up with a search of every pair, `stuck` stays at its limit.
         if ordered or stuck < PATIENCE:
             least, stuck = (change, 0) if change < least else (least, stuck + 1)
         done = change < max(tol, noise)
@@ -128,18 +137,18 @@ def solve(
         if sweeps == max_sweeps:
             break
         if searched and (done or stuck >= PATIENCE):
-            # What ends the iteration is a search of every pair.
+            # The sweep that ends the iteration must search every pair.
             ordered, stuck = False, 0
         V = value
         if stuck < PATIENCE:
             V = _evaluated(program, chosen, value, max(SHARE * (1.0 - program.modulus) * change, noise / NOISE))
-    return Iterated(value, chosen, change, noise, sweeps, evaluations, known, not searched, status)
+    return Iterated(value, chosen, change, noise, sweeps, evaluations, is_ordered, not searched, status)
 
 
 def _evaluated(program: Program, chosen: NDArray[np.int64], start: Array, enough: float) -> Array:
-    """The value of a policy, ``(n,)``, so that a step that holds it changes it by ``enough`` or less, if it can be had.
+    """Return the value of a policy, ``(n,)``, up to a change of ``enough`` per step if that is reached.
 
-    ``start`` is the value that the sweep returned which found the policy.
+    ``start`` is the value returned by the sweep that found the policy.
     """
     reward = program.reward[chosen]
     chances = program.beta * program.chances[program.lottery[chosen]]

@@ -1,4 +1,4 @@
-"""The tables of a discrete dynamic program: pairs of a state and an action, and the lotteries that they lead to."""
+"""The tables of a discrete dynamic program: pairs of state and action, and the lotteries to which they lead."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ DOUBLE = 2.0**-53
 """Largest relative error of one rounding."""
 
 BYTES = 64
-"""A pair takes no more while a program is made, besides its lotteries."""
+"""Upper bound on the bytes that a pair takes while a program is built, in addition to its lotteries."""
 
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A discrete dynamic program, made by :func:`program_of`.
+    """A discrete dynamic program, built by :func:`program_of`.
 
     Attributes
     ----------
     reward
-        ``(L,)``, ``float64``: of every pair, units of utility. State ``i`` has the pairs from ``first[i]`` to
+        ``(L,)``, ``float64``: reward of every pair, units of utility. State ``i`` has the pairs from ``first[i]`` to
         ``first[i + 1] - 1``, at least one.
     first
         ``(n + 1,)``, ``int64``.
     lottery
-        ``(L,)``, ``int32``: rises strictly within a state.
+        ``(L,)``, ``int32``: lottery of each pair; rises strictly within a state.
     action
-        ``(L,)``, unsigned: what the action of each pair was called.
+        ``(L,)``, unsigned: the caller's number of each pair's action.
     chances
         ``(K, n)``, sparse rows: the lotteries. No entry is negative.
     beta
         Discount factor.
     order, begin
-        ``(n,)`` and ``(G + 1,)``, ``int64``: the states by groups, of which no two share a lottery; group ``g`` has
-        ``order[begin[g]:begin[g + 1]]``, which rises.
+        ``(n,)`` and ``(G + 1,)``, ``int64``: the states by groups, no two of which share a lottery. Group ``g`` has the
+        states ``order[begin[g]:begin[g + 1]]``, in rising order.
     """
 
     reward: Array
@@ -58,17 +58,17 @@ class Program:
 
     @property
     def states(self) -> int:
-        """``n``."""
+        """Number of states, ``n``."""
         return self.first.size - 1
 
     @property
     def pairs(self) -> int:
-        """``L``."""
+        """Number of pairs, ``L``."""
         return self.reward.size
 
     @property
     def groups(self) -> int:
-        """``G``."""
+        """Number of groups, ``G``."""
         return self.begin.size - 1
 
     @cached_property
@@ -78,46 +78,46 @@ class Program:
 
     @cached_property
     def _width(self) -> int:
-        """Most next states of a lottery."""
+        """Largest number of next states of a lottery."""
         return int(np.diff(self.chances.indptr).max())
 
     def expected(self, V: Array) -> Array:
-        """``beta P V``, ``(K,)``, of a value ``(n,)``."""
+        """Return ``beta P V``, ``(K,)``, for a value ``(n,)``."""
         found: Array = self.beta * (self.chances @ V)
         return found
 
     def rounding(self, V: Array, best: Array) -> float:
-        """How far the computed ``T V``, which is ``best``, may be from the exact one, in any state.
+        """Bound the distance of the computed ``T V``, ``best``, from the exact one in any state, units of utility.
 
-        An expectation of ``w`` next states takes ``w`` products and sums, one product by ``beta``, and the sum with the
-        reward is rounded once more.
+        An expectation over ``w`` next states takes ``w`` products and sums and one product by ``beta``; adding the
+        reward rounds once more.
         """
         size = float(np.abs(V).max())
         return (self._width + 2) * DOUBLE * self.modulus * size * 1.01 + DOUBLE * 1.01 * float(np.abs(best).max())
 
     def state_of(self, pair: int) -> int:
-        """The state that a pair belongs to."""
+        """Return the state to which a pair belongs."""
         return int(np.searchsorted(self.first, pair, side="right")) - 1
 
 
 def check_pairs(count: int) -> None:
-    """Refuse more pairs than fit the memory that is free.
+    """Refuse more pairs than fit into free memory.
 
     Raises
     ------
     MemoryError
-        They do not fit; the message says how much is missing.
+        They do not fit; the message says how much memory is needed and how much is free.
     """
     check_memory(BYTES * count, f"a discrete program of {count:,} pairs of a state and an action")
 
 
 def next_states(chain: Array, points: int) -> Any:
-    """The lotteries of an action that chooses the next endogenous state, while a chain moves the exogenous one.
+    """Return the lotteries of actions that choose the next endogenous state while a chain moves the exogenous one.
 
     Parameters
     ----------
     chain
-        ``(N_z, N_z)``.
+        ``(N_z, N_z)``, transition matrix.
     points
         ``N_k``.
 
@@ -135,10 +135,10 @@ def next_states(chain: Array, points: int) -> Any:
 
 
 def distinct(rows: Any) -> tuple[Any, NDArray[np.int64]]:
-    """The different rows of a sparse matrix, and for each row which of them it is.
+    """Return the different rows of a sparse matrix, and for each row the number of the one that equals it.
 
-    ``rows`` has sorted indices and no zeros. Rows are told apart by their product with random numbers, and then
-    compared entry by entry: where two different ones have one product, every row counts as different.
+    ``rows`` must have sorted indices and no zeros. Rows are distinguished by their product with random numbers, and
+    then compared entry by entry: if two different rows have the same product, every row counts as different.
     """
     keys = rows @ np.random.default_rng(0).random(rows.shape[1])
     _, where, which = np.unique(keys, return_index=True, return_inverse=True)
@@ -152,7 +152,7 @@ def distinct(rows: Any) -> tuple[Any, NDArray[np.int64]]:
 
 
 def numbered(state: Integers, lottery: Integers, chances: Any) -> tuple[Integers, Any, NDArray[np.int64]]:
-    """Number lotteries by groups that share no state, and in a group by the mean number of the next state.
+    """Number lotteries by groups that share no state, and within a group by the mean number of the next state.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def numbered(state: Integers, lottery: Integers, chances: Any) -> tuple[Integers
     Returns
     -------
     lottery
-        ``(L,)``, by the new numbers.
+        ``(L,)``, with the new numbers.
     chances
         In the new order.
     group
@@ -190,19 +190,19 @@ def program_of(
     beta: float,
     group: Integers | None = None,
 ) -> Program:
-    """Arrange pairs as a program; nothing is checked.
+    """Arrange pairs of state and action as a program; nothing is checked.
 
     Parameters
     ----------
     state, action, reward, lottery
         ``(L,)``: the pairs, in any order; every state has one, and rewards are finite. Of several actions of a state
-        that lead to one lottery the best is kept, the lowest of equals.
+        that lead to one lottery only the best is used, the lowest of equals.
     chances
         ``(K, n)``, sparse rows.
     beta
         Discount factor, from 0 and below 1.
     group
-        ``(n,)``: equal for states that may share a lottery; all states by default.
+        ``(n,)``: the same number for states that may share a lottery; by default all states are one group.
     """
     states = chances.shape[1]
     step = np.diff(state)

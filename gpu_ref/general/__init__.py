@@ -1,18 +1,21 @@
-"""Problems with several alternatives, regimes and peaks, on plain arrays: default, retirement, entry and exit.
+"""Solve dynamic programs with several alternatives and regimes: default, retirement, entry and exit.
 
-With ``N_k`` grid points, ``N_z`` exogenous states and ``N_r`` regimes, regime ``r`` has alternatives ``d``::
+With ``N_k`` points of the endogenous state ``x``, ``N_z`` exogenous states ``s`` and ``N_r`` regimes, the value ``V_r``
+of a regime follows from the values ``v_d`` of its alternatives ``d``::
 
     v_d(x, s) = max over x' in [lo_d(x, s), hi_d(x, s)], G_d(x', s) < W_d(x, s)   of
                     U(W_d(x, s) - G_d(x', s)) + kappa_d(s) + beta_d(s) sum_s' Q_d(s, s') sum_r' mix_d(r') V_r'(x', s')
     V_r(x, s) = max over d of v_d(x, s)      or, with taste shocks of scale sigma,      sigma log sum_d exp(v_d / sigma)
 
-``U`` is CRRA with ``eta >= 0``, and ``eta = 0`` is ``U(c) = c``. ``W`` does not fall in ``x``, nor do ``lo`` and
-``hi``; ``G`` and ``V`` are arbitrary. An alternative may also be a table without a choice (:class:`Outside`). With a
-horizon, ``W, G, Q, beta`` and ``kappa`` may have a first axis of ages.
+``W`` is cash on hand, ``G`` the cost of ending the period with ``x'``, ``lo`` and ``hi`` are bounds on ``x'`` as grid
+indexes, and ``U`` is CRRA utility with ``eta >= 0``, where ``eta = 0`` is ``U(c) = c``. ``W``, ``lo`` and ``hi`` must
+not fall in ``x``; ``G`` and ``V`` may have any shape. An alternative may also be a table of values without a choice
+(:class:`Outside`). With a finite horizon, ``W, G, Q, beta`` and ``kappa`` may have a first axis of ages.
 
-:func:`solve` iterates on sweeps that are exact and prove themselves (:mod:`beltline.gpu_ref.general.sweep`);
-:func:`certify` proves what it returned by code that shares no search with it, and
-:mod:`beltline.gpu_ref.general.full_search` is the oracle, which looks at every candidate.
+- :func:`solve` iterates on the value. Every maximising sweep is exact and proves its own result, without concavity
+  (:mod:`beltline.gpu_ref.general.column` has the theorem).
+- :func:`certify` proves a solution once more, with code that shares no search with the solver.
+- :mod:`beltline.gpu_ref.general.full_search` evaluates every candidate; tests compare the other two with it.
 
 >>> import numpy as np
 >>> from beltline.gpu_ref.general import Branch, Form, Outside, solve

@@ -1,18 +1,20 @@
-"""Policy evaluation by steps with fixed choices, and corrections by regime and exogenous state between them.
+"""Accelerate policy evaluation by corrections that are constant in ``x`` (aggregation and disaggregation).
 
-Most of what a step leaves of the error is the same at every ``x``. So let ``d = T_g V - V`` be the change of a step,
-``D(r, s)`` its mean over ``x``, and ``M`` what a value that is the same at every ``x`` becomes in a step::
+Most of the error that remains after an evaluation step is the same at every ``x``. Let ``d = T_g V - V`` be the change
+in a step, ``D(r, s)`` its mean over ``x``, and ``M`` the matrix by which a step maps a value that is constant in
+``x``::
 
     M(r, s; r', s') = sum_d share_d(r, s) beta_d(s) Q_d(s, s') mix_d(r')
 
-with ``share_d`` the part of the ``x`` that takes alternative ``d``, or its mean probability. The correction is
-``(I - M)^-1 M D``, added at every ``x``: exact where ``d`` does not depend on ``x``, and where everybody of a regime
-takes the same alternative. With one regime and one alternative it is the shift of :mod:`beltline.gpu_ref.methods`.
-(Bertsekas and Castanon 1989, "Adaptive aggregation methods for infinite horizon dynamic programming", IEEE Transactions
-on Automatic Control 34(6).)
+where ``share_d`` is the share of the ``x`` that choose alternative ``d``, or its mean probability. The correction is
+``(I - M)^-1 M D``, added at every ``x``. It is exact if ``d`` does not depend on ``x`` and everyone in a regime chooses
+the same alternative. With one regime and one alternative it is the shift of :mod:`beltline.gpu_ref.methods`. Source:
+Bertsekas and Castanon (1989), "Adaptive aggregation methods for infinite horizon dynamic programming", IEEE
+Transactions on Automatic Control 34(6).
 
-Nothing of this is taken on trust: it decides from where the next maximising sweep begins. A correction after which
-steps change the value by no less than before is undone, and no other is made.
+The result does not depend on these corrections being good: they only change the value from which the next maximising
+sweep starts. If the steps after a correction do not change the value by less than before, the correction is undone, and
+no other is made.
 """
 
 from __future__ import annotations
@@ -27,47 +29,49 @@ from beltline.gpu_ref.general.sweep import Found
 from beltline.gpu_ref.tables import Array
 
 CYCLE = 3
-"""Steps after a correction."""
+"""Evaluation steps after each correction."""
 
 LARGEST = 256
-"""Most pairs of a regime and an exogenous state; a larger system of equations takes longer than the steps it saves."""
+"""Largest number of pairs of regime and exogenous state for which corrections are made. Larger systems of equations
+take longer than the steps they save.
+"""
 
 
-def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, steps: int, enough: float) -> Array:
-    """The value after about ``steps`` steps with fixed ``choices`` from that of a sweep, ``(N_r, N_z, N_k)``.
+def evaluated(packed: Packed, found: Found, choices: Choices, sigma: float, steps: int, step_tol: float) -> Array:
+    """Return the value after at most ``steps`` evaluation steps of a policy, with corrections, ``(N_r, N_z, N_k)``.
 
     Parameters
     ----------
     packed, sigma
-        As of :func:`beltline.gpu_ref.general.policy_evaluation.evaluation_steps`.
+        As for :func:`beltline.gpu_ref.general.policy_evaluation.evaluation_steps`.
     found
-        The sweep; its value is finite.
+        The sweep that found the policy; its value is finite.
     choices
-        Of it, at its tables.
+        Its choices, with the tables of that sweep.
     steps
-        Most steps, at least 1.
-    enough
-        A step that changes the value by no more ends it, units of utility.
+        Largest number of steps, at least 1.
+    step_tol
+        Steps end when one changes the value by no more than this, units of utility.
     """
     last = evaluation_steps(packed, found.value, choices, sigma, 1)
-    left = steps - 1
-    moves = _moves(packed, found, sigma) if left > 1 and last.largest > enough else None
-    while moves is not None and left > 1 and last.largest > enough:
-        count = min(left, CYCLE)
-        left -= count
+    steps_left = steps - 1
+    moves = _moves(packed, found, sigma) if steps_left > 1 and last.largest > step_tol else None
+    while moves is not None and steps_left > 1 and last.largest > step_tol:
+        count = min(steps_left, CYCLE)
+        steps_left -= count
         begin = last.value + _correction(moves, last.mean)[:, :, None]
         after = evaluation_steps(packed, begin, choices, sigma, count)
         if not after.largest < last.largest:
             moves = None
             break
         last = after
-    if left and moves is None and last.largest > enough:
-        return evaluation_steps(packed, last.value, choices, sigma, left).value
+    if steps_left and moves is None and last.largest > step_tol:
+        return evaluation_steps(packed, last.value, choices, sigma, steps_left).value
     return last.value
 
 
 def _moves(packed: Packed, found: Found, sigma: float) -> Array | None:
-    """``I - M``, ``(N_r N_z, N_r N_z)``, eliminated, or nothing where it is too large, or ``M`` does not shrink."""
+    """Return ``I - M`` in factors, ``(N_r N_z, N_r N_z)``; ``None`` if it is too large or ``M`` is no contraction."""
     regimes, states, _ = found.value.shape
     if regimes * states > LARGEST:
         return None
@@ -78,10 +82,11 @@ def _moves(packed: Packed, found: Found, sigma: float) -> Array | None:
 
 @njit(cache=True)
 def _eliminated(packed: Packed, choice: Indexes, taken: Array, system: Array) -> bool:
-    """Fill ``system`` with ``I - M`` and eliminate: factors below the diagonal; or say that ``M`` does not shrink.
+    """Fill ``system`` with ``I - M`` and factorise it in place (LU, factors below the diagonal).
 
-    ``choice`` is ``(N_r, N_z, N_k)``, ``taken`` ``(N_d, N_z, N_k)`` probabilities, or empty where there are no taste
-    shocks. Rows of ``M`` sum to less than 1, so no pivots are sought.
+    Returns whether ``M`` is a contraction. ``choice`` is ``(N_r, N_z, N_k)``; ``taken`` has probabilities, ``(N_d, N_z,
+    N_k)``, and is empty without taste shocks. No pivoting is needed, since rows of ``M`` are not negative and sum to
+    less than 1.
     """
     regimes, states, grid = choice.shape
     system[:] = 0.0
@@ -96,13 +101,13 @@ def _eliminated(packed: Packed, choice: Indexes, taken: Array, system: Array) ->
                 if weight != 0.0:
                     system[r * states + s, q * states : (q + 1) * states] -= weight * packed.transition[d, s]
     for k in range(regimes * states):
-        # Entries of -M are not above 0.
+        # The system still holds -M, whose entries are not positive: the row sum of M must stay below 1.
         if not system[k].sum() > 1e-6 - 1.0:
             return False
     for k in range(regimes * states):
         system[k, k] += 1.0
     for k in range(regimes * states):
-        # Slices, whose indexes from 0 the compiler knows not to be negative, so that it takes several at a time.
+        # With slices the compiler knows that indexes are not negative, and vectorises the loop.
         row = system[k, k + 1 :]
         for i in range(k + 1, regimes * states):
             factor = system[i, k] / system[k, k]
@@ -116,7 +121,7 @@ def _eliminated(packed: Packed, choice: Indexes, taken: Array, system: Array) ->
 
 @njit(cache=True)
 def _correction(system: Array, mean: Array) -> Array:
-    """``(I - M)^-1 M D``, ``(N_r, N_z)``, with the ``system`` of :func:`_eliminated`: ``(I - M)^-1 D`` less ``D``."""
+    """Return ``(I - M)^-1 M D``, ``(N_r, N_z)``, as ``(I - M)^-1 D - D``, with the factors of :func:`_eliminated`."""
     found = mean.copy()
     right = found.reshape(-1)
     for k in range(right.size):

@@ -1,4 +1,4 @@
-"""Backward induction: one exact sweep an age."""
+"""Backward induction: one exact sweep for each age, from the last to the first."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from beltline.gpu_ref.general.form import Form, Indexes
-from beltline.gpu_ref.general.operator import nowhere, states_first
+from beltline.gpu_ref.general.operator import no_policy, states_first
 from beltline.gpu_ref.general.outcome import overflow
 from beltline.gpu_ref.general.solution import Iterate, Progress, Solution
 from beltline.gpu_ref.methods import DOUBLE
@@ -16,28 +16,29 @@ from beltline.gpu_ref.tables import Array
 
 
 class Sweeper(Protocol):
-    """:class:`beltline.gpu_ref.general.operator.Operator`, or one like it on another processor."""
+    """Sweeps of :func:`solve_ages`: :class:`beltline.gpu_ref.general.operator.Operator`, or the same on a GPU."""
 
     def replace(self, form: Form, age: int = 0) -> None:
-        """Go on with another problem of the same alternatives, or at another age."""
+        """Take the tables of another problem with the same alternatives, or of another age."""
 
-    def sweep(self, V: Array, wanted: Indexes) -> Iterate:
-        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``wanted``, ``(N_d, N_z, N_k)``."""
+    def sweep(self, V: Array, guess: Indexes) -> Iterate:
+        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, starting from the policy ``guess``, ``(N_d, N_z, N_k)``."""
 
 
 def solve_ages(form: Form, V: Array, horizon: int, progress: Progress | None, operator: Sweeper) -> Solution:
-    """Solve all ages from ``V``, ``(N_r, N_k, N_z)``, the value after the last; ``operator`` is at the last age.
+    """Solve all ages from ``V``, ``(N_r, N_k, N_z)``, the value after the last age.
 
-    The error of an age is its sweep's, and the discounted one of the age after it.
+    ``operator`` must hold the tables of the last age. The error bound of an age is the rounding error of its sweep plus
+    the discounted bound of the age after it.
     """
     done: list[Iterate] = []
-    V, wanted = states_first(V), nowhere(form)
+    V, guess = states_first(V), no_policy(form)
     bound = 0.0
     status, message = "ages done", f"All {horizon} ages were solved."
     for age in range(horizon - 1, -1, -1):
         if done:
             operator.replace(form, age)
-        last = operator.sweep(V, wanted)
+        last = operator.sweep(V, guess)
         done.insert(0, last)
         bound = (last.slack + form.modulus(age) * bound) * (1.0 + 8.0 * DOUBLE)
         if progress is not None:
@@ -45,7 +46,7 @@ def solve_ages(form: Form, V: Array, horizon: int, progress: Progress | None, op
         if not last.finite:
             status, message, bound = "not finite", f"At age {age + 1}: {overflow(last.value)}", math.inf
             break
-        V, wanted = last.found.value, last.found.policy
+        V, guess = last.found.value, last.found.policy
 
     def stacked(name: str, missing: float) -> Any:
         arrays = [getattr(one, name) for one in done]

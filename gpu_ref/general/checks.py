@@ -1,4 +1,7 @@
-"""Checks of the tables of a general problem: each fault is one ``ValueError`` that names table, index and value."""
+"""Check the tables of a general problem; each error is one ``ValueError`` that names table, index and value.
+
+``what`` is the beginning of a message, such as ``"alternative 'save': "``.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ Indexes = NDArray[np.int32]
 
 
 def _numbers(what: str, value: ArrayLike) -> Array:
+    """Return a copy of ``value`` as a contiguous ``float64`` array."""
     try:
         return np.array(value, np.float64, order="C")
     except (TypeError, ValueError):
@@ -24,7 +28,7 @@ def _numbers(what: str, value: ArrayLike) -> Array:
 
 
 def finite(what: str, table: Array, *, missing: bool = False) -> None:
-    """Refuse what is not finite; ``missing`` lets ``-inf`` through."""
+    """Refuse entries that are not finite; ``missing`` allows ``-inf``."""
     good = np.isfinite(table)
     if missing:
         good |= table == -np.inf
@@ -35,7 +39,7 @@ def finite(what: str, table: Array, *, missing: bool = False) -> None:
 
 
 def number(what: str, value: Any) -> float:
-    """A number that is 0 or more and finite."""
+    """Return ``value`` as a float, if it is finite and at least 0."""
     found = _numbers(what, value)
     if found.ndim or not 0.0 <= found < math.inf:
         raise ValueError(f"{what} must be 0 or more and finite, not {value}")
@@ -43,21 +47,21 @@ def number(what: str, value: Any) -> float:
 
 
 def mapping(what: str, value: object) -> Mapping[Any, Any]:
-    """A mapping, such as a dictionary."""
+    """Return ``value`` if it is a mapping, such as a dictionary."""
     if not isinstance(value, Mapping):
         raise ValueError(f"{what} must be a mapping by name, not {value!r:.200}")
     return value
 
 
 def whole(what: str, value: Any, least: int, or_else: str = "") -> int:
-    """A whole number from ``least``; ``or_else`` says what else would do."""
+    """Return ``value`` as an integer, if it is one of at least ``least``; ``or_else`` completes the message."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
         raise ValueError(" ".join(f"{what} must be a whole number from {least} {or_else}".split()) + f", not {value!r}")
     return int(value)
 
 
 def alternative_name(name: object, regime: object) -> str:
-    """How messages call an alternative."""
+    """Check name and regime of an alternative; return how messages about it begin."""
     if not isinstance(name, str) or not name:
         raise ValueError(f"the name of an alternative must be a string that is not empty, not {name!r}")
     whole(f"alternative {name!r}: regime", regime, 0)
@@ -67,7 +71,7 @@ def alternative_name(name: object, regime: object) -> str:
 def table(
     what: str, name: str, value: ArrayLike, shape: tuple[int, int] | None = None, *, missing: bool = False
 ) -> Array:
-    """A finite table of ``shape``, or with an axis of ages before it."""
+    """Return a finite table of ``shape``, or of that shape after an axis of ages."""
     found = _numbers(what + name, value)
     if found.ndim not in (2, 3) or not found.size or (shape is not None and found.shape[-2:] != shape):
         rows, columns = shape or ("N_k", "N_z")
@@ -79,7 +83,7 @@ def table(
 
 
 def by_state(what: str, name: str, value: ArrayLike, states: int) -> Array:
-    """A number for each exogenous state, ``(N_z,)`` or ``(T, N_z)``."""
+    """Return a number for each exogenous state, ``(N_z,)`` or ``(T, N_z)``."""
     found = _numbers(what + name, value)
     if found.ndim == 0:
         found = np.full(states, float(found))
@@ -90,7 +94,7 @@ def by_state(what: str, name: str, value: ArrayLike, states: int) -> Array:
 
 
 def positive(what: str, name: str, found: Array) -> None:
-    """Refuse what is not positive."""
+    """Refuse entries that are not positive."""
     if not (found > 0.0).all():
         where = [int(i) for i in np.argwhere(~(found > 0.0))[0]]
         raise ValueError(f"{what}{name}{where} is {found[tuple(where)]}, not positive")
@@ -109,7 +113,7 @@ def not_falling(what: str, name: str, found: NDArray[Any]) -> None:
 
 
 def stochastic(what: str, transition: Array) -> None:
-    """Refuse probabilities that are negative or whose rows do not sum to 1."""
+    """Refuse negative probabilities, and rows that do not sum to 1."""
     if (transition < 0.0).any():
         where = [int(i) for i in np.argwhere(transition < 0.0)[0]]
         raise ValueError(f"{what}transition{where} = {transition[tuple(where)]} is negative")
@@ -121,10 +125,13 @@ def stochastic(what: str, transition: Array) -> None:
 
 
 def mix(what: str, value: Any) -> Any:
-    """Probabilities of regimes, ``(n,)``, or the number of one; how many regimes there are is not known yet."""
+    """Return probabilities of regimes, ``(n,)``, or the number of one regime.
+
+    How many regimes there are is checked later, when the alternatives are put together.
+    """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         if value < 0:
-            raise ValueError(f"{what}mix names regime {value}, and regimes count from 0")
+            raise ValueError(f"{what}mix names regime {value}, but regimes are numbered from 0")
         return int(value)
     found = _numbers(what + "mix", value)
     if found.ndim != 1 or not found.size:
@@ -139,7 +146,7 @@ def mix(what: str, value: Any) -> Any:
 
 
 def bound(what: str, name: str, value: ArrayLike, shape: tuple[int, int]) -> Indexes:
-    """Indexes of candidates, ``(N_k, N_z)``, that do not fall in ``x``."""
+    """Return indexes of candidates, ``(N_k, N_z)``, that do not fall in ``x``."""
     given = _numbers(what + name, value)
     if given.ndim and given.shape != shape:
         raise ValueError(f"{what}{name} must be an index or have shape {shape}, not {given.shape}")
@@ -156,14 +163,14 @@ def bound(what: str, name: str, value: ArrayLike, shape: tuple[int, int]) -> Ind
 
 
 def bounds(what: str, low: Indexes, high: Indexes) -> None:
-    """Refuse a lower bound above the upper one."""
+    """Refuse a lower bound that is above the upper one."""
     if (low > high).any():
         x, s = (int(i) for i in np.argwhere(low > high)[0])
         raise ValueError(f"{what}low[{x}, {s}] = {low[x, s]} is above high[{x}, {s}] = {high[x, s]}")
 
 
 def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) -> tuple[Any, ...]:
-    """Check that alternatives fit together, and return them with every ``mix`` an array."""
+    """Check that alternatives fit together; return them with every ``mix`` as an array."""
     if not given:
         raise ValueError("alternatives must hold at least one alternative, not none")
     names = [a.name for a in given]
@@ -179,13 +186,13 @@ def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) ->
         what = f"alternative {one.name!r}: "
         if one.shape != given[0].shape:
             raise ValueError(
-                f"{what}its tables are of (N_k, N_z) = {one.shape}, and those of {names[0]!r} of {given[0].shape}"
+                f"{what}its tables have (N_k, N_z) = {one.shape}, but those of {names[0]!r} have {given[0].shape}"
             )
         for name, ages in one.aged().items():
             if horizon is None:
-                raise ValueError(f"{what}{name} has an axis of ages, of length {ages}, and horizon is None")
+                raise ValueError(f"{what}{name} has an axis of {ages} ages, which needs a horizon")
             if ages != horizon:
-                raise ValueError(f"{what}{name} is of {ages} ages, and horizon is {horizon}")
+                raise ValueError(f"{what}{name} has {ages} ages, but horizon is {horizon}")
         if hasattr(one, "mix"):
             if not negative:
                 not_falling(what, "wealth", one.wealth)
@@ -198,10 +205,10 @@ def alternatives(given: tuple[Any, ...], horizon: int | None, negative: bool) ->
 
 
 def _all_regimes(what: str, given: Array | int, regimes: int) -> Array:
-    """``mix`` as probabilities of every regime."""
+    """Return ``mix`` as probabilities of all regimes."""
     if isinstance(given, int):
         if given >= regimes:
-            raise ValueError(f"{what}mix names regime {given}, and regimes are 0 to {regimes - 1}")
+            raise ValueError(f"{what}mix names regime {given}, but regimes are 0 to {regimes - 1}")
         chances: Array = np.eye(regimes)[given]
         return chances
     if given.size != regimes:
@@ -220,7 +227,11 @@ def _discounts(what: str, one: Any, horizon: int | None) -> None:
 
 @njit(cache=True)
 def _cheapest(cost: Array, low: Indexes, high: Indexes) -> Array:
-    """The least cost between ``low`` and ``high`` of every state; neither falls in ``x``."""
+    """Return the lowest cost between ``low`` and ``high`` in every state, ``(N_k, N_z)``.
+
+    Both bounds do not fall in ``x``, so a queue of candidates with rising costs gives all minima in linear time (a
+    sliding-window minimum).
+    """
     grid, states = low.shape
     found = np.empty((grid, states))
     queue = np.empty(grid, np.int64)
@@ -241,7 +252,7 @@ def _cheapest(cost: Array, low: Indexes, high: Indexes) -> Array:
 
 
 def everyone_can_choose(form: Any) -> None:
-    """Refuse a problem with a state in which a regime has no alternative at some age."""
+    """Refuse a problem in which some regime has no alternative in some state at some age."""
     regimes, *_ = form.shape
     aged = form.horizon is not None and any(a.aged() for a in form.alternatives)
     for age in range(form.horizon if aged and form.horizon else 1):
@@ -267,7 +278,7 @@ def everyone_can_choose(form: Any) -> None:
 
 
 def each_can_be_taken(form: Any) -> None:
-    """Refuse a problem with an alternative that nobody can take: at no age, in no state of its regime."""
+    """Refuse an alternative that cannot be taken at any age in any state."""
     for one in form.alternatives:
         what = f"alternative {one.name!r} must be possible in at least one state, but "
         outside = not hasattr(one, "mix")

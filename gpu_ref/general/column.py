@@ -1,23 +1,35 @@
-"""One exact sweep of one alternative, begun from any policy, proven by brackets; no concavity is needed.
+"""Maximise one alternative in one exogenous state exactly, starting from any policy, without concavity.
 
-Let candidates be numbered so that cost does not fall along the numbers (:mod:`beltline.gpu_ref.general.candidates`),
-and let row ``x`` be allowed the numbers from ``a(x)`` to ``b(x)``, of which neither falls in ``x``: bounds, and what is
-affordable. *If a policy ``g`` does not fall in ``x``, and ``g(x)`` is the lowest maximiser between ``max(a(x),
-g(x-1))`` and ``min(b(x), g(x+1))`` for every row that has a choice, then ``g(x)`` is the lowest maximiser between
-``a(x)`` and ``b(x)``, for every ``x``.*
+Candidates are numbered such that cost does not fall along the numbers (:mod:`beltline.gpu_ref.general.candidates`). Row
+``x`` may choose the numbers from ``a(x)`` to ``b(x)``, which combine the bounds with what is affordable; neither end
+falls in ``x``. Write ``O(x, i)`` for the objective of number ``i`` in row ``x``.
 
-Proof. As in :mod:`beltline.gpu_ref.brackets`, along the rows that have a choice. Take ``i`` allowed at ``x`` and ``i <
-g(x-1)``. It is allowed at the row before: ``a(x-1) <= a(x) <= i < g(x-1) <= b(x-1)``. There it is worse than
-``g(x-1)``, by induction, which is allowed at ``x``, as ``a(x) <= i < g(x-1) <= g(x) <= b(x)``; so by increasing
-differences it is worse than ``g(x-1)`` at ``x``, and ``g(x-1)`` is no better than ``g(x)`` there. Upwards the same. A
-utility that overflows to minus infinity does so for all that cost more: an upper bound like what is affordable.
+*Theorem.* Let a policy ``g`` be allowed and not fall in ``x``. If ``g(x)`` is the lowest maximiser of ``O(x, .)``
+between ``max(a(x), g(x-1))`` and ``min(b(x), g(x+1))`` for every row that has a choice, then ``g(x)`` is the lowest
+maximiser between ``a(x)`` and ``b(x)``, for every ``x``.
 
-With ``eta = 0`` and negative consumption allowed, the difference of two objectives does not depend on ``x`` at all, so
-any order of candidates will do, and ``x'``, in which bounds are intervals, is one.
+*Proof.* By induction along the rows that have a choice, as in :mod:`beltline.gpu_ref.brackets`. In the first row, and
+for ``i >= g(x-1)``, no ``i < g(x)`` is as good as ``g(x)`` by assumption. Let ``i`` be allowed at ``x`` with ``i <
+g(x-1)``.
 
-Rounding: :func:`beltline.gpu_ref.brackets.row_slack`; where dominated candidates were removed, what two expectations
-round is added. Exogenous states run in parallel, rows of one of them do not: the order of the rounds, and so every bit,
-is the same on any number of threads.
+1. ``i`` is allowed at ``x-1``, since ``a(x-1) <= a(x) <= i < g(x-1) <= b(x-1)``. There it is worse than ``g(x-1)``, by
+   induction.
+2. ``g(x-1)`` is allowed at ``x``, since ``a(x) <= i < g(x-1) <= g(x) <= b(x)``. By increasing differences
+   (:mod:`beltline.gpu_ref.exact`), ``i`` is worse than ``g(x-1)`` at ``x``, too.
+3. ``g(x-1)`` is in the bracket of ``x``, so it is no better than ``g(x)``.
+
+Hence ``i`` is worse than ``g(x)``. For ``i > g(x)`` the same argument runs from the last row to the first. If a utility
+overflows to minus infinity, so do those of all candidates that cost more, so overflow acts like an upper bound on what
+is affordable.
+
+With ``eta = 0`` and negative consumption allowed, the difference of two objectives does not depend on ``x``. The
+theorem then holds for any order of the candidates, also for that by ``x'``, in which the bounds are intervals.
+
+*Rounding.* :func:`beltline.gpu_ref.brackets.row_slack` bounds the effect of rounded objectives. Where dominated
+candidates were removed, two expectations were compared, and the rounding of both is added.
+
+Exogenous states run in parallel, the rows of one of them one after the other in a fixed order, so every bit of the
+result is the same on any number of threads.
 """
 
 from __future__ import annotations
@@ -34,29 +46,32 @@ from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra
 
-FAR = 4
-"""Where more than one choice in so many moves, the next sweep begins by divide and conquer."""
+MANY_MOVED = 4
+"""If more than one row in this many changes its choice in a sweep, the next sweep starts with divide and conquer."""
 
 
 @njit(cache=True)
-def _best_known(
+def _best_cached(
     cost: Array, ev: Array, wealth: float, eta: float, low: int, high: int,
-    kept: Indexes, tags: Indexes, known: Array,
+    remaining: Indexes, tags: Indexes, cached: Array,
 ) -> tuple[float, int, float, float, int]:  # fmt: skip
-    """As :func:`best_between`, of at most four candidates, with utilities that a sweep before has left; computed ones.
+    """Find the best of at most four candidates with cached utilities; as :func:`best_between`.
 
-    ``tags``, ``(4,)``, names the ``x'`` whose utilities ``known`` holds.
+    The last result is the number of utilities that had to be computed.
+
+    ``cached``, ``(4,)``, holds utilities that earlier sweeps computed in this row, and ``tags``, ``(4,)``, the ``x'``
+    to which they belong.
     """
     best = first = last = -np.inf
     index = -1
     computed = 0
     for i in range(low, high + 1):
-        place = kept[i] & 3
-        if tags[place] != kept[i]:
-            tags[place] = kept[i]
-            known[place] = crra(wealth - cost[i], eta)
+        place = remaining[i] & 3
+        if tags[place] != remaining[i]:
+            tags[place] = remaining[i]
+            cached[place] = crra(wealth - cost[i], eta)
             computed += 1
-        last = known[place] + ev[i]
+        last = cached[place] + ev[i]
         if i == low:
             first = last
         if last > best:
@@ -69,7 +84,11 @@ def _best_known(
 def divide(
     cost: Array, ev: Array, wealth: Array, eta: float, least: Indexes, most: Indexes, policy: Indexes, value: Array
 ) -> int:
-    """Divide and conquer, level by level as in :mod:`beltline.gpu_ref.exact`; returns evaluations."""
+    """Search all rows by divide and conquer on the monotone policy; return the number of evaluations.
+
+    Level by level as in :mod:`beltline.gpu_ref.exact`: a row is searched between the choices of the nearest rows that
+    earlier levels have solved.
+    """
     evaluations = 0
     step = 1
     while 2 * step <= wealth.size:
@@ -82,7 +101,7 @@ def divide(
             if row + step < wealth.size and policy[row + step] >= 0:
                 high = min(high, policy[row + step])
             if low > high:
-                # Two near ties on either side of a row that has no choice.
+                # The choices on both sides cross because of rounding, at near ties: search all that is allowed.
                 low, high = least[row], most[row]
             value[row], policy[row], _, _ = best_between(cost, wealth[row], ev, eta, low, high)
             evaluations += high - low + 1
@@ -93,17 +112,39 @@ def divide(
 @njit(cache=True)
 def _repair(
     cost: Array, ev: Array, wealth: Array, eta: float, least: Indexes, most: Indexes, limit: int,
-    rows: Indexes, kept: Indexes, tags: Indexes, known: Array, policy: Indexes, value: Array, margins: Array,
+    rows: Indexes, remaining: Indexes, tags: Indexes, cached: Array, policy: Indexes, value: Array, margins: Array,
 ) -> tuple[bool, int]:  # fmt: skip
-    """Rounds of odd rows and of even ones until no choice moves: whether that was so, and evaluations.
+    """Maximise rows over their brackets until no choice changes.
 
-    A row is maximised again when a neighbour moved in the half-round before. Where a bracket has no finite objective
-    nothing is proven. ``tags`` and ``known``, ``(N_k, 4)`` or empty, are of the rows ``rows``.
+    Rounds alternate between odd and even rows. From the third round on, a row is maximised only if the choice of a
+    neighbour changed in the round before.
+
+    Parameters
+    ----------
+    cost, ev
+        ``(n,)``, ``float64``: cost and expectation by number.
+    wealth, least, most
+        ``(rows,)``: cash on hand, and the lowest and highest allowed number, of the rows that have a choice.
+    limit
+        Largest number of rounds.
+    rows, remaining, tags, cached
+        Indexes of these rows; the ``x'`` of each number; cached utilities by row, ``(N_k, 4)`` or empty.
+    policy
+        ``(rows,)``: numbers to start from, which must not fall and must be allowed; the result is written here.
+    value, margins
+        ``(rows,)`` and ``(2, rows)``: receive the maximum, and by how much it exceeds the objectives of the lower and
+        the upper neighbour's choice.
+
+    Returns
+    -------
+    proven, evaluations
+        Whether a round without changes was reached within ``limit``, so that the theorem applies; the number of
+        utilities computed. Nothing is proven if a bracket has no finite objective.
     """
     count = wealth.size
     moved = np.zeros(count, np.int32)
     evaluations = 0
-    keep = tags.shape[0] > 0
+    use_cache = tags.shape[0] > 0
     for number in range(1, limit + 1):
         changes = 0
         for p in range(number % 2, count, 2):
@@ -113,10 +154,10 @@ def _repair(
                 continue
             low = max(least[p], policy[p - 1]) if p > 0 else least[p]
             high = min(most[p], policy[p + 1]) if p + 1 < count else most[p]
-            if keep and high - low < 4:
+            if use_cache and high - low < 4:
                 x = rows[p]
-                best, index, at_low, at_high, computed = _best_known(
-                    cost, ev, wealth[p], eta, low, high, kept, tags[x], known[x]
+                best, index, at_low, at_high, computed = _best_cached(
+                    cost, ev, wealth[p], eta, low, high, remaining, tags[x], cached[x]
                 )
                 evaluations += computed
             else:
@@ -129,7 +170,7 @@ def _repair(
                 moved[p] = number
                 changes += 1
             value[p] = best
-            # Nothing is allowed beyond an end that is a bound.
+            # If the bracket ends at a bound, no candidate is allowed beyond it.
             margins[0, p] = best - at_low if low > least[p] else np.inf
             margins[1, p] = best - at_high if high < most[p] else np.inf
         if number >= 2 and changes == 0:
@@ -138,12 +179,12 @@ def _repair(
 
 
 @njit(cache=True)
-def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Indexes, most: Indexes) -> Indexes:
-    """``wanted`` as a policy that does not fall and is allowed."""
+def _feasible_policy(number_of: Indexes, guess: Indexes, rows: NDArray[Any], least: Indexes, most: Indexes) -> Indexes:
+    """Turn ``guess``, indexes of ``x'`` by row, into a policy of numbers that is allowed and does not fall."""
     policy = np.empty(rows.size, np.int32)
     before = 0
     for p in range(rows.size):
-        old = wanted[rows[p]]
+        old = guess[rows[p]]
         number = number_of[old] if 0 <= old < number_of.size else -1
         before = min(max(before, number, least[p]), most[p])
         policy[p] = before
@@ -152,70 +193,80 @@ def _begin(number_of: Indexes, wanted: Indexes, rows: NDArray[Any], least: Index
 
 @njit(cache=True)
 def _in_order(
-    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, first: Indexes, last: Indexes,
-    whole: bool, kept: Indexes, tags: Indexes, known: Array, wanted: Indexes, far: bool, doubts: bool,
-    value: Array, policy: Indexes, slack: Array,
+    cost: Array, ev: Array, wealth: Array, eta: float, negative: bool, ev_error: float, first: Indexes, last: Indexes,
+    all_allowed: bool, remaining: Indexes, tags: Indexes, cached: Array, guess: Indexes, many_moved: bool,
+    with_slack: bool, value: Array, policy: Indexes, slack: Array,
 ) -> tuple[int, bool, bool, bool]:  # fmt: skip
-    """Fill ``value``, ``policy`` and ``slack``, ``(N_k,)``, of numbered candidates.
+    """Fill ``value``, ``policy`` and ``slack``, ``(N_k,)``, by a search of numbered candidates.
 
-    Returns evaluations, whether it divided, whether most choices moved, and whether the outcome is proven: not so where
-    roundings and overflows leave no policy that is allowed and does not fall.
+    First come a few rounds of :func:`_repair` from the guess, unless ``many_moved``. If they do not finish,
+    :func:`divide` finds another policy to start from.
+
+    Returns
+    -------
+    evaluations, divided, many_moved, proven
+        Number of utilities computed; whether divide and conquer was used; whether many choices moved
+        (:data:`MANY_MOVED`); whether the outcome is proven. It is not if rounding and overflow leave no policy that is
+        allowed and does not fall.
     """
-    rows, least, most = rows_in_order(cost, wealth, first, last, kept, free, whole)
+    rows, least, most = rows_in_order(cost, wealth, first, last, remaining, negative, all_allowed)
     if rows.size < wealth.size:
         value[:] = -np.inf
         policy[:] = -1
         slack[:] = 0.0
     if rows.size == 0:
-        return 0, False, far, True
-    price, promise, cash = cost[kept], ev[kept], wealth[rows]
+        return 0, False, many_moved, True
+    price, continuation, cash = cost[remaining], ev[remaining], wealth[rows]
     number_of = np.full(cost.size, -1, np.int32)
-    for k in range(kept.size):
-        number_of[kept[k]] = k
-    chosen = _begin(number_of, wanted, rows, least, most)
+    for k in range(remaining.size):
+        number_of[remaining[k]] = k
+    chosen = _feasible_policy(number_of, guess, rows, least, most)
     best, margins = np.empty(rows.size), np.empty((2, rows.size))
     proof, evaluations = False, 0
-    if not far:
+    if not many_moved:
         proof, evaluations = _repair(
-            price, promise, cash, eta, least, most, ROUNDS, rows, kept, tags, known, chosen, best, margins
+            price, continuation, cash, eta, least, most, ROUNDS, rows, remaining, tags, cached, chosen, best, margins
         )
     divided = not proof
     if divided:
-        evaluations += divide(price, promise, cash, eta, least, most, chosen, best)
-        # Rows whose every utility overflows have no choice either.
+        evaluations += divide(price, continuation, cash, eta, least, most, chosen, best)
+        # Rows in which every utility overflows have no choice either.
         some = chosen >= 0
         rows, least, most, cash, best = rows[some], least[some], most[some], cash[some], best[some]
         value[:] = -np.inf
         policy[:] = -1
         slack[:] = 0.0
-        # What `divide` found does not fall but for roundings next to such rows.
-        chosen = _begin(np.arange(kept.size).astype(np.int32), chosen[some], np.arange(rows.size), least, most)
+        # The policy that `divide` found does not fall, except for rounding next to such rows.
+        same_numbers = np.arange(remaining.size).astype(np.int32)
+        chosen = _feasible_policy(same_numbers, chosen[some], np.arange(rows.size), least, most)
         margins = np.empty((2, rows.size))
-        # It ends: a move raises an objective, or lowers the number of an equal one. Should that ever take longer than
-        # it may by roundings, nothing is proven.
+        # The rounds end: each change raises a row's objective, or lowers its number at an equal one. If rounding ever
+        # made them exceed the limit, nothing would be proven.
         limit = 4 * rows.size + 16
         proof, more = _repair(
-            price, promise, cash, eta, least, most, limit, rows, kept, tags, known, chosen, best, margins
+            price, continuation, cash, eta, least, most, limit, rows, remaining, tags, cached, chosen, best, margins
         )
         evaluations += more
     moved = 0
     for p in range(rows.size):
         value[rows[p]] = best[p]
-        policy[rows[p]] = kept[chosen[p]]
-        moved += policy[rows[p]] != wanted[rows[p]]
-    if doubts:
+        policy[rows[p]] = remaining[chosen[p]]
+        moved += policy[rows[p]] != guess[rows[p]]
+    if with_slack:
         found = np.empty(rows.size)
-        row_slack(promise, eta, noise, best, chosen, margins, found)
+        row_slack(continuation, eta, ev_error, best, chosen, margins, found)
         slack[rows] = found
-    return evaluations, divided, FAR * moved > rows.size, proof
+    return evaluations, divided, MANY_MOVED * moved > rows.size, proof
 
 
 @njit(cache=True)
 def _in_full(
-    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, low: Indexes, high: Indexes,
+    cost: Array, ev: Array, wealth: Array, eta: float, negative: bool, ev_error: float, low: Indexes, high: Indexes,
     value: Array, policy: Indexes, slack: Array,
 ) -> int:  # fmt: skip
-    """Search every candidate in bounds of every row: evaluations."""
+    """Fill ``value``, ``policy`` and ``slack`` by evaluating every candidate in bounds of every row; return
+    evaluations.
+    """
     evaluations = 0
     power = DOUBLE * (abs(1.0 - eta) + 4.0)
     least, most = ev.min(), ev.max()
@@ -223,7 +274,7 @@ def _in_full(
         best = -np.inf
         index = -1
         for i in range(low[x], high[x] + 1):
-            if free or cost[i] < wealth[x]:
+            if negative or cost[i] < wealth[x]:
                 objective = crra(wealth[x] - cost[i], eta) + ev[i]
                 evaluations += 1
                 if objective > best:
@@ -231,17 +282,17 @@ def _in_full(
                     index = i
         value[x] = best
         policy[x] = index
-        slack[x] = noise + power * max(abs(best - least), abs(best - most)) if index >= 0 else 0.0
+        slack[x] = ev_error + power * max(abs(best - least), abs(best - most)) if index >= 0 else 0.0
     return evaluations
 
 
 @njit(cache=True)
-def forced_utility(cost: Array, wealth: Array, eta: float, free: bool, only: Indexes, utility: Array) -> int:
-    """Utilities of the only ``x'`` that each row is allowed, ``-inf`` where it cannot be afforded: evaluations."""
+def forced_utility(cost: Array, wealth: Array, eta: float, negative: bool, only: Indexes, utility: Array) -> int:
+    """Fill the utility of the only ``x'`` allowed in each row, ``-inf`` if it is not affordable; return evaluations."""
     evaluations = 0
     for x in range(wealth.size):
         utility[x] = -np.inf
-        if free or cost[only[x]] < wealth[x]:
+        if negative or cost[only[x]] < wealth[x]:
             utility[x] = crra(wealth[x] - cost[only[x]], eta)
             evaluations += 1
     return evaluations
@@ -249,83 +300,88 @@ def forced_utility(cost: Array, wealth: Array, eta: float, free: bool, only: Ind
 
 @njit(cache=True)
 def forced(
-    utility: Array, ev: Array, eta: float, noise: float, only: Indexes, least: float, most: float, doubts: bool,
+    utility: Array, ev: Array, eta: float, ev_error: float, only: Indexes, least: float, most: float, with_slack: bool,
     value: Array, policy: Indexes, slack: Array,
 ) -> None:  # fmt: skip
-    """The only ``x'`` that each row is allowed; ``least`` and ``most`` bound ``ev``, other arguments as elsewhere."""
+    """Fill ``value``, ``policy`` and ``slack`` of rows in which only one ``x'`` is allowed.
+
+    ``least`` and ``most`` bound ``ev`` from below and above; other arguments as for :func:`searched`.
+    """
     for x in range(utility.size):
         value[x] = utility[x] + ev[only[x]]
         policy[x] = only[x] if value[x] > -np.inf else -1
-    if doubts:
+    if with_slack:
         power = DOUBLE * (abs(1.0 - eta) + 4.0)
         for x in range(utility.size):
             slack[x] = 0.0
             if policy[x] >= 0:
-                slack[x] = noise + power * max(abs(value[x] - least), abs(value[x] - most))
+                slack[x] = ev_error + power * max(abs(value[x] - least), abs(value[x] - most))
 
 
 @njit(cache=True)
 def searched(
-    cost: Array, ev: Array, wealth: Array, eta: float, free: bool, noise: float, low: Indexes, high: Indexes,
-    first: Indexes, last: Indexes, whole: bool, tags: Indexes, known: Array,
-    wanted: Indexes, far: bool, doubts: bool, value: Array, policy: Indexes, slack: Array,
+    cost: Array, ev: Array, wealth: Array, eta: float, negative: bool, ev_error: float, low: Indexes, high: Indexes,
+    first: Indexes, last: Indexes, all_allowed: bool, tags: Indexes, cached: Array,
+    guess: Indexes, many_moved: bool, with_slack: bool, value: Array, policy: Indexes, slack: Array,
 ) -> tuple[int, int, int, bool]:  # fmt: skip
-    """Maximise every row over what it is allowed, and prove it.
+    """Maximise every row over the candidates that it is allowed, and prove the result.
 
     Parameters
     ----------
     cost, ev, wealth
-        ``(N_k,)``, ``float64``: ``G[x']`` and the expectation of ``x'``; wealth by ``x``.
-    noise
-        What ``ev`` may be off by.
+        ``(N_k,)``, ``float64``: cost ``G[x']`` and discounted expectation by candidate; cash on hand by row.
+    eta, negative
+        Curvature of utility; whether consumption may be negative (with ``eta = 0``).
+    ev_error
+        Bound on the rounding error of ``ev``, units of utility.
     low, high, first, last
         ``(N_k,)``, ``int32``: bounds, and their :func:`~beltline.gpu_ref.general.candidates.windows`.
-    whole
-        Whether every row is allowed every candidate.
-    tags, known
-        ``(N_k, 4)``: utilities of the same ``cost`` and ``wealth`` that a sweep before has left, and the ``x'`` that
-        they are of. Empty: none are kept.
-    wanted
-        ``(N_k,)``, ``int32``: choices to begin from.
-    far
-        Whether ``wanted`` is likely to be far from what is found, so that divide and conquer begins.
-    doubts
-        Whether ``slack`` is asked for.
+    all_allowed
+        Whether every row may choose every candidate.
+    tags, cached
+        ``(N_k, 4)``: utilities that earlier sweeps computed for the same ``cost`` and ``wealth``, and the ``x'`` to
+        which they belong. Empty arrays switch the cache off.
+    guess
+        ``(N_k,)``, ``int32``: policy to start from.
+    many_moved
+        Whether the result is likely to be far from ``guess``, so that the search starts with divide and conquer.
+    with_slack
+        Whether to fill ``slack``.
     value, policy, slack
-        ``(N_k,)``: what is found, as of :class:`~beltline.gpu_ref.general.sweep.Swept`.
+        ``(N_k,)``: receive the result, as described for :class:`~beltline.gpu_ref.general.sweep.Swept`.
 
     Returns
     -------
-    evaluations, divided, in_full, far
-        Utilities that were computed; whether it divided; whether it searched in full; whether so many choices moved
-        that the next sweep may find as many.
+    evaluations, divided, in_full, many_moved
+        Number of utilities computed; 1 if divide and conquer was used; 1 if searched in full; whether more choices
+        moved than :data:`MANY_MOVED` allows.
     """
-    kept, order = numbered(cost, ev, first, last, free, whole)
+    remaining, order = numbered(cost, ev, first, last, negative, all_allowed)
     evaluations = 0
     divided = proof = False
     if order != UNORDERED:
-        evaluations, divided, far, proof = _in_order(
+        evaluations, divided, many_moved, proof = _in_order(
             cost,
             ev,
             wealth,
             eta,
-            free,
-            noise,
+            negative,
+            ev_error,
             first,
             last,
-            whole,
-            kept,
+            all_allowed,
+            remaining,
             tags,
-            known,
-            wanted,
-            far,
-            doubts,
+            cached,
+            guess,
+            many_moved,
+            with_slack,
             value,
             policy,
             slack,
         )
         if order == BY_COST:
-            slack += 2.0 * noise
+            slack += 2.0 * ev_error
     if not proof:
-        evaluations += _in_full(cost, ev, wealth, eta, free, noise, low, high, value, policy, slack)
-    return evaluations, int(divided), int(not proof), far
+        evaluations += _in_full(cost, ev, wealth, eta, negative, ev_error, low, high, value, policy, slack)
+    return evaluations, int(divided), int(not proof), many_moved

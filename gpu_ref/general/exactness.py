@@ -1,8 +1,9 @@
-"""Compare sweeps by brackets with full search on random problems, in every state.
+"""Compare the exact sweeps with full search on random problems, in every state.
 
-``python -m beltline.gpu_ref.general.exactness --problems 1000`` draws problems, sweeps each from an arbitrary policy
-and twice from what was found before, or at all its ages, and lists where value, choice of ``x'``, choice of alternative
-or a probability differs from full search by more than a tie. It ends with 1 where anything does.
+``python -m beltline.gpu_ref.general.exactness --problems 1000`` draws problems and sweeps each of them three times,
+first from an arbitrary policy, then from the last one found; or once at each age. It prints where value, choice of
+``x'``, choice of alternative or a probability differs from full search by more than a tie, and exits with 1 if anything
+does.
 """
 
 from __future__ import annotations
@@ -24,29 +25,29 @@ from beltline.gpu_ref.general.solution import Iterate
 from beltline.gpu_ref.tables import Array
 
 TIE = 1e-13
-"""Differences that count as ties, as a share of a value and the expectations that it is chosen from."""
+"""Differences up to this share of a value, and of the expectations among which it is chosen, count as ties."""
 
 
 @dataclass
 class Compared:
-    """What was compared and found.
+    """What was compared, and what was found.
 
     Attributes
     ----------
     states
-        States of alternatives compared, each once a sweep.
+        Number of states of alternatives compared, counted once per sweep.
     searched
-        Exogenous states of alternatives that the sweeps searched in full.
+        Number of columns (exogenous states of alternatives) that the sweeps searched in full.
     columns
-        Exogenous states of alternatives in all.
+        Number of columns compared.
     evaluations
-        Objectives that the sweeps computed.
+        Number of objectives that the sweeps computed.
     other
-        Choices of ``x'`` that differ from full search's within ties.
+        Number of choices of ``x'`` that differ from those of full search within ties.
     largest
         Largest difference of a value, as a share.
     differences
-        A line for each alternative or regime with differences beyond ties.
+        One line for each alternative or regime that differs by more than ties.
     """
 
     states: int = 0
@@ -58,8 +59,8 @@ class Compared:
     differences: list[str] = field(default_factory=list)
 
 
-def _note(found: Compared, where: str, what: str, share: Array) -> None:
-    """Count the differences of a table, given as shares, and note those beyond ties."""
+def _record(found: Compared, where: str, what: str, share: Array) -> None:
+    """Record the largest of the differences ``share`` (relative), and a line if some exceed ties."""
     share = np.where(np.isnan(share), np.inf, share)
     found.largest = max(found.largest, float(share.max(initial=0.0)))
     if (share > TIE).any():
@@ -70,14 +71,14 @@ def _note(found: Compared, where: str, what: str, share: Array) -> None:
 
 
 def _gap(one: Array, other: Array) -> Array:
-    """``|one - other|``, 0 where both are the same infinity."""
+    """Return ``|one - other|``, and 0 where both are the same infinity."""
     with np.errstate(invalid="ignore"):
         gap: Array = np.where(one == other, 0.0, np.abs(one - other))
     return gap
 
 
 def compare_sweep(found: Compared, where: str, form: Form, V: Array, swept: Iterate, age: int = 0) -> None:
-    """Compare a sweep from ``V`` with full search from ``V``."""
+    """Compare a sweep from ``V`` with full search from ``V``, and add the outcome to ``found``."""
     oracle = full_sweep(form, V, age)
     sizes = []
     for d, one in enumerate(form.alternatives):
@@ -85,34 +86,34 @@ def compare_sweep(found: Compared, where: str, form: Form, V: Array, swept: Iter
         if isinstance(one, Branch):
             tables = one.at(age)
             size = np.maximum(size, np.abs(future(tables, V)).max(axis=0)) + np.finfo(float).tiny
-            _note(found, f"{where}, {one.name}", "value", _gap(swept.values[d], oracle.values[d]) / size)
+            _record(found, f"{where}, {one.name}", "value", _gap(swept.values[d], oracle.values[d]) / size)
             regret = np.zeros(size.shape)
             for x, s in np.argwhere(swept.policy[d] != oracle.policy[d]):
                 chosen = swept.policy[d][x, s]
                 own = objectives(tables, V, form.eta, s, negative=form.negative)[x, chosen] if chosen >= 0 else -np.inf
                 regret[x, s] = oracle.values[d][x, s] - own
                 found.other += 1
-            _note(found, f"{where}, {one.name}", "choice", regret / size)
+            _record(found, f"{where}, {one.name}", "choice", regret / size)
             found.states += size.size
             found.columns += size.shape[1]
         sizes.append(size + np.finfo(float).tiny)
     for regime in range(form.shape[0]):
         own = form.of_regime(regime)
         size = np.max([sizes[d] for d in own], axis=0) + form.sigma
-        _note(found, f"{where}, regime {regime}", "value", _gap(swept.value[regime], oracle.value[regime]) / size)
+        _record(found, f"{where}, regime {regime}", "value", _gap(swept.value[regime], oracle.value[regime]) / size)
         taken = np.take_along_axis(oracle.values, swept.choice[regime][None], axis=0)[0]
         best = oracle.values[own].max(axis=0)
-        _note(found, f"{where}, regime {regime}", "alternative", _gap(taken, best) / size)
+        _record(found, f"{where}, regime {regime}", "alternative", _gap(taken, best) / size)
         if form.sigma > 0.0:
             for d in own:
                 gap = _gap(swept.probabilities[d], oracle.probabilities[d]) * form.sigma / size
-                _note(found, f"{where}, {form.alternatives[d].name}", "probability", gap)
+                _record(found, f"{where}, {form.alternatives[d].name}", "probability", gap)
     found.evaluations += swept.evaluations
     found.searched += swept.searched
 
 
 def _sweeps(drawn: RandomForm) -> Iterator[tuple[str, Array, Indexes, int]]:
-    """What to sweep: where it is, the value and the policy to begin from, and the age."""
+    """Yield the sweeps to compare: a label, the value and the policy from which to start, and the age."""
     form, V, policy = drawn.form, drawn.value, drawn.policy
     ages = range(form.horizon - 1, -1, -1) if form.horizon else (0, 0, 0)
     for number, age in enumerate(ages):
@@ -125,47 +126,52 @@ Sweep = Callable[[Form, Array, Indexes, int], Iterate]
 
 
 def compare_form(found: Compared, name: str, drawn: RandomForm, by: Sweep = sweep) -> None:
-    """Compare sweeps of a problem, from full search's values, so that differences do not add up."""
+    """Compare sweeps of a problem with full search. Each starts from the value of full search, so differences do not
+    accumulate.
+    """
     for where, V, policy, age in _sweeps(drawn):
         swept = by(drawn.form, V, policy, age)
         compare_sweep(found, f"{name} ({drawn.kind}), {where}", drawn.form, V, swept, age)
 
 
-def run(problems: int, seed: int, grid: int, tell: Callable[[str], None], by: Sweep = sweep) -> Compared:
-    """Compare ``problems`` random problems, the first of them drawn with ``seed``."""
+def run(problems: int, seed: int, grid: int, report: Callable[[str], None], by: Sweep = sweep) -> Compared:
+    """Compare ``problems`` random problems; the first is drawn with ``seed``, and each further one with the next
+    number.
+    """
     found = Compared()
-    begin = told = time.monotonic()
+    begin = last_report = time.monotonic()
     for number in range(problems):
         compare_form(found, f"problem {seed + number}", random_form(seed + number, grid), by)
-        if time.monotonic() - told > 5.0:
-            told = time.monotonic()
-            tell(f"{number + 1} of {problems} problems, {len(found.differences)} differences, {told - begin:.0f} s")
+        if time.monotonic() - last_report > 5.0:
+            last_report = time.monotonic()
+            done, differences = f"{number + 1} of {problems} problems", len(found.differences)
+            report(f"{done}, {differences} differences, {last_report - begin:.0f} s")
     return found
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.general.exactness", description=__doc__)
     parser.add_argument("--problems", type=int, default=100, help="how many to draw (default 100)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first; the others follow (default 0)")
     parser.add_argument("--grid", type=int, default=100, help="most grid points (default 100)")
     parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="whose sweeps (default cpu)")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     for name, least in (("problems", 1), ("seed", 0), ("grid", 1)):
-        if getattr(asked, name) < least:
-            parser.error(f"--{name} must be at least {least}, not {getattr(asked, name)}")
+        if getattr(options, name) < least:
+            parser.error(f"--{name} must be at least {least}, not {getattr(options, name)}")
     by = sweep
-    if asked.device == "gpu":
+    if options.device == "gpu":
         from beltline.gpu_ref.cuda import general
 
         if why := available():
             parser.error(f"--device gpu cannot be used: {why}")
         by = general.sweep
-    found = run(asked.problems, asked.seed, asked.grid, lambda line: print(line, file=sys.stderr, flush=True), by)
+    found = run(options.problems, options.seed, options.grid, lambda line: print(line, file=sys.stderr, flush=True), by)
     for line in found.differences:
         print(line)
     print(
-        f"{asked.problems} problems, {found.states:,} states of alternatives compared with full search: "
+        f"{options.problems} problems, {found.states:,} states of alternatives compared with full search: "
         f"{len(found.differences)} differences beyond ties of {TIE:g}, {found.other:,} other choices within ties; "
         f"largest difference {found.largest:.2g}; {found.evaluations / max(found.states, 1):.1f} evaluations a state; "
         f"{found.searched:,} of {found.columns:,} columns searched in full."

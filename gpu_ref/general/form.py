@@ -1,4 +1,4 @@
-"""The tables of a general problem: its alternatives, and all of them together. See :mod:`beltline.gpu_ref.general`."""
+"""The tables of a general problem: each alternative, and all of them together. See :mod:`beltline.gpu_ref.general`."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ Indexes = NDArray[np.int32]
 
 
 class Tables(NamedTuple):
-    """What one alternative is at one age, all contiguous.
+    """The tables of one alternative at one age, all contiguous.
 
     Attributes
     ----------
     wealth, cost
-        ``(N_k, N_z)``, ``float64``, units of money: ``W[x, s]`` and ``G[x', s]``.
+        ``(N_k, N_z)``, ``float64``, units of consumption: cash on hand ``W[x, s]`` and cost ``G[x', s]``.
     transition
         ``(N_z, N_z)``, ``float64``.
     beta, kappa
         ``(N_z,)``, ``float64``; ``kappa`` in units of utility.
     mix
-        ``(N_r,)``, ``float64``.
+        ``(N_r,)``, ``float64``: probabilities of the regimes to which the alternative leads.
     low, high
-        ``(N_k, N_z)``, ``int32``, indexes of ``x'``.
+        ``(N_k, N_z)``, ``int32``: lowest and highest index of ``x'``.
     """
 
     wealth: Array
@@ -48,7 +48,7 @@ _Tables = TypeVar("_Tables", "Branch", "Form")
 
 
 def _copied(given: _Tables, **new: Any) -> _Tables:
-    """A shallow copy with some attributes replaced, of which nothing is checked."""
+    """Return a shallow copy with some attributes replaced, without checking anything."""
     found = copy.copy(given)
     for name, value in new.items():
         object.__setattr__(found, name, value)
@@ -57,34 +57,35 @@ def _copied(given: _Tables, **new: Any) -> _Tables:
 
 @dataclass(frozen=True, eq=False)
 class Branch:
-    """An alternative with a choice of ``x'``, such as "repay" or "work"; arrays are copied.
+    """Describe an alternative with a choice of ``x'``, such as "repay" or "work". Arrays are copied.
 
     Parameters
     ----------
     name
-        How messages and results call it, not empty.
+        Name in messages and results, not empty.
     regime
-        Number of the regime whose alternative it is.
+        Number of the regime to which the alternative belongs.
     wealth
-        ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of money; does not fall in ``x``,
-        unless the form allows negative consumption.
+        Cash on hand ``W``, ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of consumption. It must not fall in
+        ``x``, unless the form allows negative consumption.
     cost
-        ``G[x', s]``, of the same shapes, units of money.
+        Cost ``G[x', s]`` of ending the period with ``x'``, in the same shapes and units.
     transition
         ``Q``, ``(N_z, N_z)`` or ``(T, N_z, N_z)``; rows sum to 1.
     beta
         Discount factor: a number, ``(N_z,)`` or ``(T, N_z)``.
     mix
-        Regime to which it leads, or ``(N_r,)`` probabilities of the regimes.
+        Number of the regime to which the alternative leads, or ``(N_r,)`` probabilities of the regimes.
     kappa
-        Utility of the alternative itself: as ``beta``, units of utility.
+        Utility of the alternative itself: shapes as for ``beta``, units of utility.
     low, high
-        Lowest and highest index of ``x'``: a number, or ``(N_k, N_z)`` that does not fall in ``x``. All by default.
+        Lowest and highest index of ``x'``: a number, or ``(N_k, N_z)`` that does not fall in ``x``. By default every
+        ``x'`` is allowed.
 
     Raises
     ------
     ValueError
-        A table has a wrong shape, a value that is not finite, or breaks a condition above; one sentence.
+        A table has a wrong shape, a value that is not finite, or breaks a condition above. The message is one sentence.
 
     Example
     -------
@@ -132,12 +133,12 @@ class Branch:
         return self.wealth.shape[-2], self.wealth.shape[-1]
 
     def aged(self) -> dict[str, int]:
-        """Lengths of the tables that have an axis of ages."""
+        """Return the length of the axis of ages, by name, for tables that have one."""
         found = {"wealth": 3, "cost": 3, "transition": 3, "beta": 2, "kappa": 2}
         return {name: getattr(self, name).shape[0] for name, ndim in found.items() if getattr(self, name).ndim == ndim}
 
     def with_cost(self, cost: ArrayLike) -> Branch:
-        """The same alternative with another ``cost`` of the same shape, which is checked and copied."""
+        """Return the same alternative with another ``cost`` of the same shape, which is checked and copied."""
         what = f"alternative {self.name!r}: "
         found = checks.table(what, "cost", cost, self.shape)
         if found.shape != self.cost.shape:
@@ -145,7 +146,7 @@ class Branch:
         return _copied(self, cost=found)
 
     def at(self, age: int = 0) -> Tables:
-        """The tables at an age; ``Form`` has made ``mix`` an array by then."""
+        """Return the tables at an age. Call it for alternatives of a ``Form``, which makes ``mix`` an array."""
         ages = self.aged()
         chosen = [getattr(self, n)[age] if n in ages else getattr(self, n) for n in Tables._fields]
         return Tables(*chosen)
@@ -153,12 +154,12 @@ class Branch:
 
 @dataclass(frozen=True, eq=False)
 class Outside:
-    """An alternative without a choice whose value is a table, such as "exit".
+    """Describe an alternative without a choice of ``x'``, whose value is a table, such as "exit".
 
     Parameters
     ----------
     name, regime
-        As of :class:`Branch`.
+        As for :class:`Branch`.
     value
         ``(N_k, N_z)`` or with ages ``(T, N_k, N_z)``, units of utility; ``-inf`` where it cannot be taken.
 
@@ -189,11 +190,11 @@ class Outside:
         return self.value.shape[-2], self.value.shape[-1]
 
     def aged(self) -> dict[str, int]:
-        """Lengths of the tables that have an axis of ages."""
+        """Return the length of the axis of ages, by name, for tables that have one."""
         return {"value": self.value.shape[0]} if self.value.ndim == 3 else {}
 
     def at(self, age: int = 0) -> Array:
-        """The table at an age, ``(N_k, N_z)``."""
+        """Return the table at an age, ``(N_k, N_z)``."""
         table: Array = self.value[age] if self.value.ndim == 3 else self.value
         return table
 
@@ -203,25 +204,28 @@ Alternative = Branch | Outside
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A general problem, as of :mod:`beltline.gpu_ref.general`.
+    """Put the alternatives of a general problem together and check that they fit (:mod:`beltline.gpu_ref.general`).
 
     Parameters
     ----------
     alternatives
-        Of all regimes, in the order in which the first of equals is taken. Regimes are ``0 .. N_r - 1``.
+        The alternatives of all regimes. Of equally good ones the first is chosen. Regimes are numbered ``0 .. N_r -
+        1``.
     eta
         Curvature of CRRA utility, 0 or more; 0 is ``U(c) = c``.
     sigma
-        Scale of taste shocks, units of utility; 0 is none.
+        Scale of taste shocks, units of utility; 0 means none.
     negative
-        With ``eta = 0`` only: consumption (a dividend) may be negative, and every choice in bounds can be taken.
+        Whether consumption (a dividend) may be negative, so that every ``x'`` within bounds can be chosen. Needs ``eta
+        = 0``.
     horizon
-        Number of ages ``T``; ``None`` is an infinite horizon, which needs ``beta`` below 1 and no table with ages.
+        Number of ages ``T``. ``None`` is an infinite horizon, which needs ``beta`` below 1 and no table with ages.
 
     Raises
     ------
     ValueError
-        Tables do not fit together, a number is out of range, or a state has no alternative; one sentence.
+        Tables do not fit together, a number is out of range, or a state of a regime has no alternative. The message is
+        one sentence.
 
     Example
     -------
@@ -259,15 +263,15 @@ class Form:
         return (1 + max(a.regime for a in self.alternatives), *self.alternatives[0].shape)
 
     def with_tables(self, tables: Mapping[str, Mapping[str, Any]]) -> Form:
-        """The same problem with some tables replaced, checked.
+        """Return the same problem with some tables replaced and checked.
 
-        Where only costs are, as prices that move do, it is not checked whether every state still has a choice: a sweep
-        finds out.
+        If only costs change, as with moving prices, this does not check that every state still has a choice: the next
+        sweep then reports a value of ``-inf``.
 
         Parameters
         ----------
         tables
-            By the name of the alternative and of the table: ``{"repay": {"cost": G}}``.
+            New tables by the names of alternative and table: ``{"repay": {"cost": G}}``.
 
         Raises
         ------
@@ -304,16 +308,16 @@ class Form:
         return _copied(self, alternatives=tuple(new))
 
     def of_regime(self, regime: int) -> list[int]:
-        """Numbers of the alternatives of a regime, in order."""
+        """Return the numbers of the alternatives of a regime, in order."""
         return [d for d, a in enumerate(self.alternatives) if a.regime == regime]
 
     def start(self, value: ArrayLike | None = None) -> Array:
-        """Check a value to start from, ``(N_r, N_k, N_z)``, units of utility; zeros where none is given.
+        """Check an initial value, ``(N_r, N_k, N_z)``, units of utility, and return a copy; zeros if none is given.
 
         Raises
         ------
         ValueError
-            It has another shape or a value that is not finite.
+            It has another shape or an entry that is not finite.
         """
         if value is None:
             return np.zeros(self.shape)
@@ -324,7 +328,10 @@ class Form:
         return found
 
     def modulus(self, age: int = 0) -> float:
-        """Largest factor by which one sweep at ``age`` shrinks the distance of two values; 0 without a branch."""
+        """Return the modulus of contraction: by which factor a sweep at ``age`` shrinks distances of values.
+
+        It is the largest ``beta_d(s) sum_s' Q_d(s, s')``, and 0 if no alternative has a continuation.
+        """
         found = [0.0]
         for branch in self.alternatives:
             if isinstance(branch, Branch):

@@ -1,7 +1,7 @@
-"""The oracle: every candidate of every state is looked at, by NumPy and nothing of the other solvers.
+"""Full search, the oracle of the tests: evaluate every candidate of every state, in plain NumPy.
 
-It shares with them the check of the tables and the utility of a consumption, and computes an objective by the same
-operations in the same order, so that differences are differences of search.
+It shares with the solvers only the checked tables and the utility function, and computes each objective by the same
+operations in the same order. So any difference from a solver is a difference of the search.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from beltline.gpu_ref.utility import crra_utility
 
 
 class Searched(NamedTuple):
-    """One sweep of all alternatives.
+    """Outcome of one sweep of all alternatives by full search.
 
     Attributes
     ----------
     value
-        ``(N_r, N_k, N_z)``, ``float64``, units of utility.
+        ``(N_r, N_k, N_z)``, ``float64``, units of utility: value of each regime.
     values
-        ``(N_d, N_k, N_z)``, ``float64``: of each alternative; ``-inf`` where it cannot be taken.
+        ``(N_d, N_k, N_z)``, ``float64``: value of each alternative; ``-inf`` where it cannot be taken.
     policy
-        ``(N_d, N_k, N_z)``, ``int32``: the lowest of the best ``x'``; -1 where there is none.
+        ``(N_d, N_k, N_z)``, ``int32``: the lowest of the best ``x'``; -1 where none can be taken.
     choice
         ``(N_r, N_k, N_z)``, ``int32``: number of the best alternative, the first of equals.
     probabilities
-        ``(N_d, N_k, N_z)``: of taking each, within its regime; 0 or 1 without taste shocks.
+        ``(N_d, N_k, N_z)``: probability of each alternative within its regime; 0 or 1 without taste shocks.
     """
 
     value: Array
@@ -40,7 +40,7 @@ class Searched(NamedTuple):
 
 
 def future(tables: Tables, V: Array) -> Array:
-    """``kappa + beta Q sum_r mix_r V_r``, ``(N_k, N_z)``, added up in the order of states."""
+    """Return what follows a choice, ``kappa + beta Q sum_r mix_r V_r``, ``(N_k, N_z)``, summed by state in order."""
     mixed = np.zeros(V.shape[1:])
     for r in range(V.shape[0]):
         if tables.mix[r] != 0.0:
@@ -52,7 +52,7 @@ def future(tables: Tables, V: Array) -> Array:
 
 
 def objectives(tables: Tables, V: Array, eta: float, s: int, *, negative: bool = False) -> Array:
-    """The objective of every ``x'``, ``(N_k, N_k)``: today's ``x`` first; ``-inf`` where it cannot be taken."""
+    """Return the objective of each pair of row and candidate, ``(N_k, N_k)``, row first; ``-inf`` if not allowed."""
     consumption = tables.wealth[:, s, None] - tables.cost[None, :, s]
     candidates = np.arange(consumption.shape[1])
     allowed = (tables.low[:, s, None] <= candidates) & (candidates <= tables.high[:, s, None])
@@ -64,7 +64,7 @@ def objectives(tables: Tables, V: Array, eta: float, s: int, *, negative: bool =
 
 
 def search_branch(tables: Tables, V: Array, eta: float, *, negative: bool = False) -> tuple[Array, Indexes]:
-    """Value and lowest best ``x'`` of one alternative, ``(N_k, N_z)`` each."""
+    """Return the value and the lowest best ``x'`` of one alternative, ``(N_k, N_z)`` each."""
     value, policy = np.empty(tables.wealth.shape), np.empty(tables.wealth.shape, np.int32)
     for s in range(V.shape[2]):
         found = objectives(tables, V, eta, s, negative=negative)
@@ -74,7 +74,7 @@ def search_branch(tables: Tables, V: Array, eta: float, *, negative: bool = Fals
 
 
 def full_sweep(form: Form, V: Array, age: int = 0) -> Searched:
-    """One sweep from ``V``, ``(N_r, N_k, N_z)``, by full search: ``N_d N_z N_k^2`` evaluations."""
+    """Apply the Bellman operator once to ``V``, ``(N_r, N_k, N_z)``, by full search: ``N_d N_z N_k^2`` evaluations."""
     count = len(form.alternatives)
     values, policy = np.empty((count, *form.shape[1:])), np.full((count, *form.shape[1:]), -1, np.int32)
     for d, one in enumerate(form.alternatives):

@@ -1,4 +1,4 @@
-"""The Bellman operator of a general problem: its tables, packed once, and sweeps of all its alternatives."""
+"""The Bellman operator of a general problem: its tables, packed once, and sweeps with them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from beltline.gpu_ref.tables import Array
 
 
 class Operator:
-    """Sweeps of a problem at one age; tables may be replaced, and utilities are kept where they are not.
+    """Sweep a problem at one age. Tables may be replaced; cached utilities of unchanged tables stay valid.
 
     Parameters
     ----------
     form
         The problem.
     age
-        At which tables are taken.
+        Age whose tables are taken.
     """
 
     def __init__(self, form: Form, age: int = 0) -> None:
@@ -32,7 +32,7 @@ class Operator:
         self._packed = pack(list(zip(regimes, self._tables, strict=True)), form.shape[0])
 
     def replace(self, form: Form, age: int = 0) -> None:
-        """Go on with another problem of the same alternatives, or at another age."""
+        """Take the tables of another problem with the same alternatives, or of another age."""
         for d, one in enumerate(form.alternatives):
             if one is not self._given[d] or one.aged():
                 tables = one.at(age)
@@ -40,38 +40,40 @@ class Operator:
                 self._tables[d] = tables
         self._form, self._given = form, list(form.alternatives)
 
-    def sweep(self, V: Array, wanted: Indexes, *, doubts: bool = True) -> Iterate:
-        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``wanted``, ``(N_d, N_z, N_k)``.
+    def sweep(self, V: Array, guess: Indexes, *, with_slack: bool = True) -> Iterate:
+        """Maximise once from ``V``, ``(N_r, N_z, N_k)``, starting from the policy ``guess``, ``(N_d, N_z, N_k)``.
 
-        ``V`` must be finite; nothing is checked. Without ``doubts`` the :attr:`Iterate.slack` is not computed.
+        ``V`` must be finite; nothing is checked. Without ``with_slack``, :attr:`Iterate.slack` is not computed.
         """
         form = self._form
-        return Iterate(form, swept(self._packed, V, form.eta, form.sigma, form.negative, wanted, doubts=doubts), doubts)
+        found = swept(self._packed, V, form.eta, form.sigma, form.negative, guess, with_slack=with_slack)
+        return Iterate(form, found, with_slack)
 
-    def evaluate(self, found: Found, steps: int, enough: float | None = None) -> Array:
-        """The value, ``(N_r, N_z, N_k)``, after ``steps`` sweeps with every ``x'`` of ``found`` fixed.
+    def evaluate(self, found: Found, steps: int, step_tol: float | None = None) -> Array:
+        """Evaluate the policy of ``found`` for ``steps`` steps; return the value, ``(N_r, N_z, N_k)``.
 
-        With ``enough`` they are corrected (:mod:`beltline.gpu_ref.general.aggregation`), and end at a change of that.
+        With ``step_tol``, steps alternate with corrections (:mod:`beltline.gpu_ref.general.aggregation`), and end once
+        a step changes the value by no more than this.
         """
         choices = fixed(self._packed, found.policy, self._form.eta, self._form.sigma)
-        if enough is None:
+        if step_tol is None:
             return evaluation_steps(self._packed, found.value, choices, self._form.sigma, steps).value
-        return evaluated(self._packed, found, choices, self._form.sigma, steps, enough)
+        return evaluated(self._packed, found, choices, self._form.sigma, steps, step_tol)
 
 
-def nowhere(form: Form) -> Indexes:
-    """Choices to begin from where there are none, ``(N_d, N_z, N_k)``."""
+def no_policy(form: Form) -> Indexes:
+    """Return a guess for a first sweep without any policy, ``(N_d, N_z, N_k)``: -1 everywhere."""
     _, grid, states = form.shape
     return np.full((len(form.alternatives), states, grid), -1, np.int32)
 
 
 def states_first(table: Array) -> Array:
-    """``(..., N_k, N_z)`` as a contiguous ``(..., N_z, N_k)``, or the other way round."""
+    """Swap the last two axes: ``(..., N_k, N_z)`` becomes a contiguous ``(..., N_z, N_k)``, or the reverse."""
     return np.ascontiguousarray(np.swapaxes(table, -1, -2))
 
 
 def sweep(form: Form, V: Array, policy: Indexes, age: int = 0) -> Iterate:
-    """Maximise once from ``V``, ``(N_r, N_k, N_z)``, beginning from ``policy``, ``(N_d, N_k, N_z)``.
+    """Maximise once from ``V``, ``(N_r, N_k, N_z)``, starting from ``policy``, ``(N_d, N_k, N_z)``.
 
     ``V`` must be finite; nothing is checked.
     """

@@ -1,4 +1,4 @@
-"""What the sweeps of a solve add up to: its status, in a sentence, and its solution."""
+"""Turn the last sweep of a solve into its solution, status and message."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from beltline.gpu_ref.tables import Array
 
 
 def converged(residual: float, price_change: float, sweeps: int, moving: bool) -> str:
-    """The message of an iteration that converged; ``moving``: whether prices may move."""
+    """Message of an iteration that converged; ``moving`` says whether prices may move."""
     prices = f", and of the prices {price_change:.3g}" if moving else ""
     return f"The last of {sweeps} sweeps changed the value by {residual:.3g}{prices}."
 
 
 def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float, moving: bool) -> str:
-    """The message of an iteration that reached ``max_sweeps``."""
+    """Message of an iteration that reached ``max_sweeps``."""
     message = f"After {max_sweeps} sweeps the value still changed by {residual:.3g}, and tol is {tol:g}."
     if moving:
         return f"{message} Prices changed by {price_change:.3g}."
@@ -28,7 +28,7 @@ def unfinished(residual: float, price_change: float, max_sweeps: int, tol: float
 
 
 def not_finite(form: Form, value: Array) -> tuple[str, str]:
-    """Status and message where a value is not finite: prices may have left a state without a choice."""
+    """Status and message if a value is not finite; a common reason is that prices left a state without a choice."""
     try:
         checks.everyone_can_choose(form)
     except ValueError as fault:
@@ -37,7 +37,7 @@ def not_finite(form: Form, value: Array) -> tuple[str, str]:
 
 
 def overflow(value: Array) -> str:
-    """Where a value, ``(N_r, N_k, N_z)``, is not finite, and why that may be."""
+    """Say where a value, ``(N_r, N_k, N_z)``, is not finite, and what the reason may be."""
     r, x, s = (int(i) for i in np.argwhere(~np.isfinite(value))[0])
     return (
         f"The value of regime {r} in state [{x}, {s}] is {value[r, x, s]}: consumption there is so small that its "
@@ -46,11 +46,15 @@ def overflow(value: Array) -> str:
 
 
 def _bound(last: Iterate) -> float:
-    """Bound on the distance of the last value from the fixed point of the last sweep's tables."""
+    """Bound the distance of the last value from the fixed point of the last sweep's Bellman operator.
+
+    The sweep is a contraction of modulus ``m``. If it changed the value by ``h`` and is off by ``e``, the distance is
+    at most ``(m h + e) / (1 - m)``.
+    """
     factor = last.form.modulus()
     if factor >= 1.0 or not last.finite:
         return math.inf
-    # The change is a difference of two values, and rounded.
+    # The computed change is a rounded difference of two values.
     rounding = last.slack + DOUBLE * last.change
     return (factor * last.change + rounding) / (1.0 - factor) * (1.0 + 8.0 * DOUBLE)
 
@@ -63,7 +67,7 @@ def solution_of(
     status: str,
     message: str,
 ) -> Solution:
-    """The solution that the last sweep is; arguments as of :class:`~beltline.gpu_ref.general.solution.Solution`."""
+    """Build the solution from the last sweep; arguments as in :class:`~beltline.gpu_ref.general.solution.Solution`."""
     return Solution(
         form=last.form,
         value=np.ascontiguousarray(last.value),

@@ -1,4 +1,4 @@
-"""Policy evaluation: steps in which every choice of ``x'`` is fixed, compiled."""
+"""Policy evaluation, compiled: steps of value iteration in which every choice of ``x'`` is fixed."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from beltline.gpu_ref.utility import crra
 
 
 class Choices(NamedTuple):
-    """Choices that are fixed, and room for what they compute.
+    """A fixed policy, with its utilities and working memory.
 
     Attributes
     ----------
     policy
         ``(N_d, N_z, N_k)``, ``int32``: index of ``x'``; -1 where there is none.
     utility
-        ``(N_d, N_z, N_k)``: of what they leave, at the tables of :func:`fixed`; units of utility.
+        ``(N_d, N_z, N_k)``: utility of what these choices leave to consume, at the tables given to :func:`fixed`.
     reach
-        ``(N_d, 2)``: the lowest and the highest of them.
+        ``(N_d, 2)``: the lowest and the highest ``x'`` chosen.
     values
-        ``(N_d, N_z, N_k)``, of the last step.
+        ``(N_d, N_z, N_k)``: values of alternatives after the last step.
     probabilities
-        The same with taste shocks, else empty.
+        The same shape: choice probabilities after the last step, with taste shocks; otherwise empty.
     """
 
     policy: Indexes
@@ -41,16 +41,16 @@ class Choices(NamedTuple):
 
 
 class Step(NamedTuple):
-    """What steps end with.
+    """Outcome of evaluation steps.
 
     Attributes
     ----------
     value
         ``(N_r, N_z, N_k)``, units of utility.
     mean
-        ``(N_r, N_z)``: by how much the last step changed it, the mean over ``x``.
+        ``(N_r, N_z)``: mean over ``x`` of the change in the last step.
     largest
-        The largest of these changes, of either sign; infinite where one is no number.
+        Largest absolute change in the last step; infinite if one is not a number.
     """
 
     value: Array
@@ -60,7 +60,7 @@ class Step(NamedTuple):
 
 @njit(cache=True)
 def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDArray[np.int64]]:
-    """Utilities of fixed choices, ``(N_d, N_z, N_k)``, and the range of the choices, ``(N_d, 2)``."""
+    """Return utilities of a fixed policy, ``(N_d, N_z, N_k)``, and its lowest and highest ``x'``, ``(N_d, 2)``."""
     utility = np.empty(policy.shape)
     count, states, grid = policy.shape
     reach = np.zeros((count, 2), np.int64)
@@ -80,15 +80,17 @@ def _utilities(packed: Packed, policy: Indexes, eta: float) -> tuple[Array, NDAr
 
 
 def fixed(packed: Packed, policy: Indexes, eta: float, sigma: float) -> Choices:
-    """Choices that are fixed, at these tables."""
+    """Prepare the evaluation of ``policy``, ``(N_d, N_z, N_k)``, at the tables in ``packed``."""
     utility, reach = _utilities(packed, policy, eta)
     values = np.empty_like(utility)
     return Choices(policy, utility, reach, values, np.empty_like(utility if sigma > 0.0 else utility[:, :0]))
 
 
 @njit(cache=True)
-def _held_state(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, s: int) -> None:
-    """Exogenous state ``s`` of :func:`_held`."""
+def _evaluate_state(
+    packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array, s: int
+) -> None:
+    """One evaluation step in exogenous state ``s``."""
     count, _, grid = choices.policy.shape
     ev = np.empty(grid)
     value[:, s] = -np.inf
@@ -115,15 +117,15 @@ def _held_state(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma:
 
 
 @njit(parallel=True, cache=True)
-def _held(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array) -> None:
-    """One step from ``V`` with fixed choices of ``x'``, into ``value``, both ``(N_r, N_z, N_k)``."""
+def _evaluate_once(packed: Packed, V: Array, mixed: Array, choices: Choices, sigma: float, value: Array) -> None:
+    """One step from ``V`` with every ``x'`` fixed, into ``value``, both ``(N_r, N_z, N_k)``."""
     for s in prange(V.shape[1]):
-        _held_state(packed, V, mixed, choices, sigma, value, s)
+        _evaluate_state(packed, V, mixed, choices, sigma, value, s)
 
 
 @njit(cache=True)
 def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
-    """``steps`` of :func:`_held` from ``V``, at least one."""
+    """Take ``steps`` steps from ``V``, at least one."""
     regimes, states, grid = V.shape
     value, before = np.empty_like(V), V
     for number in range(steps):
@@ -131,7 +133,7 @@ def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int)
             value, before = np.empty_like(V), value
         elif number > 1:
             value, before = before, value
-        _held(packed, before, mixed_values(packed, before, choices.reach), choices, sigma, value)
+        _evaluate_once(packed, before, mixed_values(packed, before, choices.reach), choices, sigma, value)
     mean, largest = np.empty((regimes, states)), 0.0
     for r in range(regimes):
         for s in range(states):
@@ -145,7 +147,7 @@ def _steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int)
 
 
 def evaluation_steps(packed: Packed, V: Array, choices: Choices, sigma: float, steps: int) -> Step:
-    """Take ``steps`` sweeps, at least one, from ``V``, ``(N_r, N_z, N_k)``, with every ``x'`` fixed."""
-    # A step of a state is a few operations for each exogenous state, where a sweep takes some fifty.
+    """Take ``steps`` evaluation steps, at least one, from ``V``, ``(N_r, N_z, N_k)``, with every ``x'`` fixed."""
+    # A step takes a few operations per state and next exogenous state, a sweep some fifty more: threads pay later.
     with threads(threads_for(V[0].size * (V.shape[1] + 8) // 100)):
         return Step(*_steps(packed, V, choices, sigma, steps))

@@ -1,4 +1,4 @@
-"""Prices that move with the default set: lenders break even."""
+"""Bond prices that respond to the default set: lenders break even on average."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from beltline.gpu_ref.tables import Array
 
 
 @njit(cache=True)
-def _break_even(lost: NDArray[np.bool_], transition: Array, interest: float, prices: Array) -> None:
-    """Fill ``prices``, ``(N_z, N_k)``; ``lost``, ``(N_z, N_k)``, is where nothing is paid.
+def _break_even(defaults: NDArray[np.bool_], transition: Array, interest: float, prices: Array) -> None:
+    """Fill ``prices``, ``(N_z, N_k)``; ``defaults``, ``(N_z, N_k)``, marks where nothing is paid.
 
-    Added up in the order of states, so that every processor finds the same bits.
+    Probabilities are added in the order of states, so that every processor computes the same bits.
     """
     for s in range(transition.shape[0]):
         own = prices[s]
         own[:] = 0.0
         for t in range(transition.shape[1]):
-            chance, gone = transition[s, t], lost[t]
+            chance, default = transition[s, t], defaults[t]
             for i in range(own.size):
-                own[i] += chance if gone[i] else 0.0
+                own[i] += chance if default[i] else 0.0
         for i in range(own.size):
-            # Probabilities sum to 1 within a rounding only.
+            # Because of rounding, probabilities can sum to slightly more than 1.
             own[i] = max(1.0 - own[i], 0.0) / (1.0 + interest)
 
 
-def break_even(lost: ArrayLike, transition: ArrayLike, interest: float) -> Array:
-    """The price at which a lender breaks even: ``q(x', s) = (1 - sum_t Q(s, t) lost(x', t)) / (1 + interest)``.
+def break_even(defaults: ArrayLike, transition: ArrayLike, interest: float) -> Array:
+    """Return the price at which a lender breaks even.
+
+    It is ``q(x', s) = (1 - sum_t Q(s, t) defaults(x', t)) / (1 + interest)``.
 
     Parameters
     ----------
-    lost
-        ``(N_k, N_z)``, ``bool``: where nothing is paid next period, by ``x'`` and the exogenous state then.
+    defaults
+        ``(N_k, N_z)``, ``bool``: where nothing is paid next period, by ``x'`` and next period's exogenous state.
     transition
         ``Q``, ``(N_z, N_z)``.
     interest
-        On a safe bond, above -1.
+        Interest rate of a safe bond, above -1.
 
     Returns
     -------
@@ -53,7 +55,7 @@ def break_even(lost: ArrayLike, transition: ArrayLike, interest: float) -> Array
     array([[0.4, 0.8],
            [0.8, 0.8]])
     """
-    by_state = np.ascontiguousarray(np.asarray(lost, np.bool_).T)
+    by_state = np.ascontiguousarray(np.asarray(defaults, np.bool_).T)
     chain = np.ascontiguousarray(transition, np.float64)
     prices = np.empty(by_state.shape)
     _break_even(by_state, chain, float(interest), prices)
@@ -62,26 +64,27 @@ def break_even(lost: ArrayLike, transition: ArrayLike, interest: float) -> Array
 
 @dataclass(frozen=True, eq=False)
 class BondPrices:
-    """``update`` of a solve with sovereign default: a bond costs what lets lenders break even.
+    """Move bond prices with the default set during a solve: pass an instance as ``update``.
 
-    What ending a period with ``x'`` costs is ``G(x', s) = q(x', s) face(x')``, with :func:`break_even` of the default
-    set of the last sweep. Devices know this rule by its type and follow it by themselves.
+    Ending a period with ``x'`` costs ``G(x', s) = q(x', s) face(x')``, where ``q`` is the price of :func:`break_even`
+    for the default set of the last sweep. A CUDA device recognises this type and computes the prices itself.
 
     Parameters
     ----------
     repay
-        Name of the alternative whose cost it is, and whose chain lenders look at.
+        Name of the alternative whose cost is set, and whose transition matrix lenders use.
     default
         Name of the alternative in which nothing is paid.
     face
-        What a bond pays, ``(N_k,)``, units of money.
+        What a bond pays, ``(N_k,)``, units of consumption.
     interest
-        Of a safe bond, above -1.
+        Interest rate of a safe bond, above -1.
 
     Raises
     ------
     ValueError
-        One of these is none of that.
+        ``face`` is not a one-dimensional array of finite numbers, ``interest`` is not above -1, or a name is not a
+        string.
 
     Examples
     --------
@@ -111,7 +114,7 @@ class BondPrices:
             raise ValueError(f"interest must be a number above -1, not {interest!r}")
 
     def __call__(self, last: Iterate) -> Prices:
-        """Tables of the next sweep, and prices, ``(N_k, N_z)``."""
+        """Return the tables of the next sweep, and the prices, ``(N_k, N_z)``."""
         repay, default = self.numbers([one.name for one in last.form.alternatives])
         regime = last.form.alternatives[default].regime
         transition = last.form.alternatives[repay].at().transition  # type: ignore[union-attr]
@@ -119,12 +122,12 @@ class BondPrices:
         return Prices({self.repay: {"cost": self.costs(prices)}}, prices)
 
     def numbers(self, names: list[str]) -> tuple[int, int]:
-        """Numbers of the two alternatives among ``names``.
+        """Return the numbers of the two alternatives among ``names``.
 
         Raises
         ------
         ValueError
-            There is none of that name.
+            There is no alternative of that name.
         """
         for name in (self.repay, self.default):
             if name not in names:
@@ -132,6 +135,6 @@ class BondPrices:
         return names.index(self.repay), names.index(self.default)
 
     def costs(self, prices: Array) -> Array:
-        """``G``, ``(N_k, N_z)``, at ``prices`` of that shape."""
+        """Return the cost ``G``, ``(N_k, N_z)``, at ``prices`` of that shape."""
         found: Array = prices * self.face[:, None]
         return found

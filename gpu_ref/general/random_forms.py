@@ -1,14 +1,14 @@
-"""Random general problems, for tests: ties, kinks, jumps, costs that turn, bounds that bind, forced choices.
+"""Random general problems for tests: ties, kinks, jumps, costs that fall, binding bounds, forced choices.
 
-What :func:`random_form` promises of every problem it draws:
+Every problem that :func:`random_form` draws
 
-- it is a valid :class:`beltline.gpu_ref.general.form.Form`: everyone can choose something in every regime, at every
-  age; single alternatives may lack a choice in some states, and rows without one may lie between rows with one;
-- up to ``grid`` points, 4 exogenous states, 3 regimes, 3 alternatives in each, and with a horizon 4 ages;
-- ``eta`` from 0 to 10, with and without negative consumption at 0; ``beta`` differs from state to state;
-- wealth with jumps, flat pieces and exact ties, which falls in ``x`` where negative consumption lets it; cost that
-  rises, turns (as a bond's revenue does), or has no order, with exact ties; values of any shape, rising, with jumps, or
-  with exact ties.
+- is a valid :class:`beltline.gpu_ref.general.form.Form`: every regime has an allowed choice in every state at every
+  age. A single alternative may lack a choice in some states, and rows without one may lie between rows with one;
+- has up to ``grid`` points, 4 exogenous states, 3 regimes, 3 alternatives in each, and with a horizon 4 ages;
+- has ``eta`` from 0 to 10, with and without negative consumption if ``eta = 0``, and a ``beta`` that differs by state;
+- has wealth with jumps, flat pieces and exact ties, which falls in ``x`` in some problems with negative consumption; a
+  cost that rises, turns (as the revenue from a bond does) or has no order, with exact ties; values that rise, jump,
+  tie, or have any shape.
 """
 
 from __future__ import annotations
@@ -23,12 +23,24 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.utility import crra_utility
 
 ETAS = (0.0, 0.0, 0.2, 0.5, 1.0, 2.0, 3.7, 10.0)
-"""Two of eight draws are linear."""
+"""Values of ``eta``, equally likely; two of the eight are linear utility."""
 
 
 @dataclass(frozen=True, eq=False)
 class RandomForm:
-    """A problem, a value to sweep from, ``(N_r, N_k, N_z)``, and an arbitrary policy, ``(N_d, N_k, N_z)``."""
+    """A random problem, with a value and a policy from which to sweep.
+
+    Attributes
+    ----------
+    form
+        The problem.
+    value
+        ``(N_r, N_k, N_z)``.
+    policy
+        ``(N_d, N_k, N_z)``, arbitrary whole numbers, some of which are no index.
+    kind
+        Description for messages.
+    """
 
     form: Form
     value: Array
@@ -37,7 +49,7 @@ class RandomForm:
 
 
 def _cost(rng: np.random.Generator, grid: Array, states: int) -> Array:
-    """What ending with ``x'`` costs, ``(N_k, N_z)``."""
+    """Draw the cost of ending with ``x'``, ``(N_k, N_z)``."""
     span = grid[-1]
     kind = rng.integers(5)
     price = rng.uniform(0.3, 1.5, states)
@@ -58,7 +70,7 @@ def _cost(rng: np.random.Generator, grid: Array, states: int) -> Array:
 
 
 def _bounds(rng: np.random.Generator, grid: int, states: int) -> dict[str, Any]:
-    """``low`` and ``high`` of a branch, or nothing."""
+    """Draw ``low`` and ``high`` of a branch, or neither."""
     kind = rng.integers(7)
     if kind <= 1:
         return {}
@@ -77,6 +89,7 @@ def _bounds(rng: np.random.Generator, grid: int, states: int) -> dict[str, Any]:
 
 
 def _wealth(rng: np.random.Generator, grid: Array, states: int) -> Array:
+    """Draw cash on hand, ``(N_k, N_z)``, which does not fall in ``x``."""
     span = grid[-1]
     kind = rng.integers(3)
     if kind == 0:
@@ -92,6 +105,7 @@ def _wealth(rng: np.random.Generator, grid: Array, states: int) -> Array:
 
 
 def _chain(rng: np.random.Generator, states: int) -> Array:
+    """Draw a transition matrix, ``(N_z, N_z)``, with some zeros."""
     if rng.random() < 0.15:
         return np.eye(states)
     found: Array = rng.dirichlet(np.ones(states), states)
@@ -101,6 +115,7 @@ def _chain(rng: np.random.Generator, states: int) -> Array:
 
 
 def _value(rng: np.random.Generator, shape: tuple[int, ...], size: float) -> Array:
+    """Draw a value of magnitude ``size``: of any shape, accumulated, rising, or rising with ties."""
     found = rng.normal(0.0, 1.0, shape) * size
     kind = rng.integers(4)
     if kind == 1:
@@ -113,7 +128,7 @@ def _value(rng: np.random.Generator, shape: tuple[int, ...], size: float) -> Arr
 
 
 def _affordable(branch: dict[str, Any], scale: float) -> None:
-    """Raise a branch's wealth until every row can afford something in bounds."""
+    """Raise the wealth of a branch until every row can afford something in bounds."""
     wealth, cost = branch["wealth"], branch["cost"]
     grid = wealth.shape[-2]
     low = np.broadcast_to(branch.get("low", 0), wealth.shape[-2:])

@@ -1,4 +1,4 @@
-"""What a solve of a general problem returns, and what it shows on the way."""
+"""What a solve of a general problem returns, and what it shows after each sweep."""
 
 from __future__ import annotations
 
@@ -20,78 +20,81 @@ STATUS = {
     "ages done": "all ages were solved",
     "sweep limit": "the change did not fall below tol within max_sweeps",
     "not finite": "a value is not finite",
-    "prices refused": "update returned tables that are no problem",
+    "prices refused": "update returned tables that are not valid",
 }
-"""Every status, and what it says."""
+"""Every status, with its meaning."""
 
 
 Progress = Callable[[int, float], None]
-"""Told how many sweeps or ages are done, and the change of the value or the bound."""
+"""Called with the number of finished sweeps and the change of the value; with a horizon, with the number of ages and
+the error bound.
+"""
 
 
 class Prices(NamedTuple):
-    """What ``update`` returns.
+    """What the function ``update`` returns to a solve.
 
     Attributes
     ----------
     tables
-        New tables by the name of the alternative and of the table: ``{"repay": {"cost": G}}``.
+        New tables by the names of alternative and table: ``{"repay": {"cost": G}}``.
     prices
-        What they come from, any shape, units of its own: its largest change is reported, and must fall below ``tol``.
+        The prices from which the tables follow, in any shape and unit. The largest change from one sweep to the next is
+        reported, and must fall below ``tol``.
     """
 
     tables: Mapping[str, Mapping[str, Array]]
     prices: Array
 
 
-def _seen(table: NDArray[_Number]) -> NDArray[_Number]:
-    """A view of a table with ``x`` before exogenous states, which cannot be written to."""
+def _read_only_view(table: NDArray[_Number]) -> NDArray[_Number]:
+    """Return a read-only view of a table with ``x`` before exogenous states."""
     view = table.swapaxes(1, 2)
     view.flags.writeable = False
     return view
 
 
 class Iterate:
-    """A sweep's outcome, as ``update`` sees it; arrays as of :class:`Solution`, without ages, and not to be written to.
+    """Outcome of one sweep, as ``update`` sees it: read-only arrays as in :class:`Solution`, without ages.
 
     Attributes
     ----------
     form
-        With the tables of the sweep.
+        The problem, with the tables of this sweep.
     found
-        The same arrays with exogenous states before ``x``, and what the sweep took.
+        The same arrays with exogenous states before ``x``, and counts of work.
     """
 
-    def __init__(self, form: Form, found: Found, doubts: bool = True) -> None:
+    def __init__(self, form: Form, found: Found, with_slack: bool = True) -> None:
         self.form = form
         self.found = found
-        self._doubts = doubts
+        self._with_slack = with_slack
 
     @property
     def value(self) -> Array:
-        """``(N_r, N_k, N_z)``, ``float64``, units of utility."""
-        return _seen(self.found.value)
+        """Value of each regime, ``(N_r, N_k, N_z)``, ``float64``, units of utility."""
+        return _read_only_view(self.found.value)
 
     @property
     def values(self) -> Array:
-        """``(N_d, N_k, N_z)``, ``float64``: of each alternative; ``-inf`` where it cannot be taken."""
-        return _seen(self.found.values)
+        """Value of each alternative, ``(N_d, N_k, N_z)``, ``float64``; ``-inf`` where it cannot be taken."""
+        return _read_only_view(self.found.values)
 
     @property
     def policy(self) -> Indexes:
-        """``(N_d, N_k, N_z)``, ``int32``: index of ``x'``; -1 where there is none."""
-        return _seen(self.found.policy)
+        """Index of ``x'`` under each alternative, ``(N_d, N_k, N_z)``, ``int32``; -1 where it has no choice."""
+        return _read_only_view(self.found.policy)
 
     @property
     def choice(self) -> Indexes:
-        """``(N_r, N_k, N_z)``, ``int32``: number of the best alternative, the first of equals."""
-        return _seen(self.found.choice)
+        """Number of the best alternative, the first of equals, ``(N_r, N_k, N_z)``, ``int32``."""
+        return _read_only_view(self.found.choice)
 
     @property
     def probabilities(self) -> Array:
-        """``(N_d, N_k, N_z)``: of taking each alternative within its regime; 0 or 1 without taste shocks."""
+        """Probability of each alternative within its regime, ``(N_d, N_k, N_z)``; 0 or 1 without taste shocks."""
         if self.form.sigma > 0.0:
-            return _seen(self.found.probabilities)
+            return _read_only_view(self.found.probabilities)
         taken = [self.choice[one.regime] == d for d, one in enumerate(self.form.alternatives)]
         return np.array(taken, np.float64)
 
@@ -102,64 +105,66 @@ class Iterate:
 
     @property
     def slack(self) -> float:
-        """How far ``value`` may be from the sweep in real numbers, units of utility; infinite where nobody knows."""
-        return float(self.found.facts[:, 1].max()) if self.finite and self._doubts else np.inf
+        """Bound on the distance of ``value`` from the same sweep in exact arithmetic, units of utility; infinite if not
+        computed.
+        """
+        return float(self.found.facts[:, 1].max()) if self.finite and self._with_slack else np.inf
 
     @property
     def finite(self) -> bool:
-        """Whether ``value`` is."""
+        """Whether every ``value`` is finite."""
         return bool(self.found.facts[:, 2].all())
 
     @property
     def evaluations(self) -> int:
-        """Utilities that were computed."""
+        """Number of utilities computed."""
         return int(self.found.counts[..., 0].sum())
 
     @property
     def searched(self) -> int:
-        """Exogenous states of alternatives that were searched in full."""
+        """Number of pairs of alternative and exogenous state that were searched in full."""
         return int(self.found.counts[..., 2].sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """The solution of a general problem; with a horizon, ages are the first axis of every array.
+    """Solution of a general problem; with a horizon, ages are the first axis of every array.
 
     Attributes
     ----------
     form
         The problem, with the tables of the last sweep.
     value
-        ``(N_r, N_k, N_z)``, ``float64``, units of utility.
+        ``(N_r, N_k, N_z)``, ``float64``, units of utility: value of each regime.
     values
-        ``(N_d, N_k, N_z)``, ``float64``: of each alternative; ``-inf`` where it cannot be taken.
+        ``(N_d, N_k, N_z)``, ``float64``: value of each alternative; ``-inf`` where it cannot be taken.
     policy
         ``(N_d, N_k, N_z)``, ``int32``: index of ``x'`` under each alternative; -1 where it cannot be taken or has no
         choice.
     choice
         ``(N_r, N_k, N_z)``, ``int32``: number of the best alternative, the first of equals.
     probabilities
-        ``(N_d, N_k, N_z)``: of taking each alternative within its regime; 0 or 1 without taste shocks.
+        ``(N_d, N_k, N_z)``: probability of each alternative within its regime; 0 or 1 without taste shocks.
     residual
         Largest change of the value in the last maximising sweep, units of utility; 0 with a horizon.
     error_bound
-        Bound on the distance of ``value`` from the problem's solution, roundings included, units of utility. With
-        prices that move it is that given the prices of the last sweep.
+        Bound on the distance of ``value`` from the exact solution, rounding included, units of utility. If prices move,
+        it is the bound given the prices of the last sweep.
     price_change
         Largest change of the prices in the last sweep, in their units; 0 without ``update``.
     prices
-        As ``update`` last returned them; ``None`` without.
+        The prices that ``update`` returned last; ``None`` without ``update``.
     sweeps
-        Maximising sweeps; with a horizon one an age.
+        Number of maximising sweeps; with a horizon one per age.
     evaluations
-        ``(sweeps,)``, ``int64``: utilities computed in each.
+        ``(sweeps,)``, ``int64``: utilities computed in each sweep.
     searched
-        Exogenous states of alternatives that the last sweep (any age) searched in full, because no order of candidates
-        fits their bounds.
+        Number of pairs of alternative and exogenous state that the last sweep searched in full, because no order of
+        candidates suits their bounds; with a horizon, the largest number of any age.
     status
         A key of :data:`STATUS`.
     message
-        A sentence.
+        What happened, in one sentence.
     """
 
     form: Form
@@ -180,7 +185,7 @@ class Solution:
 
     @property
     def success(self) -> bool:
-        """Whether every choice is proven and the value is within a finite ``error_bound``."""
+        """Whether the iteration ended as intended with a finite ``error_bound``, so that every choice is proven."""
         return self.status in ("converged", "ages done") and bool(np.isfinite(self.error_bound))
 
     @property

@@ -1,4 +1,4 @@
-"""Value iteration on exact sweeps, and backward induction where there is a horizon."""
+"""Solve a general problem: value iteration with exact sweeps, or backward induction if there is a horizon."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from numpy.typing import ArrayLike
 from beltline.gpu_ref.general import checks
 from beltline.gpu_ref.general.backward_induction import solve_ages
 from beltline.gpu_ref.general.form import Form
-from beltline.gpu_ref.general.operator import Operator, nowhere, states_first
+from beltline.gpu_ref.general.operator import Operator, no_policy, states_first
 from beltline.gpu_ref.general.outcome import converged, not_finite, solution_of, unfinished
 from beltline.gpu_ref.general.solution import Iterate, Prices, Progress, Solution
 from beltline.gpu_ref.tables import Array
 
 MOVING_STEPS = 5
-"""Most policy evaluation steps while prices move: the tables of the next sweep are others."""
+"""Largest number of policy evaluation steps after a sweep while prices move. More would be wasted: the next sweep has
+other tables.
+"""
 
 CORRECTED_STEPS = 3
-"""The same where steps are corrected."""
+"""The same limit for steps with corrections between them (:mod:`beltline.gpu_ref.general.aggregation`)."""
 
-ENOUGH = 0.1
-"""Share of ``tol`` below which a change of a corrected step ends the evaluation."""
+STEP_TOL_SHARE = 0.1
+"""Corrected policy evaluation ends when a step changes the value by less than this share of ``tol``."""
 
-PATIENCE = 200
-"""Sweeps in which prices may move before policy evaluation steps are left out: prices that follow such values may go in
-circles."""
+MOVING_SWEEPS = 200
+"""Number of sweeps with moving prices after which policy evaluation is switched off: prices that respond to values
+evaluated at a fixed policy can cycle.
+"""
 
 Update = Callable[[Iterate], Prices]
 
@@ -43,37 +46,52 @@ def solve(
     update: Update | None = None,
     progress: Progress | None = None,
 ) -> Solution:
-    """Solve a general problem; every maximising sweep is exact and proven.
+    """Solve a general problem by value iteration in which every maximising sweep is exact and proven.
+
+    Each sweep applies the Bellman operator once (:mod:`beltline.gpu_ref.general.sweep`). Between sweeps the policy just
+    found can be evaluated for several steps (modified policy iteration; Puterman and Shin 1978). This needs no
+    concavity: a sweep is exact from whatever value it starts, and the result comes from the last sweep. With a horizon,
+    backward induction takes one sweep per age.
 
     Parameters
     ----------
     form
         The problem.
     start
-        First value, ``(N_r, N_k, N_z)``, finite; with a horizon the value after the last age. Zeros by default.
+        Initial value, ``(N_r, N_k, N_z)``, finite, units of utility; with a horizon, the value after the last age.
+        Zeros by default.
     tol
-        A change of the value below it ends the iteration, units of utility; ``error_bound`` says what that is worth.
+        The iteration ends when a sweep changes the value by less than this everywhere, units of utility.
+        ``error_bound`` of the solution says how far the value then is from the exact one.
     max_sweeps
-        Most maximising sweeps. Without meaning where there is a horizon.
+        Largest number of maximising sweeps. Ignored with a horizon.
     steps
-        Policy evaluation steps after each maximising sweep, in which every ``x'`` is fixed. They save sweeps and decide
-        nothing: choices and bound come from the sweeps. With ``update``, prices are fixed in them too, and while prices
-        move there are at most :data:`CORRECTED_STEPS` or :data:`MOVING_STEPS`, and none after :data:`PATIENCE` sweeps
-        in which they did.
+        Policy evaluation steps after each maximising sweep, with every ``x'`` fixed. They save sweeps and do not affect
+        exactness. With ``update``, prices stay fixed during these steps; while prices move, at most
+        :data:`CORRECTED_STEPS` or :data:`MOVING_STEPS` are taken, and none after :data:`MOVING_SWEEPS` sweeps with
+        moving prices.
     corrected
-        Whether steps alternate with corrections (:mod:`beltline.gpu_ref.general.aggregation`), so that far fewer are
-        needed. Graphics cards make none: without them, the iteration is theirs.
+        Whether to extrapolate between evaluation steps (:mod:`beltline.gpu_ref.general.aggregation`), so that far fewer
+        steps are needed. With ``False`` the iteration is the one that a CUDA device runs.
     update
-        Called after every sweep; returns the tables of the next sweep, and the prices that they come from. The
-        iteration then ends where value and prices change by less than ``tol``. It need not converge. A ``ValueError``
-        of it, or tables that are no problem, ends the solve with status "prices refused".
+        Called with the outcome of each sweep (:class:`~beltline.gpu_ref.general.solution.Iterate`); returns the tables
+        of the next sweep and the prices behind them. The iteration then ends when value and prices both change by less
+        than ``tol``, and it need not converge. If ``update`` raises ``ValueError`` or returns invalid tables, the solve
+        ends with status "prices refused".
     progress
-        Called with the number of sweeps and the change after each of them.
+        Called after each sweep with the number of sweeps and the change of the value; with a horizon, after each age
+        with the number of ages and the error bound.
+
+    Returns
+    -------
+    Solution
+        Value, policy, choice of alternatives, error bound and status.
 
     Raises
     ------
     ValueError
-        ``start`` does not fit, or a number is out of range.
+        ``start`` has a wrong shape or an entry that is not finite, a number is out of range, or ``update`` or ``steps``
+        is given with a horizon.
 
     Example
     -------
@@ -88,12 +106,12 @@ def solve(
 def checked(
     form: Form, start: ArrayLike | None, tol: float, max_sweeps: int, steps: int, update: Update | None
 ) -> tuple[Array, float, int, int]:
-    """Check arguments of :func:`solve`: start, ``tol``, ``max_sweeps`` and ``steps``.
+    """Check the arguments of :func:`solve` and return the initial value, ``tol``, ``max_sweeps`` and ``steps``.
 
     Raises
     ------
     ValueError
-        One is out of range, or does not go with a horizon.
+        An argument is out of range, or ``update`` or ``steps`` is given with a horizon.
     """
     tol = checks.number("tol", tol)
     max_sweeps, steps = checks.whole("max_sweeps", max_sweeps, 1), checks.whole("steps", steps, 0)
@@ -113,15 +131,16 @@ def _iterate(
     update: Update | None,
     progress: Progress | None,
 ) -> Solution:
-    moving_steps, enough = (CORRECTED_STEPS, ENOUGH * tol) if corrected else (MOVING_STEPS, None)
+    """Value iteration of :func:`solve` with an infinite horizon."""
+    moving_steps, step_tol = (CORRECTED_STEPS, STEP_TOL_SHARE * tol) if corrected else (MOVING_STEPS, None)
     operator = Operator(form)
-    V, wanted = states_first(start), nowhere(form)
+    V, guess = states_first(start), no_policy(form)
     prices: Array | None = None
     evaluations = []
-    moves = 0
+    moving_sweeps = 0
     status, message = "", ""
     while not status:
-        last = operator.sweep(V, wanted, doubts=False)
+        last = operator.sweep(V, guess, with_slack=False)
         evaluations.append(last.evaluations)
         price_change = 0.0
         if not last.finite:
@@ -143,23 +162,23 @@ def _iterate(
             status = "sweep limit"
             message = unfinished(last.change, price_change, max_sweeps, tol, update is not None)
         if not status:
-            wanted = last.found.policy
-            moves += price_change >= tol
-            if moves > PATIENCE:
+            guess = last.found.policy
+            moving_sweeps += price_change >= tol
+            if moving_sweeps > MOVING_SWEEPS:
                 steps = 0
             fixed_steps = steps if price_change < tol else min(steps, moving_steps)
-            # At the tables that the choices were made for.
-            V = operator.evaluate(last.found, fixed_steps, enough) if fixed_steps else last.found.value
+            # Evaluate the policy with the tables for which it was chosen; new prices follow in the next sweep.
+            V = operator.evaluate(last.found, fixed_steps, step_tol) if fixed_steps else last.found.value
             operator.replace(form)
     if last.finite:
-        # The same sweep again, from what it found and so with the same bits: how far it may be off.
+        # Repeat the last sweep to get its rounding error; starting from its own policy, it ends with the same bits.
         operator.replace(last.form)
         last = operator.sweep(V, last.found.policy)
     return solution_of(last, price_change, prices, evaluations, status, message)
 
 
 def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
-    """The problem with the tables that ``update`` returned, checked, and its prices."""
+    """Return the problem with the tables that ``update`` returned, after checking them, and the prices."""
     if not isinstance(found, Prices):
         raise ValueError(f"update must return Prices(tables, prices), not {found!r:.200}")
     for name, tables in checks.mapping("tables of update", found.tables).items():
@@ -174,6 +193,7 @@ def _with_prices(form: Form, found: Prices) -> tuple[Form, Array]:
 
 
 def _change(new: Array, old: Array | None) -> float:
+    """Largest change of the prices; infinite if the old ones have another shape or are missing."""
     if old is None or old.shape != new.shape:
         return math.inf
     return float(np.abs(new - old).max(initial=0.0))

@@ -1,7 +1,7 @@
-"""Compiled sweeps of all alternatives.
+"""Apply the Bellman operator of a general problem once: compiled sweeps of all alternatives.
 
-Exogenous states run in parallel, rows of one of them do not: the order of the rounds
-(:mod:`beltline.gpu_ref.general.column`), and so every bit, is the same on any number of threads.
+Exogenous states run in parallel; the rows of one exogenous state run in a fixed order
+(:mod:`beltline.gpu_ref.general.column`). So every bit of the result is the same on any number of threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from beltline.compiled import njit, prange
 from beltline.gpu_ref.general.candidates import Indexes
 from beltline.gpu_ref.general.column import forced, forced_utility, searched
 from beltline.gpu_ref.general.form import Tables
-from beltline.gpu_ref.general.log_sum import growth, reach
+from beltline.gpu_ref.general.log_sum import growth, log_sum_error
 from beltline.gpu_ref.general.packed import FORCED, TABLE, Packed, pack
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array
@@ -24,21 +24,22 @@ from beltline.gpu_ref.threads import threads, threads_for
 
 
 class Found(NamedTuple):
-    """What a sweep finds; exogenous states come before ``x``.
+    """Arrays that a sweep fills; exogenous states come before ``x``.
 
     Attributes
     ----------
     value, choice
-        ``(N_r, N_z, N_k)``, ``float64`` and ``int32``: units of utility; the first of the best alternatives.
+        ``(N_r, N_z, N_k)``, ``float64`` and ``int32``: value of each regime, units of utility; the number of its best
+        alternative, the first of equals.
     values, policy, slack
-        ``(N_d, N_z, N_k)``, as of :class:`Swept`.
+        ``(N_d, N_z, N_k)``, by alternative, as for :class:`Swept`.
     probabilities
-        ``(N_d, N_z, N_k)`` with taste shocks, else empty.
+        ``(N_d, N_z, N_k)``, of each alternative, with taste shocks; otherwise empty.
     facts
-        ``(N_z, 3)``: largest change of ``value``; how far it may be from the sweep in real numbers, if asked for;
-        whether all of it is finite. Units of utility.
+        ``(N_z, 3)``: largest change of ``value``; its largest rounding error, if requested (both in units of utility);
+        1 if all of it is finite, else 0.
     counts
-        ``(N_d, N_z, 3)``: utilities computed; whether it divided; whether it searched in full.
+        ``(N_d, N_z, 3)``: utilities computed; 1 if divide and conquer was needed; 1 if searched in full.
     """
 
     value: Array
@@ -52,24 +53,25 @@ class Found(NamedTuple):
 
 
 class Swept(NamedTuple):
-    """A sweep of an alternative that is proven.
+    """One alternative, maximised exactly and proven.
 
     Attributes
     ----------
     value
         ``(N_k, N_z)``, ``float64``, units of utility; ``-inf`` where nothing can be taken.
     policy
-        ``(N_k, N_z)``, ``int32``: the lowest of the best ``x'``, or where cost falls in ``x'`` the cheapest of them; -1
+        ``(N_k, N_z)``, ``int32``: the lowest of the best ``x'``, or if cost falls in ``x'`` the cheapest of them; -1
         where nothing can be taken.
     slack
-        ``(N_k, N_z)``, ``float64``: how far ``value`` may be from the maximum in real numbers, units of utility.
+        ``(N_k, N_z)``, ``float64``: bound on the distance of ``value`` from the maximum in exact arithmetic, units of
+        utility.
     evaluations
-        Utilities that were computed.
+        Number of utilities computed.
     divided
-        Exogenous states that took divide and conquer.
+        Number of exogenous states that needed divide and conquer.
     searched
-        Exogenous states that were searched in full, because no order of the candidates keeps bounds intervals, or
-        roundings leave nothing that can be proven.
+        Number of exogenous states searched in full, because no order of the candidates makes bounds intervals, or
+        because rounding left nothing that could be proven.
     """
 
     value: Array
@@ -82,7 +84,10 @@ class Swept(NamedTuple):
 
 @njit(cache=True)
 def mixed_values(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
-    """``sum_r mix_d(r) V_r``, ``(N_d, N_z, N_k)``, of alternatives that lead to several regimes, within ``reach``."""
+    """Average the values of the regimes to which an alternative leads: ``sum_r mix_d(r) V_r``, ``(N_d, N_z, N_k)``.
+
+    Filled only for alternatives that lead to several regimes, and only for ``x'`` within ``reach``, ``(N_d, 2)``.
+    """
     mixed = np.empty(packed.low.shape)
     for d in range(packed.kind.size):
         if packed.kind[d] == TABLE or packed.leads_to[d] >= 0:
@@ -100,17 +105,17 @@ def mixed_values(packed: Packed, V: Array, reach: NDArray[np.int64]) -> Array:
 
 @njit(cache=True)
 def expected(packed: Packed, V: Array, mixed: Array, d: int, s: int, begin: int, end: int, ev: Array) -> None:
-    """``kappa + beta sum_s' Q(s, s') sum_r mix(r) V_r`` of the ``x'`` from ``begin`` to ``end``; elsewhere that of one.
+    """Fill ``ev[begin : end + 1]`` with ``kappa + beta sum_s' Q(s, s') sum_r mix(r) V_r(x', s')``.
 
-    Summed in the order of ``s'``, whatever the range.
+    Outside that range ``ev`` gets the entry of ``begin``. Sums run in the order of ``s'``, whatever the range is.
     """
     block = V[packed.leads_to[d]] if packed.leads_to[d] >= 0 else mixed[d]
-    # Slices, whose indexes from 0 the compiler knows not to be negative, so that it takes several at a time.
+    # With slices the compiler knows that indexes are not negative, and vectorises the loops.
     part = ev[begin : end + 1]
     part[:] = 0.0
     chances = packed.transition[d, s]
     states = V.shape[1]
-    # Four at a time, in the same order of sums: a sum is read and written once for four products.
+    # Four states at a time, added in the same order: each sum is read and written once for four products.
     for t in range(0, states - 3, 4):
         a, b, c, e = chances[t], chances[t + 1], chances[t + 2], chances[t + 3]
         one, two = block[t, begin : end + 1], block[t + 1, begin : end + 1]
@@ -130,7 +135,7 @@ def expected(packed: Packed, V: Array, mixed: Array, d: int, s: int, begin: int,
 
 @njit(cache=True)
 def _best_of(packed: Packed, values: Array, r: int, s: int, value: Array, choice: Indexes) -> None:
-    """The best alternative of regime ``r``, the first of equals, and its value, ``(N_k,)`` each."""
+    """Fill the value and the number of the best alternative of regime ``r``, the first of equals, ``(N_k,)`` each."""
     first = True
     for d in range(packed.regime.size):
         if packed.regime[d] == r:
@@ -147,10 +152,9 @@ def _best_of(packed: Packed, values: Array, r: int, s: int, value: Array, choice
 
 @njit(cache=True)
 def log_sum(packed: Packed, values: Array, r: int, s: int, sigma: float, value: Array, probabilities: Array) -> None:
-    """``sigma log sum_d exp(v_d / sigma)`` of regime ``r`` in place of its largest ``v_d``, and ``exp(v_d / sigma)``
-    over the sum.
+    """Turn the largest ``v_d`` of regime ``r`` into ``sigma log sum_d exp(v_d / sigma)``, and fill the probabilities.
 
-    The largest is taken out of the exponentials, so that none overflows; where it is not finite it stays.
+    The largest ``v_d`` is subtracted from the exponents, so that none overflows. Where it is not finite, it stays.
     """
     total = np.zeros(value.size)
     for number in range(2):
@@ -170,13 +174,14 @@ def log_sum(packed: Packed, values: Array, r: int, s: int, sigma: float, value: 
 
 
 @njit(cache=True)
-def _doubt(packed: Packed, found: Found, r: int, s: int, sigma: float) -> float:
-    """How far the value of regime ``r`` may be from the one in real numbers at most, units of utility.
+def _regime_slack(packed: Packed, found: Found, r: int, s: int, sigma: float) -> float:
+    """Return a bound on the distance of the computed value of regime ``r`` from the one in exact arithmetic.
 
-    Of a maximum counts who might truly be the best: an alternative far below may be as uncertain as it likes, and so it
-    may in a log-sum (:mod:`beltline.gpu_ref.general.log_sum`). That is rounded: an exponent is off by two roundings of
-    itself, weighted by its exponential, which is at most ``1 / e``; exponential, sum, logarithm, product and the last
-    sum take a few each.
+    Without taste shocks the maximum lies between the largest ``v_d - slack_d`` and the largest ``v_d + slack_d``, so an
+    alternative far below the best does not matter, however large its slack. The same holds for a log-sum
+    (:mod:`beltline.gpu_ref.general.log_sum`), which also rounds: an exponent is off by two roundings of itself,
+    weighted by its exponential, which makes at most ``1 / e``; exponential, sum, logarithm, product and the last sum
+    add a few roundings each. Units of utility.
     """
     worst = 0.0
     for x in range(found.value.shape[2]):
@@ -196,17 +201,17 @@ def _doubt(packed: Packed, found: Found, r: int, s: int, sigma: float) -> float:
                     total += math.exp((own - top) / sigma)
                     grown += growth(own - top, found.slack[d, s, x], sigma)
             rounding = DOUBLE * (4.0 * abs(value) + sigma * (8.0 + 4.0 * packed.regime.size))
-            worst = max(worst, reach(grown, total, above - top, packed.regime.size, sigma) + rounding)
+            worst = max(worst, log_sum_error(grown, total, above - top, packed.regime.size, sigma) + rounding)
         else:
-            # These sums round, too.
+            # The sums above are rounded as well.
             worst = max(worst, max(above - value, value - below) + DOUBLE * 4.0 * abs(value))
     return worst
 
 
 @njit(cache=True)
-def _aggregate(packed: Packed, V: Array, s: int, sigma: float, doubts: bool, found: Found) -> None:
-    """One value of each regime from those of its alternatives."""
-    change = doubt = 0.0
+def _aggregate(packed: Packed, V: Array, s: int, sigma: float, with_slack: bool, found: Found) -> None:
+    """Compute the value of each regime in exogenous state ``s`` from those of its alternatives."""
+    change = regime_slack = 0.0
     finite = True
     for r in range(V.shape[0]):
         value = found.value[r, s]
@@ -217,18 +222,18 @@ def _aggregate(packed: Packed, V: Array, s: int, sigma: float, doubts: bool, fou
         for x in range(value.size):
             change = max(change, abs(value[x] - before[x]))
             finite = finite and abs(value[x]) < np.inf
-        if doubts:
-            doubt = max(doubt, _doubt(packed, found, r, s, sigma))
+        if with_slack:
+            regime_slack = max(regime_slack, _regime_slack(packed, found, r, s, sigma))
     facts = found.facts[s]
-    facts[0], facts[1], facts[2] = change, doubt, 1.0 if finite else 0.0
+    facts[0], facts[1], facts[2] = change, regime_slack, 1.0 if finite else 0.0
 
 
 @njit(cache=True)
 def _one_state(
-    packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, free: bool, largest: float, doubts: bool,
-    wanted: Indexes, found: Found, s: int,
+    packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, negative: bool, largest_value: float,
+    with_slack: bool, guess: Indexes, found: Found, s: int,
 ) -> None:  # fmt: skip
-    """All alternatives in exogenous state ``s``."""
+    """Maximise all alternatives in exogenous state ``s``."""
     count, states, grid = packed.low.shape
     ev = np.empty(grid)
     for d in range(count):
@@ -240,53 +245,54 @@ def _one_state(
             continue
         begin, end = packed.reach[d]
         expected(packed, V, mixed, d, s, begin, end, ev)
-        # What an expectation and the logarithm of a utility round at most.
-        terms = (states + V.shape[0] + 6) * packed.beta[d, s] * largest + 2.0 * abs(packed.kappa[d, s])
-        noise = 1.001 * DOUBLE * (terms + (1.0 if eta == 1.0 else 0.0))
-        tags, known = packed.tags[d, s], packed.known[d, s]
+        # Largest rounding error of the expectation, and of the logarithm if that is the utility.
+        terms = (states + V.shape[0] + 6) * packed.beta[d, s] * largest_value + 2.0 * abs(packed.kappa[d, s])
+        ev_error = 1.001 * DOUBLE * (terms + (1.0 if eta == 1.0 else 0.0))
+        tags, cached = packed.tags[d, s], packed.cached[d, s]
         stale = packed.stale[d, s]
         if packed.kind[d] == FORCED:
-            utility = known.reshape(-1)[:grid]
+            utility = cached.reshape(-1)[:grid]
             if stale:
                 found.counts[d, s, 0] = forced_utility(
-                    packed.cost[d, s], packed.wealth[d, s], eta, free, packed.low[d, s], utility
+                    packed.cost[d, s], packed.wealth[d, s], eta, negative, packed.low[d, s], utility
                 )
             part = ev[begin : end + 1]
-            forced(utility, ev, eta, noise, packed.low[d, s], part.min(), part.max(), doubts, value, policy, slack)
+            least, most = part.min(), part.max()
+            forced(utility, ev, eta, ev_error, packed.low[d, s], least, most, with_slack, value, policy, slack)
             packed.stale[d, s] = False
         else:
-            # A division, eta = 2, takes no longer than looking up what it gave.
-            if packed.moving[d, s] or eta == 0.0 or eta == 2.0:
-                tags, known = tags[:0], known[:0]
+            # A utility of eta = 0 or 2 (a division) is computed as fast as it is read from the cache.
+            if packed.new_tables[d, s] or eta == 0.0 or eta == 2.0:
+                tags, cached = tags[:0], cached[:0]
             elif stale:
                 tags[:] = -1
                 packed.stale[d, s] = False
-            evaluations, divided, in_full, packed.far[d, s] = searched(
-                packed.cost[d, s], ev, packed.wealth[d, s], eta, free, noise, packed.low[d, s], packed.high[d, s],
-                packed.first[d, s], packed.last[d, s], packed.whole[d, s], tags, known, wanted[d, s], packed.far[d, s],
-                doubts, value, policy, slack,
+            evaluations, divided, in_full, packed.many_moved[d, s] = searched(
+                packed.cost[d, s], ev, packed.wealth[d, s], eta, negative, ev_error, packed.low[d, s],
+                packed.high[d, s], packed.first[d, s], packed.last[d, s], packed.all_allowed[d, s], tags, cached,
+                guess[d, s], packed.many_moved[d, s], with_slack, value, policy, slack,
             )  # fmt: skip
             found.counts[d, s] = evaluations, divided, in_full
-        packed.moving[d, s] = False
-    _aggregate(packed, V, s, sigma, doubts, found)
+        packed.new_tables[d, s] = False
+    _aggregate(packed, V, s, sigma, with_slack, found)
 
 
 @njit(parallel=True, cache=True)
 def _sweep(
-    packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, free: bool, largest: float, doubts: bool,
-    wanted: Indexes, found: Found,
+    packed: Packed, V: Array, mixed: Array, eta: float, sigma: float, negative: bool, largest_value: float,
+    with_slack: bool, guess: Indexes, found: Found,
 ) -> None:  # fmt: skip
-    """All exogenous states; ``largest`` is the largest size of ``V``, ``wanted`` the choices to begin from."""
+    """Run :func:`_one_state` for all exogenous states, in parallel."""
     for s in prange(V.shape[1]):
-        _one_state(packed, V, mixed, eta, sigma, free, largest, doubts, wanted, found, s)
+        _one_state(packed, V, mixed, eta, sigma, negative, largest_value, with_slack, guess, found, s)
 
 
 def swept(
-    packed: Packed, V: Array, eta: float, sigma: float, negative: bool, wanted: Indexes, *, doubts: bool = True
+    packed: Packed, V: Array, eta: float, sigma: float, negative: bool, guess: Indexes, *, with_slack: bool = True
 ) -> Found:
-    """Maximise once from ``V``, ``(N_r, N_z, N_k)``, beginning from ``wanted``, ``(N_d, N_z, N_k)``.
+    """Maximise once from ``V``, ``(N_r, N_z, N_k)``, starting from the policy ``guess``, ``(N_d, N_z, N_k)``.
 
-    ``V`` must be finite; nothing is checked. Without ``doubts`` it is not said how far values may be off.
+    ``V`` must be finite; nothing is checked. ``with_slack`` says whether to compute rounding errors.
     """
     regimes = V.shape[0]
     count, states, grid = packed.low.shape
@@ -301,26 +307,27 @@ def swept(
         facts=np.empty((states, 3)),
         counts=np.zeros((count, states, 3), np.int64),
     )
-    largest = float(np.abs(V).max()) if doubts else 0.0
+    largest_value = float(np.abs(V).max()) if with_slack else 0.0
     with threads(threads_for(states * grid)):
-        _sweep(packed, V, mixed_values(packed, V, packed.reach), eta, sigma, negative, largest, doubts, wanted, found)
+        mixed = mixed_values(packed, V, packed.reach)
+        _sweep(packed, V, mixed, eta, sigma, negative, largest_value, with_slack, guess, found)
     return found
 
 
 def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = False, policy: ArrayLike = -1) -> Swept:
-    """Sweep one alternative exactly; about three evaluations a state where ``policy`` is nearly right.
+    """Maximise one alternative exactly, with about three evaluations a state if ``policy`` is nearly right.
 
     Parameters
     ----------
     tables
-        Of a checked :class:`beltline.gpu_ref.general.form.Branch`.
+        Tables of a checked :class:`beltline.gpu_ref.general.form.Branch`.
     V
-        ``(N_r, N_k, N_z)``, finite, units of utility.
+        ``(N_r, N_k, N_z)``, finite, units of utility: value of each regime.
     eta, negative
-        As of :class:`beltline.gpu_ref.general.form.Form`.
+        As for :class:`beltline.gpu_ref.general.form.Form`.
     policy
-        Indexes of ``x'`` to begin from, ``(N_k, N_z)`` or a number. Decides what the sweep takes, and which of choices
-        within :attr:`Swept.slack` is returned.
+        Initial guess: indexes of ``x'``, ``(N_k, N_z)`` or a number. It affects the time, and which of several choices
+        that differ by no more than :attr:`Swept.slack` is returned.
 
     Raises
     ------
@@ -337,10 +344,10 @@ def proven_branch(tables: Tables, V: Array, eta: float, *, negative: bool = Fals
     array([0, 0, 0, 1, 2], dtype=int32)
     """
     shape = tables.wealth.shape
-    wanted = np.asarray(policy, np.int32)
-    if wanted.ndim and wanted.shape != shape:
-        raise ValueError(f"policy must be an index or have shape {shape}, not {wanted.shape}")
-    first = np.ascontiguousarray(np.broadcast_to(wanted, shape).T)[None]
+    guess = np.asarray(policy, np.int32)
+    if guess.ndim and guess.shape != shape:
+        raise ValueError(f"policy must be an index or have shape {shape}, not {guess.shape}")
+    first = np.ascontiguousarray(np.broadcast_to(guess, shape).T)[None]
     V = np.ascontiguousarray(V.transpose(0, 2, 1))
     found = swept(pack([(0, tables)], V.shape[0]), V, float(eta), 0.0, negative, first)
     evaluations, divided, in_full = (int(n) for n in found.counts[0].sum(axis=0))

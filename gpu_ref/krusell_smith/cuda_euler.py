@@ -1,9 +1,8 @@
-"""The Euler-equation iteration of :mod:`beltline.gpu_ref.krusell_smith.euler_iteration` on a CUDA device, in double
-precision.
+"""Euler-equation iteration on a CUDA device (:mod:`beltline.gpu_ref.krusell_smith.euler_iteration`).
 
-The same spline and the same steps. Sums for slopes are taken in another order, and what lies so far from the diagonal
-of their matrix that it is below rounding is left out. ``EVERY`` iterations are one cooperative launch
-(``euler.cu``): a block for each point of the grid of ``K`` and aggregate state, and one barrier an iteration.
+Spline and steps are the same. Sums for slopes run in another order, and entries of their matrix so far from the
+diagonal that they are below rounding are left out. ``EVERY`` iterations are one cooperative launch (``euler.cu``), with
+one block for each pair of a point of the grid of ``K`` and an aggregate state, and one barrier per iteration.
 """
 
 from __future__ import annotations
@@ -23,36 +22,37 @@ from beltline.gpu_ref.tables import Array
 __all__ = ["available", "band_of", "shared_bytes", "solve", "source"]
 
 THREADS = 512
-"""Of a block, a power of two."""
+"""Threads of a block, a power of two."""
 
 EVERY = 500
-"""Iterations of a launch: what an interrupt waits for."""
+"""Iterations of a launch. Ctrl-C is handled between launches."""
 
 
 def source() -> str:
-    """Return the kernel."""
+    """Return the source of the kernel."""
     folder = Path(__file__).parent
     return (folder.parent / "cuda" / "grid.cu").read_text() + (folder / "euler.cu").read_text()
 
 
 def options(gamma: float) -> tuple[str, ...]:
-    """Return what the compiler is told; no fused multiply-add, as on the processor."""
+    """Return the options of the compiler. There is no fused multiply-add, as on the processor."""
     return ("-std=c++17", "-fmad=false", f"-DTHREADS={THREADS}", f"-DLOG={int(gamma == 1.0)}")
 
 
 def shared_bytes(points: int) -> int:
-    """Bytes of shared memory of a block."""
+    """Return the bytes of shared memory that a block takes."""
     return 8 * (9 * points + THREADS)
 
 
 def band_of(matrix: Array) -> int:
-    """Places from the diagonal beyond which no entry counts beside the largest one of its row."""
+    """Return the distance from the diagonal beyond which entries are negligible beside the largest one of their row."""
     rows, columns = np.nonzero(np.abs(matrix) > 2.0**-60 * np.abs(matrix).max(axis=1, keepdims=True))
     return int(np.abs(rows - columns).max())
 
 
 @functools.cache
 def _kernel(device: int, log: bool) -> Any:
+    """Compile the kernel for a device."""
     module = cupy_module().RawModule(
         code=source(), options=options(1.0 if log else 2.0), enable_cooperative_groups=True
     )
@@ -75,15 +75,18 @@ def solve(
     damping: float = DAMPING,
     progress: Callable[[int, float], None] | None = None,
 ) -> Household:
-    """Iterate to the policy; arguments, result and errors as of
-    :func:`beltline.gpu_ref.krusell_smith.euler_iteration.solve`.
+    """Iterate to the policy on the current CUDA device.
+
+    Arguments, result and errors as for :func:`beltline.gpu_ref.krusell_smith.euler_iteration.solve`.
 
     Raises
     ------
     ValueError
-        Or the grid of ``k`` does not fit the memory of a block.
+        Tables do not fit together, or the grid of ``k`` does not fit into the shared memory of a block.
     RuntimeError
-        There is no device, or no CuPy.
+        There is no CUDA device, or CuPy is missing.
+    FloatingPointError
+        The iteration diverged: the policy is not a number.
     """
     if missing := available():
         raise RuntimeError(missing)
@@ -103,29 +106,29 @@ def solve(
     xs, ws, shares, slopes = (cupy.asarray(np.ascontiguousarray(table)) for table in tables)
     rs, ys, ps = (cupy.asarray(table) for table in (r, y, p))
     policies = cupy.asarray(np.stack([np.ascontiguousarray(policy.transpose(2, 1, 0))] * 2))
-    changes, done = cupy.zeros(EVERY), cupy.zeros(1, np.int32)
+    changes, counted = cupy.zeros(EVERY), cupy.zeros(1, np.int32)
     arrived = cupy.zeros(1, np.uint32)
     blocks = min(2 * m.size, int(device.attributes["MultiProcessorCount"]))
-    behind, change = 0, np.inf
-    while behind < max_iterations:
-        steps = min(EVERY, max_iterations - behind)
+    done, change = 0, np.inf
+    while done < max_iterations:
+        steps = min(EVERY, max_iterations - done)
         arrived.fill(0)
         changes.fill(0)
         kernel(
             (blocks,), (THREADS,),
             (policies, xs, ws, shares, slopes, np.int32(band_of(matrix)), rs, ys, ps, np.float64(beta),
              np.float64(gamma), np.float64(damping), np.float64(tol), np.int32(x.size), np.int32(m.size),
-             np.int32(behind), np.int32(steps), changes, done, arrived),
+             np.int32(done), np.int32(steps), changes, counted, arrived),
             shared_mem=shared,
         )  # fmt: skip
-        made = int(done.get()[0])
-        behind += made
+        made = int(counted.get()[0])
+        done += made
         change = float(changes.get()[made - 1])
         if not np.isfinite(change):
-            raise FloatingPointError(f"the policy is no number after {behind:,} iterations")
+            raise FloatingPointError(f"the policy is not a number after {done:,} iterations")
         if change < tol:
             break
         if progress is not None:
-            progress(behind, change)
-    found = np.ascontiguousarray(policies.get()[behind & 1].transpose(2, 1, 0))
-    return Household(found, behind, change, change < tol)
+            progress(done, change)
+    found = np.ascontiguousarray(policies.get()[done & 1].transpose(2, 1, 0))
+    return Household(found, done, change, change < tol)

@@ -1,11 +1,11 @@
-"""The panel of :mod:`beltline.gpu_ref.krusell_smith.panel` on a CUDA device, in double or in single precision.
+"""Simulation of a panel on a CUDA device (:mod:`beltline.gpu_ref.krusell_smith.panel`).
 
-Same tables, cubics and operations for an agent; sums are taken in another order, so that ``K`` may differ from the
-processor's by rounding. They do not depend on how the device schedules: two runs are the same to the bit.
+Tables, cubics and the operations for an agent are the same. Sums run in another order, so ``K`` may differ from the
+processor's by rounding. The order does not depend on how the device schedules its blocks: two runs give the same bits.
 
-Shocks, wealth and tables stay on the device. ``EVERY`` periods are one cooperative launch (``panel.cu``), whose
-blocks share the agents and meet once a period. An agent and period is ``2 x 8`` bytes of memory in double, ``2 x 4`` in
-single precision, and one bit.
+Shocks, wealth and tables stay on the device. ``EVERY`` periods are one cooperative launch (``panel.cu``), whose blocks
+share the agents and synchronise once per period. An agent and period moves ``2 x 8`` bytes of memory in double, ``2 x
+4`` in single precision, and one bit.
 """
 
 from __future__ import annotations
@@ -36,34 +36,34 @@ from beltline.gpu_ref.tables import Array
 __all__ = ["Simulator", "available", "layout", "near_bytes", "options", "simulate", "source"]
 
 THREADS = 512
-"""Of a block, a power of two."""
+"""Threads of a block, a power of two."""
 
 RESIDENT = 2
 """Blocks of a multiprocessor."""
 
 VECTOR_BYTES = 16
-"""Of agents that a thread moves at once."""
+"""Bytes of agents that a thread loads or stores at once."""
 
 NEAR_LIMIT = 96 * 1024
-"""Bytes of shared memory up to which a block keeps its tables there."""
+"""Largest size, in bytes, of tables that a block copies to shared memory."""
 
 POINTS_LIMIT = 2**16
-"""Of the grid of ``k``: places are 16 bits."""
+"""Largest number of points of the grid of ``k``: intervals are stored in 16 bits."""
 
 EVERY = 100
-"""Periods of a launch: what an interrupt waits for."""
+"""Periods of a launch. Ctrl-C is handled between launches."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How agents are spread over a device.
+    """How agents are distributed over a device.
 
     Attributes
     ----------
     blocks
-        As many as can be on the device at once, or fewer.
+        Number of blocks, at most as many as the device runs at once.
     span
-        Agents of a block, whole words of shocks.
+        Number of agents of a block, a multiple of the agents of a word of shocks.
     """
 
     blocks: int
@@ -79,33 +79,33 @@ def layout(agents: int, processors: int, size: int) -> Layout:
 
 
 def source() -> str:
-    """Return the kernel."""
+    """Return the source of the kernel."""
     folder = Path(__file__).parent
     return (folder.parent / "cuda" / "grid.cu").read_text() + (folder / "panel.cu").read_text()
 
 
 def options(method: str, near: bool, once: bool) -> tuple[str, ...]:
-    """Return what the compiler is told; no fused multiply-add, as on the processor."""
+    """Return the options of the compiler. There is no fused multiply-add, as on the processor."""
     single, cubic = INTERPOLATIONS[method] == np.float32, method != "bilinear"
     macros = {"SINGLE": single, "CUBIC": cubic, "ONCE": once, "NEAR": near, "THREADS": THREADS, "RESIDENT": RESIDENT}
     return ("-std=c++17", "-fmad=false", *(f"-D{name}={int(value)}" for name, value in macros.items()))
 
 
 def near_bytes(points: int, means: int, entries: int, kind: Any) -> int:
-    """Bytes of shared memory of a block that keeps its tables there."""
+    """Return the bytes of shared memory of a block that holds its tables there."""
     size = np.dtype(kind).itemsize
     return 8 * (THREADS + 8 + means) + size * (8 * (points - 1) + points + points - 1) + 2 * entries
 
 
 def bounds_of(search: Places) -> NDArray[Any]:
-    """Return the grid with infinity in the place of its end: no search for an interval goes beyond."""
+    """Return the grid with infinity in place of its last point, so that the search for an interval ends there."""
     found = search.grid.copy()
     found[-1] = np.inf
     return found
 
 
 def once(search: Places) -> bool:
-    """Whether an interval is never more than one beyond the place where the search begins."""
+    """Return whether an interval is never more than one beyond the one where its search starts."""
     whole: Any = search.grid.view(np.int32 if search.grid.dtype == np.float32 else np.int64).dtype.type
     leading = np.arange(search.base, search.base + search.table.size).astype(whole)
     last = (np.left_shift(leading + whole(1), whole(search.shift)) - whole(1)).view(search.grid.dtype)
@@ -115,23 +115,25 @@ def once(search: Places) -> bool:
 
 @functools.cache
 def _kernel(device: int, method: str, near: bool, once: bool) -> Any:
+    """Compile the kernel for a device, a method and these properties of the tables."""
     module = cupy_module().RawModule(code=source(), options=options(method, near, once), enable_cooperative_groups=True)
     return module.get_function("simulate")
 
 
 class Simulator:
-    """Keeps the shocks of a panel on the current device.
+    """Simulate many panels with the same shocks, which stay on the current device.
 
     Parameters
     ----------
     shocks
+        The shocks of the panel.
 
     Raises
     ------
     RuntimeError
-        There is no device, or no CuPy.
+        There is no CUDA device, or CuPy is missing.
     MemoryError
-        They do not fit.
+        The shocks do not fit.
     """
 
     def __init__(self, shocks: Shocks) -> None:
@@ -191,7 +193,7 @@ class Simulator:
                 shared_mem=shared if near else 8 * (THREADS + 8),
             )  # fmt: skip
             if progress is not None and end % EVERY == 0:
-                # Otherwise launches run far ahead, and an interrupt would wait for all of them.
+                # Without this, launches queue up on the device, and Ctrl-C would have to wait for all of them.
                 cupy.cuda.get_current_stream().synchronize()
                 progress(end)
         clock.lap("periods")
@@ -208,5 +210,5 @@ def simulate(
     method: str = "bicubic",
     progress: Callable[[int], None] | None = None,
 ) -> Panel:
-    """Simulate once: :class:`Simulator` for many simulations with the same shocks."""
+    """Simulate once; use :class:`Simulator` for many simulations with the same shocks."""
     return Simulator(shocks).simulate(policy, grid, means, start, method, progress)

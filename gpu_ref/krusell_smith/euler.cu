@@ -1,10 +1,11 @@
-// Euler-equation iteration of a household whose prices depend on a mean, many iterations in one launch;
-// `gpu_ref/krusell_smith/euler_iteration.py` says what they are, `gpu_ref/krusell_smith/cuda_euler.py` compiles this file after `gpu_ref/cuda/grid.cu`.
+// Euler-equation iteration of a household whose prices depend on mean wealth, many iterations in one launch.
+// `gpu_ref/krusell_smith/euler_iteration.py` describes the method; `gpu_ref/krusell_smith/cuda_euler.py` compiles this file
+// after `gpu_ref/cuda/grid.cu`.
 //
-// A *place* is a point i of the grid of K and an aggregate state a. What households there expect depends on the policy at
-// K'(i, a) alone: a block takes the last policy there, as values and slopes of a cubic spline in k, into shared memory,
-// and works out the place's own two states from it. The policy has two tables in turn, so blocks meet once an iteration;
-// then each reads how far the policy moved, and stops where that is below `tol`.
+// A *place* is a point i of the grid of K and an aggregate state a. Expectations there depend only on the policy at
+// K'(i, a). A block loads the last policy there into shared memory, as values and slopes of a cubic spline in k, and
+// computes the new policy of the place's two employment states from it. Two tables of the policy are used in turn, so there
+// is one barrier per iteration. After it each block reads how far the policy moved, and stops if that is below `tol`.
 //
 // Macros: THREADS of a block, LOG (1: gamma is 1).
 
@@ -65,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) iterate(
                 for (int s = 0; s < 4; s++) {
                     const double *value_s = value + s * points + low, *slope_s = slope + s * points + low;
                     double ahead = left * value_s[0] + right * value_s[1] + rise * slope_s[0] + fall * slope_s[1];
-                    // In this order a NaN would be lost: it is found in `chosen`, where `old` enters.
+                    // fmax drops a NaN here; it shows again in `chosen`, which depends on `old`.
                     ahead = fmin(fmax(ahead, x[0]), x[points - 1]);
                     const double price = gross[2 * place + s / 2];
                     const double c = fmax(price * old + income[4 * place + s] - ahead, LEAST);
@@ -85,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) iterate(
                 double chosen = wealth[at] - c;
                 chosen = chosen < x[0] ? x[0] : chosen > x[points - 1] ? x[points - 1] : chosen;
                 const double moved = fabs(chosen - old);
-                // As integers, numbers from 0 compare as they do, and a NaN is above them all.
+                // Read as integers, numbers that are not negative keep their order, and a NaN is above all of them.
                 const u64 bits = __double_as_longlong(moved);
                 if (bits > most) most = bits;
                 next[at] = old + damping * (chosen - old);
@@ -103,7 +104,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) iterate(
         meet(arrived, wanted);
         const u64 change = *(volatile u64 *)&changes[iteration];
         if (blockIdx.x == 0 && threadIdx.x == 0) *done = iteration + 1;
-        // Not a number is no less than `tol`, and no reason to go on.
+        // Stop also at a NaN.
         if (change < (u64)__double_as_longlong(tol) || change >= 0x7ff0000000000000ULL) return;
     }
 }

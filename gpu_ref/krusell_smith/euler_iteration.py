@@ -1,18 +1,18 @@
-"""Euler-equation iteration for a household whose prices depend on a mean, as in Krusell and Smith's economy.
+"""Euler-equation iteration for a household whose prices depend on mean wealth, as in Krusell and Smith's economy.
 
-The household has wealth ``k`` and an exogenous state ``s = 2 a + e`` (aggregate state, employment), knows the mean
-``K`` and believes that it moves to ``K'(K, a)``. It chooses ``k'`` between the ends of the grid of ``k`` and eats
-``c = W(k, K, s) - k'``, ``W = R(K, a) k + income(K, s)``. Where no end binds,
+The household has wealth ``k`` and an exogenous state ``s = 2 a + e`` (aggregate state, employment). It knows mean
+wealth ``K`` and believes that it moves to ``K'(K, a)``. It chooses ``k'`` between the ends of the grid of ``k`` and
+consumes ``c = W(k, K, s) - k'``, ``W = R(K, a) k + income(K, s)``. Where ``k'`` is not at an end of the grid,
 
     c^-gamma = beta sum_s' P(s, s') R(K', a') c'^-gamma,     c' = W(k', K', s') - g(k', K', s'),
 
-``g`` being the policy. An iteration puts the last policy in on the right, as a bicubic spline over ``k`` and ``K``,
-solves for ``c``, holds ``k'`` between the ends, and goes ``damping`` of the way there (Maliar, Maliar and Valli 2010,
-JEDC 34(1), whose program goes 0.7 of it). It ends when no ``k'`` moves by ``tol``.
+where ``g`` is the policy. An iteration inserts the last policy on the right, as a bicubic spline over ``k`` and ``K``,
+solves for ``c``, restricts ``k'`` to the grid, and moves the policy ``damping`` of the way to it (Maliar, Maliar and
+Valli 2010, JEDC 34(1), whose program uses 0.7). It ends when no ``k'`` changes by ``tol`` or more.
 
-The spline is that of FITPACK (not-a-knot, in both directions), as SciPy has it. ``K'`` does not depend on ``k``, so
-that of the direction of ``K`` only its values at ``N_K x 2`` places are needed, which are fixed weights of the ``N_K``
-values; and its slopes in the direction of ``k`` are a fixed matrix times the values.
+The spline is that of FITPACK (not-a-knot, in both directions), as in SciPy. ``K'`` does not depend on ``k``, so in the
+direction of ``K`` the spline is needed only at ``N_K x 2`` places, where its values are fixed weighted sums of the
+``N_K`` values. Its slopes in the direction of ``k`` are a fixed matrix times the values.
 """
 
 from __future__ import annotations
@@ -29,26 +29,27 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads, threads_for
 
 DAMPING = 0.7
-"""Of the papers' program."""
+"""Damping in the program of Maliar, Maliar and Valli."""
 
 EVERY = 50
 """Iterations between two calls of ``progress``."""
 
 LEAST = 1e-10
-"""Consumption of the next period below which it is not let fall, units of the good, while policies are still wrong."""
+"""Lower limit of next period's consumption, units of the good, which matters only while policies are still far off."""
 
 
 @dataclass(frozen=True)
 class Household:
-    """A solved household.
+    """The solution of a household's problem.
 
     Attributes
     ----------
     policy
-        ``k'``, ``(N_k, N_K, 4)``.
+        ``k'``, ``(N_k, N_K, 4)``, units of the good.
     iterations
+        Number of iterations.
     change
-        Largest one of ``k'`` in the last iteration, before damping.
+        Largest change of ``k'`` in the last iteration, before damping, units of the good.
     converged
         Whether it is below ``tol``.
     """
@@ -60,7 +61,7 @@ class Household:
 
 
 def spline_weights(grid: Array, at: Array) -> Array:
-    """Return what the values at ``grid`` are to be multiplied by for the cubic spline at ``at``: one more last axis.
+    """Return the weights of the values at ``grid`` in their cubic spline at ``at``: one more last axis.
 
     With two or three points the spline is the polynomial through them.
     """
@@ -68,7 +69,7 @@ def spline_weights(grid: Array, at: Array) -> Array:
 
 
 def slope_matrix(grid: Array) -> Array:
-    """Return ``(n, n)``: what values are to be multiplied by for the slopes of their cubic spline at the points."""
+    """Return ``(n, n)``: the matrix that maps values to the slopes of their cubic spline at the grid points."""
     return np.asarray(CubicSpline(grid, np.eye(grid.size))(grid, 1))
 
 
@@ -77,6 +78,7 @@ def _iterate(
     policy: Array, slopes: Array, new: Array, grid: Array, wealth: Array, weights: Array, gross: Array, income: Array,
     chain: Array, beta: float, gamma: float,
 ) -> float:  # fmt: skip
+    """One undamped iteration from ``policy`` and its ``slopes`` in ``k`` to ``new``; returns the largest change."""
     n, means, states = policy.shape
     changes = np.zeros(means * 2)
     for place in prange(means * 2):
@@ -113,7 +115,7 @@ def _iterate(
                 total *= beta
                 c = 1 / total if gamma == 1.0 else total ** (-1 / gamma)
                 chosen = min(max(wealth[x, i, 2 * a + e] - c, grid[0]), grid[n - 1])
-                # Not `max`, which would lose a NaN.
+                # `max` would drop a NaN.
                 if not abs(chosen - old) <= most:
                     most = abs(chosen - old)
                 new[x, i, 2 * a + e] = chosen
@@ -122,19 +124,25 @@ def _iterate(
 
 
 def checked(*tables: ArrayLike) -> list[Array]:
-    """Return the tables of :func:`solve` as arrays of doubles: those before ``beta``, and ``start``, which is a copy.
+    """Return the tables of :func:`solve` as arrays of doubles: those before ``beta``, and a copy of ``start``.
 
     Raises
     ------
     ValueError
-        They do not belong together.
+        Their shapes do not fit together.
     """
     found = [np.array(table, dtype=np.float64, order="C") for table in tables]
     x, m, w, k, r, y, p, policy = found
     if policy.shape != w.shape or w.shape != (x.size, m.size, 4) or k.shape != (m.size, 2):
-        raise ValueError(f"wealth and start must have the shape {(x.size, m.size, 4)}, and ahead {(m.size, 2)}")
+        raise ValueError(
+            f"wealth and start must have shape {(x.size, m.size, 4)} and ahead {(m.size, 2)}, not {w.shape}, "
+            f"{policy.shape} and {k.shape}"
+        )
     if r.shape != (m.size, 2, 2) or y.shape != (m.size, 2, 4) or p.shape != (4, 4):
-        raise ValueError(f"gross, income and chain must have shapes {(m.size, 2, 2)}, {(m.size, 2, 4)} and (4, 4)")
+        raise ValueError(
+            f"gross, income and chain must have shapes {(m.size, 2, 2)}, {(m.size, 2, 4)} and (4, 4), not {r.shape}, "
+            f"{y.shape} and {p.shape}"
+        )
     return found
 
 
@@ -154,36 +162,43 @@ def solve(
     damping: float = DAMPING,
     progress: Callable[[int, float], None] | None = None,
 ) -> Household:
-    """Iterate to the policy.
+    """Iterate to the policy of the household.
 
     Parameters
     ----------
     grid
-        Of ``k``, increasing.
+        Grid of ``k``, increasing.
     means
         Grid of ``K``, increasing.
     wealth
-        ``W``, ``(N_k, N_K, 4)``.
+        ``W``, ``(N_k, N_K, 4)``, units of the good.
     ahead
-        ``K'``, ``(N_K, 2)``, on the grid of ``K``.
+        ``K'``, ``(N_K, 2)``, at the points of the grid of ``K``.
     gross
-        ``R(K'(K, a), a')``, ``(N_K, 2, 2)``.
+        Gross return ``R(K'(K, a), a')``, ``(N_K, 2, 2)``.
     income
         ``income(K'(K, a), s')``, ``(N_K, 2, 4)``.
     chain
-        ``P``, ``(4, 4)``.
+        Transition matrix ``P``, ``(4, 4)``.
     beta, gamma
         Discount factor and relative risk aversion.
     start
-        Policy to begin with, ``(N_k, N_K, 4)``.
+        Initial policy, ``(N_k, N_K, 4)``.
     tol
-        Change of ``k'`` below which to stop, units of the good.
+        The iteration ends when no ``k'`` changes by this or more, units of the good.
     max_iterations
-        After which to stop in any case.
+        Largest number of iterations.
     damping
-        Above 0, at most 1.
+        Share of the change that is applied, above 0 and at most 1.
     progress
-        Called with the iterations behind and the last change, now and then.
+        Called now and then with the number of iterations and the last change.
+
+    Raises
+    ------
+    ValueError
+        Shapes do not fit together.
+    FloatingPointError
+        The iteration diverged: the policy is not a number.
     """
     x, m, w, k, r, y, p, policy = checked(grid, means, wealth, ahead, gross, income, chain, start)
     weights, matrix = np.ascontiguousarray(spline_weights(m, k)), slope_matrix(x)
@@ -195,7 +210,7 @@ def solve(
             slopes = (matrix @ policy.reshape(x.size, -1)).reshape(policy.shape)
             change = float(_iterate(policy, slopes, new, x, w, weights, r, y, p, beta, gamma))
             if not np.isfinite(change):
-                raise FloatingPointError(f"the policy is no number after {done:,} iterations")
+                raise FloatingPointError(f"the policy is not a number after {done:,} iterations")
             policy += damping * (new - policy)
             if change < tol:
                 break

@@ -1,16 +1,16 @@
-// Periods `begin` to `end` of a panel in one launch; `gpu_ref/krusell_smith/cuda_panel.py` says what it computes and compiles this file
-// after `gpu_ref/cuda/grid.cu`.
+// Simulate periods `begin` to `end` of a panel in one launch. `gpu_ref/krusell_smith/panel.py` describes what is computed;
+// `gpu_ref/krusell_smith/cuda_panel.py` compiles this file after `gpu_ref/cuda/grid.cu`.
 //
-// A block owns `span` agents. In each period it makes the cubics of the period for itself, moves its agents, and leaves
-// their sum; then all blocks meet, and each sums up K, in the same order and so to the same bits.
+// A block owns `span` agents. In each period it computes the cubics of the period, moves its agents, and stores their sum.
+// After a barrier each block adds up K from all sums, in the same order and so with the same bits.
 //
-// An agent's loads from shared memory are what takes the time. So tables are one array a quantity: neighbouring intervals,
-// where the agents of a warp mostly are, lie in different banks. A thread moves 16 bytes of agents at once, and asks for
-// its next ones before it begins, and no branch parts one of its agents from another.
+// The loads of an agent from shared memory determine the time. So each quantity is an array of its own, in which neighbouring
+// intervals, where most agents of a warp are, lie in different banks. A thread moves 16 bytes of agents at once, loads the
+// next ones in advance, and treats all its agents without branches.
 //
 // Macros: SINGLE (1: agents in single precision), CUBIC (1: Catmull-Rom, 0: linear), ONCE (1: an interval is at most one
-// beyond the place where its search begins), THREADS of a block, RESIDENT blocks of a multiprocessor, NEAR (1: tables in
-// shared memory; 0: in global memory, the cubics made by all blocks together).
+// beyond the one where its search starts), THREADS of a block, RESIDENT blocks of a multiprocessor, NEAR (1: tables in
+// shared memory; 0: in global memory, with the cubics computed by all blocks together).
 
 #if SINGLE
 typedef float Real;
@@ -24,9 +24,9 @@ __device__ __forceinline__ int leading(double x, int shift) { return __double_as
 
 struct __align__(16) Agents { Real k[VECTOR]; };
 
-// Of one period, as an agent needs them.
+// The tables of one period.
 struct Tables {
-    const Real *bounds;  // x_i, and infinity in the place of the last one
+    const Real *bounds;  // x_i, with infinity in place of the last
     const Real *scales;  // 1 / (x_(i+1) - x_i)
     const Real *cubics;  // coefficient m of interval i and employment e, in (k - x_i) scale_i: [m][e][i]
     const unsigned short *places;
@@ -34,7 +34,7 @@ struct Tables {
     Real low, high;
 };
 
-// Where K lies: the first of four neighbouring columns and their weights. Returns whether it is on the grid.
+// Find the four columns around K and their weights. Returns whether K is on its grid.
 __device__ bool column(double at, const double *grid, int n, int *first, double *weights) {
     bool inside = grid[0] <= at && at <= grid[n - 1];
     at = fmin(fmax(at, grid[0]), grid[n - 1]);
@@ -60,7 +60,7 @@ __device__ bool column(double at, const double *grid, int n, int *first, double 
     return inside;
 }
 
-// Row i of a policy at K; `column` points at the first of the four columns.
+// The policy at grid point i and K; `column` points at the first of the four columns.
 __device__ __forceinline__ double policy_at(const double *column, const double *weights, int points, int i) {
     double total = 0.0;
     for (int j = 0; j < 4; j++)
@@ -68,7 +68,7 @@ __device__ __forceinline__ double policy_at(const double *column, const double *
     return total;
 }
 
-// Cubic of interval i of an employment, into `out`, whose coefficients are `stride` apart.
+// Write the cubic of interval i and one employment status to `out`, with coefficients `stride` apart.
 __device__ __forceinline__ void cubic(
     const double *column, const double *weights, const double *grid, int points, int i, Real *out, int stride) {
     double here = policy_at(column, weights, points, i), next = policy_at(column, weights, points, i + 1);
@@ -88,7 +88,7 @@ __device__ __forceinline__ void cubic(
 #endif
 }
 
-// Wealth of the next period, held on the grid; `below` and `above` count.
+// Wealth of the next period, restricted to the grid; `below` and `above` count the restrictions.
 __device__ __forceinline__ Real step(const Tables &at, Real x, bool works, unsigned int &below, unsigned int &above) {
     int place = leading(x, at.shift) - at.base;
     int i = at.places[place > 0 ? place : 0];
@@ -179,7 +179,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT) simulate(
             for (int v = 0; v < VECTOR; v++) total += now.k[v];
         }
         for (; j < count; j++) {
-            // The last agents of all, fewer than `VECTOR`: only one thread comes here.
+            // The last agents of the panel, fewer than VECTOR: only one thread gets here.
             own[j] = step(at, own[j], (work[j / 32] >> (j % 32)) & 1, below, above);
             total += own[j];
         }

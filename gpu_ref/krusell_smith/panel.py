@@ -1,26 +1,26 @@
-"""Simulation of a panel: many agents with one policy, whose mean is a state of the policy.
+"""Simulate a panel of many agents with one policy that depends on their mean wealth.
 
-An agent has wealth ``k``, and work or none. With the mean ``K`` of all ``k`` and the aggregate state ``a``, the next
+An agent has wealth ``k`` and is employed or not. Given the mean ``K`` of all ``k`` and the aggregate state ``a``, next
 wealth is ``k' = g(k, K, a, e)``, interpolated between the points of a table ``(N_k, N_K, 2, 2)``, and the mean of the
-``k'`` is the next ``K``. Periods follow one another; agents are independent.
+``k'`` is the next ``K``. Within a period agents are independent of each other.
 
-Of a period, ``K`` and ``a`` are the same for everyone, and interpolation in two directions is first one and then the
-other. So each period begins with the interpolation in ``K``, of the whole table, and one cubic for each interval of
-``k`` and either employment; an agent then costs a search in a table and a cubic, whatever the method:
+``K`` and ``a`` are the same for all agents of a period, and interpolation in two directions can be done in one
+direction after the other. So each period first interpolates the whole table in ``K`` and computes one cubic for each
+interval of ``k`` and employment status. An agent then costs a table look-up and a cubic, whatever the method:
 
 ``bilinear``
-    linear in ``K`` and in ``k``, double precision.
+    Linear in ``K`` and in ``k``, double precision.
 ``bicubic``
-    Catmull-Rom in both: on each interval the cubic with the values of its ends and, as slopes there, those of the
-    chords between the neighbours on either side; the chord of the interval itself at the ends of the grid. Double
-    precision.
+    Catmull-Rom in both: on each interval the cubic with the values at its ends whose slopes there are those of the
+    chords between the two neighbours of that end; at the ends of the grid, the slope of the interval's own chord.
+    Double precision.
 ``bicubic-single``
-    The same. Wealth, grid and cubics are rounded to single precision, and so is all that is done for an agent; ``K`` is
-    still summed in double precision.
+    The same with wealth, grid and cubics in single precision, and all operations on an agent; ``K`` is still summed in
+    double precision.
 
-Agents are summed in blocks of a fixed size, so that results do not depend on the number of threads. Whoever would
-leave the grid of ``k`` is held at its end and counted, and so are the periods whose ``K`` is off its grid, where the
-end of it is used.
+Agents are summed in blocks of a fixed size, so results do not depend on the number of threads. An agent that would
+leave the grid of ``k`` stays at its end and is counted; so is a period whose ``K`` is off its grid, for which the end
+of that grid is used.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.threads import threads, threads_for
 
 INTERPOLATIONS = {"bilinear": np.float64, "bicubic": np.float64, "bicubic-single": np.float32}
-"""Names of the methods and the type of what an agent is."""
+"""The methods, with the type in which an agent's wealth is stored."""
 
 BLOCK_WORDS = 256
-"""Words of agents that are summed on their own."""
+"""Number of words of 64 agents that are summed as a block."""
 
 FINE = 6
-"""Leading bits of the mantissa that the search for an interval looks at: so 64 places an octave."""
+"""Leading bits of the mantissa by which an interval is looked up: 64 places per octave."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +59,13 @@ class Panel:
     capital
         Mean wealth at the start of each period, and after the last: ``(T + 1,)``.
     wealth
-        Of each agent after the last period, ``(N,)``, ``float64`` or ``float32``.
+        Wealth of each agent after the last period, ``(N,)``, ``float64`` or ``float32``.
     below, above
-        How often an agent would have left the grid of ``k``, and was held at its end.
+        How often an agent would have left the grid of ``k`` at its lower and upper end, and was set to that end.
     outside
-        Periods whose ``K`` was off its grid.
+        Number of periods whose ``K`` was off its grid.
     seconds
-        Of all periods, without checks of arguments and, on a CUDA device, without transfers.
+        Time for all periods, without checks of arguments and, on a CUDA device, without transfers.
     """
 
     capital: Array
@@ -78,18 +78,21 @@ class Panel:
 
 @dataclass(frozen=True)
 class Places:
-    """Where a number lies on a grid, by the leading bits of it: the search of :func:`move`.
+    """A table by which the leading bits of a number give its approximate place on a grid.
+
+    :func:`_move` searches for the interval from there.
 
     Attributes
     ----------
     grid
         ``(N_k,)``, in the precision of the agents.
     steps
-        ``1 / (x_(i+1) - x_i)``, ``(N_k - 1,)``, in the same.
+        ``1 / (x_(i+1) - x_i)``, ``(N_k - 1,)``, in the same precision.
     table
-        For each leading bits the interval in which numbers that begin with them begin, ``int32``.
+        For each value of the leading bits, the interval of the lowest number that has them, ``int32``.
     base, shift
-        Leading bits are ``(bits >> shift) - base``; below 0 they mean the first entry, and there are none above.
+        Entry ``(bits >> shift) - base`` belongs to a number; a negative one means the first entry, and none is beyond
+        the last.
     """
 
     grid: NDArray[Any]
@@ -124,7 +127,9 @@ def places(grid: Array, kind: Any) -> Places:
 
 @njit(cache=True)
 def _column(at: float, grid: Array, cubic: bool, weights: Array) -> tuple[int, bool]:
-    """Weights of up to four neighbouring points from the one returned on, and whether ``at`` is on the grid."""
+    """Return the first of four neighbouring points around ``at``, and whether ``at`` is on the grid; fill their
+    ``weights``.
+    """
     n = grid.size
     inside = grid[0] <= at <= grid[n - 1]
     at = min(max(at, grid[0]), grid[n - 1])
@@ -139,7 +144,7 @@ def _column(at: float, grid: Array, cubic: bool, weights: Array) -> tuple[int, b
         return i - 1, inside
     weights[1] = (1 + 2 * t) * (1 - t) ** 2
     weights[2] = t * t * (3 - 2 * t)
-    # The slope at either end is that of a chord, whose weights are put on the points that it joins.
+    # The slope at either end is that of a chord, so its weight is added to the two points that the chord joins.
     for end in range(2):
         slope = h * (t * (1 - t) ** 2 if end == 0 else t * t * (t - 1))
         low, high = max(i + end - 1, 0), min(i + end + 1, n - 1)
@@ -151,7 +156,10 @@ def _column(at: float, grid: Array, cubic: bool, weights: Array) -> tuple[int, b
 
 @njit(cache=True)
 def _cubics(policy: Array, state: int, at: float, means: Array, grid: Array, cubic: bool, out: NDArray[Any]) -> bool:
-    """Fill ``out[e, i]`` with the cubic of interval ``i`` in ``(k - x_i) / (x_(i+1) - x_i)``; False off the grid."""
+    """Fill ``out[e, i]`` with the coefficients of the cubic of interval ``i`` in ``(k - x_i) / (x_(i+1) - x_i)``.
+
+    Returns whether ``at`` is on the grid of ``K``.
+    """
     n = grid.size
     weights = np.empty(4)
     first, inside = _column(at, means, cubic, weights)
@@ -186,7 +194,10 @@ def _move(
     steps: NDArray[Any], table: NDArray[np.int32], base: int, shift: int, sums: Array, below: NDArray[np.int64],
     above: NDArray[np.int64],
 ) -> None:  # fmt: skip
-    """One period of every agent, in place; what a block of them sums to, and how many left the grid."""
+    """Move every agent by one period, in place.
+
+    Fills the sum of wealth of each block, and how many of its agents would have left the grid below and above.
+    """
     low, high, top = grid[0], grid[-1], grid.size - 2
     for block in prange(sums.size):
         total, under, over = 0.0, 0, 0
@@ -213,35 +224,34 @@ def _move(
 
 
 def check_panel(policy: ArrayLike, grid: ArrayLike, means: ArrayLike, start: ArrayLike, agents: int) -> list[Array]:
-    """Return the first four as arrays of doubles, ``start`` with one entry an agent.
+    """Return ``policy, grid, means, start`` as arrays of doubles, ``start`` with one entry per agent.
 
     Raises
     ------
     ValueError
-        They do not belong together, or are not finite.
+        They do not fit together, or are not finite.
     """
     tables = [np.ascontiguousarray(given, dtype=np.float64) for given in (policy, grid, means, start)]
     shape = (tables[1].size, tables[2].size, 2, 2)
     if tables[0].shape != shape or tables[2].ndim != 1 or tables[2].size < 2 or not (np.diff(tables[2]) > 0).all():
-        raise ValueError(f"policy must have the shape {shape} of the grids of k and K, each increasing")
+        raise ValueError(
+            f"policy must have shape {shape} for these grids of k and K, not {tables[0].shape}, and the grid of K must "
+            f"increase"
+        )
     if not np.isfinite(tables[0]).all():
-        raise ValueError("policy must be finite")
+        raise ValueError("policy must be finite everywhere")
     if tables[3].size == 1:
         tables[3] = np.full(agents, tables[3].item())
     low, high = tables[1][0], tables[1][-1]
     if tables[3].shape != (agents,) or not ((tables[3] >= low) & (tables[3] <= high)).all():
-        raise ValueError(f"start must be wealth from {low:g} to {high:g}, of one or of all {agents:,} agents")
+        raise ValueError(
+            f"start must be wealth from {low:g} to {high:g}: one number, or one for each of {agents:,} agents"
+        )
     return tables
 
 
 def check_method(method: str) -> None:
-    """Check that there is such an interpolation.
-
-    Raises
-    ------
-    ValueError
-        There is none.
-    """
+    """Raise ``ValueError`` if ``method`` is not a key of :data:`INTERPOLATIONS`."""
     if method not in INTERPOLATIONS:
         raise ValueError(f"method must be one of {', '.join(map(repr, INTERPOLATIONS))}, not {method!r}")
 
@@ -255,30 +265,31 @@ def simulate(
     method: str = "bicubic",
     progress: Callable[[int], None] | None = None,
 ) -> Panel:
-    """Simulate the panel of ``shocks`` on this computer's cores.
+    """Simulate the panel of ``shocks`` on the cores of this computer.
 
     Parameters
     ----------
     policy
         ``k'``, ``(N_k, N_K, 2, 2)``: by ``k``, ``K``, aggregate state and employment.
     grid
-        Of ``k``, increasing from 0 or above, uniform or not.
+        Grid of ``k``, increasing from 0 or above, uniform or not.
     means
         Grid of ``K``, increasing.
     shocks
+        Aggregate and employment shocks.
     start
-        Wealth of each agent in the first period, or of all.
+        Wealth in the first period: of each agent, or one number for all.
     method
         One of :data:`INTERPOLATIONS`.
     progress
-        Called with the number of periods behind, after each hundred.
+        Called after every hundredth period with the number of periods done.
 
     Raises
     ------
     ValueError
-        An argument is none of these.
+        An argument has a wrong shape or value.
     MemoryError
-        The agents do not fit.
+        The agents do not fit into memory.
     """
     check_method(method)
     kind = INTERPOLATIONS[method]
@@ -287,7 +298,7 @@ def simulate(
     g, x, m, wealth = check_panel(policy, grid, means, start, agents)
     search = places(x, kind)
     k = wealth.astype(kind)
-    # Rounding may have put an agent at the end beyond the end.
+    # Rounding to single precision may have moved an agent at the end of the grid beyond it.
     np.clip(k, search.grid[0], search.grid[-1], out=k)
     bits = k.view(np.int32 if kind == np.float32 else np.int64)
     blocks = math.ceil(shocks.employed.shape[1] / BLOCK_WORDS)
@@ -315,12 +326,14 @@ def simulate(
 
 
 def mean_of(k: NDArray[Any]) -> float:
-    """Mean of what agents own, summed in blocks and in double precision."""
+    """Return mean wealth, summed in blocks and in double precision."""
     size = BLOCK_WORDS * WORD
     return math.fsum(float(k[i : i + size].sum(dtype=np.float64)) for i in range(0, k.size, size)) / k.size
 
 
 def path_error(capital: ArrayLike, reference: ArrayLike) -> float:
-    """Largest gap of a path of ``K`` from another one, in per cent of it: the papers' measure of a method."""
+    """Return the largest distance of a path of ``K`` from ``reference``, in per cent of the latter (the measure of the
+    papers).
+    """
     other = np.asarray(reference, dtype=np.float64)
     return 100 * float(np.abs(np.asarray(capital, dtype=np.float64) / other - 1).max())

@@ -1,12 +1,12 @@
-"""Aggregate and employment shocks of a panel, one bit an agent and period.
+"""Draw the aggregate and employment shocks of a panel, one bit per agent and period.
 
-The chain is over pairs of an aggregate state and employment, ``0`` bad and ``1`` good, ``0`` unemployed and ``1``
-employed, in the order ``(0, 0), (0, 1), (1, 0), (1, 1)``. The aggregate state is drawn from it first; employment of
-period ``t + 1`` then follows ``P(e' | e, a, a')``, with whole numbers of agents: of the ``U`` unemployed of period
-``t``, ``U p`` stay so (rounded up or down at random, with the mean of ``U p``), and as many employed lose their work
-as make unemployment exactly that of the aggregate state. Who they are is uniformly random among those of a kind: each
-agent is drawn on its own first, 64 at once, and then as many random ones are put right as there were too many or too
-few. An agent therefore follows the chain, and no period has sampling error in unemployment.
+The chain is over pairs of aggregate state (``0`` bad, ``1`` good) and employment (``0`` unemployed, ``1`` employed), in
+the order ``(0, 0), (0, 1), (1, 0), (1, 1)``. The aggregate states are drawn first. Employment in period ``t + 1`` then
+follows ``P(e' | e, a, a')``, but with fixed numbers of agents: of the ``U`` unemployed of period ``t``, ``U p`` stay
+unemployed (rounded up or down at random, with mean ``U p``), and as many employed lose their work as make unemployment
+exactly that of the aggregate state. Which agents these are is uniformly random: each agent is first drawn
+independently, 64 at once, and then randomly chosen agents are flipped until the numbers are right. So each agent
+follows the chain, and unemployment has no sampling error in any period.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ WORD = 64
 """Agents of a word."""
 
 PRECISION = 16
-"""Bits of the probability with which agents are first drawn; what is put right after makes up for the rest."""
+"""Bits of the probability with which agents are first drawn; the correction of the numbers makes up for the rest."""
 
 FLOW_TOLERANCE = 1e-4
-"""How far a chain may take unemployment from what it is to be: published tables have four to six digits."""
+"""Tolerance for the unemployment rate to which a chain leads: published tables have four to six digits."""
 
 
 @dataclass(frozen=True)
 class Shocks:
-    """What happens to a panel.
+    """Shocks of a panel.
 
     Attributes
     ----------
     aggregate
         Aggregate state of each period, ``(T,)``, ``int8``: 0 bad, 1 good.
     employed
-        ``(T, ceil(N / 64))``, ``uint64``: bit ``j`` of word ``w`` is 1 where agent ``64 w + j`` has work. Bits beyond
+        ``(T, ceil(N / 64))``, ``uint64``: bit ``j`` of word ``w`` is 1 if agent ``64 w + j`` is employed. Bits beyond
         the last agent are 0.
     agents
         ``N``.
@@ -53,17 +53,18 @@ class Shocks:
     agents: int
 
     def unemployed(self, period: int) -> int:
-        """Agents without work in a period."""
+        """Return the number of unemployed agents in a period."""
         return self.agents - _count(self.employed[period])
 
     def employment(self, period: int) -> NDArray[np.uint8]:
-        """``(N,)``: 1 where an agent has work in a period."""
+        """Return ``(N,)``: 1 where an agent is employed in a period."""
         little = np.ascontiguousarray(self.employed[period], dtype="<u8").view(np.uint8)
         return np.unpackbits(little, bitorder="little")[: self.agents]
 
 
 @njit(cache=True)
 def _ones(word):  # type: ignore[no-untyped-def]
+    """Return the number of ones in a 64-bit word, by adding up neighbouring fields in parallel."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -72,6 +73,7 @@ def _ones(word):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _count(words: Words) -> int:
+    """Return the number of ones in all words."""
     total = np.uint64(0)
     for w in range(words.size):
         total += _ones(words[w])
@@ -80,9 +82,10 @@ def _count(words: Words) -> int:
 
 @njit(cache=True)
 def _draw(before: Words, after: Words, random: Words, keep: int, gain: int, last: np.uint64) -> tuple[int, int]:
-    """Draw each agent on its own; return the unemployed who stay so, and the employed who lose work.
+    """Draw each agent independently; return the numbers of unemployed who stay so, and of employed who lose their work.
 
-    Employed next with probability ``keep`` and unemployed with ``gain``, in units of ``2**-PRECISION``.
+    The probability of being employed next is ``keep`` for employed and ``gain`` for unemployed agents, in units of
+    ``2**-PRECISION``.
     """
     idle, lost = 0, 0
     for w in range(before.size):
@@ -101,8 +104,12 @@ def _draw(before: Words, after: Words, random: Words, keep: int, gain: int, last
 
 
 @njit(cache=True)
-def _mend(before: Words, after: Words, candidates: NDArray[np.int64], kind: int, surplus: int) -> int:
-    """Give work to ``surplus`` random agents who were of ``kind`` and have none, or take it; return what is left."""
+def _repair(before: Words, after: Words, candidates: NDArray[np.int64], kind: int, surplus: int) -> int:
+    """Flip up to ``surplus`` of the agents ``candidates``, and return the surplus that remains.
+
+    If ``surplus`` is positive, agents who were of ``kind`` and are unemployed now become employed; if negative, the
+    reverse.
+    """
     one = np.uint64(1)
     wrong = np.uint64(0) if surplus > 0 else one
     left = abs(surplus)
@@ -117,12 +124,12 @@ def _mend(before: Words, after: Words, candidates: NDArray[np.int64], kind: int,
 
 
 def aggregate_chain(transition: Array) -> Array:
-    """``(2, 2)`` transition matrix of the aggregate state alone.
+    """Return the ``(2, 2)`` transition matrix of the aggregate state alone.
 
     Raises
     ------
     ValueError
-        It is not the same with and without work.
+        It is not the same for employed and unemployed agents.
     """
     sums = transition.reshape(2, 2, 2, 2).sum(axis=3)
     if np.abs(sums[:, 0] - sums[:, 1]).max() > FLOW_TOLERANCE:
@@ -132,12 +139,12 @@ def aggregate_chain(transition: Array) -> Array:
 
 
 def whole_numbers(agents: int, unemployment: Array) -> NDArray[np.int64]:
-    """Agents without work in each aggregate state.
+    """Return the number of unemployed agents in each aggregate state.
 
     Raises
     ------
     ValueError
-        They are no whole numbers.
+        They are not whole numbers.
     """
     exact = agents * unemployment
     numbers = np.rint(exact).astype(np.int64)
@@ -150,29 +157,29 @@ def whole_numbers(agents: int, unemployment: Array) -> NDArray[np.int64]:
 def draw_shocks(
     agents: int, periods: int, transition: ArrayLike, unemployment: ArrayLike, seed: int = 0, first: int = 0
 ) -> Shocks:
-    """Draw the shocks of ``agents`` agents in ``periods`` periods; the same ones for the same arguments.
+    """Draw the shocks of ``agents`` agents in ``periods`` periods; the same arguments give the same shocks.
 
     Parameters
     ----------
     agents
-        ``N``; both shares of it that ``unemployment`` names must be whole numbers of agents.
+        ``N``; it must make both shares of ``unemployment`` whole numbers of agents.
     periods
         ``T``, at least 1.
     transition
         ``(4, 4)``, over the pairs above.
     unemployment
-        ``(2,)``: share of agents without work in the bad and in the good state, which ``transition`` must keep.
+        ``(2,)``: share of unemployed agents in the bad and in the good state, which ``transition`` must preserve.
     seed
-        Of NumPy's PCG64.
+        Seed of NumPy's PCG64.
     first
         Aggregate state of the first period.
 
     Raises
     ------
     ValueError
-        An argument is none of these.
+        An argument has a wrong shape or value.
     MemoryError
-        ``T ceil(N / 64)`` words do not fit.
+        ``T ceil(N / 64)`` words do not fit into memory.
     """
     chain = np.asarray(transition, dtype=np.float64)
     shares = np.asarray(unemployment, dtype=np.float64)
@@ -219,11 +226,12 @@ def draw_shocks(
         for kind, surplus in ((0, drawn[0] - idle), (1, drawn[1] - (int(numbers[b]) - idle))):
             left = surplus
             while left:
-                left = _mend(before, after, rng.integers(0, agents, size=16 * abs(left) + 64), kind, left)
+                left = _repair(before, after, rng.integers(0, agents, size=16 * abs(left) + 64), kind, left)
     return Shocks(aggregate, employed, agents)
 
 
 def _pack(bits: NDArray[np.bool_], words: int) -> Words:
+    """Pack truth values into words, the first into the lowest bit."""
     padded = np.zeros(words * WORD, np.uint8)
     padded[: bits.size] = bits
     return np.packbits(padded, bitorder="little").view("<u8").astype(np.uint64)

@@ -1,1 +1,1 @@
-"""Published programs and times, as they were printed."""
+"""Published programs and times, as they were printed, for comparison."""

@@ -1,14 +1,13 @@
-"""A tutorial's life-cycle program as it was published, defect included: ``python -m
-beltline.gpu_ref.published.life_cycle``.
+"""Reproduce the values of a published life-cycle program that has an error.
 
-Nobody should solve a model with it: :func:`beltline.host.models.life_cycle.life_cycle` is the model. It is kept because
-its values are in print. Oswald's "GPU computing with Julia", after Fernandez-Villaverde and Zarruk (2018), sums up
-expectations in a variable that it sets to zero before its loop over the choices and not in it, so that choice ``j`` is
-given the sum of the expectations of all choices up to ``j``::
+``python -m beltline.gpu_ref.published.life_cycle`` prints them beside those in print and those of the correct model,
+which is :func:`beltline.host.models.life_cycle.life_cycle`. The program is Oswald's "GPU computing with Julia", after
+Fernandez-Villaverde and Zarruk (2018). It sums expectations in a variable that it resets before the loop over choices
+instead of inside it. So choice ``j`` gets the sum of the expectations of all choices up to ``j``::
 
     objective(j) = U(W - X_j) + beta * sum over i <= j of sum_s' Q(s, s') V(X_i, s')
 
-All these values are negative, so every choice above the first is punished for those before it, and nobody saves.
+All these values are negative. So every choice is penalised for the choices below it, and no household saves.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from beltline.gpu_ref.tables import Array, check_tables, expectation
 from beltline.gpu_ref.utility import crra_utility
 
 PRINTED = (-2.12087, -2.08143, -2.02839)
-"""What the tutorial prints of ``V[x_1, e_1..e_3]`` at age 1."""
+"""What the tutorial prints for ``V[x_1, e_1..e_3]`` at age 1."""
 
 WORST, INFEASIBLE = -1e3, -1e5
-"""The least that a state can be worth, and the utility of a choice that leaves nothing, both as published."""
+"""The lowest value of a state, and the utility of a choice that leaves nothing to consume, both as published."""
 
 
 def tables(grid: int = 1500, states: int = 15) -> tuple[Array, Array, Array]:
-    """Grid, wealth and transition matrix of the tutorial, in double precision; shapes as in :mod:`beltline.gpu_ref`.
+    """Return grid, wealth and transition matrix of the tutorial; shapes as in :mod:`beltline.gpu_ref`.
 
-    ``x`` evenly from 0.1 to 4, ``W = 1.07 x + 5 e``, and ``ln e`` by Tauchen with persistence 0.99, standard deviation
-    0.02058 and a half-width of 1.5 unconditional standard deviations.
+    ``x`` is uniform from 0.1 to 4, ``W = 1.07 x + 5 e``, and ``ln e`` follows a Tauchen chain with persistence 0.99,
+    standard deviation 0.02058 and a half-width of 1.5 unconditional standard deviations.
     """
     rho, sigma = 0.99, 0.02058
     half = 1.5 * sigma / math.sqrt(1.0 - rho**2)
@@ -46,14 +45,14 @@ def tables(grid: int = 1500, states: int = 15) -> tuple[Array, Array, Array]:
 
 
 def defective_life(X: ArrayLike, W: ArrayLike, Q: ArrayLike, beta: float, eta: float, ages: int) -> Array:
-    """Value by age as the published program computes it, ``(ages, N_k, N_z)``, first age first: not that of the model.
+    """Return the value by age that the published program computes, ``(ages, N_k, N_z)``, the first age first.
 
-    Arguments and errors as in :mod:`beltline.gpu_ref`.
+    It is not the value of the model. Arguments and errors as in :mod:`beltline.gpu_ref`.
     """
     X, W, Q, following = check_tables(X, W, Q, np.zeros(np.shape(W)), beta, eta)
     values = np.empty((ages, *W.shape))
     for age in range(ages - 1, -1, -1):
-        # Never reset: the sum over all choices so far. Nothing follows the last age.
+        # The published error: the sum runs over all choices so far. The value after the last age is 0.
         piled = np.cumsum(expectation(Q, following, beta), axis=1)
         for s in range(W.shape[1]):
             consumption = W[:, s, None] - X

@@ -1,8 +1,8 @@
-"""Show the defect of the published search rule on the headline problem: ``python -m
-beltline.gpu_ref.published.search_rule``.
+"""Show the error of the published search rule on the headline problem.
 
-Prints the grid, the sweeps that were looked at, and for both rules how many states end wrong and by how much. The
-tables are computed here, from the formulas, because this package is independent of the models that users call.
+``python -m beltline.gpu_ref.published.search_rule`` prints the grid, the number of sweeps compared, and for both rules
+how many states end wrong and by how much. The tables are computed here from their formulas, because this package does
+not depend on the models that users call.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WIDTH = 3.0
 
 @dataclass(frozen=True)
 class Headline:
-    """The RBC problem as tables, see :mod:`beltline.gpu_ref` for shapes and units."""
+    """The RBC problem as tables; shapes and units as in :mod:`beltline.gpu_ref`."""
 
     X: Array
     W: Array
@@ -38,11 +38,11 @@ class Headline:
 
 
 def headline(grid: int = 65_536, states: int = 4) -> Headline:
-    """Tables of the RBC problem of Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011).
+    """Return the tables of the RBC problem of Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011).
 
-    ``W = z k^alpha + (1 - delta) k`` on a uniform grid from ``0.95 kss(z_min)`` to ``1.05 kss(z_max)``,
-    ``kss(z) = ((1/beta - 1 + delta) / (alpha z))^(1/(alpha - 1))``; the chain by Tauchen (1986); the start is
-    ``U(z kss(z)^alpha - delta kss(z))``, the same for all ``k``.
+    ``W = z k^alpha + (1 - delta) k`` on a uniform grid from ``0.95 kss(z_min)`` to ``1.05 kss(z_max)``, ``kss(z) =
+    ((1/beta - 1 + delta) / (alpha z))^(1/(alpha - 1))``. The chain is Tauchen's (1986). The starting value is ``U(z
+    kss(z)^alpha - delta kss(z))``, the same for all ``k``.
 
     Raises
     ------
@@ -67,11 +67,12 @@ def headline(grid: int = 65_536, states: int = 4) -> Headline:
 
 
 def _spread(counts: Sequence[int]) -> str:
+    """Return the range of the counts as text."""
     return f"{counts[0]}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Iterate with the exact sweep, try both rules in every sweep, and print what was found."""
+    """Iterate with the exact sweep, compare both rules with it in every sweep, and print the outcome."""
     parser = argparse.ArgumentParser(prog="python -m beltline.gpu_ref.published.search_rule", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="points, a power of two from 4 (default 65,536)")
     parser.add_argument("--states", type=int, default=4, help="exogenous states (default 4)")

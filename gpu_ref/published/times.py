@@ -1,13 +1,12 @@
-"""The papers' times beside ours, grid by grid: ``python -m beltline.gpu_ref.published.times RESULTS.json
-[CHECK.json]``.
+"""Print the published times beside those of this project, grid by grid.
 
-``RESULTS.json`` is what ``beltline bench`` writes, ``CHECK.json`` what ``python -m beltline.gpu_ref.cuda.headline``
-does. Prints tables in Markdown, in seconds; the columns of this project are total times: allocate, load, solve and read
-back. Nothing is solved here.
+``python -m beltline.gpu_ref.published.times RESULTS.json [CHECK.json]`` prints tables in Markdown, in seconds.
+``RESULTS.json`` is written by ``beltline bench``, ``CHECK.json`` by ``python -m beltline.gpu_ref.cuda.headline``. The
+columns of this project are total times: allocate, load, solve and read back. Nothing is solved here.
 
-Published: Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011), tables 3 and 5 to 7 (one core of a quad-core
-Xeon at 2.66 GHz, and a GeForce GTX 280; stop at ``(1 - beta) 1e-8``); the web page of their code (quad-core Xeon at 2.4
-GHz, and a Tesla C2075); Peri (2019), table 2 at 65,536 points.
+Published times: Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011), tables 3 and 5 to 7 (one core of a
+quad-core Xeon at 2.66 GHz, and a GeForce GTX 280; stop at ``(1 - beta) 1e-8``); the web page of their code (quad-core
+Xeon at 2.4 GHz, and a Tesla C2075); Peri (2019), table 2 at 65,536 points.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 GRIDS = tuple(2**i for i in range(4, 17))
 
 START = (1.13, 1.13, 1.13, 1.12, 1.13, 1.12, 1.12, 1.12, 1.12, 1.13, 1.12, 1.13, 1.13)
-"""Table 3, to allocate memory on the graphics card, by :data:`GRIDS`, as all below."""
+"""Table 3: seconds to allocate memory on the GPU, for each of :data:`GRIDS`, as are all tuples below."""
 
 BINARY_GPU = (0.29, 0.32, 0.36, 0.4, 0.44, 0.57, 0.81, 1.33, 2.53, 5.24, 10.74, 22.43, 47.19)
 BINARY_CPU = (0.03, 0.08, 0.19, 0.5, 1.36, 3.68, 10.77, 34.27, 117.32, 427.50, 1615.40, 6270.37, 24588.50)
@@ -31,7 +30,7 @@ HOWARD_GPU = (0.14, 0.16, 0.20, 0.25, 0.24, 0.53, 1.50, 4.29, 15.12, 57.83, 222.
 HOWARD_CPU = (0.02, 0.03, 0.07, 0.17, 0.40, 1.11, 3.52, 12.52, 42.85, 166.43, 639.89, 2527.32, 10056.00)
 
 BEST_RATIO = (14.50, 10.667, 5.143, 2.353, 1.100, 0.514, 0.230, 0.106, 0.059, 0.031, 0.017, 0.009, 0.005)
-"""Table 7: solution on the graphics card by binary search over that on the processor by grid search with Howard."""
+"""Table 7: time on the GPU by binary search, divided by that on the processor by grid search with Howard steps."""
 
 EXTRAPOLATED = {
     131_072: (195.767, 98362.384),
@@ -41,7 +40,7 @@ EXTRAPOLATED = {
     2_097_152: (44369.609, 25081482.86),
     4_194_304: (176736.311, 100312706.6),
 }
-"""Table 5: graphics card and processor, by a regression of the square root of time on the grid points."""
+"""Table 5: GPU and processor, extrapolated by a regression of the square root of time on the number of grid points."""
 
 PAGE_GRIDS = GRIDS[3:]
 PAGE_BINARY = {
@@ -51,7 +50,7 @@ PAGE_BINARY = {
     "Thrust": (0.240, 0.273, 0.322, 0.392, 0.711, 1.20, 2.13, 4.26, 8.52, 17.21),
     "CUDA C": (0.144, 0.156, 0.258, 0.416, 0.731, 1.51, 3.09, 6.48, 13.82, 29.27),
 }
-"""Web page, binary search: solution without the 6.6 to 7.0 s that CUDA takes to start."""
+"""Web page, binary search: time to solve, without the 6.6 to 7.0 s that CUDA takes to start."""
 
 PAGE_HOWARD = {
     "C++": (0.137, 0.332, 0.900, 2.73, 9.17, 33.40, 126.72, 496.24, 1977.93, 7892.46),
@@ -60,10 +59,10 @@ PAGE_HOWARD = {
     "Thrust": (0.173, 0.234, 0.348, 0.628, 1.53, 4.23, 13.71, 53.33, 191.99, 774.87),
     "CUDA C": (0.103, 0.134, 0.257, 0.664, 2.12, 7.81, 29.76, 116.80, 462.31, 1844.37),
 }
-"""Web page, grid search that maximises in every 20th sweep; solution alone."""
+"""Web page, grid search that maximises in every 20th sweep: time to solve only."""
 
 PERI = {"K80, CUDA C": (13.69,), "VU9P at 250 MHz": (0.25, 1.42, 0.75)}
-"""Table 2 at 65,536 points: send, solve and read back where told apart."""
+"""Table 2 at 65,536 points: send, solve and read back, where given separately."""
 
 FASTEST = "shift start=coarse"
 
@@ -71,7 +70,7 @@ Times = dict[tuple[str, str, int], float]
 
 
 def times(result: dict[str, Any], check: dict[str, Any] | None = None) -> Times:
-    """Total seconds by device, method and grid."""
+    """Return total seconds by device, method and grid."""
     found = {(row["device"], row["method"], row["grid"]): row["total"] for row in result["rows"]}
     for row in check["by size"] if check else ():
         method = "warm" if row["method"].endswith("warm") else FASTEST
@@ -80,22 +79,25 @@ def times(result: dict[str, Any], check: dict[str, Any] | None = None) -> Times:
 
 
 def _seconds(value: float | None) -> str:
+    """Format seconds; empty if there is no measurement."""
     if value is None:
         return ""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table in Markdown."""
     lines = [head, ["---:"] * len(head), *rows]
     return ["| " + " | ".join(line) + " |" for line in lines] + [""]
 
 
 def _over(above: float | None, below: float | None) -> float | None:
+    """Return a ratio, or ``None`` if one of the numbers is missing."""
     return above / below if above is not None and below is not None else None
 
 
 def markdown(result: dict[str, Any], check: dict[str, Any] | None = None) -> str:
-    """All tables."""
+    """Return all tables as Markdown."""
     ours = times(result, check)
     lines = ["### Table 3: binary search", ""]
     rows = []

@@ -1,14 +1,25 @@
-"""The tables of the page on lumpy investment: moments by fineness of the grid, and by fixed cost."""
+"""The tables of the page on lumpy investment: moments by fineness of the grid, by fixed and by convex cost."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from beltline.host.models.lumpy_investment.model import lumpy_investment
 from beltline.host.models.lumpy_investment.result import MOMENTS, LumpyInvestmentResult
 from beltline.host.solver.solve import solve
+from beltline.host.solver.solve_discrete import DEVICE as DISCRETE
+from beltline.host.solver.solve_general import DEVICES
 
-PLANTS = {"mean_rate": 0.122, "inaction": 0.081, "spikes": 0.186, "negative": 0.104, "negative_spikes": 0.018}
+PLANTS = {
+    "mean_rate": 0.122,
+    "inaction": 0.081,
+    "spikes": 0.186,
+    "negative": 0.104,
+    "negative_spikes": 0.018,
+    "serial_correlation": 0.058,
+    "productivity_correlation": 0.143,
+}
 """Cooper and Haltiwanger (2006), table 1, as the authors' slides quote it: of some 7,000 large plants in the United
 States, 1972 to 1988."""
 
@@ -18,39 +29,60 @@ STEPS = (2, 8, 32, 128)
 COSTS = (0.0, 0.0001, 0.001, 0.01, 0.03)
 """Columns of the second table."""
 
+MIXED = ((0.0, 0.0), (0.0, 0.05), (0.0, 0.2), (0.01, 0.0), (0.01, 0.05), (0.01, 0.2), (0.001, 0.05))
+"""Fixed and convex costs: columns of the third table."""
 
-def _columns(name: str, values: Sequence[float], solved: Callable[[float], LumpyInvestmentResult]) -> None:
-    found = {value: solved(value) for value in values}
-    print(f"| {name} | {' | '.join(f'{value:,g}' for value in values)} | plants |\n|---|{'---:|' * (len(values) + 1)}")
+MIXED_STEPS = 4
+"""Its grid, coarser, as time grows with the square of the number of grid points."""
+
+
+def _columns(name: str, found: Mapping[str, LumpyInvestmentResult]) -> None:
+    print(f"| {name} | {' | '.join(found)} | plants |\n|---|{'---:|' * (len(found) + 1)}")
     points = " | ".join(f"{result.model.points:,}" for result in found.values())
     print(f"| grid points of capital | {points} | |")
     tables = [result.moments() for result in found.values()]
     for key, text in MOMENTS.items():
         told = f"{PLANTS[key]:.3f}" if key in PLANTS else "-"
         print(f"| {text} | {' | '.join(f'{moments[key]:.4f}' for moments in tables)} | {told} |")
-    for text, end in (("lower end", "lower"), ("adjusted to", "target"), ("upper end", "upper")):
+    wanted = "aimed at" if any(result.model.convex for result in found.values()) else "adjusted to"
+    for text, end in (("lower end", "lower"), (wanted, "target"), ("upper end", "upper")):
         cells = [f"{getattr(result, end)[result.model.states // 2]:.4f}" for result in found.values()]
         print(f"| {text}, middle state | {' | '.join(cells)} | |")
     times = " | ".join(f"{result.solution.timing['solve']:.2f}" for result in found.values())
     print(f"| solve, s | {times} | |\n")
     for value, result in found.items():
         if not result.success:
-            print(f"{name} {value:,g}: {result.message}\n")
+            print(f"{name} {value}: {result.message}\n")
 
 
-def by_steps(values: Sequence[int] = STEPS) -> None:
+def _solved(device: str = "cpu", **parameters: Any) -> LumpyInvestmentResult:
+    found: LumpyInvestmentResult = solve(lumpy_investment(**parameters), device=device, progress=False)
+    return found
+
+
+def by_steps(values: Sequence[int] = STEPS, device: str = "cpu") -> None:
     """Print moments on finer and finer grids."""
-    _columns("steps", values, lambda steps: solve(lumpy_investment(steps=int(steps)), progress=False))
+    _columns("steps", {f"{steps:,}": _solved(device, steps=steps) for steps in values})
 
 
-def by_cost(values: Sequence[float] = COSTS) -> None:
+def by_cost(values: Sequence[float] = COSTS, device: str = "cpu") -> None:
     """Print moments with a higher and higher fixed cost."""
-    _columns("fixed cost", values, lambda fixed: solve(lumpy_investment(fixed=fixed), progress=False))
+    _columns("fixed cost", {f"{fixed:g}": _solved(device, fixed=fixed) for fixed in values})
+
+
+def by_both(values: Sequence[tuple[float, float]] = MIXED, steps: int = MIXED_STEPS) -> None:
+    """Print moments with fixed and convex costs, solved on device ``cpu``, which alone solves those with the latter."""
+    found = {f"{fixed:g}, {convex:g}": _solved(steps=steps, fixed=fixed, convex=convex) for fixed, convex in values}
+    _columns("fixed, convex cost", found)
 
 
 def tables(device: str) -> None:
-    """Print both tables; the model is solved on device ``cpu`` alone, whatever ``device`` is."""
-    print(f"On device cpu{'' if device == 'cpu' else ', which alone solves this model'}.\n")
-    solve(lumpy_investment(steps=1, states=1), progress=False)
-    by_steps()
-    by_cost()
+    """Print all tables, the first two on ``device``: ``cpu`` or ``gpu``."""
+    where = device if device in DEVICES else DEVICES[0]
+    print(f"On device {where}{'' if where == device else f', as {device} does not solve this model'}.\n")
+    _solved(where, steps=1, states=1)
+    by_steps(device=where)
+    by_cost(device=where)
+    print(f"With a convex cost, on device {DISCRETE}:\n")
+    _solved(steps=1, states=1, convex=0.1)
+    by_both()

@@ -177,7 +177,7 @@ MODELS: dict[str, Entry] = {
     ),
     "lumpy-investment": Entry(
         lumpy_investment,
-        "a firm with a fixed cost of adjusting its capital; on device cpu or gpu",
+        "a firm with fixed and convex costs of adjusting its capital; on device cpu, without the latter also on gpu",
         {
             "steps": "grid points that a year's depreciation is",
             "states": "productivity states",
@@ -186,7 +186,8 @@ MODELS: dict[str, Entry] = {
             "delta": "depreciation a year, between 0 and 1",
             "rho": "persistence of log productivity",
             "sigma": "standard deviation of its shock",
-            "fixed": "cost of adjusting",
+            "fixed": "cost of adjusting, from 0",
+            "convex": "cost of the square of the investment rate, from 0",
             "low": "lowest capital, above 0",
             "high": "highest capital",
         },

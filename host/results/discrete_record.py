@@ -37,6 +37,37 @@ _PROBLEM = {"name": TEXT, "beta": NUMBER, "shape": _SHAPE}
 _UNSIGNED = ("|u1", "<u2", "<u4", "<u8")
 
 
+def answers_of(result: DiscreteResult) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Return what is known of a result and its two arrays, without its problem, for a file that can make it again."""
+    return {name: getattr(result, name) for name in _RESULT}, {"value": result.value, "policy": result.policy}
+
+
+def answered(given: object, file: Archive, problem: DiscreteProblem) -> DiscreteResult:
+    """Return the result of ``problem`` whose parts :func:`answers_of` returned.
+
+    Parameters
+    ----------
+    given
+        What is known.
+    file
+        With the arrays.
+    problem
+
+    Raises
+    ------
+    ProblemError
+        They are not those of a result of this problem.
+    """
+    known = checked("its result", given, _RESULT)
+    check_success(known, ("residual", "error_bound"))
+    answers = file.arrays({"value": Table(("<f8",), problem.shape), "policy": Table(("<i8",), problem.shape)})
+    if known["success"]:
+        check_finite(answers["value"])
+        _check_policy(problem, answers["policy"].reshape(-1))
+    known |= answers
+    return DiscreteResult(**known, problem=problem)
+
+
 def save(result: DiscreteResult, path: str | os.PathLike[str]) -> Path:
     """Write ``result`` to ``path``; as :meth:`beltline.host.results.discrete_result.DiscreteResult.save`."""
     target = check_target("out", path, SUFFIXES)

@@ -44,14 +44,20 @@ def measured(
 
 def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
     """What was missed, in a sentence."""
-    from beltline.gpu_ref.general.certificate import CHOICE, PROBABILITY, TAKEN, VALUE, WORTH
+    from beltline.gpu_ref.general.certificate import (
+        ALTERNATIVE_CHOICE,
+        ALTERNATIVE_VALUE,
+        POLICY,
+        PROBABILITY,
+        REGIME_VALUE,
+    )
 
     name = form.alternatives[miss.alternative].name
     what = {
-        WORTH: f"the value of alternative {name!r} wrong",
-        CHOICE: f"a choice of alternative {name!r} better",
-        VALUE: f"the value, which is that of alternative {name!r}, wrong",
-        TAKEN: f"alternative {name!r} better than the one that is taken",
+        ALTERNATIVE_VALUE: f"the value of alternative {name!r} wrong",
+        POLICY: f"a choice of alternative {name!r} better",
+        REGIME_VALUE: f"the value, which is that of alternative {name!r}, wrong",
+        ALTERNATIVE_CHOICE: f"alternative {name!r} better than the one that is taken",
         PROBABILITY: f"the probability of alternative {name!r} wrong",
     }[miss.kind]
     size = f"by {miss.amount:.3g}" if math.isfinite(miss.amount) else "without bound"

@@ -1,1 +1,1 @@
-"""Number formats and arithmetic units, each with its bit-exact model."""
+"""Number formats, and arithmetic units with their bit-exact models."""

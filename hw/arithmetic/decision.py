@@ -1,4 +1,8 @@
-"""Which of the candidates of a state wins: comparisons shared by the stages of the line and the folded ones."""
+"""Comparison of the objectives of a state's candidates, for the stages of the assembly line and the sweep engine.
+
+A candidate *wins* if it is the best feasible one, and the lowest among equals. It *wins or ties* if no feasible
+candidate is above it.
+"""
 
 from __future__ import annotations
 
@@ -11,25 +15,41 @@ from beltline.hw.arithmetic.numbers import MAXIMUM, MINIMUM, WIDTH
 from beltline.hw.arithmetic.pipeline import SEGMENT, Pipeline, Timed
 
 ORDER_CLOCKS = 2
-"""Clocks from the objectives to their order."""
+"""Clocks from the objectives to the results of :class:`Order`."""
 
 
 def move(best: list[Value]) -> Value:
-    """``j*`` of a stage before the last, 0 to 4, from whether candidates 1, 2 and 3 win or tie (``next_position``)."""
+    """Step of the search from one stage to the next: 0 to 4 places, 3 bits.
+
+    The rule is that of :func:`beltline.hw.line.stage.next_position`. ``best`` has three bits: whether candidates 1, 2
+    and 3 win or tie.
+    """
     one, two, three = best
     return Mux(two, Mux(one == three, 2, Mux(one, 1, 3)), Mux(one | ~Cat(*best).any(), 0, 4))
 
 
 def encode(one_hot: list[Value]) -> Value:
-    """Index of the one bit that is set, 0 where none is."""
+    """Index, 2 bits, of the bit of ``one_hot`` (four bits) that is set; 0 if no bit is."""
     return Cat(one_hot[1] | one_hot[3], one_hot[2] | one_hot[3])
 
 
 class Order:
-    """All comparisons among candidates, two clocks behind the objectives."""
+    """Compares the objectives of all pairs of a state's candidates.
+
+    Latency: ``ORDER_CLOCKS`` (2) clocks from the objectives to all results. Throughput: one state in every clock.
+
+    Parameters
+    ----------
+    p
+        Pipeline to which the comparisons are added.
+    objectives
+        The objectives, signed 65 bits, all with the same time.
+    feasible
+        Whether each candidate is feasible, with the same time. An infeasible candidate is below every feasible one.
+    """
 
     def __init__(self, p: Pipeline, objectives: list[Timed], feasible: list[Timed]) -> None:
-        # Unsigned order is signed order once the sign bit is inverted.
+        # With the sign bit inverted, unsigned comparison gives the signed order.
         biased = [o.map(lambda value: Cat(value[:-1], ~value[-1])) for o in objectives]
         count = range(len(objectives))
         self._at_least: dict[tuple[int, int], Value] = {}
@@ -46,7 +66,8 @@ class Order:
                     return ~fi | (fk & (hl | (he & (ll | le))))
 
                 flags = (feasible[i], feasible[k])
-                # A tie of two infeasible candidates counts as both at least the other, and neither wins.
+                # Of two infeasible candidates each counts as at least the other; neither can win, as that takes
+                # feasibility.
                 k_above = p.compute(less, *flags, low[0], *high).value
                 k_at_least = p.compute(at_most, *flags, *low, *high).value
                 self._above[k, i] = k_above
@@ -57,16 +78,16 @@ class Order:
         self._count = len(objectives)
 
     def above(self, k: int, i: int) -> Value:
-        """Candidate ``k`` is feasible, and ``i`` is not or is below it."""
+        """Whether candidate ``k`` is feasible and candidate ``i`` is infeasible or has a lower objective."""
         return self._above[k, i]
 
     def wins_or_ties(self, k: int) -> Value:
-        """Candidate ``k`` is feasible and none is above it."""
+        """Whether candidate ``k`` is feasible and no feasible candidate is above it."""
         others = (self._at_least[k, i] for i in range(self._count) if i != k)
         return self._feasible[k] & Cat(*others).all()
 
     def wins(self, k: int) -> Value:
-        """Candidate ``k`` is the lowest among those that win or tie."""
+        """Whether candidate ``k`` has the lowest index of those that win or tie."""
         before = (self._above[k, i] for i in range(k))
         after = (self._at_least[k, i] for i in range(k + 1, self._count))
         return self._feasible[k] & Cat(*before, *after).all()
@@ -74,9 +95,18 @@ class Order:
 
 @dataclass(frozen=True)
 class Choice:
-    """The best of four candidates, as it goes into the last register of a stage.
+    """The best candidate of a state, at the input of the output register of a stage.
 
-    ``value`` is cut to 64 bits, and ``outside`` where it had to be; ``none``: no candidate is feasible.
+    Attributes
+    ----------
+    value
+        Its objective, saturated to signed 64 bits; ``-2**63`` if no candidate is feasible.
+    index
+        Its index.
+    none
+        Whether no candidate is feasible.
+    outside
+        Whether ``value`` was saturated.
     """
 
     value: Value
@@ -86,14 +116,26 @@ class Choice:
 
 
 def clamped(objective: Value) -> tuple[Value, Value]:
-    """An objective cut to 64 bits, and whether it had to be."""
+    """``objective``, signed 65 bits, saturated to signed 64 bits, and whether it was outside of their range."""
     outside = objective[-1] ^ objective[-2]
     bound = Mux(objective[-1], MINIMUM, MAXIMUM).as_signed()
     return Mux(outside, bound, objective[:WIDTH].as_signed()), outside
 
 
 def choose(p: Pipeline, order: Order, objectives: list[Timed], place: Timed) -> Choice:
-    """The best of the objectives, a clock after ``place``, the index of the first, which comes with their order."""
+    """Select the best candidate, one clock after ``order``.
+
+    Parameters
+    ----------
+    p
+        Pipeline to which the selection is added.
+    order
+        Comparisons of the objectives.
+    objectives
+        At most four objectives, signed 65 bits, of candidates with consecutive indices.
+    place
+        Index of the first candidate, with the time of ``order``.
+    """
     time = place.time
     winner = [order.wins(k) for k in range(len(objectives))]
     words = Cat(*(p.delay(o, time - o.time).value for o in objectives))

@@ -1,4 +1,4 @@
-"""The objective of one candidate: utility of what is left, plus the expected value."""
+"""The objective of one candidate: utility of consumption plus expected discounted value."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from beltline.hw.arithmetic.utility_constants import A_BITS, B_BITS, SHIFT_BITS
 from beltline.hw.interface.parameters import Multiplier
 
 OBJECTIVE_BITS = WIDTH + 1
+"""Width of an objective, signed: the sum of two signed 64-bit numbers."""
 
 MODULE = "beltline_evaluator"
-"""Name of the Verilog module that every stage instances: generated once, compiled once."""
+"""Name of the Verilog module that every stage instantiates: it is generated once and compiled once."""
 
 _INPUTS = {"wealth": signed(WIDTH), "x": signed(WIDTH), "ev": signed(WIDTH)}
 _OUTPUTS = {"objective": signed(OBJECTIVE_BITS), "feasible": 1, "over": 1}
@@ -28,8 +29,20 @@ _OUTPUTS = {"objective": signed(OBJECTIVE_BITS), "feasible": 1, "over": 1}
 
 @njit(cache=True)
 def consumption_word(wealth, x):  # type: ignore[no-untyped-def]
-    """``(c, excess)``: ``wealth - x``, its low 63 bits where it exceeds ``2**63 - 1`` (compiled code only)."""
-    # Signed overflow is undefined to the compiler, which would drop the tests below.
+    """Consumption ``wealth - x`` of one candidate, for calls from compiled code only.
+
+    Parameters
+    ----------
+    wealth, x
+        int64.
+
+    Returns
+    -------
+    c, excess
+        int64 and bool. Where ``wealth - x`` exceeds ``2**63 - 1``, ``c`` has its low 63 bits and ``excess`` is true.
+        Where it is below ``-2**63``, ``c`` is -1: any negative number means infeasible.
+    """
+    # The subtraction is unsigned because signed overflow is undefined: the compiler would drop the tests below.
     c = np.int64(np.uint64(wealth) - np.uint64(x))
     if wealth >= 0 and x < 0 and c < 0:
         return c & MAXIMUM, True
@@ -40,26 +53,33 @@ def consumption_word(wealth, x):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class EvaluatorParameters:
-    """``O = U(wealth - x) + ev``, exact in 65 bits after the utility's rounding.
+    """Parameters of the evaluator, which computes the objective ``O = U(wealth - x) + ev`` of one candidate.
 
-    ``feasible`` as in :class:`beltline.hw.arithmetic.utility.UtilityParameters`; ``over`` also where ``wealth - x``
-    exceeds ``2**63 - 1``.
+    ``U`` is that of :class:`beltline.hw.arithmetic.utility.UtilityParameters`, with its error bound; the sum is exact
+    in 65 bits. ``feasible`` and ``over`` are those of the utility; ``over`` is also set where ``wealth - x`` exceeds
+    ``2**63 - 1``.
+
+    Parameters
+    ----------
+    multiplier
+        The chip's multiplier. It changes the latency and no result.
     """
 
     multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def latency(self) -> int:
-        """Clocks from ``wealth`` and ``x`` to the objective; new operands enter every clock."""
+        """Clocks from ``wealth`` and ``x`` to the objective, 53 with ``DSP48E2``. New operands enter in every clock."""
         return _times(self.multiplier)[1]
 
     @property
     def ev_time(self) -> int:
-        """Clocks by which ``ev`` comes later than ``wealth`` and ``x``."""
+        """Clocks after ``wealth`` and ``x`` in which ``ev`` must be applied, 51 with ``DSP48E2``."""
         return _times(self.multiplier)[0]
 
 
 def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev: Signal) -> tuple[Timed, Timed, Timed]:
+    """Add the datapath to ``p``; returns objective, ``feasible`` and ``over``, all in the same clock."""
     difference = p.total([Term(wealth), Term(x, negative=True)], WIDTH + 1)
     operand = difference.map(lambda value: Cat(value[: WIDTH - 1], value[WIDTH]))
     excess = p.compute(lambda value: value[WIDTH - 1] & ~value[WIDTH], difference)
@@ -75,6 +95,7 @@ def _build(p: Pipeline, wealth: Timed, x: Timed, ports: utility.UtilityPorts, ev
 
 @functools.cache
 def _times(multiplier: Multiplier) -> tuple[int, int]:
+    """``ev_time`` and ``latency`` of :class:`EvaluatorParameters`, found by building the datapath without a module."""
     ports = utility.UtilityPorts(
         Signal(A_BITS),
         Signal(B_BITS),
@@ -90,9 +111,28 @@ def _times(multiplier: Multiplier) -> tuple[int, int]:
 
 
 class Evaluator(wiring.Component):
-    """:class:`EvaluatorParameters` in gateware. Fixed latency, new operands every clock; carries no valid of its own.
+    """Computes the objective ``U(wealth - x) + ev`` of one candidate in every clock.
 
-    ``ev`` enters ``ev_time`` clocks after the ``wealth`` and ``x`` it belongs to.
+    Latency: ``parameters.latency`` clocks from ``wealth`` and ``x`` to the outputs (53 with ``DSP48E2``). Throughput:
+    one candidate in every clock. Contract: fixed latency, no ``valid`` and no ``ready``; the caller delays its own
+    ``valid``. The constants must not change while candidates are in the pipeline.
+
+    Attributes
+    ----------
+    a, b, negative, log, shift : in
+        Constants of the utility, see :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    wealth : in, signed 64 bits
+        Cash on hand of the state, an amount.
+    x : in, signed 64 bits
+        Cost of the candidate: the grid point that is saved, an amount.
+    ev : in, signed 64 bits
+        Expected discounted value of the candidate; enters ``parameters.ev_time`` clocks after its ``wealth`` and ``x``.
+    objective : out, signed 65 bits
+        The objective. Undefined where ``feasible`` is low.
+    feasible : out, 1 bit
+        Low where consumption is not positive or its utility is at or below ``-2**63``.
+    over : out, 1 bit
+        High where consumption or its utility exceeds ``2**63 - 1``: ``objective`` is then not exact.
     """
 
     def __init__(self, parameters: EvaluatorParameters) -> None:
@@ -119,10 +159,15 @@ class Evaluator(wiring.Component):
 
 
 class EvaluatorInstance(Elaboratable):
-    """An instance of the Verilog module of :class:`Evaluator`, with the same ports.
+    """An instance of the Verilog module of :class:`Evaluator`, with the same ports, latency and contract.
 
-    Amaranth elaborates a component anew wherever it is used. A machine has up to 46 evaluators; as instances they
-    are generated once, and a simulator compiles them once.
+    Amaranth elaborates a component again for each of its uses, and a machine has up to 46 evaluators. As instances of
+    one module they are generated once, and a simulator compiles them once.
+
+    Parameters
+    ----------
+    constants
+        Signals of the utility's constants, connected to its ports ``a``, ``b``, ``negative``, ``log`` and ``shift``.
     """
 
     def __init__(self, constants: utility.UtilityPorts) -> None:

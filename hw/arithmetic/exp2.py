@@ -43,7 +43,7 @@ _C2 = np.uint64(_T.c2)
 
 @njit(cache=True)
 def exp2_word(f):  # type: ignore[no-untyped-def]
-    """``2**f`` of one word, 58 fraction bits to 62 (compiled code only)."""
+    """``2**f`` with 62 fraction bits of one uint64 ``f`` with 58; for calls from compiled code only."""
     first = _EXP_FIRST[f >> np.uint64(FRACTION - tables.EXP_FIRST)]
     second = _EXP_SECOND[(f >> np.uint64(_REST)) & np.uint64((1 << tables.EXP_SECOND) - 1)]
     z = f & np.uint64((1 << _REST) - 1)
@@ -63,27 +63,33 @@ def _exp2_array(f):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Exp2Parameters:
-    """``2**f`` for ``f`` in [0, 1), unsigned with 58 fraction bits; the result has 1 integer and 62 fraction bits.
+    """Parameters of the binary exponential ``2**f`` for ``f`` in [0, 1).
 
-    Error below ``2**-60.2``, and below ``2**-60.5`` of the result (the budget of
-    :mod:`beltline.hw.arithmetic.polynomials`). Never falls as ``f`` rises.
+    ``f`` is unsigned with 58 fraction bits; the result has 1 integer and 62 fraction bits. Error: below ``2**-60.2``,
+    and below ``2**-60.5`` times the result (derived in :mod:`beltline.hw.arithmetic.polynomials`). Monotone: the result
+    never falls as ``f`` rises.
+
+    Parameters
+    ----------
+    multiplier
+        The chip's multiplier. It changes the latency and no result.
     """
 
     multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def latency(self) -> int:
-        """Clocks from operand to result; a new operand enters every clock."""
+        """Clocks from operand to result, 14 with ``DSP48E2``. A new operand enters in every clock."""
         return _latency(self.multiplier)
 
     def model(self, f: ArrayLike) -> NDArray[np.uint64]:
-        """The unit's result, to the bit, for an array of integers below ``2**58``."""
+        """The unit's results, bit by bit, for an array of integers below ``2**58``."""
         result: NDArray[np.uint64] = _exp2_array(np.asarray(f, dtype=np.uint64))
         return result
 
 
 def build(p: Pipeline, f: Timed) -> Timed:
-    """The datapath: unsigned 58-bit ``f`` to ``2**f``, unsigned 63 bits."""
+    """Add the datapath to ``p``: from ``f``, unsigned 58 bits, to ``2**f``, unsigned 63 bits."""
     first = p.lookup(f.map(lambda value: value[FRACTION - tables.EXP_FIRST :]), tables.TABLE_BITS, _T.exp_first)
     second = p.lookup(f.map(lambda value: value[_REST : FRACTION - tables.EXP_FIRST]), _SECOND_BITS, _T.exp_second)
     z = f.map(lambda value: value[:_REST])
@@ -116,7 +122,12 @@ def _latency(multiplier: Multiplier) -> int:
 
 
 class Exp2(Unary):
-    """:class:`Exp2Parameters` in gateware. Fixed latency, one operand a clock, no ready."""
+    """Computes two to the power of a fraction.
+
+    Latency: ``parameters.latency`` clocks (14 with ``DSP48E2``). Throughput: one operand in every clock. Formula and
+    error bound: :class:`Exp2Parameters`. Ports and contract: :class:`beltline.hw.arithmetic.unary.Unary`, with an
+    operand of 58 bits and a result of 63.
+    """
 
     def __init__(self, parameters: Exp2Parameters) -> None:
         self.parameters = parameters

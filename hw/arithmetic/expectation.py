@@ -1,4 +1,4 @@
-"""Expected discounted value, once for every state of a sweep."""
+"""Expected discounted values of all grid points and exogenous states, computed once in a sweep."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _HALF_MASK = (1 << 32) - 1
 
 @njit(cache=True, inline="always")
 def _expectation_word(values, x, q, s):  # type: ignore[no-untyped-def]
-    """``(ev, saturated)``: the sum of ``values[x, k] q[s, k] / 2**64``, rounded once.
+    """``(ev, saturated)``: the sum over ``k`` of ``values[x, k] q[s, k] / 2**64``, rounded once.
 
-    Up to 16 products can pass 128 bits, so the upper words are summed in two halves.
+    A sum of up to 16 products can exceed 128 bits, so the upper words are summed in two halves.
     """
     low = np.uint64(1 << (FRACTION - 1))
     carries = np.int64(0)
@@ -60,13 +60,20 @@ def _expectation_array(values, q, ev, flags):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class ExpectationParameters:
-    """``EV(x', s) = sum_s' beta Q(s, s') V(x', s')`` for up to ``states`` exogenous states.
+    """Parameters of the expected discounted value ``EV(x', s) = sum_s' beta Q(s, s') V(x', s')``.
 
-    ``V`` signed 64 bits, ``beta Q`` unsigned with 64 fraction bits; the sum is exact and rounded once, to nearest,
-    halves up: error at most half a unit of value. A sum outside 64 bits is saturated and flagged.
+    ``V`` is signed with 64 bits, ``beta Q`` unsigned with 64 fraction bits. The sum is exact and is rounded once, to
+    nearest, halves up: error at most half a unit of value. A sum outside of signed 64 bits is saturated and flagged.
 
-    With values ``interval`` (1, 2 or 4) clocks apart or more, an expectation is made in as many, by
-    ``states / interval`` multipliers, rounded up.
+    Parameters
+    ----------
+    states
+        Largest number of exogenous states.
+    multiplier
+        The chip's multiplier.
+    interval
+        Least number of clocks from one value to the next, and clocks for each expectation: 1, 2 or 4. The unit has
+        ``states / interval`` multipliers of 64 x 64 bits, rounded up.
     """
 
     states: int
@@ -75,27 +82,33 @@ class ExpectationParameters:
 
     @property
     def state_bits(self) -> int:
+        """Bits of the number of an exogenous state."""
         return (self.states - 1).bit_length()
 
     @property
     def latency(self) -> int:
-        """Clocks from the last value of a point to the first expectation of that point."""
+        """Clocks from the last value of a grid point to its first expectation, 11 for 4 states and interval 1."""
         return _latency(self)
 
     @property
     def multipliers(self) -> int:
-        """Products of 64 x 64 bits a clock."""
+        """Number of 64 x 64-bit products in a clock."""
         return -(-self.states // self.interval)
 
     def model(self, values: NDArray[np.int64], q: NDArray[np.uint64]) -> tuple[NDArray[np.int64], bool]:
-        """``EV`` to the bit, and whether any of it saturated.
+        """The unit's results, bit by bit.
 
         Parameters
         ----------
         values
-            int64, ``(points, N_z)``.
+            int64, ``(points, N_z)``: the value function, in units of value.
         q
-            uint64, ``(N_z, N_z)``: ``beta Q``, rows today's state.
+            uint64, ``(N_z, N_z)``, unit ``2**-64``: ``beta Q``; a row belongs to today's state.
+
+        Returns
+        -------
+        ev, saturated
+            int64, ``(points, N_z)``, in units of value, and whether any of them was saturated.
         """
         ev = np.empty_like(values)
         flags = np.zeros(values.shape, np.bool_)
@@ -104,30 +117,30 @@ class ExpectationParameters:
 
 
 def _build(p: Pipeline, values: list[Timed], row: list[Timed], interval: int) -> tuple[Timed, Timed]:
-    """Sum of products, over ``interval`` clocks, rounded and clamped."""
+    """Add the sum of products over ``interval`` clocks, rounded and saturated; returns it and whether it saturated."""
     terms = [term for value, weight in zip(values, row, strict=True) for term in p.products(value, weight)]
     half = 1 << (FRACTION - 1)
     if interval == 1:
         total = p.total(terms, _SUM_BITS, constant=half, signed=True)
     else:
         part = p.total(terms, _SUM_BITS, signed=True)
-        # The last part comes when those before it have waited for it.
+        # The parts of a sum leave the multipliers one after the other; the earlier ones are delayed to meet the last.
         last = part.time + interval - 1
         parts = [p.delay(Timed(part.value, last - wait), wait) for wait in range(interval)]
         total = p.total([Term(word) for word in parts], _SUM_BITS, constant=half, signed=True)
     rounded = total.map(lambda value: value[FRACTION:].as_signed())
     outside = p.compute(lambda value: ~(value[WIDTH - 1 :].all() | ~value[WIDTH - 1 :].any()), rounded)
-    held = p.delay(rounded, 1)
+    unclamped = p.delay(rounded, 1)
     ev = p.compute(
         lambda value, out: Mux(out, Mux(value[-1], MINIMUM, MAXIMUM), value[:WIDTH].as_signed()).as_signed(),
-        held,
+        unclamped,
         outside,
     )
     return ev.map(lambda value: value[:WIDTH].as_signed()), p.delay(outside, 1)
 
 
 _ROW_TIME = 3
-"""Clocks from the last value of a point until it and the first weights of a row stand at the multipliers."""
+"""Clocks from the last value of a grid point until its values and the first row of weights are at the multipliers."""
 
 
 @functools.cache
@@ -139,12 +152,40 @@ def _latency(parameters: ExpectationParameters) -> int:
 
 
 class Expectation(wiring.Component):
-    """:class:`ExpectationParameters` in gateware. Fixed latency, no ready.
+    """Computes expected discounted values from a stream of values.
 
-    Values enter in table order, ``count`` (the problem's ``N_z``) of them a point, at least ``interval`` clocks apart.
-    Once a point is complete its ``count`` expectations leave in table order, one every ``interval`` clocks.
-    ``weight_*`` writes ``beta Q``, with a bit of ``weight_write`` for each byte; neither it nor ``count`` may change
-    while values are under way. ``clear`` forgets a point that was begun.
+    Values enter in table order, ``count`` of them for each grid point, at least ``interval`` clocks apart. After the
+    last value of a point, its ``count`` expectations leave in the order of today's state, one in every ``interval``
+    clocks.
+
+    Latency: ``parameters.latency`` clocks from the last value of a point to its first expectation. Formula and error
+    bound: :class:`ExpectationParameters`. Contract: ``valid`` without ``ready``; neither the weights nor ``count``
+    change while values are in the pipeline.
+
+    Attributes
+    ----------
+    count : in, 5 bits
+        Number of exogenous states of the problem, ``N_z``.
+    clear : in, 1 bit
+        Discards the values of an incomplete point.
+    weight_write : in, 8 bits
+        Byte strobes of a write of ``beta Q``.
+    weight_row, weight_column : in, ``state_bits`` bits, at least 1
+        Today's and tomorrow's state of the weight to write.
+    weight_data : in, 64 bits
+        The weight, an unsigned fraction.
+    value : in, signed 64 bits
+        A value ``V(x', s')``.
+    value_valid : in, 1 bit
+        High in clocks with a value.
+    ev : out, signed 64 bits
+        The expectation ``EV(x', s)``.
+    ev_state : out, ``state_bits`` bits, at least 1
+        Its state ``s``.
+    ev_valid : out, 1 bit
+        High in clocks with an expectation.
+    saturated : out, 1 bit
+        High in clocks with an expectation that was saturated.
     """
 
     def __init__(self, parameters: ExpectationParameters) -> None:
@@ -176,7 +217,8 @@ class Expectation(wiring.Component):
         last = Signal(bits)
         m.d.sync += last.eq(self.count - 1)
 
-        # Values gather, one a clock; a complete point moves on as a whole and stays for its rows.
+        # The values of a point are collected in `gathered`. A complete point is copied to `point`, where it remains
+        # while its rows are computed.
         gathered = [Signal(signed(WIDTH), reset_less=True, name=f"gathered{k}") for k in range(states)]
         point = [Signal(signed(WIDTH), reset_less=True, name=f"point{k}") for k in range(states)]
         column = Signal(bits)
@@ -208,7 +250,7 @@ class Expectation(wiring.Component):
                 with m.If(row == last):
                     m.d.sync += active.eq(0)
 
-        # Registers, not RAM: a row of every column is read at once, and the table is small.
+        # The weights are in registers, not in RAM: a whole row is read at once, and the table is small.
         columns = []
         for k in range(states):
             cells = [Signal(FRACTION, reset_less=True, name=f"weight_{r}_{k}") for r in range(states)]
@@ -221,7 +263,7 @@ class Expectation(wiring.Component):
             columns.append(Mux(k < self.count, Array(cells)[row], 0))
         values, weights = [], []
         for first in range(0, interval * count, interval):
-            # One multiplier takes neighbouring columns in turn.
+            # Each multiplier computes the products of `interval` neighbouring columns, one after the other.
             own = range(first, min(first + interval, states))
             own_weights = [columns[k] for k in own] + [Const(0, FRACTION)] * (interval - len(own))
             values.append(p.register(Array(point[k] for k in own)[turn], _ROW_TIME - 1))

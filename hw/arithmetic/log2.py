@@ -17,10 +17,14 @@ from beltline.hw.arithmetic.wide import add, leading_zeros, multiply, shift_left
 from beltline.hw.interface.parameters import Multiplier
 
 OPERAND_BITS = 63
+"""Width of the operand, unsigned."""
+
 FRACTION = 58
 """Fraction bits of the result, which has 6 integer bits."""
 
 MANTISSA = 60
+"""Fraction bits of the mantissa."""
+
 _CUT = tables.RECIPROCAL_BITS + MANTISSA - tables.TABLE_BITS
 _DEFICIT_SHIFT = tables.TABLE_BITS - tables.DEFICIT_BITS
 _CELL = tables.TABLE_BITS - tables.LOG_SECOND_STEP
@@ -43,7 +47,7 @@ _K2 = np.uint64(_T.k2)
 
 @njit(cache=True)
 def log2_word(c):  # type: ignore[no-untyped-def]
-    """``log2(c)`` of one unsigned word from 1 to 2**63 - 1, in 58 fraction bits (compiled code only)."""
+    """``log2(c)`` of one uint64 from 1 to 2**63 - 1, with 58 fraction bits; for calls from compiled code only."""
     zeros = leading_zeros(c)
     mantissa = (c << zeros) >> np.uint64(63 - MANTISSA)
     first = (mantissa >> np.uint64(MANTISSA - tables.LOG_FIRST)) & np.uint64((1 << tables.LOG_FIRST) - 1)
@@ -67,28 +71,37 @@ def _log2_array(c):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Log2Parameters:
-    """The logarithm of an unsigned 63-bit integer ``c >= 1``: ``log2(c)``, unsigned, 6 integer and 58 fraction bits.
+    """Parameters of the binary logarithm ``log2(c)`` of an unsigned 63-bit integer ``c >= 1``.
 
-    Error below ``2**-59 + 2**-61.5`` for ``c < 2**61`` (rounding to nearest plus the table's budget, see
-    :mod:`beltline.hw.arithmetic.polynomials`), and ``2**-59.4`` more above it, where the mantissa is cut to 60 bits.
-    Never falls as ``c`` rises; exact at powers of two.
+    The result is unsigned, with 6 integer and 58 fraction bits. Error: below ``2**-59 + 2**-61.5`` for ``c < 2**61``
+    (rounding to nearest plus the error of tables and polynomial, see :mod:`beltline.hw.arithmetic.polynomials`), and
+    ``2**-59.4`` more for larger ``c``, whose mantissa is cut to 60 bits. Exact at powers of two. Monotone: the result
+    never falls as ``c`` rises.
+
+    Parameters
+    ----------
+    multiplier
+        The chip's multiplier. It changes the latency and no result.
     """
 
     multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def latency(self) -> int:
-        """Clocks from operand to result; a new operand enters every clock."""
+        """Clocks from operand to result, 26 with ``DSP48E2``. A new operand enters in every clock."""
         return _latency(self.multiplier)
 
     def model(self, c: ArrayLike) -> NDArray[np.uint64]:
-        """The unit's result, to the bit, for an array of integers from 1 to ``2**63 - 1``."""
+        """The unit's results, bit by bit, for an array of integers from 1 to ``2**63 - 1``."""
         result: NDArray[np.uint64] = _log2_array(np.asarray(c, dtype=np.uint64))
         return result
 
 
 def build(p: Pipeline, c: Timed) -> Timed:
-    """The datapath: unsigned 63-bit ``c`` to its logarithm, unsigned 64 bits. The result for 0 means nothing."""
+    """Add the datapath to ``p``: from ``c``, unsigned 63 bits, to its logarithm, unsigned 64 bits.
+
+    The result for ``c = 0`` is undefined.
+    """
     word, exponent = _normalise(p, c)
     mantissa = word.map(lambda value: value[63 - MANTISSA :])
     first = mantissa.map(lambda value: value[MANTISSA - tables.LOG_FIRST : MANTISSA])
@@ -125,7 +138,15 @@ def build(p: Pipeline, c: Timed) -> Timed:
 
 
 def _normalise(p: Pipeline, c: Timed) -> tuple[Timed, Timed]:
-    """``c`` shifted left until bit 63 is set, and the exponent: three clocks, two binary levels in each."""
+    """Shift ``c`` left until bit 63 is set.
+
+    Takes three clocks, with two levels of the binary shifter in each.
+
+    Returns
+    -------
+    word, exponent
+        The shifted word, 64 bits, and ``floor(log2(c))``, 6 bits.
+    """
     word = c.map(lambda value: Cat(value, Const(0, 1)))
     exponent: Timed = Timed(Const(0, 0), c.time)
     for high, low in ((32, 16), (8, 4), (2, 1)):
@@ -146,7 +167,12 @@ def _latency(multiplier: Multiplier) -> int:
 
 
 class Log2(Unary):
-    """:class:`Log2Parameters` in gateware. Fixed latency, one operand a clock, no ready."""
+    """Computes the binary logarithm of an unsigned 63-bit integer.
+
+    Latency: ``parameters.latency`` clocks (26 with ``DSP48E2``). Throughput: one operand in every clock. Formula and
+    error bound: :class:`Log2Parameters`. Ports and contract: :class:`beltline.hw.arithmetic.unary.Unary`, with an
+    operand of 63 bits and a result of 64, of which 58 are fraction. The result for operand 0 is undefined.
+    """
 
     def __init__(self, parameters: Log2Parameters) -> None:
         self.parameters = parameters

@@ -1,4 +1,4 @@
-"""Sup norm of the change of value, on the fly."""
+"""Sup norm of the change of values, accumulated while they are computed."""
 
 from __future__ import annotations
 
@@ -28,23 +28,37 @@ def _norm(after, before):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class NormParameters:
-    """``max |after - before|`` over all pairs since ``clear``: exact, unsigned 64 bits."""
+    """Parameters of the sup norm ``max |after - before|`` over all pairs since ``clear``; exact, unsigned 64 bits."""
 
     @property
     def latency(self) -> int:
-        """Clocks from a pair until it counts in ``norm``; a pair enters every clock."""
+        """Clocks from a pair until ``norm`` includes it. A new pair enters in every clock."""
         return 7
 
     def model(self, after: NDArray[np.int64], before: NDArray[np.int64]) -> int:
-        """The norm, to the bit, for two int64 arrays of one shape; 0 for empty ones."""
+        """The exact norm for two int64 arrays of the same shape; 0 for empty ones."""
         return int(_norm(after.reshape(-1), before.reshape(-1)))
 
 
 class Norm(wiring.Component):
-    """:class:`NormParameters` in gateware. Fixed latency, one pair a clock, no ready.
+    """Accumulates the sup norm of the differences of pairs of values.
 
-    The running maximum is kept in two halves, one clock apart, so that its loop holds a 32-bit comparison. ``clear``
-    must come when no pair is under way.
+    Latency: 7 clocks. Throughput: one pair in every clock. Contract: ``valid`` without ``ready``; ``clear`` is raised
+    only while no pair is in the pipeline.
+
+    The maximum is stored in two halves that are updated one clock apart, so that its feedback loop has a comparison of
+    32 bits only.
+
+    Attributes
+    ----------
+    clear : in, 1 bit
+        Sets the norm to 0.
+    after, before : in, signed 64 bits
+        The new and the old value.
+    valid : in, 1 bit
+        High in clocks with a pair.
+    norm : out, 64 bits
+        The norm of all pairs since ``clear``, unsigned.
     """
 
     def __init__(self, parameters: NormParameters) -> None:

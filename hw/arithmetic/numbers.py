@@ -1,8 +1,8 @@
-"""The number formats: signed 64-bit fixed point, and unsigned fractions of 64 bits for ``beta Q``.
+"""Number formats: signed 64-bit fixed point for amounts and values, unsigned 64-bit fractions for ``beta Q``.
 
-A quantity ``x`` is held as the integer nearest to ``x * 2**fraction`` (ties to even). The two kinds, *money* and
-*value*, differ only in where the host puts the binary point. Nothing wraps: what does not fit becomes the nearest
-number that does, and the caller is told.
+A quantity ``x`` is represented by the integer nearest to ``x * 2**fraction`` (ties to even). *Amounts* (wealth, grid
+points, consumption) and *values* (utilities, value functions) have the same format; the host chooses the binary point
+of each. Numbers out of range are saturated and reported; none wraps around.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 WIDTH = 64
-"""Bits of money and of value."""
+"""Bits of an amount and of a value."""
 
 MAXIMUM = 2**63 - 1
+"""Largest signed 64-bit integer."""
+
 MINIMUM = -(2**63)
+"""Lowest signed 64-bit integer."""
 
 ETA_LIMIT = 16.0
 """Largest risk aversion: ``1 - eta`` must fit the 5 integer bits of the utility unit's ``a``."""
@@ -29,7 +32,7 @@ class Fixed:
     Raises
     ------
     ValueError
-        ``fraction`` out of range.
+        ``fraction`` is not from 0 to 62.
     """
 
     fraction: int
@@ -40,14 +43,19 @@ class Fixed:
 
     @property
     def unit(self) -> float:
-        """The value of one unit in the last place."""
+        """The quantity that one unit in the last place represents, ``2**-fraction``."""
         return float(2.0**-self.fraction)
 
     def convert(self, values: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Nearest fixed-point numbers to float64 ``values``, and where they had to be saturated.
+        """Convert float64 ``values`` to the nearest fixed-point numbers; saturate those that are out of range.
 
-        Rounding is to nearest, ties to even, and exact: scaling by a power of two does not round, and a
-        double of magnitude 2**52 or more has no fraction to round. Infinities saturate.
+        Rounding is to nearest, ties to even, and happens once: scaling by a power of two is exact, and a double of
+        magnitude 2**52 or more is an integer. Infinities are saturated.
+
+        Returns
+        -------
+        fixed, saturated
+            int64 and bool, of the shape of ``values``.
 
         Raises
         ------
@@ -66,12 +74,14 @@ class Fixed:
         return fixed, saturated
 
     def encode(self, values: ArrayLike) -> NDArray[np.int64]:
-        """Like :meth:`convert`, for values that must fit.
+        """Convert as :meth:`convert` does, and raise an error where a value is out of range.
 
         Raises
         ------
+        ValueError
+            A value is NaN.
         OverflowError
-            A value does not fit; the message names the first one.
+            A value is out of range; the message names the first one.
         """
         fixed, saturated = self.convert(values)
         if saturated.any():
@@ -80,14 +90,14 @@ class Fixed:
         return fixed
 
     def decode(self, fixed: ArrayLike) -> NDArray[np.float64]:
-        """The float64 nearest to each fixed-point number (ties to even)."""
+        """The float64 nearest to each fixed-point number (ties to even), of the same shape."""
         return np.ldexp(np.asarray(fixed, dtype=np.int64).astype(np.float64), -self.fraction)
 
 
 def encode_fraction(values: ArrayLike) -> NDArray[np.uint64]:
-    """Nearest unsigned 64-bit fractions (unit ``2**-64``) to float64 ``values`` in ``[0, 1)``.
+    """Convert float64 ``values`` in ``[0, 1)`` to the nearest unsigned 64-bit fractions (unit ``2**-64``).
 
-    A double below 1 scaled by ``2**64`` is below ``2**64``, so only values under ``2**-11`` have anything to round.
+    A double below 1 times ``2**64`` is below ``2**64``, so none overflows; only values below ``2**-11`` are rounded.
 
     Raises
     ------

@@ -1,12 +1,12 @@
-"""Fixed-latency datapaths: signals that know their clock, and adders and multipliers with short paths.
+"""Builder of fixed-latency datapaths: values with their times, and pipelined adders and multipliers.
 
-A :class:`Pipeline` builds a datapath that takes one operand a clock and never stalls. Every intermediate result is a
-:class:`Timed`: a value and the clock, counted from the datapath's inputs, in which it stands. Operations align their
-operands by themselves with shift registers, so a datapath's latency is read off its result and is written nowhere.
+A :class:`Pipeline` builds a datapath that takes a new operand in every clock and never stalls. Every intermediate
+result is a :class:`Timed`: a value and the clock, counted from the datapath's inputs, in which it is valid. Operations
+align their operands with shift registers. The latency of a datapath is the time of its result and need not be written
+down anywhere.
 
-Between two registers there is at most a 32-bit carry behind two levels of LUTs (:meth:`Pipeline.total`), or four
-levels of 3:2 compressors, or one of the chip's multipliers (:meth:`Pipeline.products`). Datapath registers
-have no reset.
+The longest path between two registers is a 32-bit carry after two levels of LUTs (:meth:`Pipeline.total`), four levels
+of 3:2 compressors, or one of the chip's multipliers (:meth:`Pipeline.products`). Datapath registers have no reset.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from amaranth.lib.memory import Memory
 from beltline.hw.interface.parameters import Multiplier
 
 SEGMENT = 32
-"""Longest carry of an adder, in bits."""
+"""Longest carry chain of an adder, in bits."""
 
 TILE_CLOCKS = 2
-"""Registers behind a multiplier: its own product and output registers."""
+"""Registers after a multiplier: the chip's product register and output register."""
 
 COMPRESSIONS = 4
 """Levels of 3:2 compressors in one clock."""
@@ -34,23 +34,32 @@ COMPRESSIONS = 4
 
 @dataclass(frozen=True)
 class Timed:
-    """``value`` as it stands ``time`` clocks after the operands entered."""
+    """A value of a datapath and its time.
+
+    Attributes
+    ----------
+    value
+        An Amaranth value.
+    time
+        Clocks from the datapath's operands to ``value``.
+    """
 
     value: Value
     time: int
 
     @property
     def shape(self) -> Shape:
+        """Width and signedness of the value."""
         return self.value.shape()
 
     def map(self, function: Callable[[Value], ValueLike]) -> Timed:
-        """Wiring only (slices, concatenation, sign): the same clock."""
+        """Apply ``function``, which only rewires (slices, concatenation, sign), without a register: the same time."""
         return Timed(Value.cast(function(self.value)), self.time)
 
 
 @dataclass(frozen=True)
 class Term:
-    """A summand ``(-1)**negative * value * 2**shift``."""
+    """A summand ``(-1)**negative * value * 2**shift`` of :meth:`Pipeline.total`."""
 
     value: Timed
     shift: int = 0
@@ -58,9 +67,15 @@ class Term:
 
 
 class Pipeline:
-    """Builds a datapath into ``m``, clocked by ``sync``; without a module, only counts clocks.
+    """Builds a datapath in the clock domain ``sync`` of a module.
 
-    Products are cut into tiles that the ``multiplier`` takes. Results do not depend on it; their clocks may.
+    Parameters
+    ----------
+    m
+        The module. Without one, only times are computed.
+    multiplier
+        The chip's multiplier: products are split into tiles of its size. Results do not depend on it, but latencies
+        may.
     """
 
     def __init__(self, m: Module | None = None, multiplier: Multiplier = Multiplier.DSP48E2) -> None:
@@ -78,19 +93,19 @@ class Pipeline:
             self._m.d.comb += assignment
 
     def input(self, value: ValueLike, time: int = 0) -> Timed:
-        """``value`` is there at clock ``time`` (a port, or a register driven elsewhere)."""
+        """An input of the datapath: a port, or a register that is driven elsewhere, valid at clock ``time``."""
         return Timed(Value.cast(value), time)
 
     def register(self, value: ValueLike, time: int) -> Timed:
-        """Register an expression of signals that stand at clock ``time``."""
+        """Register an expression of signals that are valid at clock ``time``."""
         value = Value.cast(value)
         register = Signal(value.shape(), reset_less=True)
         self._clocked(register.eq(value))
         return Timed(register, time + 1)
 
     def delay(self, word: Timed, clocks: int) -> Timed:
-        """``word``, ``clocks`` later. Delays of one signal share their registers."""
-        assert clocks >= 0, f"cannot delay by {clocks} clocks"
+        """``word``, delayed by ``clocks`` clocks. All delays of one signal share their registers."""
+        assert clocks >= 0, f"clocks of a delay must be at least 0, not {clocks}"
         if clocks == 0 or isinstance(word.value, Const):
             return Timed(word.value, word.time + clocks)
         chain = self._delayed.setdefault(id(word.value), [])
@@ -103,7 +118,7 @@ class Pipeline:
         return Timed(chain[clocks - 1], word.time + clocks)
 
     def valid(self, word: Timed, time: int) -> Value:
-        """A flag as it stands at clock ``time``. Unlike data, flags are cleared by reset."""
+        """The flag ``word``, delayed until clock ``time``. Unlike data registers, these are cleared by reset."""
         clocks = time - word.time
         if clocks == 0:
             return word.value
@@ -112,12 +127,12 @@ class Pipeline:
         return flags[-1]
 
     def align(self, *words: Timed) -> tuple[tuple[Value, ...], int]:
-        """The words' values at the first clock in which all of them can stand, and that clock."""
+        """The words' values, delayed to the time of the latest of them, and that time."""
         time = max(word.time for word in words)
         return tuple(self.delay(word, time - word.time).value for word in words), time
 
     def compute(self, function: Callable[..., ValueLike], *words: Timed) -> Timed:
-        """Align, apply a combinational function, register: one clock."""
+        """Align ``words``, apply a combinational function and register its result: one clock."""
         values, time = self.align(*words)
         return self.register(function(*values), time)
 
@@ -133,10 +148,10 @@ class Pipeline:
         return self.register(data, address.time + 1)
 
     def products(self, a: Timed, b: Timed) -> list[Term]:
-        """Exact product of two words as a few terms of :meth:`total`: ``TILE_CLOCKS`` clocks.
+        """Exact product of two words, as terms of :meth:`total` that add up to it: ``TILE_CLOCKS`` clocks.
 
-        Either operand may be signed. The operand pair is cut into the multiplier's tiles in the way that takes fewer
-        of them, and tiles whose bits do not overlap share a term.
+        Either operand may be signed. The operands are split into tiles of the multiplier's size, with the order of
+        operands that needs fewer tiles. Tiles whose bits do not overlap share a term.
         """
         (left, right), time = self.align(a, b)
         if self._tiles(left, right) > self._tiles(right, left):
@@ -150,13 +165,14 @@ class Pipeline:
         return [Term(Timed(row, time + TILE_CLOCKS), offset) for offset, row in _pack(tiles)]
 
     def _tiles(self, left: Value, right: Value) -> int:
+        """Number of multipliers for a product."""
         return -(-len(left) // self._tile[0]) * -(-len(right) // self._tile[1])
 
     def total(self, terms: Iterable[Term], width: int, constant: int = 0, signed: bool = False) -> Timed:
         """Sum of ``terms`` and ``constant``, modulo ``2**width``.
 
-        One clock where more than two summands must be compressed, one more from 10 summands on and another from 43 on;
-        then one clock for a sum of at most 32 bits and two for a longer one.
+        Takes one clock for sums of at most 32 bits and two for longer ones, and before that one clock to compress more
+        than 2 summands, two to compress more than 9, three to compress more than 42.
         """
         terms = list(terms)
         values, time = self.align(*(term.value for term in terms))
@@ -185,9 +201,11 @@ class Pipeline:
         return result.map(lambda value: value.as_signed()) if signed else result
 
     def _hold(self, value: Value) -> Value:
+        """Register ``value`` unless it is a constant."""
         return value if isinstance(value, Const) else self.register(value, 0).value
 
     def _compress(self, rows: list[Value], width: int) -> list[Value]:
+        """One level of 3:2 compressors: two rows for every three."""
         out: list[Value] = []
         for k in range(0, len(rows) - 2, 3):
             a, b, c = rows[k : k + 3]
@@ -198,6 +216,7 @@ class Pipeline:
         return out + rows[len(rows) - len(rows) % 3 :]
 
     def _add(self, rows: list[Value], carry_in: int, width: int, time: int) -> Timed:
+        """Sum of one or two rows: segments of 32 bits in one clock, and the carries between them in a second."""
         if len(rows) == 1 and not carry_in:
             return self.register(rows[0], time)
         a, b = rows if len(rows) == 2 else (rows[0], Const(0, width))
@@ -221,12 +240,14 @@ class Pipeline:
 
 
 def either(choices: Iterable[tuple[Value, Value]]) -> Value:
-    """The word whose flag is set, 0 where none is; at most one is."""
+    """The word of the pair ``(flag, word)`` whose flag is set, 0 if no flag is. Contract: at most one flag is set."""
     return functools.reduce(operator.or_, (Mux(flag, word, 0) for flag, word in choices))
 
 
 def _cut(value: Value, width: int) -> list[tuple[int, Value]]:
-    """Parts of ``value`` of at most ``width`` bits with their offsets; the top one keeps the sign."""
+    """Split ``value`` into parts ``(offset, part)`` of at most ``width`` bits; the top part has the sign of
+    ``value``.
+    """
     bits, signed = len(value), value.shape().signed
     parts = []
     for low in range(0, bits, width):
@@ -236,7 +257,7 @@ def _cut(value: Value, width: int) -> list[tuple[int, Value]]:
 
 
 def _pack(tiles: list[tuple[int, Value]]) -> list[tuple[int, Value]]:
-    """Join tiles that do not overlap into rows ``(offset, value)``; a signed tile ends its row."""
+    """Join tiles that do not overlap into rows ``(offset, value)``. A signed tile must be the last one of its row."""
     rows: list[tuple[int, Value, bool]] = []
     for offset, tile in sorted(tiles, key=lambda item: item[0]):
         for k, (start, row, open_ended) in enumerate(rows):

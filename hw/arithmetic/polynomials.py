@@ -1,32 +1,33 @@
-"""Tables and coefficients of the utility unit, with their error budget.
+"""Tables and coefficients of logarithm and exponential in the utility unit, with their error bounds.
 
 ``python -m beltline.hw.arithmetic.polynomials`` computes them with mpmath and writes
 ``hw/arithmetic/polynomials.json``; a test computes them again and compares.
 
-**Logarithm.** For a mantissa ``m`` in [1, 2), held in 60 fraction bits (a longer one is cut: relative error below
-``2**-60``, and only for operands of 2**61 and more):
+**Logarithm.** The mantissa ``m`` lies in [1, 2) and has 60 fraction bits. (Longer ones, of operands of 2**61 and more,
+are cut: relative error below ``2**-60``.)
 
-1. ``i1`` = the 10 leading fraction bits of ``m``; ``r1 >= 1/m_low`` in 13 fraction bits, so that
+1. ``i1`` is the 10 leading fraction bits of ``m``. They select ``r1 >= 1/m_low`` with 13 fraction bits, such that
    ``z1 = m r1 - 1`` lies in ``[0, 2**-9.6)``.
-2. ``i2`` = the 11 bits of ``z1`` below ``2**-9``; ``e2 <= z1_low/(1 + z1_low)`` in 22 fraction bits, so that
-   ``z2 = (1 + z1)(1 - e2) - 1`` lies in ``[0, 2**-19.6)``.
-3. ``log2 m = -log2 r1 - log2(1 - e2) + k1 z2 - k2 z2**2``, the quadratic being the minimax one with no constant.
+2. ``i2`` is the 11 bits of ``z1`` below ``2**-9``. They select ``e2 <= z1_low/(1 + z1_low)`` with 22 fraction bits,
+   such that ``z2 = (1 + z1)(1 - e2) - 1`` lies in ``[0, 2**-19.6)``.
+3. ``log2 m = -log2 r1 - log2(1 - e2) + k1 z2 - k2 z2**2``, with the minimax quadratic without a constant.
 
-| source of error of ``log2``, pre-rounding | bound |
+| source of error of ``log2`` before rounding | bound |
 |---|---|
 | two tables of 64 fraction bits | ``2 * 2**-65`` |
 | ``z1`` cut to 64 fraction bits: downwards | ``2**-64 / ln 2`` |
 | the product in ``z2`` cut to 64 fraction bits: upwards | ``2**-64 / ln 2`` |
 | quadratic instead of the series | ``2**-63.4`` |
 | ``z2`` cut to 26 bits in the square, the square to 25: upwards | ``2**-63.6`` |
-| together, either way | below ``2**-61.5`` |
+| sum, in either direction | below ``2**-61.5`` |
 
-Two neighbouring 60-bit mantissas differ by more than ``2**-60.5`` in ``log2``, which is twice that: the sum never falls
-from one operand to the next, and rounding it to 58 fraction bits keeps that. A power of two has an exact logarithm.
+Two neighbouring 60-bit mantissas differ by more than ``2**-60.5`` in ``log2``, which is twice that bound: the sum never
+falls from one operand to the next, and rounding it to 58 fraction bits preserves this. The logarithm of a power of two
+is exact.
 
-**Exponential.** For a fraction ``f`` of 58 bits: ``j1`` = its 10 leading bits, ``j2`` = the next 10, ``z < 2**-20`` the
-rest; ``2**f = T1 (1 + t2) (1 + q)``, ``T1 = 2**(j1/1024)`` and ``t2 = 2**(j2/2**20) - 1`` from tables,
-``q = c1 z + c2 z**2`` minimax.
+**Exponential.** The fraction ``f`` has 58 bits: ``j1`` is its 10 leading bits, ``j2`` the next 10, ``z < 2**-20`` the
+rest. ``2**f = T1 (1 + t2) (1 + q)`` with ``T1 = 2**(j1/1024)`` and ``t2 = 2**(j2/2**20) - 1`` from tables, and the
+minimax polynomial ``q = c1 z + c2 z**2``.
 
 | source of error of ``2**f``, absolute | bound |
 |---|---|
@@ -35,9 +36,9 @@ rest; ``2**f = T1 (1 + t2) (1 + q)``, ``T1 = 2**(j1/1024)`` and ``t2 = 2**(j2/2*
 | ``T1 (1 + t2)`` cut to 44 bits in that product | ``2**-63.5`` |
 | ``q``, twice: quadratic and coefficients ``2**-65.5``, square ``2**-63.7``, cut to 64 bits | ``2**-61.6`` |
 | result cut to 62 fraction bits | ``2**-62`` |
-| together | below ``2**-60.2``, and ``2**-60.5`` of the result |
+| sum | below ``2**-60.2``, and ``2**-60.5`` of the result |
 
-Two neighbouring fractions differ by more than ``2**-58.6`` in ``2**f``, so this never falls either.
+Two neighbouring fractions differ by more than ``2**-58.6`` in ``2**f``, so the result never falls as ``f`` rises.
 """
 
 from __future__ import annotations
@@ -51,6 +52,7 @@ from typing import Any
 import mpmath
 
 PATH = Path(__file__).with_suffix(".json")
+"""File of the tables."""
 
 LOG_FIRST = 10
 """Address bits of the logarithm's first table."""
@@ -73,7 +75,7 @@ C2_BITS = 26
 
 @dataclass(frozen=True)
 class Tables:
-    """Every table as a list of integers (see the module's text for the formats).
+    """Tables as lists of integers, and coefficients; the module's docstring defines their formats.
 
     ``reciprocal``: ``r1``; ``log_first``: ``-log2 r1``; ``deficit``: ``e2``; ``log_second``: ``-log2(1 - e2)``;
     ``exp_first``: ``T1 - 1``; ``exp_second``: ``t2``; and the coefficients.
@@ -92,7 +94,7 @@ class Tables:
 
 
 def generate() -> Tables:
-    """Compute every table with 60 digits."""
+    """Compute all tables and coefficients, with 60 decimal digits."""
     with mpmath.workdps(60):
         log2 = functools.partial(mpmath.log, b=2)
 
@@ -130,11 +132,12 @@ def generate() -> Tables:
 
 
 def _quadratic(function, reach):  # type: ignore[no-untyped-def]
-    """Coefficients ``(a, b)`` of ``a z + b z**2`` nearest to ``function``, which is 0 at 0, on ``[0, reach]``.
+    """Coefficients ``(a, b)`` of the minimax polynomial ``a z + b z**2`` of ``function``, which is 0 at 0, on ``[0,
+    reach]``.
 
-    Remez' exchange: two coefficients and the level of the error are solved for at three points, the end and the two
-    inner extremes, until the extremes stay where they are. The error is a cubic to leading order, whose extremes on
-    the unit interval are the start.
+    Remez exchange: solve for the two coefficients and the level of the error at three points, the end and the two inner
+    extrema of the error, and repeat with the new extrema until they converge. To leading order the error is a cubic,
+    whose extrema are the starting points.
     """
     points = [reach * mpmath.mpf("0.2"), reach * mpmath.mpf("0.65"), reach]
     for _ in range(8):
@@ -151,7 +154,7 @@ def _slope(function, a, b, z):  # type: ignore[no-untyped-def]
 
 @functools.lru_cache(maxsize=1)
 def load() -> Tables:
-    """The tables as kept in the repository."""
+    """Read the tables from :data:`PATH`."""
     raw = json.loads(PATH.read_text(encoding="ascii"))
     entries: dict[str, Any] = {
         name: [int(word, 16) for word in value] if isinstance(value, list) else int(value, 16)

@@ -1,4 +1,8 @@
-"""A proof, for a whole sweep at once, that the objective of every state has one peak."""
+"""A test, for a whole sweep at once, that proves that the objective of every state has a single peak.
+
+On a single-peaked objective the search along candidates finds the best one. The test uses the concavity of the utility
+and the second differences of the expected value.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +16,24 @@ from beltline.hw.arithmetic.utility_constants import A_FRACTION, B_FRACTION, Uti
 
 @njit(cache=True, inline="always")
 def _difference(a, b):  # type: ignore[no-untyped-def]
-    """``a - b`` rounded once, whatever their signs: signed overflow is undefined to the compiler."""
+    """``a - b`` of two int64, as float64 rounded once. It avoids signed overflow, which is undefined in compiled
+    code.
+    """
     if a >= b:
         return np.float64(np.uint64(a) - np.uint64(b))
     return -np.float64(np.uint64(b) - np.uint64(a))
 
 
 def _steps(x: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Distances of the points of an increasing grid, whatever their signs."""
+    """Distances between neighbours of an increasing grid, float64 ``(N_k - 1,)``; no overflow for any int64 points."""
     return np.diff(x.view(np.uint64)).astype(np.float64)
 
 
 @njit(cache=True, parallel=True)
 def _falls_everywhere(ev, steps, room, holds):  # type: ignore[no-untyped-def]
+    """Set ``holds[j]`` where the slope of ``ev`` rises by less than ``room[j, s]`` at point ``j + 1`` for every
+    ``s``.
+    """
     for j in prange(ev.shape[0] - 2):
         fine = True
         for s in range(ev.shape[1]):
@@ -36,26 +45,29 @@ def _falls_everywhere(ev, steps, room, holds):  # type: ignore[no-untyped-def]
 
 
 def curvature_room(x: NDArray[np.int64], w: NDArray[np.int64], constants: UtilityConstants) -> NDArray[np.float64]:
-    """By how much the slope of ``EV`` may rise at each point without spoiling single-peakedness.
+    """Largest rise of the slope of ``EV`` at each grid point with which the objective is still single-peaked.
 
-    The objective ``O_j = U(W - X_j) + EV_j`` is single-peaked in integers where its slope falls strictly from one pair
-    of neighbours to the next. Between the pairs ``(j, j+1)`` and ``(j+1, j+2)``, at distances ``h`` and ``h'``, the
-    slope of the exact utility falls by at least ``|U''(C)| (h + h')/2`` with ``C = max_x W(x, s) - X_j``, the largest
-    consumption, because the third derivative of CRRA utility is positive. The unit's error ``d`` can spoil
-    ``2 d/h + 2 d/h'`` of it, and that share, too, is largest at the largest consumption. What is left is the room.
+    The objective ``O_j = U(W - X_j) + EV_j``, in integers, is single-peaked where its slope falls strictly from each
+    pair of neighbours to the next. Between the pairs ``(j, j+1)`` and ``(j+1, j+2)``, at distances ``h`` and ``h'``,
+    the slope of the exact utility falls by at least ``|U''(C)| (h + h')/2`` with ``C = max_x W(x, s) - X_j``, the
+    largest consumption, because the third derivative of CRRA utility is positive. An error ``d`` of the utility unit
+    reduces this fall by at most ``2 d/h + 2 d/h'``, and its share of the fall, too, is largest at the largest
+    consumption. The difference is the room.
 
     Parameters
     ----------
     x
-        int64, ``(N_k,)``, strictly increasing.
+        int64, ``(N_k,)``, strictly increasing: the grid, in units of amount.
     w
-        int64, ``(N_k, N_z)``.
+        int64, ``(N_k, N_z)``: wealth, in units of amount.
+    constants
+        Constants of the utility unit.
 
     Returns
     -------
     room
-        float64, ``(max(N_k - 2, 0), N_z)``, units of value per unit of money; infinite where the three points are never
-        affordable together, negative where the grid is too fine for the number formats.
+        float64, ``(max(N_k - 2, 0), N_z)``, in units of value per unit of amount. Infinite where no state can afford
+        all three points, negative where the grid is too fine for the number formats.
     """
     points = x[:, None]
     c = (w.max(axis=0)[None, :] - points)[:-2]
@@ -77,7 +89,22 @@ def curvature_room(x: NDArray[np.int64], w: NDArray[np.int64], constants: Utilit
 
 
 def single_peaked(ev: NDArray[np.int64], x: NDArray[np.int64], room: NDArray[np.float64]) -> bool:
-    """Whether every objective of the sweep is proven single-peaked; ``room`` of :func:`curvature_room`."""
+    """Whether the objective of every state of a sweep is proven to be single-peaked.
+
+    Parameters
+    ----------
+    ev
+        int64, ``(N_k, N_z)``: expected discounted values, in units of value.
+    x
+        int64, ``(N_k,)``, strictly increasing: the grid.
+    room
+        Result of :func:`curvature_room`.
+
+    Returns
+    -------
+    bool
+        False where the test proves nothing: the objective may still be single-peaked.
+    """
     if ev.shape[0] < 3:
         return True
     holds = np.empty(ev.shape[0] - 2, np.bool_)

@@ -1,4 +1,4 @@
-"""The shell of a unit that maps one word to another."""
+"""Base class of units that map one word to another with a fixed latency."""
 
 from __future__ import annotations
 
@@ -13,18 +13,30 @@ from beltline.hw.interface.parameters import Multiplier
 
 
 class Unary(wiring.Component):
-    """A datapath of one operand and one result as a unit of its own.
+    """A component around a datapath of one operand and one result.
 
-    Fixed latency, one operand a clock, no ready: ``result_valid`` comes out as ``operand_valid`` went in.
+    Latency: that of the datapath, fixed. Throughput: one operand in every clock. Contract: ``valid`` without ``ready``;
+    ``result_valid`` is ``operand_valid``, delayed by the latency.
 
     Parameters
     ----------
     operand_bits, result_bits
         Widths of the unsigned operand and result.
     build
-        Adds the datapath to a pipeline.
+        Function that adds the datapath to a pipeline and returns its result.
     multiplier
-        What the chip multiplies with.
+        The chip's multiplier.
+
+    Attributes
+    ----------
+    operand : in, ``operand_bits`` bits
+        The operand.
+    operand_valid : in, 1 bit
+        High in clocks with an operand.
+    result : out, ``result_bits`` bits
+        The result.
+    result_valid : out, 1 bit
+        High in clocks with the result of an operand.
     """
 
     def __init__(

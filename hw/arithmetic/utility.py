@@ -1,4 +1,4 @@
-"""CRRA utility of an integer consumption, for every ``eta`` and every binary point."""
+"""CRRA utility of consumption in fixed point; risk aversion and binary points are set at run time."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ _TOP_EXPONENT = WIDTH - 1
 
 @njit(cache=True)
 def utility_word(c, words):  # type: ignore[no-untyped-def]
-    """``(u, feasible, over)`` of one consumption (compiled code only)."""
+    """``(u, feasible, over)`` of one consumption ``c``, int64; for calls from compiled code only.
+
+    ``words`` are those of :attr:`UtilityConstants.words`.
+    """
     a, b_high, b_low, negative, log, shift = words
     if c <= 0:
         return np.int64(0), False, False
@@ -66,28 +69,52 @@ def _utility_array(c, words, u, feasible, over):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class UtilityParameters:
-    """CRRA utility of a signed 64-bit consumption, with run-time constants :class:`UtilityConstants`.
+    """Parameters of the CRRA utility of a signed 64-bit consumption ``c``.
 
-    Result: signed 64 bits, with flags ``feasible`` (false where ``c <= 0`` or the utility is at or below ``-2**63``: a
-    candidate that can only lose) and ``over`` (the utility is ``2**63`` or more; the result is then ``2**63 - 1``).
+    Formula: ``c**(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``, computed as ``2**(a log2(C) + b)`` with the
+    run-time constants of :class:`UtilityConstants`.
+
+    The result has signed 64 bits and two flags. ``feasible`` is false where ``c <= 0`` or the utility is at or below
+    ``-2**63``, so that the candidate cannot be the best. ``over`` is true where the utility is ``2**63`` or more; the
+    result is then ``2**63 - 1``.
 
     Error, in units of value, for ``eta`` in [0.2, 10]: half a unit (one rounding to nearest, halves away from zero)
-    plus ``|U|`` times ``ln 2 (|1 - eta| 2**-57.7 + 2**-57.4) + 2**-60.5``, that is less than ``2**-54.6`` of ``|U|``
-    even at ``eta = 10``; at ``eta = 1`` plus ``2**(value - 57)`` units. Never falls as ``c`` rises: the logarithm, the
-    multiply-add, the exponential and the rounding each do not.
+    plus ``|U|`` times ``ln 2 (|1 - eta| 2**-57.7 + 2**-57.4) + 2**-60.5``, which is less than ``2**-54.6 |U|`` even at
+    ``eta = 10``. At ``eta = 1`` there are ``2**(value - 57)`` units more, with ``value`` fraction bits of value.
+
+    Monotone: the result never falls as ``c`` rises, since logarithm, multiply-add, exponential and rounding are
+    monotone.
+
+    Parameters
+    ----------
+    multiplier
+        The chip's multiplier. It changes the latency and no result.
     """
 
     multiplier: Multiplier = Multiplier.DSP48E2
 
     @property
     def latency(self) -> int:
-        """Clocks from operand to result; a new operand enters every clock."""
+        """Clocks from operand to result, 49 with ``DSP48E2``. A new operand enters in every clock."""
         return _latency(self.multiplier)
 
     def model(
         self, c: ArrayLike, constants: UtilityConstants
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """``(u, feasible, over)``, to the bit, for signed 64-bit consumptions; ``u`` is 0 where infeasible."""
+        """The unit's results, bit by bit.
+
+        Parameters
+        ----------
+        c
+            int64, any shape: consumption, in units of amount.
+        constants
+            Constants of risk aversion and binary points.
+
+        Returns
+        -------
+        u, feasible, over
+            int64, bool and bool, of the shape of ``c``; ``u``, in units of value, is 0 where infeasible.
+        """
         array = np.asarray(c, dtype=np.int64)
         flat = np.ascontiguousarray(array).reshape(-1)
         u = np.empty(flat.shape, np.int64)
@@ -104,12 +131,13 @@ CONSTANTS = {
     "log": In(1),
     "shift": In(SHIFT_BITS),
 }
-"""Ports that carry :class:`UtilityConstants`; they must not change while operands are under way."""
+"""Input ports for :class:`UtilityConstants`, by the names of its fields. Contract: they do not change while operands
+are in the pipeline."""
 
 
 @dataclass(frozen=True)
 class UtilityPorts:
-    """The constants as signals inside a datapath."""
+    """The signals of a datapath that carry :class:`UtilityConstants`."""
 
     a: Signal
     b: Signal
@@ -119,12 +147,15 @@ class UtilityPorts:
 
     @classmethod
     def of(cls, component: object) -> UtilityPorts:
-        """The members named in :data:`CONSTANTS` of a component."""
+        """The ports of ``component`` that are named in :data:`CONSTANTS`."""
         return cls(**{name: getattr(component, name) for name in CONSTANTS})
 
 
 def build(p: Pipeline, c: Timed, constants: UtilityPorts) -> tuple[Timed, Timed, Timed]:
-    """The datapath: signed 64-bit ``c`` to ``u``, ``feasible`` and ``over``, all at the same clock."""
+    """Add the datapath to ``p``: from ``c``, signed 64 bits, to ``u``, ``feasible`` and ``over``.
+
+    All three results have the same time. ``u``, signed 64 bits, is undefined where ``feasible`` is low.
+    """
     positive = p.compute(lambda value: (~value[-1]) & value.any(), c)
     logarithm = log2.build(p, c.map(lambda value: value[: log2.OPERAND_BITS]))
     a = Timed(constants.a.as_signed(), logarithm.time)
@@ -153,7 +184,7 @@ def build(p: Pipeline, c: Timed, constants: UtilityPorts) -> tuple[Timed, Timed,
         lambda log, exp, high: Mux(constants.log, log, Mux(high, MAXIMUM, exp)), log_magnitude, mantissa, large
     )
     shift = p.compute(lambda bits, high: Mux(high, 0, bits), shift, large)
-    # -(t + r) = ~t + (1 - r) for a rounding bit r: one adder rounds and negates.
+    # One adder rounds and negates, since -(t + r) = ~t + (1 - r) for a rounding bit r.
     shifted = p.compute(
         lambda value, bits, empty, n: Mux(empty, 0, Cat(Const(0, 1), value) >> bits) ^ n.replicate(WIDTH + 1),
         magnitude,
@@ -177,10 +208,28 @@ def _latency(multiplier: Multiplier) -> int:
 
 
 class Utility(wiring.Component):
-    """:class:`UtilityParameters` in gateware.
+    """Computes the CRRA utility of consumption.
 
-    Fixed latency, one operand a clock, no ready: valid comes out as it went in. Where ``feasible`` is low, ``u`` means
-    nothing. The constants must not change while operands are under way.
+    Latency: ``parameters.latency`` clocks (49 with ``DSP48E2``). Throughput: one operand in every clock. Formula and
+    error bound: :class:`UtilityParameters`. Contract: ``valid`` without ``ready``; the constants do not change while
+    operands are in the pipeline.
+
+    Attributes
+    ----------
+    a, b, negative, log, shift : in; 64, 72, 1, 1 and 6 bits
+        Constants, see :class:`beltline.hw.arithmetic.utility_constants.UtilityConstants`.
+    operand : in, signed 64 bits
+        Consumption.
+    operand_valid : in, 1 bit
+        High in clocks with an operand.
+    result : out, signed 64 bits
+        Utility. Undefined where ``feasible`` is low.
+    feasible : out, 1 bit
+        Low where consumption is not positive or the utility is at or below ``-2**63``.
+    over : out, 1 bit
+        High where the utility is ``2**63`` or more; ``result`` is then ``2**63 - 1``.
+    result_valid : out, 1 bit
+        High in clocks with the result of an operand: ``operand_valid``, delayed by the latency.
     """
 
     def __init__(self, parameters: UtilityParameters) -> None:

@@ -1,6 +1,6 @@
-"""What the utility unit is told of a problem: constants of ``eta`` and of the binary points.
+"""Constants of the utility unit, from risk aversion ``eta`` and the binary points.
 
-Apart from the unit, because a host that drives a board makes them without gateware or compiler.
+They have a module of their own because a host that drives a board computes them without gateware or compiler.
 """
 
 from __future__ import annotations
@@ -15,30 +15,52 @@ from beltline.hw.arithmetic.numbers import ETA_LIMIT
 from beltline.hw.interface.registers import UtilityForm
 
 A_FRACTION = 59
+"""Fraction bits of ``a``."""
+
 A_BITS = 64
+"""Bits of ``a``."""
+
 B_FRACTION = 58
+"""Fraction bits of ``b``."""
+
 B_BITS = 72
+"""Bits of ``b``."""
+
 SHIFT_BITS = 6
+"""Bits of ``shift``."""
+
 VALUE_BITS_LIMIT = 52
-"""Most fraction bits of value for which the error bound holds at ``eta = 1``."""
+"""Largest number of fraction bits of value for which the error bound holds at ``eta = 1``."""
 
 MONEY_BITS_LIMIT = 90
-"""Most fraction bits of money: ``|ln c|`` of a unit, ``money ln 2``, must stay below the 64 of its magnitude at ``eta =
-1``; ``b`` has room for far more."""
+"""Largest number of fraction bits of an amount. At ``eta = 1``, ``|ln c|`` of the smallest amount, ``amount ln 2``,
+must stay below 64, the range of the logarithm's magnitude; ``b`` has range for far more."""
 
 
 @dataclass(frozen=True)
 class UtilityConstants:
-    """What the unit must be told of ``eta`` and of the binary points.
+    """Run-time constants of the utility unit.
 
-    With ``C`` the integer consumption, of ``money`` fraction bits, and utility in ``value`` fraction bits,
+    Let ``C`` be the integer that represents consumption with ``amount`` fraction bits, and let the utility have
+    ``value`` fraction bits. Then
 
-    - ``eta != 1``: ``U = sign * 2**(a log2(C) + b)``, ``a = 1 - eta``, ``b = value - a money - log2|a|``;
-    - ``eta = 1``: ``U = (A log2(C) + B) 2**value``, ``A = ln 2``, ``B = -A money``, with the rounded ``A`` in both, so
-      that its error is multiplied by ``log2 c``, which is small, and not by ``log2 C``.
+    - ``eta != 1``: ``U = sign * 2**(a log2(C) + b)`` with ``a = 1 - eta``, ``b = value - a amount - log2|a|``;
+    - ``eta = 1``: ``U = (A log2(C) + B) 2**value`` with ``A = ln 2``, ``B = -A amount``. ``B`` is computed from the
+      rounded ``A``, so that the rounding error of ``A`` is multiplied by ``log2 c``, which is small, and not by
+      ``log2 C``.
 
-    ``a``: signed, 64 bits, 59 of fraction; ``b``: signed, 72 bits, 58 of fraction; ``negative``: ``eta > 1``;
-    ``log``: ``eta = 1``; ``shift``: ``58 - value``, used for ``eta = 1``.
+    Attributes
+    ----------
+    a
+        ``a`` or ``A``: signed, 64 bits, 59 of them fraction.
+    b
+        ``b`` or ``B``: signed, 72 bits, 58 of them fraction.
+    negative
+        Whether ``eta > 1``: utilities are negative.
+    log
+        Whether ``eta = 1``.
+    shift
+        ``58 - value``; used only for ``eta = 1``.
     """
 
     a: int
@@ -48,50 +70,59 @@ class UtilityConstants:
     shift: int
 
     @classmethod
-    def of(cls, eta: float, money: int, value: int) -> UtilityConstants:
-        """The constants for a float64 ``eta`` in (0, 16] and the fraction bits of money (0 to 90) and value (0 to 52).
+    def of(cls, eta: float, amount: int, value: int) -> UtilityConstants:
+        """The constants for a risk aversion and two number formats.
 
-        ``a`` is exact where ``eta`` is at least 2**-6, ``b`` is rounded to nearest.
+        Parameters
+        ----------
+        eta
+            Relative risk aversion, in (0, 16]. ``a`` is exact where it is at least 2**-6; ``b`` is rounded to nearest.
+        amount
+            Fraction bits of amounts, 0 to 90.
+        value
+            Fraction bits of values, 0 to 52.
 
         Raises
         ------
         ValueError
-            An argument out of range.
+            An argument is out of range.
         """
         if not 0.0 < eta <= ETA_LIMIT:
             raise ValueError(f"eta must lie in (0, {ETA_LIMIT:g}], not {eta!r}")
-        for name, bits, most in (("money", money, MONEY_BITS_LIMIT), ("value", value, VALUE_BITS_LIMIT)):
+        for name, bits, most in (("amount", amount, MONEY_BITS_LIMIT), ("value", value, VALUE_BITS_LIMIT)):
             if not 0 <= bits <= most:
                 raise ValueError(f"fraction bits of {name} must be from 0 to {most}, not {bits}")
-        # Imported here: a solve in double precision has no use for it, and it takes a tenth of a second.
+        # Imported here because it takes a tenth of a second and a solve in double precision does not need it.
         import mpmath
 
         with mpmath.workdps(60):
             if eta == 1.0:
                 a = int(mpmath.nint(mpmath.ldexp(mpmath.log(2), A_FRACTION)))
-                b = int(mpmath.nint(mpmath.ldexp(-mpmath.mpf(a) * money, B_FRACTION - A_FRACTION)))
+                b = int(mpmath.nint(mpmath.ldexp(-mpmath.mpf(a) * amount, B_FRACTION - A_FRACTION)))
                 return cls(a, b, negative=False, log=True, shift=B_FRACTION - value)
             exact = 1 - Fraction(eta)
             power = mpmath.mpf(exact.numerator) / exact.denominator
             a = round(exact * 2**A_FRACTION)
-            b = int(mpmath.nint(mpmath.ldexp(value - power * money - mpmath.log(abs(power), b=2), B_FRACTION)))
+            b = int(mpmath.nint(mpmath.ldexp(value - power * amount - mpmath.log(abs(power), b=2), B_FRACTION)))
         return cls(a, b, negative=eta > 1.0, log=False, shift=B_FRACTION - value)
 
     @classmethod
     def from_registers(cls, settings: Mapping[str, int]) -> UtilityConstants:
-        """The constants in registers ``UTILITY_A``, ``UTILITY_B`` and ``UTILITY_FORM``, by their names."""
+        """The constants from the contents of registers ``UTILITY_A``, ``UTILITY_B`` and ``UTILITY_FORM``, by name."""
         form = UtilityForm.of(settings["UTILITY_FORM"])
         return cls(settings["UTILITY_A"], settings["UTILITY_B"], form.negative, form.log, form.shift)
 
     @property
     def registers(self) -> dict[str, int]:
-        """What :meth:`from_registers` takes."""
+        """Contents of the registers, by name, as :meth:`from_registers` takes them."""
         form = UtilityForm(self.negative, self.log, self.shift)
         return {"UTILITY_A": self.a, "UTILITY_B": self.b, "UTILITY_FORM": form.word}
 
     @property
     def words(self) -> tuple[np.int64, np.uint64, np.uint64, bool, bool, np.uint64]:
-        """The constants as the compiled model takes them: ``a``, ``b`` in two words, flags, shift."""
+        """The constants as the compiled model takes them, ``a``, high and low 64 bits of ``b``, ``negative``, ``log``,
+        ``shift``.
+        """
         b = self.b % 2**128
         return (
             np.int64(self.a),

@@ -1,7 +1,7 @@
 """128-bit integer arithmetic for the compiled models, as pairs ``(high, low)`` of unsigned 64-bit words.
 
-NumPy and Numba have no 128-bit integers; LLVM has, so a product is one machine instruction. Everything here is
-called from compiled code only.
+NumPy and Numba have no 128-bit integers, but LLVM does, so that a product is one machine instruction. All functions are
+for calls from compiled code only.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _product(context: Any, builder: Any, signature: Any, left: Any, right: Any) 
 
 @intrinsic
 def multiply(typing_context: Any, a: Any, b: Any) -> Any:
-    """Product of two unsigned 64-bit words."""
+    """Product of two unsigned 64-bit words, as a pair."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         left, right = (builder.zext(argument, _DOUBLE) for argument in arguments)
@@ -40,7 +40,7 @@ def multiply(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def multiply_signed(typing_context: Any, a: Any, b: Any) -> Any:
-    """Two's complement product of a signed and an unsigned 64-bit word."""
+    """Product of a signed and an unsigned 64-bit word, as a pair in two's complement."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         left = builder.sext(arguments[0], _DOUBLE)
@@ -52,7 +52,7 @@ def multiply_signed(typing_context: Any, a: Any, b: Any) -> Any:
 
 @intrinsic
 def leading_zeros(typing_context: Any, a: Any) -> Any:
-    """Leading zeros of an unsigned 64-bit word; 64 for zero."""
+    """Number of leading zero bits of an unsigned 64-bit word; 64 for zero."""
 
     def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
@@ -75,11 +75,11 @@ def subtract(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, inline="always")
 def shift_left(a, bits):  # type: ignore[no-untyped-def]
-    """A word shifted left by 1 to 63 bits, as a pair."""
+    """The word ``a`` shifted left by 1 to 63 bits, as a pair."""
     return a >> np.uint64(64 - bits), a << np.uint64(bits)
 
 
 @njit(cache=True, inline="always")
 def shift_right(a, bits):  # type: ignore[no-untyped-def]
-    """Low word of a pair shifted right by 1 to 63 bits."""
+    """Low word of the pair ``a`` shifted right by 1 to 63 bits."""
     return (a[0] << np.uint64(64 - bits)) | (a[1] >> np.uint64(bits))

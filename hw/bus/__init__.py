@@ -1,1 +1,1 @@
-"""Buses towards the host: AXI4, AXI4-Lite and the serial line."""
+"""Bus slaves that connect the machine to its host: AXI4, AXI4-Lite and a serial line."""

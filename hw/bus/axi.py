@@ -1,7 +1,7 @@
-"""Signatures of the buses: AXI4-Lite and AXI4, as a slave's members (use ``.flip()`` for the slave side).
+"""Signatures of AXI4-Lite and AXI4. Directions are those of the master; a slave uses them with ``In``.
 
-After Arm IHI 0022, "AMBA AXI and ACE protocol specification". Signals that the machine has no use for (cache, prot,
-qos, region, lock, user) are left to the wrapper of a board.
+Source: Arm IHI 0022, "AMBA AXI and ACE protocol specification". The signals that the machine does not use (cache, prot,
+qos, region, lock, user) are omitted; the wrapper of a board handles them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Burst(enum.IntEnum):
 
 
 class AxiLite(wiring.Signature):
-    """AXI4-Lite with 32-bit data, seen from the master.
+    """AXI4-Lite with 32-bit data, with the directions of the master.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class AxiLite(wiring.Signature):
 
 
 class Axi(wiring.Signature):
-    """AXI4, seen from the master.
+    """AXI4, with the directions of the master.
 
     Parameters
     ----------
@@ -73,12 +73,12 @@ class Axi(wiring.Signature):
     data_bits
         Width of ``wdata`` and ``rdata``: 64, 128, 256 or 512.
     id_bits
-        Width of the identifiers.
+        Width of the transaction identifiers ``awid``, ``bid``, ``arid`` and ``rid``.
 
     Raises
     ------
     ValueError
-        No such data width.
+        ``data_bits`` is not 64, 128, 256 or 512.
     """
 
     def __init__(self, address_bits: int, data_bits: int = 64, id_bits: int = 4) -> None:

@@ -1,4 +1,4 @@
-"""AXI4-Lite slave in front of the registers."""
+"""AXI4-Lite slave of the registers."""
 
 from __future__ import annotations
 
@@ -13,22 +13,40 @@ from beltline.hw.bus.ports import RegisterPort
 from beltline.hw.interface.registers import REGISTERS, Access, Register
 
 ADDRESS_BITS = 12
-"""The register window is 4 KiB, the least that a bus maps."""
+"""Width of the byte address. The register window has 4 KiB, the smallest range that AXI maps to a slave."""
 
 
 def hits(number: Value, chosen: Callable[[Register], bool]) -> Value:
-    """Whether a register number belongs to a chosen register."""
+    """One bit: whether register number ``number`` (byte offset divided by 4) belongs to a register of ``chosen``.
+
+    ``chosen`` is a predicate that selects registers of the register map.
+    """
     words = [r.offset // 4 + k for r in REGISTERS.values() if chosen(r) for k in range(r.words)]
     return Cat(*(number == word for word in words)).any()
 
 
 class AxiRegisters(wiring.Component):
-    """Turns AXI4-Lite transactions into accesses of :class:`beltline.hw.control.register_file.RegisterFile`.
+    """AXI4-Lite slave that reads and writes :class:`beltline.hw.control.register_file.RegisterFile`.
 
-    One transaction at a time; reads and writes take turns. An address beyond the registers or not a multiple of 4, a
-    write of less than 32 bits, a write of what can only be read and a read of what can only be written answer SLVERR
-    and change nothing; so does a write while ``locked``, but of ``COMMAND``, and ``refused`` is high for one clock. A
-    write takes 2 clocks from the later of address and data to the response, a read 3 from its address.
+    Carries out one transaction at a time; when reads and writes are both waiting, they alternate.
+
+    These transactions are answered with SLVERR and change nothing: an address that is not a multiple of 4 or is beyond
+    the registers, a write with fewer than four byte strobes, a write of a read-only register, a read of a write-only
+    register, and, while ``locked`` is high, a write of any register but ``COMMAND``.
+
+    Latency, with a ready master: a write response is valid 2 clocks after the later of address and data was accepted,
+    read data are valid 3 clocks after the address was.
+
+    Attributes
+    ----------
+    bus : in, :class:`beltline.hw.bus.axi.AxiLite`
+        The AXI4-Lite bus, with addresses of ``ADDRESS_BITS`` bits.
+    locked : in, 1 bit
+        The machine is busy: only ``COMMAND`` can be written.
+    refused : out, 1 bit
+        High for one clock when a write is refused because of ``locked``.
+    registers : out, :class:`beltline.hw.bus.ports.RegisterPort`
+        The machine's register port.
     """
 
     def __init__(self) -> None:
@@ -67,7 +85,7 @@ class AxiRegisters(wiring.Component):
             self.registers.write_data.eq(data),
         ]
         with m.FSM() as fsm:
-            # The proofs look at these.
+            # The formal proofs refer to these signals.
             self.states = {name: fsm.ongoing(name) for name in ("IDLE", "RESPOND", "READ", "DELIVER")}
             self.held = {"write": write_address, "read": read_address, "strobes": strobes}
             with m.State("IDLE"):
@@ -85,7 +103,7 @@ class AxiRegisters(wiring.Component):
                     m.next = "READ"
             with m.State("RESPOND"), m.If(bus.bready):
                 m.d.sync += [bus.bvalid.eq(0), have_address.eq(0), have_data.eq(0)]
-                # A read that waits goes before the next write.
+                # A waiting read comes before the next write, so that neither direction can starve.
                 with m.If(have_read):
                     m.d.comb += self.registers.address.eq(read_address[2:])
                     m.next = "READ"

@@ -1,4 +1,4 @@
-"""AXI4 slave in front of the table windows."""
+"""AXI4 slave of the table windows."""
 
 from __future__ import annotations
 
@@ -17,22 +17,40 @@ from beltline.hw.interface.registers import READABLE, WRITABLE, Table
 from beltline.hw.interface.windows import WORD_BITS, WORD_BYTES, WindowParameters
 
 READS_UNDER_WAY = 16
-"""Words asked of the tables and not yet taken by the master: more than the tables' latency, so that reads stream."""
+"""Largest number of words that were requested from the tables and not yet delivered to the bus. It exceeds the tables'
+latency in clocks, so that a burst can read a word in every clock."""
 
 WRITE_CLOCKS = 5
+"""Clocks from the address of a write burst to the next one, beyond one clock for each word."""
+
 READ_CLOCKS = 5
-"""Clocks of a burst beyond those of :class:`AxiTables`' words: from its address to the next one."""
+"""Clocks from the address of a read burst to the next one, beyond the tables' latency and one clock for each word."""
 
 WRITE_STATES = ("ADDRESS", "CHECK", "RANGE", "DATA", "STORE", "RESPOND")
+"""States of the state machine of writes."""
+
 READ_STATES = ("ADDRESS", "CHECK", "RANGE", "DELIVER", "DRAIN", "REFUSE")
+"""States of the state machine of reads."""
 
 
 class _Burst:
-    """A burst as taken from the bus, what is wrong with it, and where in its table it is.
+    """Address generator of one burst: stores its address channel, checks it and steps through its words.
 
-    ``take`` it, leave it alone for a clock (``CHECK``), and ``settle`` it in the next one (``RANGE``), when ``good``
-    tells whether it is legal. Then ``address`` moves on by ``advance``, a word at a time or, where a beat is less than
-    a word, a beat at a time.
+    :meth:`take` stores the address channel in one clock. The checks take two clocks more: the registers must not change
+    in the first (state ``CHECK``), and in the second (state ``RANGE``) ``good`` is valid and :meth:`settle` stores the
+    last word's address in ``final``. After that the owner adds ``advance`` to ``address`` for each word, or, where a
+    beat is narrower than a word, for each beat.
+
+    Parameters
+    ----------
+    m
+        The module to which the logic is added.
+    windows
+        Address windows of the tables.
+    data_bits, id_bits
+        Widths of the bus.
+    tables
+        Tables that allow this direction of access.
     """
 
     def __init__(
@@ -47,10 +65,11 @@ class _Burst:
         self.left = Signal(8)
         self.good = Signal()
         self.final = Signal(window_bits)
-        """The burst's last word, or where it ends beyond its table, the table's last word."""
+        """Address of the burst's last word; of the table's last word if the burst ends beyond its table."""
         self.kind = Signal(2)
 
-        # First clock. The last beat begins where whole beats, which an unaligned start does not shift, put it.
+        # First clock: where the last beat begins. All beats but the first are aligned to their size, also where the
+        # start is not.
         largest = (data_bits // 8).bit_length() - 1
         low = Cat(self.address[i] & (size <= i) for i in range(largest))
         last = Signal(window_bits + 16)
@@ -61,7 +80,8 @@ class _Burst:
             legal.eq(aligned & (self.kind == Burst.INCR) & (size <= largest)),
         ]
 
-        # Second clock. Only a beat of several words can begin inside its table and end outside.
+        # Second clock: compare with the end of the table. Only a beat of several words can begin inside and end
+        # outside.
         last_word = last[WORD_BITS:]
         end_word = Signal.like(last_word)
         inside, beyond = Signal(), Signal()
@@ -85,7 +105,9 @@ class _Burst:
         self._end = Cat(last[:WORD_BITS], Mux(beyond, end_of_table, end_word))
 
     def take(self, channel: Mapping[str, Value]) -> list[Any]:
-        """What to do when an address is accepted, ``channel`` being its signals less their prefix."""
+        """Statements that store an address channel; ``channel`` maps signal names without prefix ("addr") to
+        signals.
+        """
         return [
             self.id.eq(channel["id"]),
             self.address.eq(channel["addr"]),
@@ -95,37 +117,42 @@ class _Burst:
         ]
 
     def settle(self) -> list[Any]:
+        """Statements that store the address of the last word, in the clock in which ``good`` is valid."""
         return [self.final.eq(self._end)]
 
     @property
     def table(self) -> Value:
+        """Number of the table, 3 bits."""
         return self.address[self._windows.window_bits :]
 
     @property
     def word(self) -> Value:
+        """Address of the current word in its table, in words."""
         return self.address[WORD_BITS : self._windows.window_bits]
 
     @property
     def lane(self) -> Value:
-        """The word's place in a beat."""
+        """Number of the current word among the words of a bus beat of full width."""
         return self.word[: self._lane_bits]
 
     @property
     def advance(self) -> Value:
+        """Bytes from one access to the next, those of a word, or of a beat if beats are narrower."""
         return Mux(self.size >= WORD_BITS, WORD_BYTES, (1 << self.size)[:WORD_BITS])
 
     @property
     def beat_ends(self) -> Value:
-        """Whether this word is the last of a beat."""
+        """Whether the current word is the last one of its beat."""
         return ~Cat(~self.lane[i] & (self.size > WORD_BITS + i) for i in range(self._lane_bits)).any()
 
     @property
     def at_final(self) -> Value:
+        """Whether the current word is the last one of the burst that lies in the table."""
         return self.address[: self._windows.window_bits] == self.final
 
     @property
     def bytes(self) -> Value:
-        """Which bytes of the word belong to the beat."""
+        """Which of the 8 bytes of the current word belong to the current beat, one bit each."""
         return Cat(
             Cat((self.size > i) | (self.address[i] == (byte >> i & 1)) for i in range(WORD_BITS)).all()
             for byte in range(WORD_BYTES)
@@ -133,27 +160,54 @@ class _Burst:
 
 
 class AxiTables(wiring.Component):
-    """Turns AXI4 bursts into accesses of the table windows, one 64-bit word a clock.
+    """AXI4 slave that reads and writes the table windows, one 64-bit word in every clock.
 
-    A burst answers SLVERR, in every beat if it is a read, and changes nothing when it is not INCR, has beats wider than
-    the bus, begins at no multiple of its beats' size, has a beat that begins outside its table, writes what can only
-    be read or reads what can only be written. Beats of several words need only begin at a word: what lies before the
-    start is no part of the burst. Such a beat may also end beyond its table, as it must on a bus of whole beats when
-    the table has not as many words: there it reads 0, and a strobe there writes nothing and answers SLVERR. (The shell
-    of AWS F2 has no beats but those of 64 bytes.) Bytes without strobe keep what they held. Strobes outside the beat
-    are ignored. The length counts, not ``wlast``; where they differ nothing is written from then on, and the answer is
+    Illegal bursts: a burst is answered with SLVERR (a read in every beat) and changes nothing if
+
+    - it is not of type INCR, or its beats are wider than the bus;
+    - its address is not a multiple of the size of its beats. Beats of several words need only begin at a word; the
+      words of the first beat before the start are then not part of the burst;
+    - one of its beats begins outside its table;
+    - it writes a read-only table or reads a write-only one.
+
+    Ends of tables: a beat of several words may begin inside its table and end beyond it. (A master that has only
+    full-width beats cannot avoid that where the table does not end with a whole beat; the shell of AWS F2 has only
+    beats of 64 bytes.) Words beyond the end are read as 0. A byte strobe there writes nothing and makes the answer
     SLVERR.
 
-    A write that is under way while ``locked`` answers SLVERR, too: nothing of it is written from then on, and
-    ``refused`` is high for one clock. A read that is under way while ``locked`` answers SLVERR in every beat that is
-    not yet offered, and asks for nothing more.
+    Strobes: bytes without a strobe keep their value; strobes outside the beat are ignored. ``awlen`` defines the length
+    of a write. From a beat whose ``wlast`` disagrees with it, nothing more is written, and the answer is SLVERR.
 
-    One write burst and one read burst can be under way at a time, and each moves a word a clock: a beat takes a clock
-    for each of its words, at least one. The next write's address is taken ``WRITE_CLOCKS`` and a clock for each word
-    after the last, the next read's ``READ_CLOCKS``, the tables' latency and a clock for each word.
+    Locking: while ``locked`` is high, a write burst in progress writes nothing from then on and is answered with
+    SLVERR, and ``refused`` is high for one clock. A read burst in progress answers SLVERR in every beat that is not yet
+    valid on the bus, and requests no more words.
 
-    Words that are asked of ``tables`` must come within ``READS_UNDER_WAY`` - 3 clocks if reads are to stream. Whatever
-    else is reset then, they must come, or this must be reset with it.
+    Throughput: one write burst and one read burst can be in progress at a time, and each transfers a word in every
+    clock: a beat takes one clock for each of its words, and at least one. From the address of a burst to the next one
+    in the same direction it takes ``WRITE_CLOCKS`` (write) or ``READ_CLOCKS`` and the tables' latency (read), plus one
+    clock for each word.
+
+    Contract with ``tables``: for a read of a word in every clock, requested words must return within
+    ``READS_UNDER_WAY`` - 3 clocks. Every word that was requested must return. Where the tables are reset while words
+    are outstanding, this unit must be reset with them.
+
+    Parameters
+    ----------
+    parameters
+        The build: sizes of the tables and width of the bus.
+    id_bits
+        Width of the bus's transaction identifiers.
+
+    Attributes
+    ----------
+    bus : in, :class:`beltline.hw.bus.axi.Axi`
+        The AXI4 bus.
+    locked : in, 1 bit
+        The machine is busy: no access to tables.
+    refused : out, 1 bit
+        High for one clock when a write burst is refused because of ``locked``.
+    tables : out, :class:`beltline.hw.bus.ports.TablePort`
+        The machine's table port.
     """
 
     def __init__(self, parameters: MachineParameters, id_bits: int = 4) -> None:
@@ -200,7 +254,7 @@ class AxiTables(wiring.Component):
                 m.next = "STORE"
 
         with m.FSM(name="write") as fsm:
-            # The proofs look at these.
+            # The formal proofs refer to these signals.
             self.writing = {
                 "burst": burst,
                 "states": {name: fsm.ongoing(name) for name in WRITE_STATES},
@@ -258,7 +312,7 @@ class AxiTables(wiring.Component):
         m.submodules.words = words = SyncFIFOBuffered(width=64, depth=READS_UNDER_WAY)
         m.d.comb += [words.w_data.eq(self.tables.read_data), words.w_en.eq(self.tables.read_valid)]
 
-        # Asking: one word a clock while there is room for what is under way.
+        # Requests to the tables: one word in every clock, as long as the FIFO has space for all outstanding words.
         under_way = Signal(range(READS_UNDER_WAY + 1))
         taken = Signal()
         m.d.comb += taken.eq(words.r_en & words.r_rdy)
@@ -275,7 +329,7 @@ class AxiTables(wiring.Component):
             with m.If(ask == burst.final):
                 m.d.sync += asking.eq(0)
 
-        # Answering: words gather in the lanes of a beat.
+        # Answers to the bus: words are collected into a beat, each in its lane.
         begins = Signal()
         free = ~bus.rvalid | bus.rready
         with m.If(bus.rready):
@@ -293,7 +347,7 @@ class AxiTables(wiring.Component):
                 m.next = "ADDRESS"
 
         with m.FSM(name="read") as fsm:
-            # The proofs look at these.
+            # The formal proofs refer to these signals.
             self.reading = {
                 "burst": burst,
                 "states": {name: fsm.ongoing(name) for name in READ_STATES},
@@ -332,7 +386,7 @@ class AxiTables(wiring.Component):
                     with m.If(burst.beat_ends | burst.at_final):
                         answer(Response.OKAY)
             with m.State("DRAIN"):
-                # The words that are under way belong to beats that are refused.
+                # Discard the outstanding words: the beats to which they belong are answered with SLVERR.
                 m.d.comb += words.r_en.eq(1)
                 with m.If(under_way == 0):
                     m.next = "REFUSE"

@@ -1,4 +1,4 @@
-"""Signatures of the machine's own ports, between it and the slaves of a bus."""
+"""Signatures of the machine's register port and table port, to which the slave of a bus connects."""
 
 from __future__ import annotations
 
@@ -11,18 +11,52 @@ from beltline.hw.interface.windows import WORD_BITS, WORD_BYTES, WindowParameter
 
 
 class RegisterPort(wiring.Signature):
-    """One register access a clock, seen from the bus: ``read_data`` is the register of ``address`` a clock before."""
+    """Port of the registers: one access in every clock. Directions are those of the bus slave, the initiator.
+
+    Attributes
+    ----------
+    address : out, 8 bits
+        Number of the 32-bit register: its byte offset divided by 4.
+    write : out, 1 bit
+        Writes ``write_data`` to the register of ``address``.
+    write_data : out, 32 bits
+        Data of a write.
+    read_data : in, 32 bits
+        The register of the ``address`` of the clock before.
+    """
 
     def __init__(self) -> None:
         super().__init__({"address": Out(8), "write": Out(1), "write_data": Out(32), "read_data": In(32)})
 
 
 class TablePort(wiring.Signature):
-    """One write and one read of a 64-bit word of the tables a clock, seen from the bus.
+    """Port of the tables: one write and one read of a 64-bit word in every clock. Directions are those of the bus
+    slave.
 
-    ``write`` are the byte strobes of the word at ``write_address`` of ``write_table``; ``read`` asks for the word at
-    ``read_address`` of ``read_table``, which comes back, in order, with ``read_valid``. Addresses count words from the
-    beginning of their table. A word that is read in the clock in which it is written comes back as anything.
+    Contract: words that were requested are returned in the order of their requests, and there is no back-pressure in
+    either direction. The data of a word that is read in the clock in which it is written are undefined.
+
+    Parameters
+    ----------
+    windows
+        Address windows of the build's tables.
+
+    Attributes
+    ----------
+    write_table, read_table : out, 3 bits
+        The table, as in :class:`beltline.hw.interface.registers.Table`.
+    write_address, read_address : out, ``windows.window_bits - 3`` bits
+        Address of the word in its table, in words.
+    write : out, 8 bits
+        Byte strobes of a write; 0 writes nothing.
+    write_data : out, 64 bits
+        Data of a write.
+    read : out, 1 bit
+        Requests the word at ``read_address`` of ``read_table``.
+    read_valid : in, 1 bit
+        High for one clock for every word that was requested.
+    read_data : in, 64 bits
+        The word, while ``read_valid`` is high.
     """
 
     def __init__(self, windows: WindowParameters) -> None:
@@ -44,7 +78,19 @@ class TablePort(wiring.Signature):
 
 
 def machine_ports(parameters: MachineParameters) -> dict[str, wiring.Member]:
-    """Ports of :class:`beltline.hw.top.machine.Machine`, and of what stands in for it."""
+    """Ports of :class:`beltline.hw.top.machine.Machine`, and of the stand-ins that tests put in its place.
+
+    Attributes
+    ----------
+    registers, tables
+        Ports of the registers and of the tables, for a bus slave.
+    busy : out, 1 bit
+        High while a run is in progress.
+    refused : in, 2 bits
+        Sets bits of :class:`beltline.hw.interface.registers.Refused`: the bus slave refused an access.
+    interrupt : out, 1 bit
+        The interrupt request.
+    """
     return {
         "registers": In(RegisterPort()),
         "tables": In(TablePort(WindowParameters(parameters))),

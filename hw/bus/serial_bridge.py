@@ -1,4 +1,7 @@
-"""From a serial line to the machine's own ports: frames of :mod:`beltline.hw.bus.serial_frames`, one at a time."""
+"""Serial slave of registers and tables: receives requests, carries them out and answers them.
+
+:mod:`beltline.hw.bus.serial_frames` defines the frames.
+"""
 
 from __future__ import annotations
 
@@ -28,52 +31,59 @@ from beltline.hw.memory.ram import READ_LATENCY, Ram
 
 
 class SerialBridge(wiring.Component):
-    """Turns requests on a serial line into accesses of a machine, and answers each.
+    """Carries out the requests that arrive on a serial line, one at a time, and answers each of them.
 
-    A request is kept until its check is found right; nothing acts before. Words to be written wait in a RAM of
-    ``BLOCK_WORDS`` words, so that no damaged block ever reaches a table. Words that are read go out as they are read,
-    for there is nothing to undo, and the host sees by the check whether all arrived.
+    Integrity: a request has no effect before its check was received and found right. The words of a write are buffered
+    in a RAM of ``BLOCK_WORDS`` words, so that no word of a damaged request reaches a table. The words of a read are
+    sent while they are read; the host finds by the check of the answer whether all arrived.
 
-    Nothing on the line can wedge it. A frame that breaks off is forgotten when the line has been high for more than
-    ``silence`` clocks. Whatever is no frame, a damaged one, and a byte that comes while a request is answered, make it
-    deaf until then: only silence tells where the next frame begins. A byte comes in the middle of its stop bit, and a
-    request is answered until the last stop bit of the answer ends. So a host that hears no sound answer is silent for
-    that long and asks again.
+    Recovery: an incomplete request is discarded when the line has been high for more than ``silence`` clocks. After
+    bytes that are not a request, after a request with a wrong check and after a byte that arrives while a request is
+    being answered, all bytes are ignored until the line has been high for that long; the next byte then begins a
+    request. A byte arrives in the middle of its stop bit, and an answer ends with its last stop bit. A host that
+    receives no correct answer therefore waits for ``silence`` clocks and sends the request again.
 
-    Asking again does nothing twice: a write whose tag is that of the last request that was ``DONE`` is answered
-    ``DONE`` and not done. (``RUN`` would otherwise begin a second run where the answer to the first was lost.) A host
-    gives every request another tag than the one before it, and begins with a read, as it does not know the last tag.
+    Repetition: a write whose tag equals that of the last request with the outcome ``DONE`` is answered with ``DONE``
+    and not carried out again. (Otherwise the repetition of a command ``RUN`` whose answer was lost would begin a second
+    run.) A host must give consecutive requests different tags, and must begin with a read, as it does not know the last
+    tag.
 
-    While ``locked``, tables are refused, and writes of registers but ``COMMAND``; ``refused`` says so for a clock, as
-    of the other slaves. A lock must not come while a request is carried out, and none does: runs begin by requests.
+    Locking: while ``locked`` is high, accesses to tables and writes of any register but ``COMMAND`` are refused with
+    the outcome ``BUSY``. Contract: ``locked`` does not rise while a request is being carried out. The machine satisfies
+    it, since only requests start runs.
 
-    From a request's last stop bit to the start bit of its answer it takes 12 clocks at most, and ``READ_LATENCY`` + 2
-    for each word that is written.
+    Latency: at most 12 clocks from the last stop bit of a request to the start bit of its answer, and
+    ``READ_LATENCY + 2`` (5) more for each word that is written.
 
     Parameters
     ----------
     machine
         The build.
     uart
-        The line's rate.
+        Bit rate of the line.
     silence
-        Clocks, at least 16 bits.
+        Clocks of a high line after which an incomplete request is discarded; at least 16 bit times.
 
     Raises
     ------
     ValueError
-        The silence is shorter.
+        ``silence`` is shorter than 16 bit times.
 
     Attributes
     ----------
-    rx, tx
-        Pins of the line.
-    locked
+    rx : in, 1 bit
+        Receive pin, asynchronous to the clock.
+    tx : out, 1 bit
+        Transmit pin.
+    locked : in, 1 bit
         The machine is busy.
-    refused
-        Bits of :class:`beltline.hw.interface.registers.Refused` to set.
-    registers, tables
-        To the machine.
+    refused : out, 2 bits
+        High for one clock when a write is refused because of ``locked``: bit 0 for registers, bit 1 for tables, as in
+        :class:`beltline.hw.interface.registers.Refused`.
+    registers : out, :class:`beltline.hw.bus.ports.RegisterPort`
+        The machine's register port.
+    tables : out, :class:`beltline.hw.bus.ports.TablePort`
+        The machine's table port.
     """
 
     def __init__(self, machine: MachineParameters, uart: UartParameters, silence: int) -> None:
@@ -94,10 +104,9 @@ class SerialBridge(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The receiver, the buffer, and the states from a request to its answer.
+        """The receiver, the transmitter, the buffer and the state machine that handles a request.
 
-        It is long because it is one state machine, each of whose states is a few lines and shares registers with most
-        of the others.
+        It is long because it is one state machine: each state has a few lines and shares registers with most others.
         """
         m = Module()
         m.submodules.receiver = receiver = UartReceiver(self.uart)
@@ -116,7 +125,7 @@ class SerialBridge(wiring.Component):
             m.d.sync += quiet.eq(quiet + 1)
         deaf = Signal()
 
-        # The request: all of its header but the first byte, and the last eight bytes of its payload.
+        # The request: its header without the first byte, and the last eight bytes of its payload.
         header = Signal(8 * (HEADER.size - 1))
         tag, operation, count, address = header[0:8], header[8:16], header[16:24], header[24:56]
         data = Signal(8 * WORD_BYTES)
@@ -172,7 +181,7 @@ class SerialBridge(wiring.Component):
                     m.d.comb += check.valid.eq(1)
                     m.d.sync += [header.eq(Cat(header[8:], byte)), left.eq(left - 1), word.eq(0)]
                     with m.If(left == 1):
-                        # The operation is a byte from where it will be.
+                        # The last byte of the header is not yet shifted in, so the operation is one byte higher.
                         asked = header[16:24]
                         m.d.sync += [left.eq(CHECK_BYTES), words.eq(asked == Operation.WRITE_WORDS)]
                         m.next = "CHECK"
@@ -224,7 +233,7 @@ class SerialBridge(wiring.Component):
                     with m.Elif(operation == Operation.WRITE_WORDS):
                         m.next = "LOOK"
             with m.State("LOOK"):
-                # The buffer shows the word READ_LATENCY after its address.
+                # The buffer delivers the word READ_LATENCY clocks after its address.
                 m.d.sync += clocks.eq(clocks + 1)
                 with m.If(clocks == READ_LATENCY):
                     m.d.sync += clocks.eq(0)
@@ -246,7 +255,7 @@ class SerialBridge(wiring.Component):
                 ]
                 m.next = "SEND"
             with m.State("FETCH"):
-                # A register's word stands since its address does.
+                # The register's data are already valid, as its address has not changed since the header arrived.
                 m.d.comb += self.tables.read.eq(operation == Operation.READ_WORDS)
                 m.d.sync += [out.eq(self.registers.read_data), left.eq(REGISTER_BYTES), pending.eq(0)]
                 m.next = "SEND"
@@ -263,7 +272,7 @@ class SerialBridge(wiring.Component):
             with m.State("SEND"):
                 m.d.comb += [transmitter.data.valid.eq(left != 0), check.data.eq(out[:8])]
                 with m.If(left == 0):
-                    # The last byte is on the line until the transmitter can take another.
+                    # The last byte of the answer has been sent when the transmitter is ready for another.
                     with m.If(last), m.If(transmitter.data.ready):
                         m.next = "IDLE"
                     with m.Elif(pending):
@@ -282,7 +291,20 @@ class SerialBridge(wiring.Component):
         return m
 
     def _legal(self, m: Module, operation: Value, count: Value, address: Value) -> Signal:
-        """Whether the request is, two clocks after its header stands."""
+        """Whether the operation may access ``count + 1`` words at ``address``; valid two clocks after these are.
+
+        Parameters
+        ----------
+        m
+            The module to which the logic is added.
+        operation, count, address
+            Fields of the request's header, of 8, 8 and 32 bits.
+
+        Returns
+        -------
+        Signal
+            One bit, a register.
+        """
         windows = self.windows
         word = address[WORD_BITS : windows.window_bits]
         last = Signal(windows.window_bits)

@@ -1,18 +1,22 @@
-"""The serial line's rate and frames, as bridge, host and benches read them; ``docs/serial.md`` is the page of it.
+"""Bit rate and frames of the serial protocol, for the gateware, the host and the benches; documented in
+``docs/serial.md``.
 
-A *request* is ``REQUEST``, tag, operation, count, address, payload, check; an *answer* is ``ANSWER``, tag, outcome,
-payload, check. Numbers are little-endian. The check is the CRC-32 of Ethernet and zlib over all bytes before it.
+The host sends *requests*, each of which the device answers. A request is ``REQUEST``, tag, operation, count, address,
+payload, check. An *answer* is ``ANSWER``, tag, outcome, payload, check. Numbers are little-endian. Tag, operation,
+count and outcome have one byte, the address and the check four. The check is the CRC-32 of Ethernet and zlib over all
+bytes of the frame before it.
 
-=================  =======================  ===================  =====================
-operation          address, in bytes        payload              payload of the answer
-=================  =======================  ===================  =====================
-READ_REGISTER      of a 32-bit register                          4 bytes
-WRITE_REGISTER     of a 32-bit register     4 bytes
-READ_WORDS         of a 64-bit table word                        8 bytes a word
-WRITE_WORDS        of a 64-bit table word   8 bytes a word
-=================  =======================  ===================  =====================
+=================  =========================  ======================  =====================
+operation          byte address of            payload of the request  payload of the answer
+=================  =========================  ======================  =====================
+READ_REGISTER      a 32-bit register          none                    4 bytes
+WRITE_REGISTER     a 32-bit register          4 bytes                 none
+READ_WORDS         the first table word       none                    8 bytes for each word
+WRITE_WORDS        the first table word       8 bytes for each word   none
+=================  =========================  ======================  =====================
 
-``count`` is the number of words less one, and 0 for registers. Only an answer that is ``DONE`` has a payload.
+``count`` is the number of 64-bit words minus 1, and 0 for registers. An answer has a payload only if its outcome is
+``DONE``.
 """
 
 from __future__ import annotations
@@ -28,30 +32,36 @@ ANSWER = 0x1B
 """First byte of an answer."""
 
 BLOCK_WORDS = 256
-"""Most words of a request."""
+"""Largest number of 64-bit words in a request."""
 
 HEADER = struct.Struct("<BBBBI")
-"""A request's first bytes: ``REQUEST``, tag, operation, count, address."""
+"""First bytes of a request: ``REQUEST``, tag, operation, count, address."""
 
 ANSWER_HEADER = struct.Struct("<BBB")
-"""An answer's first bytes: ``ANSWER``, tag, outcome."""
+"""First bytes of an answer: ``ANSWER``, tag, outcome."""
 
 BAUD = 1_000_000
-"""Bits a second unless a build or a host says otherwise: what every USB bridge can do."""
+"""Default bit rate in bits per second; every USB-to-serial converter supports it."""
 
 SILENCE = 0.05
-"""Seconds of silence after which a frame is over: longer than any gap that USB makes in one."""
+"""Seconds without a byte after which an incomplete frame is discarded: longer than any gap that USB makes in a
+frame."""
 
 BYTE_BITS = 10
-"""Bits that a byte takes on the line: start, eight of data, stop."""
+"""Bits on the line for a byte: a start bit, eight data bits, a stop bit."""
 
 CHECK_BYTES = 4
+"""Bytes of the check."""
+
 REGISTER_BYTES = 4
+"""Bytes of a register."""
+
 WORD_BYTES = 8
+"""Bytes of a table word."""
 
 
 class Operation(enum.IntEnum):
-    """What a request asks for."""
+    """The operation that a request requests."""
 
     READ_REGISTER = 0
     WRITE_REGISTER = 1
@@ -60,41 +70,57 @@ class Operation(enum.IntEnum):
 
 
 class Outcome(enum.IntEnum):
-    """What came of it. All but ``DONE`` have changed nothing."""
+    """Outcome of a request. With every outcome but ``DONE``, the request changed nothing."""
 
     DONE = 0
+    """The request was carried out."""
+
     BUSY = 1
-    """Refused, because a run is under way."""
+    """The request was refused, because a run is in progress."""
 
     ILLEGAL = 2
-    """There is no such operation, register or table word, or it cannot be read or written."""
+    """The operation, register or table word does not exist, or does not allow this access."""
 
     DAMAGED = 3
-    """The check is wrong."""
+    """The check of the request is wrong."""
 
 
 def checked(data: bytes) -> bytes:
-    """``data`` and its check."""
+    """``data`` followed by its check: a complete frame."""
     return data + binascii.crc32(data).to_bytes(CHECK_BYTES, "little")
 
 
 def sound(frame: bytes) -> bool:
-    """Whether the last bytes of ``frame`` are the check of those before."""
+    """Whether the last four bytes of ``frame`` are the check of the bytes before them."""
     return len(frame) > CHECK_BYTES and checked(frame[:-CHECK_BYTES]) == frame
 
 
 def request(tag: int, operation: int, address: int, count: int = 1, payload: bytes = b"") -> bytes:
-    """A request for ``count`` words (1 to ``BLOCK_WORDS``) from byte ``address``."""
+    """The frame of a request.
+
+    Parameters
+    ----------
+    tag
+        Identifies the request, 0 to 255; the answer has the same tag.
+    operation
+        A value of :class:`Operation`.
+    address
+        Byte address of the register or of the first word.
+    count
+        Number of words, 1 to ``BLOCK_WORDS``; 1 for registers.
+    payload
+        Data of a write.
+    """
     return checked(HEADER.pack(REQUEST, tag, operation, count - 1, address) + payload)
 
 
 def answer(tag: int, outcome: int, payload: bytes = b"") -> bytes:
-    """An answer."""
+    """The frame of an answer to the request with the same ``tag``; ``outcome`` is a value of :class:`Outcome`."""
     return checked(ANSWER_HEADER.pack(ANSWER, tag, outcome) + payload)
 
 
 def payload_bytes(operation: int, count: int) -> tuple[int, int]:
-    """Bytes of the payload of a request for ``count`` words, and of its answer when ``DONE``."""
+    """Payload sizes in bytes of a request for ``count`` words and of its answer with the outcome ``DONE``."""
     return {
         Operation.READ_REGISTER: (0, REGISTER_BYTES),
         Operation.WRITE_REGISTER: (REGISTER_BYTES, 0),
@@ -104,7 +130,10 @@ def payload_bytes(operation: int, count: int) -> tuple[int, int]:
 
 
 def line_bytes(operation: int, words: int) -> int:
-    """Bytes both ways of requests for ``words`` words, at most ``BLOCK_WORDS`` each, and of their answers."""
+    """Bytes on the line, in both directions together, to transfer ``words`` words.
+
+    Counts the requests, of at most ``BLOCK_WORDS`` words each, and their answers.
+    """
     frames = -(-words // BLOCK_WORDS)
     overhead = HEADER.size + ANSWER_HEADER.size + 2 * CHECK_BYTES
     return frames * overhead + sum(payload_bytes(operation, words))

@@ -12,19 +12,25 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.bus.serial_frames import BYTE_BITS
 
 DIVISOR_LEAST = 4
+"""Least number of clocks per bit."""
 
 TOLERANCE = 0.02
-"""Largest relative error of the rate, half of what a receiver that samples in the middle of a bit can bear."""
+"""Largest relative error of the bit rate: half of what a receiver tolerates that samples in the middle of a bit."""
 
 
 @dataclass(frozen=True)
 class UartParameters:
-    """A line's rate: ``divisor`` clocks a bit, at least 4.
+    """Bit rate of a serial line.
+
+    Parameters
+    ----------
+    divisor
+        Clocks per bit, at least 4.
 
     Raises
     ------
     ValueError
-        It is less.
+        ``divisor`` is less than 4.
     """
 
     divisor: int
@@ -35,12 +41,19 @@ class UartParameters:
 
     @classmethod
     def of(cls, clock_hz: int, baud: int) -> UartParameters:
-        """The whole divisor that comes nearest to ``baud`` bits a second.
+        """The integer divisor whose rate is nearest to ``baud`` bits per second.
+
+        Parameters
+        ----------
+        clock_hz
+            Clock frequency in Hz.
+        baud
+            Bits per second.
 
         Raises
         ------
         ValueError
-            None comes within 2%, or it is less than 4.
+            The nearest rate differs from ``baud`` by more than 2%, or the divisor is less than 4.
         """
         divisor = round(clock_hz / baud) if baud > 0 else 0
         if divisor < DIVISOR_LEAST or abs(clock_hz / divisor / baud - 1) > TOLERANCE:
@@ -52,19 +65,25 @@ class UartParameters:
 
 
 class UartReceiver(wiring.Component):
-    """Bytes from the line.
+    """Receiver of a serial line: turns the bits on ``rx`` into bytes.
 
-    The line is sampled in the middle of every bit, counted from the edge of the start bit. A start bit that is over by
-    its middle is none. A byte whose stop bit is low is dropped, and the next one is looked for when the line is high.
+    Each bit is sampled once, in its middle, as timed from the falling edge of the start bit. A start bit that is no
+    longer low in its middle is ignored as a glitch. A byte whose stop bit is low is dropped; the receiver then waits
+    for a high line before it accepts a start bit.
+
+    Throughput: one byte in ``10 * divisor`` clocks. Contract: the output has no ``ready``; a byte is valid for one
+    clock and must be taken in it.
 
     Attributes
     ----------
-    rx
-        The pin; any clock.
-    data, valid
-        A byte, for one clock, in the middle of its stop bit; it must be taken then.
-    line
-        The pin as the receiver sees it, two clocks later.
+    rx : in, 1 bit
+        The pin, asynchronous to the clock.
+    data : out, 8 bits
+        The byte, while ``valid`` is high.
+    valid : out, 1 bit
+        High for one clock, in the middle of the stop bit.
+    line : out, 1 bit
+        ``rx``, synchronised to the clock: two clocks later.
     """
 
     def __init__(self, parameters: UartParameters) -> None:
@@ -106,14 +125,17 @@ class UartReceiver(wiring.Component):
 
 
 class UartTransmitter(wiring.Component):
-    """Bytes to the line: one every ``10 * divisor`` clocks, its start bit from the clock after it was taken.
+    """Transmitter of a serial line: sends bytes on ``tx``.
+
+    Throughput: one byte in ``10 * divisor`` clocks. Latency: the start bit begins in the clock after the byte was
+    accepted.
 
     Attributes
     ----------
-    data
-        Stream of bytes.
-    tx
-        The pin: a register, high when there is nothing to send.
+    data : in, stream of 8 bits
+        Bytes to send. ``ready`` is high while the line is idle and in the last clock of a stop bit.
+    tx : out, 1 bit
+        The pin: a register, high while the line is idle.
     """
 
     def __init__(self, parameters: UartParameters) -> None:

@@ -1,1 +1,1 @@
-"""The sequencer of a run, and the registers."""
+"""Control of the machine: register file, sequencer of a run, check sums of tables, and what all engines share."""

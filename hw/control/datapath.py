@@ -1,4 +1,4 @@
-"""What stands between the machine and the datapath of an engine: the host's accesses, the settings and a run."""
+"""Interface between the machine and the datapath of an engine: table accesses of the host, settings, and the run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from beltline.hw.interface.registers import REGISTERS, Table
 from beltline.hw.interface.windows import WORD_BITS, WORD_BYTES, WindowParameters
 
 SETTINGS = ("MODE", "GRID", "STATES", "SWEEP_LIMIT", "UTILITY_A", "UTILITY_B", "UTILITY_FORM")
-"""Registers that a datapath reads. They stand still during a run."""
+"""Names of the registers that a datapath reads. Contract: they do not change during a run."""
 
 _PASSES = (
     "begin",
@@ -39,16 +39,33 @@ _PASSES = (
 
 
 def passes(machine: MachineParameters) -> dict[str, wiring.Member]:
-    """Ports of the build's :class:`beltline.hw.control.sequencer.Sequencer` by which it conducts a datapath."""
+    """Ports by which the build's :class:`beltline.hw.control.sequencer.Sequencer` controls a datapath.
+
+    Names and directions are those of the sequencer. Ports of features that the build lacks are left out.
+    """
     ports = sequencer_ports(SequencerParameters(machine))
     return {name: ports[name] for name in _PASSES if name in ports}
 
 
 class TableAccess(wiring.Signature):
-    """The host's accesses of the tables, seen from the host.
+    """Accesses of the host to the tables of a datapath. Directions are those of the machine, the initiator.
 
-    ``write`` are the byte strobes of the word at ``write_address`` of ``write_table``. ``read_data`` is the word at
-    ``read_address`` of ``read_table``, a fixed number of clocks later. Nothing is written while busy.
+    Contract: one write and one read in every clock; a read returns after a fixed number of clocks
+    (``Datapath.read_clocks``). There are no writes while the machine is busy, except for one in the first clock of a
+    run.
+
+    Attributes
+    ----------
+    write : out, 8 bits
+        Byte strobes of a write; 0 writes nothing.
+    write_table, read_table : out, 3 bits
+        The table, as in :class:`beltline.hw.interface.registers.Table`.
+    write_address, read_address : out, ``windows.window_bits - 3`` bits
+        Address of the word in its table, in words.
+    write_data : out, 64 bits
+        Data of a write.
+    read_data : in, 64 bits
+        The word of a read.
     """
 
     def __init__(self, windows: WindowParameters) -> None:
@@ -68,27 +85,28 @@ class TableAccess(wiring.Signature):
 
 
 class Settings(wiring.Signature):
-    """The registers :data:`SETTINGS`, seen from the register file, each under its name in lower case."""
+    """Contents of the registers :data:`SETTINGS`, as outputs of the register file, by their names in lower case."""
 
     def __init__(self) -> None:
         super().__init__({name.lower(): Out(REGISTERS[name].bits) for name in SETTINGS})
 
 
 class DatapathSignature(wiring.Signature):
-    """Ports of the datapath of an engine, seen from itself.
+    """Ports of the datapath of an engine. Directions are those of the datapath.
 
     Attributes
     ----------
-    reset
-        In: the run is broken off. The machine resets the datapath, too; this is for modules that it instances.
-    busy
-        In: a run is under way, and the tables are the run's.
-    tables
-        In: :class:`TableAccess`.
-    settings
-        In: :class:`Settings`.
+    reset : in, 1 bit
+        The run is aborted. The machine also resets the datapath; this port is for the Verilog modules that a datapath
+        instantiates, which Amaranth's reset does not reach.
+    busy : in, 1 bit
+        A run is in progress and uses the tables; the host does not access them.
+    tables : in, :class:`TableAccess`
+        The host's accesses to the tables.
+    settings : in, :class:`Settings`
+        Settings of the run.
     others
-        Those of :func:`passes`: inputs what the sequencer drives, outputs what it takes.
+        The ports of :func:`passes` with opposite directions: inputs are driven by the sequencer, outputs go to it.
     """
 
     def __init__(self, machine: MachineParameters) -> None:
@@ -105,14 +123,15 @@ class DatapathSignature(wiring.Signature):
 
 
 class Datapath(wiring.Component):
-    """The datapath of an engine; its ports are :class:`DatapathSignature`.
+    """Base class of the datapath of an engine; its ports are :class:`DatapathSignature`.
 
     Parameters
     ----------
     parameters
         The build.
     read_clocks
-        Clocks from a read at the port of the machine's tables, a register before ``tables``, to its word.
+        Clocks from a read at the machine's table port to its word. The address passes one register between that port
+        and ``tables``, so the word follows ``tables.read_address`` by ``read_clocks - 1`` clocks.
     """
 
     def __init__(self, parameters: MachineParameters, read_clocks: int) -> None:
@@ -121,7 +140,7 @@ class Datapath(wiring.Component):
         super().__init__(DatapathSignature(parameters))
 
     def writes(self, m: Module, table: Table) -> Signal:
-        """Byte strobes of the host's write of ``table``."""
+        """Byte strobes, 8 bits, of the host's write to ``table``."""
         hit = Signal(WORD_BYTES, name=f"write_{table.name.lower()}")
         m.d.comb += hit.eq(self.tables.write & (self.tables.write_table == table).replicate(WORD_BYTES))
         return hit

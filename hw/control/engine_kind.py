@@ -1,4 +1,4 @@
-"""What an engine is to the machine, to the generator of Verilog and to the software model."""
+"""Description of an engine for the machine, the Verilog generator and the software model."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from beltline.hw.interface.parameters import MachineParameters
 
 @dataclass(frozen=True)
 class EngineKind:
-    """An engine, each of whose parts is made for a build. What it can do is ``features`` of the build.
+    """An engine: functions that make its parts for a build. The build's ``features`` say what the engine can do.
 
     Parameters
     ----------
     datapath
-        Its gateware.
+        Returns the gateware.
     software
-        Its software model, to the bit, which knows the clocks of the gateware.
+        Returns the software model, which has the same results bit by bit and the same clock counts.
     modules
-        The modules of its own that the gateware instances, by their names.
+        Returns the Verilog modules that the gateware instantiates and that belong to this engine alone, by name.
     run_clocks
-        What register ``CLOCKS`` shows after a run, from the build, ``N_k``, ``N_z`` and the number of sweeps; None
-        where it follows from more. For no sweeps it is known: the check of a run and its prologue.
+        Returns the content of register ``CLOCKS`` after a run, from the build, ``N_k``, ``N_z`` and the number of
+        sweeps; None if it depends on more than these. For 0 sweeps it is never None: the clocks of the check of the
+        configuration and of the prologue.
     """
 
     datapath: Callable[[MachineParameters], Datapath]

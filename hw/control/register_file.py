@@ -1,4 +1,4 @@
-"""The registers of :mod:`beltline.hw.interface.registers` in gateware."""
+"""Register file of the machine: gateware of the register map :mod:`beltline.hw.interface.registers`."""
 
 from __future__ import annotations
 
@@ -12,14 +12,41 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.interface.registers import REGISTERS, Access, Command, Mode, UtilityForm
 
 WORD = 32
+"""Bits of a register access."""
 
 
 class RegisterFile(wiring.Component):
-    """Holds what the host writes and shows what the machine reports.
+    """Stores the registers that the host writes, and multiplexes the registers that it reads.
 
-    32 bits a clock; read data come one clock behind the address. ``settings[name]`` is the signal of every register
-    that the host writes, ``reports[name]`` what it reads of the others; ``command`` pulses for one clock. While
-    ``locked``, only commands are taken. After a reset every setting is 0.
+    Throughput: one access of 32 bits in every clock. Latency: read data are valid one clock after the address, a
+    setting or command one clock after its write. All settings are 0 after reset.
+
+    Parameters
+    ----------
+    reports
+        Signals of the read-only registers, by name.
+
+    Raises
+    ------
+    ValueError
+        ``reports`` are not exactly the read-only registers of the register map.
+
+    Attributes
+    ----------
+    settings
+        Signals of the registers that the host can read and write, by name.
+    address : in, 8 bits
+        Number of the register: its byte offset divided by 4.
+    write : in, 1 bit
+        Writes ``write_data`` to the register.
+    write_data : in, 32 bits
+        Data of a write.
+    read_data : out, 32 bits
+        The register of the ``address`` of the clock before; 0 if there is no such register.
+    locked : in, 1 bit
+        Ignore writes of settings; ``COMMAND`` can still be written.
+    command : out, one bit for each command
+        Bits of :class:`beltline.hw.interface.registers.Command`, high for one clock.
     """
 
     def __init__(self, reports: Mapping[str, Value]) -> None:
@@ -63,9 +90,9 @@ class RegisterFile(wiring.Component):
 
 
 def utility_constants(settings: Any) -> dict[str, Value]:
-    """The utility's constants (:data:`beltline.hw.arithmetic.utility.CONSTANTS`) as the registers hold them.
+    """Signals for the ports :data:`beltline.hw.arithmetic.utility.CONSTANTS` of the utility unit, from the registers.
 
-    ``settings`` has them as :class:`beltline.hw.control.datapath.Settings`.
+    ``settings`` is an interface of signature :class:`beltline.hw.control.datapath.Settings`.
     """
     form = settings.utility_form
     return {
@@ -77,6 +104,6 @@ def utility_constants(settings: Any) -> dict[str, Value]:
     }
 
 
-def asks(mode: Value, flag: Mode) -> Value:
-    """Whether register ``MODE`` has a flag set."""
+def has_flag(mode: Value, flag: Mode) -> Value:
+    """The bit ``flag`` of ``mode``, the content of register ``MODE``."""
     return mode[int(flag).bit_length() - 1]

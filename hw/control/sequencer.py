@@ -1,4 +1,4 @@
-"""Conducts a run: prologue, sweeps, the test for convergence, counters and status."""
+"""Sequencer of a run: prologue, sweeps, convergence test, counters and status."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import Status
 
 DRAIN = 16
-"""Clocks between the last expectation of a sweep and the decision: it is then in every stage's memory, and the norm,
-which lags it, is final."""
+"""Clocks from the last expectation of a sweep to the decision. By then it has been written to the memory of every
+stage, and the norm, whose pipeline is longer, includes all values."""
 
 _WORD = 32
 _TOTAL_BITS = 21
@@ -25,31 +25,35 @@ _SLOT_BITS = _WORD + _TOTAL_BITS
 
 @dataclass(frozen=True)
 class SequencerParameters:
-    """A run of :class:`beltline.hw.top.machine.Machine`.
+    """Parameters of the sequencer of a build's :class:`beltline.hw.top.machine.Machine`.
 
-    From the first busy clock to the prologue's first state are ``check`` clocks; from the last expectation of a
-    prologue or sweep to the first state of the next sweep are ``turnaround``.
+    Parameters
+    ----------
+    machine
+        The build.
     """
 
     machine: MachineParameters
 
     @property
     def check(self) -> int:
+        """Clocks from the first clock in which the machine is busy to the first state of the prologue."""
         return check_clocks(self.machine.multiplier)
 
     @property
     def turnaround(self) -> int:
+        """Clocks from the last expectation of a prologue or sweep to the first state of the next sweep, 19."""
         return DRAIN + 3
 
     @property
     def retired_bits(self) -> int:
-        """Bits of the number of states that retire in a clock."""
+        """Bits of the number of states that are completed in a clock."""
         return self.machine.lanes.bit_length()
 
 
 @functools.cache
 def check_clocks(multiplier: Multiplier) -> int:
-    """Clocks from the first busy one until it is known whether a run fits the build: those of two products."""
+    """Clocks of the check whether a run fits the build, which computes two products: 9 with ``DSP48E2``."""
     p = Pipeline(multiplier=multiplier)
     total = p.total(p.products(p.input(Signal(17)), p.input(Signal(5))), _TOTAL_BITS)
     slots = p.total(p.products(total, p.input(Signal(_WORD))), _SLOT_BITS)
@@ -57,7 +61,7 @@ def check_clocks(multiplier: Multiplier) -> int:
 
 
 def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]:
-    """Ports of :class:`Sequencer`."""
+    """Ports of :class:`Sequencer`, which describes them; those of absent features are left out."""
     machine = parameters.machine
     features = machine.features
     return {
@@ -93,14 +97,65 @@ def sequencer_ports(parameters: SequencerParameters) -> dict[str, wiring.Member]
 
 
 class Sequencer(wiring.Component):
-    """:class:`SequencerParameters` in gateware.
+    """Controls a run: checks its configuration, starts its passes, decides when it ends, and counts.
 
-    ``stream`` rises with the first state that is to be read and stays until the last; one is read in every clock with
-    ``take`` (``position`` counts them, ``state`` is the exogenous index). ``prologue`` tells the two kinds of pass
-    apart. ``pass_done`` must be high for one clock when the last expectation of a pass is there. ``begin`` is high for
-    one clock before every pass. A sweep engine says whether a sweep was ``plain``, and so may end a run as converged,
-    and hears whether its norm is ``below`` epsilon; ``peaks`` is high where a search has found another peak, and
-    ``proven`` from the end of a pass where its choices are.
+    A run is a sequence of *passes* over all states: a prologue, which computes the expectations of the start values,
+    and then sweeps. A pass begins with a clock of ``begin``; then the datapath reads one state in every clock in which
+    ``stream`` and ``take`` are high. It ends ``DRAIN`` clocks after ``pass_done``. The run ends after a pass in which a
+    value or utility saturated or a state was infeasible; else after a sweep with a norm below ``epsilon``, unless
+    ``horizon`` is set; else at the sweep limit; else, when ``stop`` was requested.
+
+    Clocks: ``parameters.check`` from the first busy clock to the first state, ``parameters.turnaround`` from the last
+    expectation of a pass to the first state of the next.
+
+    Attributes
+    ----------
+    run, stop : in, 1 bit
+        Start a run; end it after the present pass. One clock each.
+    horizon : in, 1 bit
+        The run is a finite horizon: it ends at ``sweep_limit`` only, and every sweep has its own results.
+    grid, states, sweep_limit : in, 32 bits
+        ``N_k``, ``N_z`` and the largest number of sweeps. Must not change during a run.
+    epsilon : in, 64 bits
+        Threshold of the norm, in units of value.
+    norm : in, 64 bits
+        Norm of the sweep; final ``DRAIN`` clocks after ``pass_done``.
+    saturated, infeasible : in, 1 bit
+        A value, utility or expectation was out of range; a state has no feasible candidate.
+    retired : in, ``retired_bits`` bits
+        Number of states that were completed in this clock.
+    pass_done : in, 1 bit
+        High for one clock with the last expectation of a pass.
+    take : in, 1 bit
+        The datapath reads a state in this clock, if ``stream`` is high.
+    plain : in, 1 bit; builds with shifts
+        The sweep neither evaluated a policy nor was shifted: it may end a run as converged.
+    below : out, 1 bit; builds with shifts
+        The norm is below ``epsilon``.
+    peaks : in, 1 bit; builds that look for further peaks
+        The search has found another peak.
+    proven : in, 1 bit; builds with proofs
+        From the end of a pass: its choices are proven.
+    begin : out, 1 bit
+        High for one clock before every pass.
+    first_sweep, second_sweep : out, 1 bit
+        No sweep, or one sweep, has been completed.
+    prologue : out, 1 bit
+        The pass is the prologue.
+    stream : out, 1 bit
+        High from the first state of a pass that is to be read to the last.
+    position : out
+        Number of the state in table order.
+    state : out
+        Its exogenous state.
+    half : out, 1 bit
+        The half of double-buffered memories that is read; changes after every pass.
+    status : out, 32 bits
+        Register ``STATUS``.
+    clocks, states_done : out, 64 bits
+        Clocks of the run, and states that were completed.
+    sweeps : out, 32 bits
+        Completed sweeps.
     """
 
     def __init__(self, parameters: SequencerParameters) -> None:
@@ -208,7 +263,7 @@ class Sequencer(wiring.Component):
         return m
 
     def _configuration(self, m: Module) -> tuple[Signal, Signal]:
-        """Whether a run fits the build, and the last position of a pass, a few clocks after its settings."""
+        """Whether a run fits the build, and the last position of a pass; valid ``check`` clocks after the settings."""
         machine = self.parameters.machine
         p = Pipeline(m, machine.multiplier)
         total = p.total(p.products(p.input(self.grid[:17]), p.input(self.states[:5])), _TOTAL_BITS)
@@ -230,8 +285,8 @@ class Sequencer(wiring.Component):
         return good, last_position
 
     def _converged(self, m: Module) -> Value:
-        """Whether a sweep ends the run: its norm is below epsilon, and it is a plain one."""
-        # Norm against epsilon, in two halves; both stand long before the decision.
+        """Whether a sweep ends the run as converged: its norm is below epsilon, and it is a plain sweep."""
+        # The comparison is in two halves, for timing. Norm and epsilon are final many clocks before the decision.
         below_high = Signal()
         same_high = Signal()
         below_low = Signal()
@@ -250,7 +305,7 @@ class Sequencer(wiring.Component):
 
     @staticmethod
     def _count(m: Module, counter: Signal, event: Signal, clear: object) -> None:
-        """Count events in two 32-bit halves, the upper one a clock late."""
+        """Add ``event`` to ``counter``, 64 bits, in two halves: the upper one is updated one clock later."""
         low, high, carry = Signal(_WORD), Signal(_WORD), Signal()
         m.d.comb += counter.eq(Cat(low, high))
         m.d.sync += Cat(low, carry).eq(low + event)

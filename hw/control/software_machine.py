@@ -1,4 +1,4 @@
-"""What the software models of both engines share: the tables of a machine, its run and its counters."""
+"""Base class of the software models of the engines: tables of a machine, its run and its counters."""
 
 from __future__ import annotations
 
@@ -14,33 +14,37 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status
 
 _THREADS_WORTH = 10_000
-"""States of a sweep below which threads gain nothing; on a busy computer waiting for them costs a hundredfold."""
+"""Sweeps of fewer states than this use one thread: more gain nothing, and on a busy computer waiting for them takes a
+hundred times as long."""
 
 
 class SoftwareMachine(ABC):
-    """The machine's tables, run and counters, without its clock: the clocks are those that the gateware would take.
+    """Software model of a machine: its tables, its run and its counters.
 
-    An engine says what fits it, prepares a run, and sweeps: :meth:`_fits`, :meth:`_begin`, :meth:`_step`.
+    Results and status are those of the gateware, bit by bit. It is not clocked; ``clocks`` is the number that the
+    gateware would take. The model of an engine implements :meth:`_fits`, :meth:`_begin`, :meth:`_step` and
+    :attr:`clocks`.
 
     Parameters
     ----------
     grid, states
-        Largest ``N_k`` and ``N_z``.
+        Largest ``N_k`` and ``N_z`` of the build.
     results
-        Words of the value and policy memories.
+        Words of its value and policy memories.
 
     Attributes
     ----------
     x, w, v
-        int64 tables of the built sizes ``(grid,)``, ``(grid * states,)``, ``(results,)``, in table order.
+        Tables, int64, ``(grid,)``, ``(grid * states,)`` and ``(results,)``, in table order: grid and wealth in units of
+        amount, values in units of value.
     q
-        uint64, ``(states * states,)``, row stride the built ``states``.
+        ``beta Q``, uint64, ``(states * states,)``, unit ``2**-64``; a row has the built ``states`` words.
     policy
-        int64, ``(results,)``.
+        Policy indices, int64, ``(results,)``.
     status, sweeps, states_done, clocks, norm
-        As in the registers.
+        Contents of the registers of these names.
     clocks_source
-        How ``clocks`` are found.
+        How ``clocks`` is determined, for reports.
     """
 
     clocks_source: str
@@ -57,11 +61,11 @@ class SoftwareMachine(ABC):
     @property
     @abstractmethod
     def parameters(self) -> MachineParameters:
-        """A build that it is the machine of."""
+        """The build."""
 
     @property
     def matrices(self) -> tuple[NDArray[np.uint64], ...]:
-        """The matrices of window ``Q``, one behind the other, as ``q``."""
+        """The matrices of table window ``Q`` in the order of their addresses, each in the format of ``q``."""
         return (self.q,)
 
     @property
@@ -70,7 +74,7 @@ class SoftwareMachine(ABC):
         """Clocks of the run so far."""
 
     def reset(self) -> None:
-        """End a run at once; counters are 0 then, and the tables stay."""
+        """Abort a run and set all counters to 0; the tables keep their contents."""
         self.status = Status(0)
         self.sweeps = 0
         self.norm = 0
@@ -79,12 +83,29 @@ class SoftwareMachine(ABC):
 
     @property
     def states_done(self) -> int:
+        """Number of states that were completed in the run."""
         return self.sweeps * self._grid * self._states
 
     def start(
         self, grid: int, states: int, mode: Mode, sweep_limit: int, epsilon: int, constants: UtilityConstants
     ) -> None:
-        """Check the configuration and do the prologue; the run has ended already where ``status`` is not ``BUSY``."""
+        """Start a run: check its configuration and compute the expectations of the start values.
+
+        The run has ended where ``status`` is not ``BUSY`` afterwards.
+
+        Parameters
+        ----------
+        grid, states
+            ``N_k`` and ``N_z`` of the problem.
+        mode
+            Flags of register ``MODE``.
+        sweep_limit
+            Largest number of sweeps.
+        epsilon
+            Threshold of the norm, in units of value.
+        constants
+            Constants of the utility unit.
+        """
         self.reset()
         self._grid, self._states = grid, states
         self._horizon = Mode.HORIZON in mode
@@ -110,21 +131,22 @@ class SoftwareMachine(ABC):
 
     @abstractmethod
     def _fits(self, work: int, sweeps: int) -> bool:
-        """Whether the machine keeps ``sweeps`` ages of ``work`` states."""
+        """Whether the value memory has room for the results of ``sweeps`` ages of ``work`` states each."""
 
     @abstractmethod
     def _begin(self, mode: Mode) -> None:
-        """Prepare a run of the problem in the tables."""
+        """Prepare a run of the problem in the tables, with the flags of register ``MODE``."""
 
     @abstractmethod
     def _step(self) -> bool:
-        """One sweep; true when the run has ended."""
+        """Compute one sweep; returns whether the run has ended."""
 
     def _given(self, matrix: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """The ``(N_z, N_z)`` of the problem in a matrix of the built size."""
+        """The problem's part, ``(N_z, N_z)``, of a matrix in the format of ``q``."""
         return np.ascontiguousarray(matrix.reshape(self._built[1], -1)[: self._states, : self._states])
 
     def _expect(self, value: NDArray[np.int64]) -> bool:
+        """Compute the expectations of ``value``, int64 ``(N_k, N_z)``; returns whether any saturated."""
         self._ev, saturated = ExpectationParameters(self._built[1]).model(value, self._weights)
         return saturated
 
@@ -133,11 +155,11 @@ class SoftwareMachine(ABC):
         return Status.SATURATED if self._expect(value) else Status(0)
 
     def stop(self) -> None:
-        """End the run after the next sweep."""
+        """Request that the run ends after the next sweep, or before the first one if none was made."""
         self._stopping = True
 
     def step(self) -> bool:
-        """One sweep; true when the run has ended."""
+        """Compute one sweep; returns whether the run has ended."""
         if Status.BUSY not in self.status:
             return True
         if self.sweeps == 0 and self._stopping:
@@ -152,7 +174,11 @@ class SoftwareMachine(ABC):
             set_num_threads(threads)
 
     def _decide(self, raised: Status, converged: bool) -> bool:
-        """Whether the run has ended, and why, after a sweep that has been counted."""
+        """Set ``status`` after a sweep, which ``sweeps`` includes; returns whether the run has ended.
+
+        ``raised`` has the bits ``SATURATED`` and ``INFEASIBLE`` of the sweep; ``converged`` is whether its norm is
+        below epsilon.
+        """
         if raised:
             self.status = Status.DONE | raised
         elif not self._horizon and converged:

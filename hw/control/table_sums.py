@@ -1,4 +1,4 @@
-"""Sums of the words that go into the tables and come out of them, in gateware."""
+"""Check sums of table words: of all words that the host writes, and of words that it selects for reading."""
 
 from __future__ import annotations
 
@@ -20,29 +20,36 @@ from beltline.hw.interface.sums import (
 from beltline.hw.interface.windows import WORD_BITS, WORD_BYTES, WindowParameters
 
 BITS = 32
+"""Bits of a hash and of a sum."""
+
 HALF_BYTES = WORD_BYTES // 2
+"""Bytes of half a word."""
 
 HASH_CLOCKS = 3 + len(ROUNDS)
-"""Clocks of :class:`WordHash`."""
+"""Latency of :class:`WordHash`, in clocks."""
 
 
 class WordHash(wiring.Component):
-    """The sum of the hashes of both halves of a word, as :mod:`beltline.hw.interface.sums` defines them.
+    """Computes the sum of the hashes of both halves of a word, which :mod:`beltline.hw.interface.sums` defines.
 
-    A word a clock, ``HASH_CLOCKS`` after its operands; of a half without strobes the hash counts as 0. Between two
-    registers there is a 32-bit carry behind two levels of LUTs.
+    Latency: ``HASH_CLOCKS`` (6) clocks. Throughput: one word in every clock. Contract: fixed latency, no ``valid`` and
+    no ``ready``. The longest path is a 32-bit carry after two levels of LUTs.
 
     Parameters
     ----------
     address_bits
-        Of a word in its table, at most 27.
+        Bits of the address of a word in its table, at most 27.
 
     Attributes
     ----------
-    strobes, address, data
-        In: which bytes of ``data`` were written to word ``address``.
-    sum
-        Out.
+    strobes : in, 8 bits
+        The bytes of the word that were written. The hash of a half without strobes is 0.
+    address : in, ``address_bits`` bits
+        Address of the word in its table.
+    data : in, 64 bits
+        The word.
+    sum : out, 32 bits
+        Sum of the two hashes, modulo ``2**32``.
     """
 
     def __init__(self, address_bits: int) -> None:
@@ -61,7 +68,7 @@ class WordHash(wiring.Component):
         return m
 
     def _half(self, p: Pipeline, half: int) -> Timed:
-        """The hash of a half behind its last fold, 0 where the half has no strobes; wiring and gates from its time."""
+        """The hash of half 0 or 1 of the word; 0 where it has no strobes. Its last step is combinational."""
         strobes = self.strobes.word_select(half, HALF_BYTES)
         x = self.data.word_select(half, BITS) & Cat(strobe.replicate(8) for strobe in strobes)
         k = Cat(Const(half, 1), self.address, Const(0, MISSING - 1 - self.address_bits), ~strobes)
@@ -75,14 +82,27 @@ class WordHash(wiring.Component):
 
 
 def _with_shifted(t: Value, shift: int) -> Value:
+    """``t + (t << shift)``, modulo ``2**32``."""
     return (t + (t << shift)[:BITS])[:BITS]
 
 
 class SumPort(wiring.Signature):
-    """What a host asks of :class:`TableSums` and reads of it, seen from the host.
+    """Register side of :class:`TableSums`. Directions are those of the register file.
 
-    ``begin`` starts to add up ``count`` words of ``table`` from word ``first``, which stand still until ``summing`` is
-    0. The others are the registers of their names.
+    Attributes
+    ----------
+    begin : out, 1 bit
+        Starts to add up words of a table; one clock.
+    table : out, 3 bits
+        The table.
+    first, count : out, 32 bits
+        First word and number of words. ``table``, ``first`` and ``count`` must not change until ``summing`` is 0.
+    written_x, written_w, written_q, written_v : in, 32 bits
+        Registers ``WRITTEN_X`` etc.: sums of the words that were written to each table.
+    sum : in, 32 bits
+        Register ``SUM``: sum of the words that were selected.
+    summing : in, 32 bits
+        Register ``SUMMING``: not 0 while words are still to be added.
     """
 
     def __init__(self) -> None:
@@ -100,37 +120,44 @@ class SumPort(wiring.Signature):
 
 
 class TableSums(wiring.Component):
-    """Adds up the hashes of the words that the host writes, a sum for each table, and of words that it asks for.
+    """Adds up the hashes of the words that the host writes, for each table, and of words that the host selects.
 
-    Sums are 0 after a reset of the chip, and run on from then. A write counts in its table's sum ``SETTLE`` clocks
-    later. Words that are asked for are read one a clock, in clocks in which the host reads nothing itself; each counts
-    ``read_clocks`` + ``SETTLE`` later. ``summing`` is not 0 from the clock of a write or of ``begin`` until all that
-    came counts. Where the host writes a table while words are added up, their sum is anything.
+    Sums are 0 after a reset of the chip and only grow from then on, modulo ``2**32``.
+
+    Throughput: one word in every clock. Latency: a write is included in its table's sum ``SETTLE`` (8) clocks later.
+    Selected words are read one in every clock in which the host reads none itself; each is included in ``sum``
+    ``read_clocks + SETTLE`` clocks later. ``summing`` is not 0 from the clock of a write or of ``begin`` until the sums
+    include every word. If the host writes a table while words are added up, ``sum`` is undefined.
 
     Parameters
     ----------
     windows
-        Of the build.
+        Address windows of the build.
     read_clocks
-        Clocks from ``read`` to the word.
+        Clocks from ``read`` to its word.
 
     Attributes
     ----------
-    write, write_table, write_address, write_data
-        In: a write that is done.
-    held
-        In: the host reads a word itself.
-    stop
-        In: a run is under way; nothing is read any more.
-    read, read_table, read_address
-        Out: a word that is asked for.
-    read_data
-        In: the word, ``read_clocks`` later.
-    port
-        In: :class:`SumPort`.
+    write : in, 8 bits
+        Byte strobes of a write of the host that is carried out.
+    write_table, write_address, write_data : in; 3, ``address_bits`` and 64 bits
+        Its table, address in words, and data.
+    held : in, 1 bit
+        The host reads a word in this clock.
+    stop : in, 1 bit
+        A run is in progress: stop reading.
+    read : out, 1 bit
+        Requests a word.
+    read_table, read_address : out; 3 and ``address_bits`` bits
+        Its table and address in words.
+    read_data : in, 64 bits
+        The word, ``read_clocks`` after its request.
+    port : in, :class:`SumPort`
+        Register side.
     """
 
     SETTLE = HASH_CLOCKS + 2
+    """Clocks from a write to the sum that includes it."""
 
     def __init__(self, windows: WindowParameters, read_clocks: int) -> None:
         self.address_bits = windows.window_bits - WORD_BITS
@@ -173,7 +200,8 @@ class TableSums(wiring.Component):
         with m.If(self.stop):
             m.d.sync += [going.eq(0), left.eq(0)]
 
-        # What is hashed: the host's write, or else a word that has come.
+        # The input of the hash: the host's write, or else the word of a read. The two never come together, except where
+        # the sum is undefined.
         writes = self.write.any()
         m.submodules.hash = words = WordHash(self.address_bits)
         kept = {name: Signal.like(getattr(words, name), reset_less=True) for name in ("strobes", "address", "data")}

@@ -1,1 +1,1 @@
-"""The assembly line: Peri's pipelined search, whole or folded."""
+"""Engine *assembly line*: a pipelined search for the best candidate (Peri 2019, appendix C), complete or folded."""

@@ -1,4 +1,4 @@
-"""Memory of a search stage: four neighbours in one clock."""
+"""Memory of a search stage: reads four neighbouring places in one clock."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from amaranth.lib.wiring import In, Out
 from beltline.hw.memory.ram import READ_LATENCY, Ram
 
 BANKS = 4
+"""Number of banks."""
 
 
 @dataclass(frozen=True)
 class BanksParameters:
-    """``4 * rows`` places of ``2**inner_bits`` words, in four banks by place modulo 4.
+    """Parameters of a memory of ``4 * rows`` places with ``2**inner_bits`` words each.
 
-    A read gives the words of the places ``h, h + 1, h + 2, h + 3``, which lie in different banks, all of the same
-    ``inner`` index.
+    A place is the memory of one grid point. Place ``i`` is in bank ``i % 4``, so that the places ``h`` to ``h + 3`` of
+    a read are in different banks.
 
     Parameters
     ----------
     rows
         Places in each bank, a power of two.
     inner_bits
-        Bits of the index within a place (0 for one word a place).
+        Bits of the index of a word in its place; 0 for one word in a place.
     width
         Bits of a word.
     lanes
-        Parts of a word that can be written apart, see :class:`beltline.hw.memory.ram.Ram`.
+        Parts of a word with write enables of their own, see :class:`beltline.hw.memory.ram.Ram`.
     """
 
     rows: int
@@ -39,18 +40,37 @@ class BanksParameters:
 
     @property
     def place_bits(self) -> int:
+        """Bits of the number of a place."""
         return (BANKS * self.rows - 1).bit_length()
 
     @property
     def latency(self) -> int:
-        """Clocks from ``h`` to the four words; a read enters every clock."""
+        """Clocks from ``h`` to the four words, 5. A new read enters in every clock."""
         return READ_LATENCY + 2
 
 
 class Banks(wiring.Component):
-    """:class:`BanksParameters` in gateware: one write and one read of four neighbours a clock, never a conflict.
+    """A memory with one write and one read of four neighbouring places in every clock, without bank conflicts.
 
-    ``h`` is at most ``4 * rows - 4``. A word must not be written in the clock after the one in which ``h`` asks for it.
+    Latency: 5 clocks from ``h`` to the words. Contract: a word must not be written in the clock after its read was
+    requested, in which the RAM reads it.
+
+    Attributes
+    ----------
+    write : in, ``lanes`` bits
+        Write enables.
+    write_place : in, ``place_bits`` bits
+        Place of the word to write.
+    write_inner : in, ``inner_bits`` bits, at least 1
+        Its index in the place.
+    write_data : in, ``width`` bits
+        The word to write.
+    h : in, ``place_bits`` bits
+        First of the four places to read, at most ``4 * rows - 4``.
+    inner : in, ``inner_bits`` bits, at least 1
+        Index of the words to read in their places.
+    word0, word1, word2, word3 : out, ``width`` bits
+        The words of places ``h`` to ``h + 3``.
     """
 
     def __init__(self, parameters: BanksParameters) -> None:

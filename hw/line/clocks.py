@@ -1,4 +1,4 @@
-"""The clocks of the assembly line, by formula."""
+"""Clock counts of the assembly line, by formula; tests compare them with the gateware's counter."""
 
 from __future__ import annotations
 
@@ -11,21 +11,30 @@ from beltline.hw.memory.ram import READ_LATENCY
 
 
 def line_of(parameters: MachineParameters) -> LineParameters | FoldedLineParameters:
-    """The line of a build, folded or not."""
+    """Parameters of the line of a build, complete or folded."""
     return (FoldedLineParameters if parameters.folded else LineParameters).of(parameters)
 
 
 def expectation_of(parameters: MachineParameters) -> ExpectationParameters:
-    """The expectation unit of a build."""
+    """Parameters of the expectation unit of a build."""
     return ExpectationParameters(parameters.states, parameters.multiplier, line_of(parameters).interval)
 
 
 def pass_clocks(parameters: MachineParameters, grid: int, states: int, prologue: bool = False) -> int:
-    """Clocks of a sweep (or of the prologue), ``N_k N_z + L`` of an assembly line that is not folded.
+    """Clocks of a sweep or of the prologue: ``N_k N_z + L`` with an assembly line that is not folded.
 
-    From the first state read to the first state of the next sweep: table read; the last state's exit from the line (in
-    the prologue, its entry); one register before the expectation; the expectation, and its rows but the first of the
-    last point; and the turnaround.
+    They are counted from the first state that is read to the first state of the next sweep, and are the sum of: the
+    read of a table; the clocks until the last state leaves the line (in the prologue, until it enters); one register
+    before the expectation unit; the latency of that unit; its further rows for the last grid point; and the turnaround.
+
+    Parameters
+    ----------
+    parameters
+        The build.
+    grid, states
+        ``N_k`` and ``N_z`` of the problem.
+    prologue
+        Whether the pass is the prologue.
     """
     line, expectation = line_of(parameters), expectation_of(parameters)
     count = grid * states
@@ -35,6 +44,9 @@ def pass_clocks(parameters: MachineParameters, grid: int, states: int, prologue:
 
 
 def run_clocks(parameters: MachineParameters, grid: int, states: int, sweeps: int) -> int:
-    """Clocks that register ``CLOCKS`` shows after a run of so many sweeps: the check, the prologue and the sweeps."""
+    """Content of register ``CLOCKS`` after a run of ``sweeps`` sweeps: the check, the prologue and the sweeps.
+
+    ``grid`` and ``states`` are ``N_k`` and ``N_z`` of the problem.
+    """
     prologue = pass_clocks(parameters, grid, states, prologue=True)
     return SequencerParameters(parameters).check + prologue + sweeps * pass_clocks(parameters, grid, states)

@@ -1,4 +1,4 @@
-"""The assembly line in the machine: tables, line, expectation and norm."""
+"""Datapath of the engine *assembly line*: tables, line, expectation unit and norm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import CONSTANTS
 from beltline.hw.control.datapath import Datapath
-from beltline.hw.control.register_file import asks, utility_constants
+from beltline.hw.control.register_file import has_flag, utility_constants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
@@ -23,12 +23,15 @@ from beltline.hw.line.pacer import Pacer, PacerParameters
 from beltline.hw.memory.ram import READ_LATENCY, Ram
 
 OLD_VALUE_CLOCKS = READ_LATENCY + 1
+"""Clocks from a result of the line until the old value of its state has been read and the new one is written."""
+
 TABLE_READ_CLOCKS = READ_LATENCY + 2
+"""Clocks from a read at the machine's table port to its word."""
 
 
 @dataclass(frozen=True)
 class _Units:
-    """What a datapath is made of."""
+    """The units of a datapath."""
 
     wealth: Ram
     value: Ram
@@ -39,14 +42,17 @@ class _Units:
 
 
 class LineDatapath(Datapath):
-    """Tables, line, expectation and norm between the sequencer's stream and the host.
+    """Datapath of the assembly line; its ports are :class:`beltline.hw.control.datapath.DatapathSignature`.
 
-    Its ports are :class:`beltline.hw.control.datapath.DatapathSignature`. A state enters in every clock with ``stream``
-    and ``take``; ``take`` is always high where the line is not folded. Of every state the wealth goes into the line,
-    or in the prologue its start value into the expectation. ``OLD_VALUE_CLOCKS`` behind the line's result it is
-    written, ``retired`` is high, and the norm takes it in; ``pass_done`` is high with the last expectation. The clocks
-    of a pass are those of :func:`beltline.hw.line.clocks.pass_clocks`. A word of a table comes ``TABLE_READ_CLOCKS``
-    behind the machine's port.
+    A state is read in every clock with ``stream`` and ``take``. In a sweep its wealth goes to the line; the value of
+    the best candidate goes to the expectation unit and, ``OLD_VALUE_CLOCKS`` clocks after it left the line, is written
+    to the value memory and enters the norm, with ``retired`` high. In the prologue the start value of the state goes to
+    the expectation unit. The expectations are written to the stages for the next sweep; ``pass_done`` is high with the
+    last one.
+
+    Throughput: one state in every clock; fewer where the line is folded, which then controls ``take``. Clocks of a
+    pass: :func:`beltline.hw.line.clocks.pass_clocks`. Latency of a table read of the host: ``TABLE_READ_CLOCKS`` clocks
+    from the machine's port.
 
     Parameters
     ----------
@@ -82,7 +88,7 @@ class LineDatapath(Datapath):
         return m
 
     def _line(self, m: Module, p: Pipeline) -> tuple[Line | FoldedLine, Value]:
-        """The line, and in which clocks a state enters it."""
+        """Add the line; returns it and the flag of clocks in which a state, or a gap of a round, is read for it."""
         of_line = line_of(self.parameters)
         if not isinstance(of_line, FoldedLineParameters):
             m.submodules.line = line = Line(of_line)
@@ -101,7 +107,7 @@ class LineDatapath(Datapath):
         return folded, pacer.enter
 
     def _problem(self, m: Module, units: _Units) -> None:
-        """Constants, and the host's writes."""
+        """Connect constants and the host's table writes."""
         line, expectation, wealth, tables = units.line, units.expectation, units.wealth, self.tables
         constants = utility_constants(self.settings)
         m.d.comb += [getattr(line, name).eq(constants[name]) for name in CONSTANTS]
@@ -126,7 +132,7 @@ class LineDatapath(Datapath):
         ]
 
     def _stream(self, m: Module, p: Pipeline, units: _Units, entering: Value) -> None:
-        """The stream: wealth into the line, or in the prologue the start value into the expectation."""
+        """Connect the stream of states: wealth to the line, or in the prologue start values to the expectation unit."""
         line, expectation, wealth, value = units.line, units.expectation, units.wealth, units.value
         streamed = p.valid(p.input(self.stream & self.take), READ_LATENCY)
         m.d.comb += [
@@ -141,24 +147,25 @@ class LineDatapath(Datapath):
         ]
 
     def _results(self, m: Module, p: Pipeline, units: _Units) -> None:
-        """Results: the old value is read, then the new one is written over it or into its own slot."""
+        """Write results: read the old value, then write the new one in its place, or in a horizon to the next slot."""
         line, value, policy, norm, tables = units.line, units.value, units.policy, units.norm, self.tables
         index_bits = self.parameters.index_bits
         word_bits = (self.parameters.results - 1).bit_length() or 1
         old_place = Signal(word_bits)
         new_place = Signal(word_bits)
-        kept = asks(self.settings.mode, Mode.HORIZON) & ~self.first_sweep
+        # In a horizon all ages are stored: a slot follows the one of the sweep before.
+        next_slot = has_flag(self.settings.mode, Mode.HORIZON) & ~self.first_sweep
         with m.If(line.out_valid):
             m.d.sync += [old_place.eq(old_place + 1), new_place.eq(new_place + 1)]
         with m.If(self.begin):
-            with m.If(~kept):
+            with m.If(~next_slot):
                 m.d.sync += new_place.eq(0)
-            with m.If(~kept | self.second_sweep):
+            with m.If(~next_slot | self.second_sweep):
                 m.d.sync += old_place.eq(0)
         value_address = Signal(word_bits, reset_less=True)
         m.d.sync += value_address.eq(Mux(self.busy, old_place, tables.read_address))
         in_prologue = self.busy & self.prologue
-        # The host's last write is still to be done in the first clock of a run; results come much later.
+        # The host's last write arrives in the first clock of a run; results come much later, so they do not collide.
         value_write = self.writes(m, Table.V)
         hosts = value_write.any()
         result = p.input(Cat(line.value, line.index, new_place))
@@ -182,7 +189,7 @@ class LineDatapath(Datapath):
         ]
 
     def _expectations(self, m: Module, units: _Units) -> None:
-        """Expectations go to every stage; the last one ends the pass."""
+        """Connect the expectations to all stages; the last one ends the pass."""
         line, expectation = units.line, units.expectation
         ev_index = Signal(self.parameters.index_bits)
         last_state = Signal.like(expectation.ev_state)
@@ -202,7 +209,7 @@ class LineDatapath(Datapath):
         ]
 
     def _read_back(self, m: Module, p: Pipeline, units: _Units) -> None:
-        """The host's words."""
+        """Connect the host's table reads."""
         tables = self.tables
         reading = p.delay(p.input(tables.read_table, 1), TABLE_READ_CLOCKS - 1).value
         wealth_word = p.delay(p.input(units.wealth.read_data), TABLE_READ_CLOCKS - READ_LATENCY - 1).value

@@ -1,4 +1,4 @@
-"""The assembly line as an engine."""
+"""Engine description of the assembly line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The assembly line: the search stages in a row."""
+"""The assembly line: search stages connected one after the other."""
 
 from __future__ import annotations
 
@@ -13,9 +13,19 @@ from beltline.hw.line.stage import Stage, StageParameters, line_ports, shared_po
 
 @dataclass(frozen=True)
 class LineParameters:
-    """``index_bits - 1`` stages that find the best of ``2**index_bits`` choices of every state.
+    """Parameters of the assembly line, which finds the best of ``2**index_bits`` candidates of every state.
 
-    After Peri (2019), appendix C. 3 evaluators a stage and 4 in the last: 46 for 65,536 points.
+    It has ``index_bits - 1`` stages with 3 evaluators each, and 4 in the last: 46 for 65,536 grid points. Source: Peri
+    (2019), appendix C.
+
+    Parameters
+    ----------
+    index_bits
+        Bits of the index of a grid point.
+    states
+        Largest number of exogenous states.
+    multiplier
+        The chip's multiplier.
     """
 
     index_bits: int
@@ -24,10 +34,12 @@ class LineParameters:
 
     @classmethod
     def of(cls, machine: MachineParameters) -> LineParameters:
+        """The line of a build."""
         return cls(machine.index_bits, machine.states, machine.multiplier)
 
     @property
     def stages(self) -> list[StageParameters]:
+        """Parameters of the stages, in order."""
         return [
             StageParameters(self.index_bits, self.states, number, self.multiplier)
             for number in range(1, self.index_bits)
@@ -35,23 +47,38 @@ class LineParameters:
 
     @property
     def latency(self) -> int:
-        """Clocks from a state's entry to its result; a state enters every clock."""
+        """Clocks from a state to its result, 61 for each stage and 1 more, with ``DSP48E2``."""
         return sum(stage.latency for stage in self.stages)
 
     @property
     def interval(self) -> int:
-        """Least clocks between two results."""
+        """Least number of clocks between two results."""
         return 1
 
     def last_exit(self, count: int) -> int:
-        """Clocks from the entry of the first state to the result of the last of ``count``."""
+        """Clocks from the entry of the first of ``count`` states to the result of the last one."""
         return self.latency + count - 1
 
 
 class Line(wiring.Component):
-    """:class:`LineParameters` in gateware. Fixed latency, one state a clock, no ready; ports as of :class:`Stage`.
+    """Finds the best candidate of a state, for one state in every clock.
 
-    ``over`` may come before the state it belongs to leaves, but never after it.
+    Latency: ``parameters.latency`` clocks. Throughput: one state in every clock. Contract: ``valid`` without ``ready``.
+    It finds the best candidate, the lowest among equals, if the objective of the state is single-peaked.
+
+    Attributes
+    ----------
+    in_valid, in_wealth, in_state : in
+        A state, as at the ports of :class:`Stage`.
+    out_valid : out, 1 bit
+        High in clocks with a result.
+    index, value, infeasible, saturated : out
+        The result, as at the ports of the last :class:`Stage`.
+    over : out, 1 bit
+        The utility of a candidate was out of range in some stage: high in a clock in which its state is still in the
+        line, or leaves it.
+    others : in
+        Constants and table writes, see :func:`beltline.hw.line.stage.shared_ports`.
     """
 
     def __init__(self, parameters: LineParameters) -> None:

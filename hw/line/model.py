@@ -1,10 +1,10 @@
-"""The assembly line in software, to the bit.
+"""Software model of the assembly line, bit by bit.
 
-Two ways through a sweep. :func:`line_sweep` follows the assembly line stage by stage: the same candidates, comparisons
-and recursion. The fast path walks from the policy of the last sweep or of the neighbouring point to the nearest local
-maximum and evaluates next to nothing once the policy has settled. They agree to the bit wherever the objective is
-single-peaked in integers, and :func:`beltline.hw.arithmetic.single_peak.single_peaked` proves that for a whole sweep
-before the fast path is taken.
+A sweep can be computed in two ways. :func:`line_sweep` follows the assembly line stage by stage: the same candidates,
+comparisons and recursion. The fast path is a local search: it moves from the choice of the last sweep, or of the
+neighbouring grid point, to the nearest local maximum, and evaluates few utilities once the policy has converged. Both
+give the same bits wherever the objective is single-peaked in integers, and the fast path is used only for sweeps for
+which :func:`beltline.hw.arithmetic.single_peak.single_peaked` proves that.
 """
 
 from __future__ import annotations
@@ -38,11 +38,29 @@ from beltline.hw.line.clocks import run_clocks
 from beltline.hw.line.stage import next_position
 
 _CHUNKS_PER_THREAD = 8
+"""Parts of the grid for each thread, so that threads that finish early take another part."""
 
 
 @njit(cache=True)
 def _line_search(wealth, x, ev, state, words, index_bits):  # type: ignore[no-untyped-def]
-    """``(index, objective, feasible, over)`` of one state: the stages of the line, one after the other."""
+    """Search one state through all stages of the line.
+
+    Parameters
+    ----------
+    wealth
+        int64: cash on hand.
+    x, ev, state
+        The built grid, int64; expectations, int64 ``(N_k, N_z)``; and the exogenous state.
+    words
+        Constants of the utility, ``UtilityConstants.words``.
+    index_bits
+        Bits of the index of a grid point.
+
+    Returns
+    -------
+    index, objective, feasible, over
+        Policy index; objective as a pair; whether a candidate is feasible; whether a utility was out of range.
+    """
     rows = ev.shape[0]
     h = 0
     any_over = False
@@ -81,6 +99,7 @@ def _line_search(wealth, x, ev, state, words, index_bits):  # type: ignore[no-un
 
 @njit(cache=True, parallel=True)
 def _line_sweep(x, w, ev, words, index_bits, value, policy, flags):  # type: ignore[no-untyped-def]
+    """Compute ``value``, ``policy`` and the ``flags`` of each grid point, stage by stage; see :func:`line_sweep`."""
     for i in prange(w.shape[0]):
         for s in range(w.shape[1]):
             index, objective, feasible, over = _line_search(w[i, s], x, ev, s, words, index_bits)
@@ -101,23 +120,23 @@ def line_sweep(
     ev: NDArray[np.int64],
     constants: UtilityConstants,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Status]:
-    """One sweep, stage by stage.
+    """Compute one sweep, stage by stage as the gateware does.
 
     Parameters
     ----------
     x
-        int64, the built ``2**p`` points, padded with ``2**63 - 1``.
+        int64, ``(2**p,)``: the built grid, in units of amount, padded with ``2**63 - 1``.
     w, ev
-        int64, ``(N_k, N_z)``: wealth and expected value.
+        int64, ``(N_k, N_z)``: wealth in units of amount, expected discounted value in units of value.
     constants
-        Of the utility unit.
+        Constants of the utility unit.
 
     Returns
     -------
     value, policy
-        int64, ``(N_k, N_z)``.
+        int64, ``(N_k, N_z)``: value in units of value, and policy index.
     status
-        ``SATURATED`` and ``INFEASIBLE`` where a state raised them.
+        ``SATURATED`` and ``INFEASIBLE`` if a state raised them.
     """
     value, policy = np.empty_like(w), np.empty_like(w)
     flags = np.zeros(w.shape[0], np.uint8)
@@ -127,6 +146,9 @@ def line_sweep(
 
 @njit(cache=True)
 def _utility_at(wealth, x, i, rows, words):  # type: ignore[no-untyped-def]
+    """Utility of candidate ``i``, int64; ``INFEASIBLE`` where it is infeasible or not among the ``rows`` grid
+    points.
+    """
     if i < 0 or i >= rows:
         return np.int64(INFEASIBLE)
     u, feasible, _ = candidate_word(wealth, x[i], words)
@@ -134,8 +156,12 @@ def _utility_at(wealth, x, i, rows, words):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _climb(wealth, x, ev, s, words, start):  # type: ignore[no-untyped-def]
-    """``(p, u(p - 1), u(p), u(p + 1))`` of the maximum, from any feasible or infeasible ``start``."""
+def _local_search(wealth, x, ev, s, words, start):  # type: ignore[no-untyped-def]
+    """Move from ``start`` to the local maximum of the objective.
+
+    ``start`` may be infeasible. Returns ``(p, u(p - 1), u(p), u(p + 1))``: the policy index, and the utilities of its
+    neighbours and itself, ``INFEASIBLE`` where there is no such candidate.
+    """
     rows = ev.shape[0]
     p = start
     here = _utility_at(wealth, x, p, rows, words)
@@ -159,7 +185,25 @@ def _climb(wealth, x, ev, s, words, start):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, parallel=True)
-def _climb_sweep(x, w, ev, words, index_bits, warm, kept, value, policy, flags, chunks):  # type: ignore[no-untyped-def]
+def _search_all(x, w, ev, words, index_bits, warm, cached, value, policy, flags, chunks):  # type: ignore[no-untyped-def]
+    """One sweep by local search.
+
+    Parameters
+    ----------
+    x, w, ev, words, index_bits
+        As of :func:`_line_search`, with wealth ``w``, int64 ``(N_k, N_z)``.
+    warm
+        Whether ``policy`` and ``cached`` are those of the last sweep; where they still are optimal, nothing is
+        searched.
+    cached
+        int64, ``(N_k, N_z, 3)``: cached utilities of the candidates below, at and above the choice; updated.
+    value, policy
+        int64, ``(N_k, N_z)``: results.
+    flags
+        uint8, ``(chunks,)``: flags of each chunk of grid points.
+    chunks
+        Number of chunks, which are computed in parallel.
+    """
     rows, states = w.shape
     for chunk in prange(chunks):
         begin, end = rows * chunk // chunks, rows * (chunk + 1) // chunks
@@ -169,7 +213,7 @@ def _climb_sweep(x, w, ev, words, index_bits, warm, kept, value, policy, flags, 
             for i in range(begin, end):
                 if warm:
                     p_old = policy[i, s]
-                    below, here, above = kept[i, s, 0], kept[i, s, 1], kept[i, s, 2]
+                    below, here, above = cached[i, s, 0], cached[i, s, 1], cached[i, s, 2]
                     best = objective_word(here, ev[p_old, s])
                     rises = above != INFEASIBLE and is_above(objective_word(above, ev[p_old + 1, s]), best)
                     falls = below != INFEASIBLE and not is_above(best, objective_word(below, ev[p_old - 1, s]))
@@ -183,9 +227,9 @@ def _climb_sweep(x, w, ev, words, index_bits, warm, kept, value, policy, flags, 
                     start = p
                     if i == begin:
                         start = _line_search(w[i, s], x, ev, s, words, index_bits)[0]
-                p, below, here, above = _climb(w[i, s], x, ev, s, words, start)
+                p, below, here, above = _local_search(w[i, s], x, ev, s, words, start)
                 policy[i, s] = p
-                kept[i, s, 0], kept[i, s, 1], kept[i, s, 2] = below, here, above
+                cached[i, s, 0], cached[i, s, 1], cached[i, s, 2] = below, here, above
                 if here == INFEASIBLE:
                     value[i, s] = MINIMUM
                     flag |= INFEASIBLE_FLAG
@@ -196,19 +240,19 @@ def _climb_sweep(x, w, ev, words, index_bits, warm, kept, value, policy, flags, 
 
 
 class LineSoftwareMachine(SoftwareMachine):
-    """The assembly line's tables, run and counters.
+    """Software model of a machine with the assembly line.
 
     Parameters
     ----------
     parameters
         The build.
     stage_by_stage
-        Never take the fast path, whose results are the same.
+        Compute all sweeps stage by stage, never by local search. The results are the same.
 
     Attributes
     ----------
     literal_sweeps
-        How many of the sweeps went stage by stage.
+        Number of sweeps of the run that were computed stage by stage.
     """
 
     clocks_source = "modelled by formula"
@@ -224,7 +268,7 @@ class LineSoftwareMachine(SoftwareMachine):
         return self._parameters
 
     def reset(self) -> None:
-        """End a run at once; counters are 0 then, and the tables stay."""
+        """Abort a run and set all counters to 0; the tables keep their contents."""
         super().reset()
         self.literal_sweeps = 0
 
@@ -243,7 +287,8 @@ class LineSoftwareMachine(SoftwareMachine):
     def _begin(self, mode: Mode) -> None:
         points = self.x[: self._grid]
         self._room = curvature_room(points, self._wealth, self._constants)
-        # The largest utility of all; where it is out of range, which candidates are looked at makes a difference.
+        # If the largest utility of all is out of range, whether it is reported depends on the candidates that are
+        # evaluated, so these must be those of the stages.
         top, excess = consumption_word(self._wealth.max(), points[0])
         self._literal = bool(
             self._stage_by_stage
@@ -253,7 +298,7 @@ class LineSoftwareMachine(SoftwareMachine):
             or (self.x[self._grid :] < MAXIMUM).any()
         )
         self._warm = False
-        self._kept = np.empty((self._grid, self._states, 3), np.int64)
+        self._cached = np.empty((self._grid, self._states, 3), np.int64)
 
     def _step(self) -> bool:
         work = self._grid * self._states
@@ -271,6 +316,7 @@ class LineSoftwareMachine(SoftwareMachine):
         return self._decide(raised, self.norm < self._epsilon)
 
     def _sweep(self, value: NDArray[np.int64]) -> Status:
+        """Compute ``value``, int64 ``(N_k, N_z)``, and the policy; returns ``SATURATED`` and ``INFEASIBLE``."""
         points = self.x[: self._grid]
         if self._literal or not single_peaked(self._ev, points, self._room):
             self.literal_sweeps += 1
@@ -280,14 +326,14 @@ class LineSoftwareMachine(SoftwareMachine):
             return raised
         chunks = min(self._grid, get_num_threads() * _CHUNKS_PER_THREAD)
         flags = np.zeros(chunks, np.uint8)
-        _climb_sweep(
+        _search_all(
             self.x,
             self._wealth,
             self._ev,
             self._constants.words,
             self.parameters.index_bits,
             self._warm,
-            self._kept,
+            self._cached,
             value,
             self._found,
             flags,

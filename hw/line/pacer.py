@@ -1,4 +1,4 @@
-"""Lets states into a folded line, and values into a folded expectation, as fast as they can take them."""
+"""Pacing of the input of a folded line: when the next state, or in a prologue the next value, is read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,17 @@ from amaranth.lib.wiring import In, Out
 
 @dataclass(frozen=True)
 class PacerParameters:
-    """A sweep: ``round_states`` states, one a clock, every ``round_clocks``. A prologue: a value every ``interval``."""
+    """Parameters of the pacer.
+
+    Parameters
+    ----------
+    round_states
+        States of a round: in a sweep they are read in consecutive clocks.
+    round_clocks
+        Clocks from one round to the next.
+    interval
+        In a prologue, clocks from one value to the next.
+    """
 
     round_states: int
     round_clocks: int
@@ -19,11 +29,21 @@ class PacerParameters:
 
 
 class Pacer(wiring.Component):
-    """:class:`PacerParameters` in gateware.
+    """Generates the read strobe of a folded line, at the highest rate that the line can accept.
 
-    While ``stream`` is high, ``take`` says in which clocks a state is read. ``enter`` is high for all the clocks of a
-    round that has begun with a state, whether there are states to fill it or not. A reset begins a pass: ``take`` is
-    high in the clock after.
+    Contract: a reset begins a pass; ``take`` is high in the clock after it.
+
+    Attributes
+    ----------
+    stream : in, 1 bit
+        There are states to read.
+    prologue : in, 1 bit
+        The pass is a prologue.
+    take : out, 1 bit
+        A state is read in this clock, if ``stream`` is high.
+    enter : out, 1 bit
+        High in all ``round_states`` clocks of a round that began with a state, also when ``stream`` falls before its
+        end. Low in a prologue.
     """
 
     def __init__(self, parameters: PacerParameters) -> None:

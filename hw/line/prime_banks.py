@@ -1,4 +1,4 @@
-"""Memory of a folded stage: one, two or four points at any power of two apart, in one clock."""
+"""Memory of a folded stage: reads one, two or four places in one clock, at distances of any power of two."""
 
 from __future__ import annotations
 
@@ -12,33 +12,34 @@ from beltline.hw.arithmetic.pipeline import Pipeline, Timed, either
 from beltline.hw.memory.ram import READ_LATENCY, Ram
 
 BANKS = {1: 1, 2: 3, 4: 5}
-"""Banks for so many reads a clock: an odd prime has no common factor with a power of two."""
+"""Number of banks by number of reads in a clock. An odd prime has no common factor with a distance of a power of
+two."""
 
 _CHUNK = 6
-"""Bits of a place whose remainder is one LUT of six inputs."""
+"""Bits of a place number whose remainder one LUT of six inputs computes."""
 
 
 @dataclass(frozen=True)
 class PrimeBanksParameters:
-    """``2**place_bits`` places of ``2**inner_bits`` words, one copy, in 1, 3 or 5 banks by place modulo their number.
+    """Parameters of a memory of ``2**place_bits`` places with ``2**inner_bits`` words each, in 1, 3 or 5 banks.
 
-    A read gives the words of ``reads`` places ``g, g + d, g + 2 d, ...``, ``d`` any power of two, all of the same
-    ``inner`` index. Since the number of banks is odd, two of ``reads`` such places never lie in one bank. The row in a
-    bank is ``place // reads``: places of the same row are fewer than banks, and so lie in different ones. With 3 and 5
-    banks a half and a quarter of the words are never used; no division is needed.
+    A read returns words of ``reads`` places ``g, g + d, g + 2 d, ...``, where ``d`` is any power of two. Place ``i`` is
+    in bank ``i % banks``; since the number of banks is odd, these places are in different banks. In its bank the place
+    has row ``i // reads``, which needs no division: the ``reads`` places of a row are fewer than the banks, so they are
+    in different ones. With 3 and 5 banks, a half and a quarter of the words are never used.
 
     Parameters
     ----------
     place_bits
         At least ``log2(reads)``.
     inner_bits
-        Bits of the index within a place (0 for one word a place).
+        Bits of the index of a word in its place; 0 for one word in a place.
     reads
-        1, 2 or 4.
+        Reads in a clock: 1, 2 or 4.
     width
         Bits of a word.
     lanes
-        Parts of a word that can be written apart, see :class:`beltline.hw.memory.ram.Ram`.
+        Parts of a word with write enables of their own, see :class:`beltline.hw.memory.ram.Ram`.
     """
 
     place_bits: int
@@ -49,32 +50,53 @@ class PrimeBanksParameters:
 
     @property
     def banks(self) -> int:
+        """Number of banks."""
         return BANKS[self.reads]
 
     @property
     def row_bits(self) -> int:
+        """Bits of the row of a place in its bank."""
         return self.place_bits - (self.reads.bit_length() - 1)
 
     @property
     def select_clocks(self) -> int:
-        """Clocks from a place to its bank."""
+        """Clocks to compute the bank of a place."""
         return 0 if self.reads == 1 else max(2, -(-self.place_bits // _CHUNK))
 
     @property
     def latency(self) -> int:
-        """Clocks from the places to their words; a read enters every clock."""
+        """Clocks from the places to their words, 3 with one read, else ``select_clocks + 5``."""
         return READ_LATENCY if self.reads == 1 else self.select_clocks + 1 + READ_LATENCY + 1
 
     @property
     def write_clocks(self) -> int:
-        """Clocks from a write at the ports to the first clock in which a read may ask for the word."""
+        """Clocks from a write at the ports to the first clock in which a read of the word may be requested."""
         return 1 if self.reads == 1 else self.select_clocks + 2
 
 
 class PrimeBanks(wiring.Component):
-    """:class:`PrimeBanksParameters` in gateware: one write and one read of ``reads`` places a clock, never a conflict.
+    """A memory with one write and one read of ``reads`` places in every clock, without bank conflicts.
 
-    A word must not be asked for less than ``write_clocks`` after it was written.
+    Latency: ``parameters.latency`` clocks from the places to the words. Contract: a read of a word must be requested at
+    least ``parameters.write_clocks`` clocks after its write. The places of a read are ``g, g + d, g + 2 d, ...`` with a
+    power of two ``d``.
+
+    Attributes
+    ----------
+    write : in, ``lanes`` bits
+        Write enables.
+    write_place : in, ``place_bits`` bits
+        Place of the word to write.
+    write_inner : in, ``inner_bits`` bits, at least 1
+        Its index in the place.
+    write_data : in, ``width`` bits
+        The word to write.
+    inner : in, ``inner_bits`` bits, at least 1
+        Index of the words to read in their places.
+    place0, place1, place2, place3 : in, ``place_bits`` bits
+        Places to read; there are ``reads`` of these ports.
+    word0, word1, word2, word3 : out, ``width`` bits
+        Their words.
     """
 
     def __init__(self, parameters: PrimeBanksParameters) -> None:
@@ -123,7 +145,7 @@ class PrimeBanks(wiring.Component):
         write = p.delay(p.input(self.write), clocks)
         data = p.delay(p.input(self.write_data), clocks + 1)
         for bank, ram in enumerate(rams):
-            # Without a reset: a write that was taken is done.
+            # This register has no reset, so that a write that was accepted is carried out.
             strobes = p.register(write.value & write_hit[bank].replicate(parameters.lanes), clocks)
             m.d.comb += [ram.write.eq(strobes.value), ram.write_data.eq(data.value)]
             m.d.sync += [
@@ -138,7 +160,9 @@ class PrimeBanks(wiring.Component):
 
 
 def _one_hot(p: Pipeline, place: Timed, banks: int, clocks: int) -> Value:
-    """``place % banks``, a bit for each bank, ``clocks`` after the place. A LUT of six inputs in each clock."""
+    """``place % banks`` as one bit for each bank, ``clocks`` clocks after ``place``; each clock is one LUT of six
+    inputs.
+    """
     bits = len(place.value)
     remainders = []
     for start in range(0, bits, _CHUNK):
@@ -155,4 +179,5 @@ def _one_hot(p: Pipeline, place: Timed, banks: int, clocks: int) -> Value:
 
 
 def _table(p: Pipeline, word: Timed, contents: list[int], width: int) -> Timed:
+    """Entry ``word`` of a constant table of ``width``-bit words, one clock later."""
     return p.compute(lambda value: Array(Const(entry, width) for entry in contents)[value], word)

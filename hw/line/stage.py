@@ -1,4 +1,9 @@
-"""A search stage of the assembly line: three candidates, or four in the last stage."""
+"""A search stage of the assembly line, which compares three candidates, or four in the last stage.
+
+The search is a recursion on a position ``h``. Stage ``n`` looks at every ``step``-th grid point, where ``step`` halves
+from each stage to the next, and compares the candidates ``step (h + j)``. Its decision ``j*`` gives the position of the
+next stage, ``2 h + j*``.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +26,39 @@ from beltline.hw.line.banks import BANKS, Banks, BanksParameters
 from beltline.hw.memory.ram import delay_line
 
 DECISION_CLOCKS = 3
-"""Segment comparisons, winner, recursion."""
+"""Clocks from the objectives to the next position: comparison of segments, comparison of objectives, recursion."""
 
 CLAMP_CLOCKS = 1
-"""What the last stage adds: the value is cut to 64 bits."""
+"""Further clocks of the last stage, in which the value is saturated to 64 bits."""
 
 
 @njit(cache=True)
 def next_position(h, o1, f1, o2, f2, o3, f3):  # type: ignore[no-untyped-def]
-    """``2 h + j*`` (compiled code only).
+    """The position ``2 h + j*`` of the next stage; for calls from compiled code only.
 
-    ``o`` are the objectives of candidates 1, 2, 3 and ``f`` whether they are feasible. ``j*`` by the set of maximal
-    feasible candidates: {1} or none 0, {1, 2} 1, {2} or {1, 2, 3} 2, {2, 3} 3, {3} 4; {1, 3}, which no concave
-    objective has, 0. Peri (2019), appendix C, with ties among infeasible candidates going left.
+    ``j*`` depends on the set of feasible candidates with the highest objective:
+
+    ==========================  ====
+    best candidates             j*
+    ==========================  ====
+    {1}, or none is feasible    0
+    {1, 2}                      1
+    {2} or {1, 2, 3}            2
+    {2, 3}                      3
+    {3}                         4
+    {1, 3} (not single-peaked)  0
+    ==========================  ====
+
+    Source: Peri (2019), appendix C; here infeasible candidates lead to the left.
+
+    Parameters
+    ----------
+    h
+        Position in this stage.
+    o1, o2, o3
+        Objectives of candidates 1, 2 and 3, as pairs of upper 64 bits and lowest bit.
+    f1, f2, f3
+        Whether they are feasible.
     """
     ge12 = not f2 or (f1 and o1 >= o2)
     ge13 = not f3 or (f1 and o1 >= o3)
@@ -51,10 +76,21 @@ def next_position(h, o1, f1, o2, f2, o3, f3):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class StageParameters:
-    """Stage ``number`` (from 1) of a line for ``2**index_bits`` points and up to ``states`` exogenous states.
+    """Parameters of a stage.
 
-    Candidates are the points ``step (h + j)``, ``step = 2**(index_bits - number - 1)``, ``j = 1, 2, 3``, in the last
-    stage (``number = index_bits - 1``) ``j = 0, 1, 2, 3``.
+    Its candidates are the grid points ``step (h + j)`` with ``step = 2**(index_bits - number - 1)`` and
+    ``j = 1, 2, 3``; in the last stage (``number = index_bits - 1``) ``j = 0, 1, 2, 3``.
+
+    Parameters
+    ----------
+    index_bits
+        The line searches ``2**index_bits`` grid points.
+    states
+        Largest number of exogenous states.
+    number
+        Number of the stage, from 1.
+    multiplier
+        The chip's multiplier.
     """
 
     index_bits: int
@@ -64,48 +100,75 @@ class StageParameters:
 
     @property
     def last(self) -> bool:
+        """Whether the stage is the last one of its line."""
         return self.number == self.index_bits - 1
 
     @property
     def step_bits(self) -> int:
-        """``log2`` of the distance between candidates."""
+        """Logarithm to base 2 of the distance of candidates, in grid points."""
         return self.index_bits - self.number - 1
 
     @property
     def place_bits(self) -> int:
-        """Bits of ``h``, a place of the stage's own memory."""
+        """Bits of a position ``h``, which is also the number of a place in the stage's memories."""
         return self.number + 1
 
     @property
     def state_bits(self) -> int:
+        """Bits of the number of an exogenous state."""
         return (self.states - 1).bit_length()
 
     @property
     def candidates(self) -> tuple[int, ...]:
+        """Numbers ``j`` of the candidates."""
         return tuple(range(0 if self.last else 1, BANKS))
 
     @property
     def grid_memory(self) -> BanksParameters:
+        """Memory of the grid points of the stage."""
         return BanksParameters(1 << (self.number - 1), 0, lanes=WORD_BYTES)
 
     @property
     def value_memory(self) -> BanksParameters:
+        """Memory of their expectations, in two halves, of which one is read while the other is written."""
         return BanksParameters(1 << (self.number - 1), self.state_bits + 1)
 
     @property
     def value_read(self) -> int:
-        """Clock in which ``EV`` is addressed."""
+        """Clocks from the entry of a state to the read of its expectations."""
         return self.grid_memory.latency + EvaluatorParameters(self.multiplier).ev_time - self.value_memory.latency
 
     @property
     def latency(self) -> int:
-        """Clocks from a state's entry to its exit; a state enters every clock."""
+        """Clocks from the entry of a state to its exit, 61 with ``DSP48E2``, 62 in the last stage."""
         objective = self.grid_memory.latency + EvaluatorParameters(self.multiplier).latency
         return objective + DECISION_CLOCKS + (CLAMP_CLOCKS if self.last else 0)
 
 
 def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
-    """Ports that carry the same words to every stage: constants, writes of ``X`` and ``EV``, ping-pong half."""
+    """Input ports that are the same for all stages of a line: constants and table writes.
+
+    Each stage stores the grid points that it can have as candidates and ignores the others.
+
+    Attributes
+    ----------
+    a, b, negative, log, shift
+        Constants of the utility, see :data:`beltline.hw.arithmetic.utility.CONSTANTS`.
+    x_write : in, 8 bits
+        Byte strobes of a write of the grid.
+    x_write_index : in, ``index_bits`` bits
+        Index of the grid point to write.
+    x_write_data : in, 64 bits
+        The grid point, an amount.
+    ev_write : in, 1 bit
+        Writes an expectation into the half that is not read.
+    ev_write_index, ev_write_state : in
+        Its grid point and exogenous state.
+    ev_write_data : in, 64 bits
+        The expectation.
+    half : in, 1 bit
+        Half of the expectation memory that is read. Changes between passes.
+    """
     return {
         **CONSTANTS,
         "x_write": In(WORD_BYTES),
@@ -120,7 +183,11 @@ def shared_ports(index_bits: int, states: int) -> dict[str, wiring.Member]:
 
 
 def line_ports(index_bits: int, states: int, live: bool = False) -> dict[str, wiring.Member]:
-    """Ports of a line: states go in, the best choice and its value come out; ``live`` where it is folded."""
+    """Ports of a line: states enter, and the index and value of the best candidate leave.
+
+    :class:`beltline.hw.line.line.Line` describes them. A folded line has ``in_live`` (``live=True``), which is low in
+    clocks of a round without a state.
+    """
     return {
         **shared_ports(index_bits, states),
         "in_valid": In(1),
@@ -139,16 +206,17 @@ def line_ports(index_bits: int, states: int, live: bool = False) -> dict[str, wi
 def stage_ports(
     index_bits: int, states: int, in_bits: int, out_bits: int | None, live: bool = False
 ) -> dict[str, wiring.Member]:
-    """Ports of a stage.
+    """Ports of a stage, which :class:`Stage` describes.
 
     Parameters
     ----------
     index_bits, states
-        Of the line.
+        Parameters of the line.
     in_bits, out_bits
-        Of ``in_h`` and ``out_h``; ``out_bits`` is None for the last stage, from which the result comes.
+        Widths of ``in_h`` and ``out_h``; ``out_bits`` is None for the last stage, which has ports for the result.
     live
-        Whether what goes in and out may be no state: a folded stage.
+        Whether there are ports ``in_live`` and ``out_live``, which are low in clocks of a round without a state: in a
+        folded stage.
     """
     state = max(1, (states - 1).bit_length())
     ports = {
@@ -169,10 +237,23 @@ def stage_ports(
 
 
 def write_tables(m: Module, stage: Any, grid: Any, values: Any, step_bits: int, state_bits: int) -> None:
-    """Keep the broadcast writes of every ``2**step_bits``-th point, a clock later.
+    """Connect the broadcast table writes to the memories of a stage, which store every ``2**step_bits``-th grid point.
 
-    ``grid`` and ``values`` have the write port of :class:`beltline.hw.line.banks.Banks`. A reset does not undo a write
-    of the host's that was taken.
+    The writes are delayed by one clock. The register of the host's write has no reset: a write that was accepted is
+    carried out.
+
+    Parameters
+    ----------
+    m
+        The module of the stage.
+    stage
+        The stage, with :func:`shared_ports`.
+    grid, values
+        Its memories, with the write port of :class:`beltline.hw.line.banks.Banks`.
+    step_bits
+        Logarithm to base 2 of the distance of its grid points.
+    state_bits
+        Bits of the number of an exogenous state.
     """
     strobes = Signal(WORD_BYTES, reset_less=True)
     m.d.comb += grid.write.eq(strobes)
@@ -188,14 +269,39 @@ def write_tables(m: Module, stage: Any, grid: Any, values: Any, step_bits: int, 
 
 
 class Stage(wiring.Component):
-    """:class:`StageParameters` in gateware. Fixed latency, one state a clock, no ready.
+    """Compares the candidates of a state and passes it to the next stage with its new position.
 
-    In goes a state (``wealth``, ``state`` its exogenous index, ``h``); out comes the same state with the next ``h``, or
-    from the last stage ``index`` and ``value``. ``over`` flags a state of which a candidate's utility left the range;
-    ``infeasible`` one without a feasible candidate in the last stage, ``saturated`` one whose value had to be cut.
-    Writes of ``X`` and ``EV`` are broadcast to all stages with the full index; each keeps its own points. ``x_write``
-    has a bit for each byte of the word.
-    ``half`` is the half of the ping-pong ``EV`` memory that is read; the other one is written.
+    Latency: ``parameters.latency`` clocks (61 with ``DSP48E2``, 62 in the last stage). Throughput: one state in every
+    clock. Contract: ``valid`` without ``ready``; tables and constants do not change while states are in the pipeline.
+
+    Attributes
+    ----------
+    in_valid : in, 1 bit
+        High in clocks with a state.
+    in_wealth : in, signed 64 bits
+        Cash on hand of the state, an amount.
+    in_state : in, ``state_bits`` bits, at least 1
+        Its exogenous state.
+    in_h : in, ``place_bits`` bits
+        Its position ``h``.
+    out_valid : out, 1 bit
+        High in clocks with a result: ``in_valid``, delayed by the latency.
+    out_wealth, out_state : out
+        The same state; not in the last stage.
+    out_h : out, ``place_bits + 1`` bits
+        Its position in the next stage; not in the last stage.
+    index : out, ``index_bits`` bits
+        Index of the best candidate; in the last stage.
+    value : out, signed 64 bits
+        Its objective, saturated; ``-2**63`` if no candidate is feasible; in the last stage.
+    infeasible : out, 1 bit
+        No candidate is feasible; in the last stage.
+    saturated : out, 1 bit
+        ``value`` was saturated; in the last stage.
+    over : out, 1 bit
+        The consumption or utility of a candidate is out of range.
+    others : in
+        See :func:`shared_ports`.
     """
 
     def __init__(self, parameters: StageParameters) -> None:
@@ -214,7 +320,7 @@ class Stage(wiring.Component):
 
         write_tables(m, self, grid, values, parameters.step_bits, parameters.state_bits)
 
-        # The wealth waits for X in registers; everything else that passes goes round in RAM.
+        # The wealth is delayed in registers until the grid points are read; the rest of the state, in RAM.
         x_time = parameters.grid_memory.latency
         wealth = p.delay(p.input(self.in_wealth), x_time)
         width = parameters.state_bits + parameters.place_bits

@@ -1,1 +1,1 @@
-"""RAM and queues."""
+"""Synchronous RAM, delay lines and first-in first-out queues."""

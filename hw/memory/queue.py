@@ -1,4 +1,4 @@
-"""Queues: a short one in registers, and a deep one in memory."""
+"""First-in first-out queues in one clock domain: a short one in registers and a deep one in RAM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.memory.ram import READ_LATENCY, Ram
 
 DEEP_CLOCKS = READ_LATENCY + 1
-"""Clocks in which a word goes through the memory of a deep queue, and from one head to the next."""
+"""Clocks from the write of a word into the RAM of a deep queue until it can be read, and least clocks between two pops
+of a deep queue."""
 
 
 def _ports(width: int) -> dict[str, wiring.Member]:
@@ -25,16 +26,34 @@ def _ports(width: int) -> dict[str, wiring.Member]:
 
 
 class Queue(wiring.Component):
-    """``depth`` words of ``width`` bits and one more, ``head``, in a register of its own. A word a clock.
+    """A first-in first-out queue in registers, with a registered output.
 
-    A word that is pushed is the head two clocks later, at the earliest.
+    Holds ``depth + 1`` words: ``depth`` in a shift register and the oldest one in the output register ``head``.
+
+    Throughput: one push and one pop in every clock. Latency: a word that is pushed into an empty queue is at ``head``
+    two clocks later.
+
+    Parameters
+    ----------
+    width
+        Bits of a word.
+    depth
+        Number of words in the shift register, at least 1.
 
     Attributes
     ----------
-    push, data, ready
-        Where ``ready`` is low a push does nothing.
-    head_valid, head, pop
-        ``pop`` where ``head_valid`` is low does nothing.
+    push : in, 1 bit
+        Adds ``data`` to the queue. Ignored while ``ready`` is low.
+    data : in, ``width`` bits
+        The word to add.
+    ready : out, 1 bit
+        High while the queue has space for a word.
+    head_valid : out, 1 bit
+        High while ``head`` holds a word.
+    head : out, ``width`` bits
+        The oldest word of the queue; a register.
+    pop : in, 1 bit
+        Removes the word at ``head``. Ignored while ``head_valid`` is low.
     """
 
     def __init__(self, width: int, depth: int) -> None:
@@ -43,7 +62,7 @@ class Queue(wiring.Component):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        # The newest word is the first, so that the oldest is at `level - 1`.
+        # A push shifts all words up by one place: the newest is in word 0 and the oldest in word `level - 1`.
         words = [Signal.like(self.data, name=f"word{k}", reset_less=True) for k in range(self.depth)]
         level = Signal(range(self.depth + 1))
         oldest = Signal(range(self.depth))
@@ -67,21 +86,30 @@ class Queue(wiring.Component):
 
 
 class DeepQueue(wiring.Component):
-    """``depth`` words of ``width`` bits in a memory, and one more, ``head``, in a register. A word in ``DEEP_CLOCKS``.
+    """A first-in first-out queue in RAM, with a registered output.
 
-    A word that is pushed is the head ``DEEP_CLOCKS + 1`` clocks later, at the earliest.
+    Holds ``depth + 1`` words: ``depth`` in a RAM and the oldest one in the output register ``head``.
+
+    Throughput: one push in every clock, and one pop in ``DEEP_CLOCKS`` clocks. Latency: a word that is pushed into an
+    empty queue is at ``head`` ``DEEP_CLOCKS + 1`` clocks later.
 
     Parameters
     ----------
     width
         Bits of a word.
     depth
-        A power of two.
+        Number of words in the RAM, a power of two of at least 2.
+
+    Raises
+    ------
+    ValueError
+        ``depth`` is not a power of two of at least 2.
 
     Attributes
     ----------
     push, data, ready, head_valid, head, pop
-        As those of :class:`Queue`. A head that is popped less than ``DEEP_CLOCKS`` behind the last one leaves a gap.
+        As those of :class:`Queue`. When a word is popped less than ``DEEP_CLOCKS`` clocks after it arrived at
+        ``head``, ``head_valid`` is low until the RAM has delivered the next one.
     """
 
     def __init__(self, width: int, depth: int) -> None:
@@ -94,7 +122,7 @@ class DeepQueue(wiring.Component):
         m = Module()
         p = Pipeline(m)
         m.submodules.words = words = Ram(len(self.data), self.depth)
-        # All words in the memory, and those that can be read.
+        # `level` counts the words in the RAM, `settled` those among them that were written early enough to be read.
         level, settled = Signal(range(self.depth + 1)), Signal(range(self.depth + 1))
         since = Signal(range(DEEP_CLOCKS))
         pushed, moved = Signal(), Signal()

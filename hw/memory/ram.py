@@ -1,8 +1,8 @@
-"""RAM, and delay lines made of it.
+"""Simple dual-port RAM, and delay lines made of it.
 
-Amaranth writes an initial value for every word of a ``Memory``, which makes large designs slow to generate, so RAM is
-an instance of a few lines of Verilog. Read and write ports are synchronous; a word must not be read in the clock in
-which it is written.
+Amaranth writes an initial value for every word of a ``Memory``, which makes large designs slow to generate. RAM is
+therefore an instance of a Verilog module of a few lines, ``beltline_ram``. Its read and write port are synchronous. The
+data of a word that is read in the clock in which it is written are undefined.
 """
 
 from __future__ import annotations
@@ -12,17 +12,21 @@ from amaranth.hdl import ClockSignal, Const, Elaboratable, Instance, Module, Sig
 from beltline.hw.interface.parameters import Multiplier
 
 READ_LATENCY = 3
-"""Clocks from address to data: the array's own register and two more, for a cascade of block or ultra RAMs."""
+"""Clocks from a read address to its data: the array's own output register and two more, which let the tools cascade
+block RAMs or UltraRAMs."""
 
 MODULE = "beltline_ram"
+"""Name of the Verilog module."""
 
 ULTRA_DEPTH = 4096
-"""Words of an UltraRAM, of 72 bits each: what fills one, and more than half of its width, is made of them."""
+"""Words of one UltraRAM, of 72 bits each. A RAM of at least this depth and ``ULTRA_WIDTH`` is built of UltraRAMs."""
 
 ULTRA_WIDTH = 37
+"""Least width, in bits, of a RAM that is built of UltraRAMs: more than half of the 72 bits of one."""
 
 BLOCK_DEPTH = 512
-"""Words of the shallowest block RAM: what is deeper is made of block RAM, what is not is left to the tools."""
+"""Words of the shallowest block RAM. A RAM of at least this depth is built of block RAMs; the synthesis tool chooses
+for shallower ones."""
 
 _VERILOG = f"""\
 module {MODULE} #(
@@ -61,35 +65,61 @@ endmodule
 
 
 def verilog(multiplier: Multiplier = Multiplier.DSP48E2) -> str:
-    """The module. Chips of the other multipliers have block RAM only, which all tools find without being told."""
+    """The Verilog text of module ``beltline_ram``.
+
+    Only for ``DSP48E2`` (UltraScale+) does it set the attribute ``ram_style``: chips with another multiplier have no
+    UltraRAM, and their tools infer block RAM without the attribute.
+    """
     attribute = "(* ram_style = STYLE *) " if multiplier is Multiplier.DSP48E2 else ""
     return _VERILOG.replace("ATTRIBUTE", attribute)
 
 
 def style(width: int, depth: int) -> str:
-    """What a RAM is made of on UltraScale+: ``ultra``, ``block``, or what the tools find best."""
+    """Value of the attribute ``ram_style`` on UltraScale+ for a RAM of ``depth`` words of ``width`` bits.
+
+    It is ``"ultra"`` (UltraRAM), ``"block"`` (block RAM), or ``"auto"``, with which the synthesis tool chooses.
+    """
     if depth >= ULTRA_DEPTH and width >= ULTRA_WIDTH:
         return "ultra"
     return "block" if depth >= BLOCK_DEPTH else "auto"
 
 
 def address_bits(depth: int) -> int:
-    """Bits of an address of ``depth`` words, at least one."""
+    """Width in bits of the address of a RAM of ``depth`` words, at least 1."""
     return max(1, (depth - 1).bit_length())
 
 
 class Ram(Elaboratable):
-    """``depth`` words of ``width`` bits, one write port and one read port of ``READ_LATENCY`` clocks.
+    """A RAM with one write port and one read port, an instance of the Verilog module ``beltline_ram``.
 
-    ``lanes`` equal parts of a word, low bits first, can be written apart: 8 of a 64-bit word are its bytes. ``made_of``
-    is a kind of RAM where :func:`style` would find another.
+    Throughput: one write and one read in every clock. Latency: ``READ_LATENCY`` clocks from ``read_address`` to
+    ``read_data``. A word can be read from the clock after it was written; the data of a read in the clock of the write
+    are undefined. Words are undefined until they are written.
+
+    Parameters
+    ----------
+    width
+        Bits of a word.
+    depth
+        Number of words.
+    lanes
+        Number of equal parts of a word, each with its own write enable; divides ``width``. A 64-bit word with 8 lanes
+        can be written byte by byte.
+    made_of
+        Value of ``ram_style``, in place of the one that :func:`style` chooses. Empty to use :func:`style`.
 
     Attributes
     ----------
-    write, write_address, write_data
-        Write port; ``write`` has a bit for each lane.
-    read_address, read_data
-        Read port.
+    write : in, ``lanes`` bits
+        Write enables; bit 0 writes the lowest ``width / lanes`` bits of the word.
+    write_address : in, ``address_bits(depth)`` bits
+        Address of the word to write.
+    write_data : in, ``width`` bits
+        The word to write.
+    read_address : in, ``address_bits(depth)`` bits
+        Address of the word to read.
+    read_data : out, ``width`` bits
+        The word at the ``read_address`` of ``READ_LATENCY`` clocks ago; a register.
     """
 
     def __init__(self, width: int, depth: int, lanes: int = 1, made_of: str = "") -> None:
@@ -122,8 +152,25 @@ class Ram(Elaboratable):
 
 
 def delay_line(m: Module, value: ValueLike, width: int, clocks: int) -> Signal:
-    """``value``, ``clocks`` later (at least 5), through a RAM that is written and read round and round."""
-    assert clocks > READ_LATENCY + 1, f"a delay line takes at least {READ_LATENCY + 2} clocks, not {clocks}"
+    """Delay ``value`` by ``clocks`` clocks with a RAM that serves as a ring buffer.
+
+    Parameters
+    ----------
+    m
+        The module to which the RAM and its address counter are added.
+    value
+        The value to delay; a new one in every clock.
+    width
+        Its bits.
+    clocks
+        The delay, at least ``READ_LATENCY`` + 2 (5) clocks.
+
+    Returns
+    -------
+    Signal
+        ``value`` of ``clocks`` clocks ago. Undefined in the first ``clocks`` clocks.
+    """
+    assert clocks > READ_LATENCY + 1, f"a delay line must have at least {READ_LATENCY + 2} clocks, not {clocks}"
     depth = clocks - READ_LATENCY + 1
     ram = Ram(width, depth)
     m.submodules += ram

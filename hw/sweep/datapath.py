@@ -15,7 +15,7 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.arithmetic.utility import CONSTANTS
 from beltline.hw.control.datapath import Datapath
-from beltline.hw.control.register_file import asks, utility_constants
+from beltline.hw.control.register_file import has_flag, utility_constants
 from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import HELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
@@ -256,16 +256,16 @@ class SweepDatapath(Datapath):
         settings = self.settings
         mode = settings.mode
         wanted = mode[HELD]
-        shifts = asks(mode, Mode.SHIFT)
+        shifts = has_flag(mode, Mode.SHIFT)
         held, plain, left = self._held, Signal(init=1), Signal(8)
         last = Signal()
         at_limit = Signal()
-        seeks = asks(mode, Mode.PEAKS) if self.parameters.features.peaks else Const(0, 1)
+        seeks = has_flag(mode, Mode.PEAKS) if self.parameters.features.peaks else Const(0, 1)
         m.d.sync += [
             last.eq(self.sweeps + 2 == settings.sweep_limit),
             at_limit.eq(self.sweeps + 1 == settings.sweep_limit),
         ]
-        ends = ~self.prologue & (at_limit | (plain & self.below & ~asks(mode, Mode.HORIZON)))
+        ends = ~self.prologue & (at_limit | (plain & self.below & ~has_flag(mode, Mode.HORIZON)))
         next_plain, next_held, next_left = Signal(), Signal(), Signal(8)
         m.d.comb += [
             self.plain.eq(plain),

@@ -1,4 +1,4 @@
-"""The accelerator as boards reach it: registers on AXI4-Lite, tables on AXI4, an interrupt line."""
+"""Top module of a build with AXI: registers on AXI4-Lite, tables on AXI4, an interrupt line."""
 
 from __future__ import annotations
 
@@ -14,28 +14,33 @@ from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.top.machine import Machine
 
 MODULE = "beltline"
+"""Name of the Verilog module."""
+
 ID_BITS = 4
+"""Width of the transaction identifiers of the tables' bus."""
 
 
 class AxiMachine(wiring.Component):
-    """:class:`beltline.hw.top.machine.Machine` behind :class:`beltline.hw.bus.axi_registers.AxiRegisters` and
-    :class:`beltline.hw.bus.axi_tables.AxiTables`.
+    """A :class:`beltline.hw.top.machine.Machine` whose host is connected by AXI.
+
+    :class:`beltline.hw.bus.axi_registers.AxiRegisters` and :class:`beltline.hw.bus.axi_tables.AxiTables` describe
+    contract, latency and throughput of the two buses.
 
     Parameters
     ----------
     parameters
-        The build; its ``bus_bits`` are the width of the tables' bus.
+        The build; its ``bus_bits`` are the data width of the tables' bus.
     machine
-        What has the ports of a :class:`Machine`, by default one of ``parameters``.
+        A component with the ports of :class:`Machine`, to use in its place; for tests.
 
     Attributes
     ----------
-    s_axi_registers
-        AXI4-Lite, 4 KiB, the registers of :mod:`beltline.hw.interface.registers`.
-    s_axi_tables
-        AXI4, the windows of :class:`beltline.hw.interface.windows.WindowParameters`.
-    interrupt
-        High while a run has ended and register ``INTERRUPT`` enables it.
+    s_axi_registers : in, AXI4-Lite, 32 data bits
+        Registers of :mod:`beltline.hw.interface.registers`, a window of 4 KiB.
+    s_axi_tables : in, AXI4, ``bus_bits`` data bits
+        Table windows of :class:`beltline.hw.interface.windows.WindowParameters`.
+    interrupt : out, 1 bit
+        High while ``STATUS`` has the bit ``DONE`` and register ``INTERRUPT`` the bit ``ENABLE``.
     """
 
     def __init__(self, parameters: MachineParameters, machine: wiring.Component | None = None) -> None:
@@ -62,7 +67,7 @@ class AxiMachine(wiring.Component):
         m.d.comb += [
             registers.locked.eq(machine.busy),
             tables.locked.eq(machine.busy),
-            # In the order of beltline.hw.interface.registers.Refused.
+            # The order of the bits is that of beltline.hw.interface.registers.Refused.
             machine.refused.eq(Cat(registers.refused, tables.refused)),
             self.interrupt.eq(machine.interrupt),
         ]

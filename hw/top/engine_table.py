@@ -1,4 +1,4 @@
-"""The engines, by the value of register ``ENGINE``: the one place where it is decided which of them a build has."""
+"""Table of the engines, by the value of register ``ENGINE``. The rest of the machine refers to engines only by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host's accesses of the tables, as both engines take them."""
+"""Connection of the machine's table port to the tables of an engine, and to the check sums of their words."""
 
 from __future__ import annotations
 
@@ -14,30 +14,35 @@ from beltline.hw.interface.windows import WORD_BYTES, WindowParameters
 
 
 class HostAccess(wiring.Component):
-    """A register between the machine's port and the tables, where the sums of their words are taken.
+    """Registers the accesses at the machine's table port, forwards them to the tables, and computes check sums.
 
-    A word that is to be added up is read in a clock in which the port reads none. Nothing here is reset with the
-    machine: a write that was taken is done, and a word that was asked for comes.
+    In clocks in which the port reads no word, :class:`beltline.hw.control.table_sums.TableSums` may read one to add it
+    up.
+
+    Throughput: one write and one read in every clock. Latency: accesses reach ``tables`` one clock after the port; a
+    word is at the port ``read_clocks`` clocks after its read. A write is included in its table's sum
+    ``TableSums.SETTLE + 1`` clocks after the port.
+
+    Contract: this unit is not reset with the machine. A write that was accepted is carried out, and a word that was
+    requested is returned.
 
     Parameters
     ----------
     windows
-        Of the build.
+        Address windows of the build.
     read_clocks
         Clocks from a read at the port to its word.
 
     Attributes
     ----------
-    port
-        In: :class:`beltline.hw.bus.ports.TablePort`.
-    busy
-        In: a run is under way, and writes do nothing.
-    sums
-        In: :class:`beltline.hw.control.table_sums.SumPort`. A write at the port counts ``TableSums.SETTLE`` + 1 clocks
-        later.
-    tables
-        Out: :class:`beltline.hw.control.datapath.TableAccess`, what the port asked a clock before; ``read_data`` goes
-        to the port as it is.
+    port : in, :class:`beltline.hw.bus.ports.TablePort`
+        The machine's table port.
+    busy : in, 1 bit
+        A run is in progress: writes are ignored, and no words are read for sums.
+    sums : in, :class:`beltline.hw.control.table_sums.SumPort`
+        Register side of the check sums.
+    tables : out, :class:`beltline.hw.control.datapath.TableAccess`
+        The tables of the engine.
     """
 
     def __init__(self, windows: WindowParameters, read_clocks: int) -> None:

@@ -1,4 +1,4 @@
-"""The whole machine: the datapath of an engine and the sequencer, behind registers and table windows."""
+"""The complete accelerator without a bus: registers, sequencer, and the datapath of an engine with its tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 
 from beltline.hw.bus.ports import machine_ports
 from beltline.hw.control.datapath import SETTINGS, passes
-from beltline.hw.control.register_file import RegisterFile, asks
+from beltline.hw.control.register_file import RegisterFile, has_flag
 from beltline.hw.control.sequencer import Sequencer, SequencerParameters
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, VERSION, Command, Interrupt, Mode, Refused, Status
@@ -19,26 +19,34 @@ from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.host_access import HostAccess
 
 BUILD_MODULE = "beltline_build"
-"""Verilog module that holds the content hash of all the others."""
+"""Name of the Verilog module that contains the content hash of all other modules."""
 
 
 class Machine(wiring.Component):
-    """The accelerator of ``docs/design.md`` at its own ports, built for :class:`MachineParameters`.
+    """The accelerator that ``docs/design.md`` describes; a bus slave connects its ports to a host.
 
-    The engine of the build, from :data:`beltline.hw.top.engine_table.ENGINES`, gives the datapath.
+    The datapath is that of the build's engine, from :data:`beltline.hw.top.engine_table.ENGINES`.
+
+    Latency of a table read: the datapath's ``read_clocks``, also when the machine is reset meanwhile. While ``busy``,
+    writes of tables are ignored and words that are read are undefined; the bus slaves refuse such accesses.
+
+    Parameters
+    ----------
+    parameters
+        The build.
 
     Attributes
     ----------
-    registers, tables
-        :class:`beltline.hw.bus.ports.RegisterPort` and :class:`beltline.hw.bus.ports.TablePort`. A word of a table
-        comes ``read_clocks`` of the datapath after it was asked for, whatever is reset meanwhile. Accesses of tables
-        while ``busy`` are not for the host: writes do nothing and words that are asked for are anything.
-    busy
-        A run is under way; high from the clock in which the command acts.
-    refused
-        Bits of :class:`beltline.hw.interface.registers.Refused` to set.
-    interrupt
-        See :class:`beltline.hw.interface.registers.Interrupt`.
+    registers : in, :class:`beltline.hw.bus.ports.RegisterPort`
+        Registers.
+    tables : in, :class:`beltline.hw.bus.ports.TablePort`
+        Tables.
+    busy : out, 1 bit
+        A run is in progress; high from the clock after command ``RUN`` was written.
+    refused : in, 2 bits
+        Bits to set in register ``REFUSED``, see :class:`beltline.hw.interface.registers.Refused`.
+    interrupt : out, 1 bit
+        High while ``STATUS`` has the bit ``DONE`` and register ``INTERRUPT`` the bit ``ENABLE``.
     """
 
     def __init__(self, parameters: MachineParameters) -> None:
@@ -84,7 +92,8 @@ class Machine(wiring.Component):
         def flag(word: Value, bit: enum.IntFlag) -> Value:
             return word[int(bit).bit_length() - 1]
 
-        # A command is busy at once, before the sequencer has seen it.
+        # The machine is busy in the clock in which the sequencer receives the command; its own flag follows a clock
+        # later.
         run = commanded(Command.RUN) & ~reset
         m.d.comb += [
             reset.eq(commanded(Command.RESET)),
@@ -98,7 +107,7 @@ class Machine(wiring.Component):
             self.interrupt.eq(flag(status, Status.DONE) & flag(settings["INTERRUPT"], Interrupt.ENABLE)),
             sequencer.run.eq(run),
             sequencer.stop.eq(commanded(Command.STOP)),
-            sequencer.horizon.eq(asks(settings["MODE"], Mode.HORIZON)),
+            sequencer.horizon.eq(has_flag(settings["MODE"], Mode.HORIZON)),
             sequencer.grid.eq(settings["GRID"]),
             sequencer.states.eq(settings["STATES"]),
             sequencer.sweep_limit.eq(settings["SWEEP_LIMIT"]),
@@ -106,8 +115,8 @@ class Machine(wiring.Component):
         ]
         m.d.sync += refused.eq(Mux(reset, 0, refused | self.refused))
 
-        # The host's accesses, one register behind the ports. A reset of the machine is none of them: a write that was
-        # taken is done, and a word that was asked for comes.
+        # The host's accesses pass one register. A reset of the machine does not affect them: a write that was accepted
+        # is carried out, and a word that was requested is returned.
         wiring.connect(m, wiring.flipped(self.tables), host.port)
         wiring.connect(m, host.tables, data.tables)
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""The registers and table windows as a page of the documentation: ``python -m beltline.hw.top.register_page``."""
+"""Generator of the documentation page of registers and table windows: ``python -m beltline.hw.top.register_page``."""
 
 from __future__ import annotations
 
@@ -24,37 +24,43 @@ from beltline.hw.interface.sums import LAW
 from beltline.hw.interface.windows import WindowParameters
 
 COMMAND = "python -m beltline.hw.top.register_page"
+"""Command that prints the page."""
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "registers.md"
+"""The page in the documentation."""
 
 ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
+"""Abbreviations of the kinds of access."""
 
 CONTENT = {
-    Table.X: "`X`, the grid of choices. The host fills it up to the build's grid with `2^63 - 1`, which "
-    "nothing can afford. On a sweep engine with costs (`ENGINE` 4 or 5), what `x'` costs in state `s`, at word "
+    Table.X: "`X`, the grid of choices. The host fills the words after `GRID` up to the build's grid with `2^63 - 1`, "
+    "which no state can afford. On a sweep engine with costs (`ENGINE` 4 or 5), the cost of `x'` in state `s`, at word "
     "`x' * STATES_MAX + s`; it must not fall in `x'`",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`. On a sweep "
-    "engine followed by as many words, the weights of its shifts in the same order: `beta Q (I - beta Q)^-1 / 2^12`; "
-    "or with alternatives (`ENGINE` 5) by a row of what is added to the value of each state, a row of marks (bit 0: "
-    "the state begins a group, of which the maximum enters the expectation, bit 1: it ends one, bit 2: it keeps its "
-    "value), and rows that are not read",
-    Table.V: "value, at word `x * STATES + s`: before a run the start, after it the result; with a horizon, sweep `t` "
-    "begins at word `t * GRID * STATES`",
-    Table.POLICY: "index of the best `x'`, as `V`; the upper bits are 0",
+    "engine these are followed by the same number of words with the weights of its shifts, in the same order: "
+    "`beta Q (I - beta Q)^-1 / 2^12`; or with alternatives (`ENGINE` 5) with a row of what is added to the value of "
+    "each state, a row of marks (bit 0: the state begins a group, of which the maximum enters the expectation, bit 1: "
+    "it ends one, bit 2: it keeps its value), and rows that are not read",
+    Table.V: "value, at word `x * STATES + s`: the start value before a run, the result after it; with a horizon, the "
+    "results of sweep `t` begin at word `t * GRID * STATES`",
+    Table.POLICY: "policy index of the best `x'`, in the order of `V`; the upper bits are 0",
 }
-"""What the tables hold."""
+"""Contents of the tables."""
 
 
 def _rows(*rows: tuple[object, ...]) -> str:
+    """Rows of a Markdown table."""
     return "".join("| " + " | ".join(map(str, row)) + " |\n" for row in rows)
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
+    """A Markdown table."""
     return _rows(heads, ("---",) * len(heads), *rows)
 
 
 def _registers() -> str:
+    """Table of the registers."""
     flagged = {kind.__name__.upper() for kind in FLAGS}
     rows: list[tuple[object, ...]] = []
     for name, register in REGISTERS.items():
@@ -65,6 +71,7 @@ def _registers() -> str:
 
 
 def _flags(kind: type[enum.IntFlag]) -> str:
+    """Table of the flags of a register."""
     rows: list[tuple[object, ...]] = [
         (flag.bit_length() - 1, f"`{flag.name}`", meaning) for flag, meaning in FLAGS[kind].items()
     ]
@@ -72,6 +79,7 @@ def _flags(kind: type[enum.IntFlag]) -> str:
 
 
 def _windows(parameters: MachineParameters) -> str:
+    """Table of the table windows of a build."""
     windows = WindowParameters(parameters)
     rows: list[tuple[object, ...]] = []
     for table in Table:
@@ -83,7 +91,7 @@ def _windows(parameters: MachineParameters) -> str:
 
 
 def page(parameters: MachineParameters) -> str:
-    """Return the page, in Markdown; the table windows are those of a build."""
+    """Return the page in Markdown, with the table windows of the build ``parameters``."""
     windows = WindowParameters(parameters)
     flags = "\n".join(f"### `{kind.__name__.upper()}`\n\n{_flags(kind)}" for kind in FLAGS)
     sizes = f"{parameters.grid:,} points, {parameters.states} states and {parameters.results:,} results"
@@ -94,77 +102,82 @@ def page(parameters: MachineParameters) -> str:
 <!-- Written by `{COMMAND} --write`. -->
 # Registers and table windows
 
-Printed by `{COMMAND}` from `hw/interface/registers.py` and `hw/interface/windows.py`, which gateware, driver and
-benches read too. A driver checks `IDENTITY`, 0x{IDENTITY:08X} (ASCII `BLT1`) in every build, and `VERSION`, which is
-{VERSION}.
+This page is printed by `{COMMAND}` from `hw/interface/registers.py` and `hw/interface/windows.py`, which gateware,
+driver and benches also use. A driver checks `IDENTITY`, which is 0x{IDENTITY:08X} (ASCII `BLT1`) in every build, and
+`VERSION`, which is {VERSION}.
 
 ## Registers
-On `s_axi_registers`, AXI4-Lite, 4 KiB. Every register has 32 bits; a quantity of more takes consecutive ones, low
-word first. R is read, W write. What is written acts with the next `RUN`, but for `COMMAND` and `INTERRUPT`, which act
-at once. When the chip comes out of reset all `RW` registers are 0; the command `RESET` leaves them as they are.
+The registers are on `s_axi_registers`, AXI4-Lite, a window of 4 KiB. Every register has 32 bits; a longer quantity
+takes consecutive registers, low word first. R means read, W write. A setting takes effect with the next `RUN`;
+`COMMAND` and `INTERRUPT` take effect immediately. After a reset of the chip all `RW` registers are 0; the command
+`RESET` does not change them.
 
 {_registers()}
 `ENGINE` is {engines}. `UTILITY_A`, `UTILITY_B` and `UTILITY_FORM` are the constants of
 [utility](design.md#utility-hw-arithmetic-utility-py).
 
-An access beyond the registers or at no multiple of 4, a write of less than 32 bits, a write of an R register and a
-read of a W register answer SLVERR and change nothing. So does, while busy, a write of anything but `COMMAND`, which
-is also flagged in `REFUSED`. Reads of registers are answered at any time.
+These accesses are answered with SLVERR and change nothing: an address beyond the registers or not a multiple of 4, a
+write of fewer than 32 bits, a write of an R register, a read of a W register and, while busy, a write of any register
+but `COMMAND`, which also sets a flag of `REFUSED`. Reads of registers are answered at any time.
 
 ## Flags
 
 {flags}
-All bits of `STATUS` but `BUSY` describe the run that ended last, and are cleared by the next. Those of `REFUSED` stay
-until a reset.
+All bits of `STATUS` but `BUSY` describe the run that ended last, and the next run clears them. The bits of `REFUSED`
+are cleared by a reset.
 
 ## Sums of tables
-By sums a host finds out whether what it wrote arrived, and whether what it read is what the device holds. All are
-modulo `2^32`, 0 when the chip comes out of reset, and run on: a host takes the difference of two readings, when
-`SUMMING` reads 0.
+With these check sums a host verifies that the words that it wrote arrived, and that the words that it read are those
+of the device. They are modulo `2^32`. They are 0 after a reset of the chip and are never cleared otherwise: a host
+takes the difference of two readings, each when `SUMMING` is 0.
 
-- `WRITTEN_X`, `WRITTEN_W`, `WRITTEN_Q`, `WRITTEN_V`: every write of a word of the table that is done,
-  {TableSums.SETTLE + 1} clocks after the port of the machine. A word that is written twice counts twice; a refused
-  write does not count.
+- `WRITTEN_X`, `WRITTEN_W`, `WRITTEN_Q`, `WRITTEN_V`: sum of all words that were written to the table. A write is
+  included {TableSums.SETTLE + 1} clocks after the port of the machine. A word that is written twice counts twice; a
+  refused write does not count.
 - `SUM`: command `SUM` adds `SUM_COUNT` words of table `SUM_TABLE` ({tables}) from word `SUM_FIRST`,
-  one a clock less those in which the host reads a table itself. Which reads reach the tables does not matter: a wide
-  bus may read more than a host asks for, a narrow one the same word twice. Those registers and the tables must not
-  change meanwhile.
+  one in every clock in which the host reads no table word itself. Reads of the host do not count: a wide bus may read
+  more words than a host requests, a narrow one the same word twice. These registers and the tables must not change
+  until `SUMMING` is 0.
 
-A word is two halves of 32 bits, half 0 the lower. With `x` a half, its bytes without strobe 0, and `k = 2 word + half`,
-to which `2^28`, `2^29`, `2^30` or `2^31` is added for each byte without strobe, the sum of a word is that of the hashes
-of its halves, of which one without any strobe is left out, every step modulo `2^32`:
+A word has two halves of 32 bits; half 0 is the lower one. Let `x` be a half, with 0 for its bytes without strobe, and
+`k = 2 word + half`, to which `2^28`, `2^29`, `2^30` or `2^31` is added for each byte without strobe. The sum of a word
+is the sum of the hashes of its halves; a half without any strobe is left out. Every step is modulo `2^32`:
 
 ```text
 {law}
 ```
 
-`hw/interface/sums.py` says why, and computes it.
+`hw/interface/sums.py` gives the reasons for this hash, and a Python function.
 
 ## Table windows
-On `s_axi_tables`, AXI4. A table is an array of 64-bit words, low byte first. Windows are equally large, a power of
-two of at least 4 KiB, one after the other. In a build for {sizes},
-a window is {1 << windows.window_bits:,} bytes, and the bus has {windows.address_bits} address bits:
+The table windows are on `s_axi_tables`, AXI4. A table is an array of 64-bit words, low byte first. All windows have the
+same size, a power of two of at least 4 KiB, and follow each other. In a build for {sizes},
+a window has {1 << windows.window_bits:,} bytes, and the bus has {windows.address_bits} address bits:
 
 {_windows(parameters)}
-The words of a sweep engine's windows, but for `Q`, are in another order (`hw/interface/layout.py`): a window is
-`LANES` equal blocks, one for each lane. A lane has `2^c` points of a problem, the least power of two, and at least
-{ROW_WORDS}, for which the lanes hold `GRID` points: lane `l` those from `l 2^c` on. Block `l` begins at word
-`l * GRID_MAX / LANES` of `X`, and `l * GRID_MAX / LANES * STATES_MAX` of `W`, `V` and `POLICY`, and from there holds
-what the lane's points have in the order above: state `(x, s)` at word `(x - l 2^c) * STATES + s` of the block. `X` need
-not be filled up. If `GRID` is `GRID_MAX` and `STATES` is `STATES_MAX`, this is the order above.
+On a sweep engine the words of all windows but `Q` are in another order (`hw/interface/layout.py`): a window is divided
+into `LANES` equal blocks, one for each lane. Each lane has `2^c` points of a problem, where `2^c` is the least power of
+two of at least {ROW_WORDS} such that `LANES` lanes have `GRID` points; lane `l` has those from `l 2^c` on. Block `l`
+begins at word `l * GRID_MAX / LANES` of `X`, and at word `l * GRID_MAX / LANES * STATES_MAX` of `W`, `V` and `POLICY`.
+From there on it has the words of the lane's points in the order above: state `(x, s)` at word
+`(x - l 2^c) * STATES + s` of the block. `X` need not be filled up. If `GRID` is `GRID_MAX` and `STATES` is
+`STATES_MAX`, the order is the one above.
 
-`{COMMAND} --grid 256 --states 2` prints this page for another build. An access beyond a table, one of
-the wrong kind, a burst that is not INCR and, while busy, any access of a table answer SLVERR and change nothing; a
-write that is refused while busy is flagged in `REFUSED`. [The buses](engineer.md#the-buses) have more rules.
+`{COMMAND} --grid 256 --states 2` prints this page for another build. These accesses are
+answered with SLVERR and change nothing: an access beyond a table, a write of an R table or a read of a W table, a burst
+that is not INCR and, while busy, any access to a table. A write that is refused while busy also sets a flag of
+`REFUSED`. [The buses](engineer.md#the-buses) have more rules.
 """
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the page, or write the one of the documentation."""
+    """Print the page, or write it to the documentation; returns the exit code."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, metavar="N", help="largest N_k (default: %(default)s)")
     parser.add_argument("--states", type=int, default=4, metavar="N", help="largest N_z (default: %(default)s)")
-    parser.add_argument("--results", type=int, default=0, metavar="N", help="values kept (default: grid * states)")
+    parser.add_argument(
+        "--results", type=int, default=0, metavar="N", help="words of the value memory (default: grid * states)"
+    )
     parser.add_argument("--write", action="store_true", help="write docs/registers.md instead of printing")
     given = parser.parse_args(argv)
     try:

@@ -1,4 +1,4 @@
-"""The accelerator behind a serial line: three pins, for boards that have no processor and no PCIe."""
+"""Top module of a build with a serial line: for boards that have neither a processor nor PCIe."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.top.machine import Machine
 
 MODULE = "beltline_serial"
+"""Name of the Verilog module."""
 
 
 @dataclass(frozen=True)
 class SerialParameters:
-    """A build behind a serial line.
+    """Parameters of a build with a serial line.
 
     Parameters
     ----------
     machine
-        The machine; its ``clock_hz`` is the clock that the rate is divided from, its ``bus_bits`` are not looked at.
+        The machine. Its ``clock_hz`` is divided to the bit rate; its ``bus_bits`` are ignored.
     baud
-        Bits a second.
+        Bits per second.
     silence
-        Seconds of silence that end a frame, at least 16 bits.
+        Seconds of a silent line after which an incomplete frame is discarded: at least 16 bit times, at most 10 s.
 
     Raises
     ------
     ValueError
-        The machine has no clock, or the rate cannot be divided from it within 2%, or the silence is too short.
+        ``machine.clock_hz`` is 0, or no divisor gives the bit rate within 2%, or ``silence`` is out of range.
     """
 
     machine: MachineParameters
@@ -52,30 +53,35 @@ class SerialParameters:
 
     @property
     def uart(self) -> UartParameters:
-        """The divisor."""
+        """Parameters of receiver and transmitter."""
         return UartParameters.of(self.machine.clock_hz, self.baud)
 
     @property
     def silence_clocks(self) -> int:
-        """``silence`` in clocks."""
+        """``silence`` in clocks, at least 16 bit times."""
         return max(round(self.silence * self.machine.clock_hz), 16 * self.uart.divisor)
 
 
 class SerialMachine(wiring.Component):
-    """:class:`beltline.hw.top.machine.Machine` behind :class:`beltline.hw.bus.serial_bridge.SerialBridge`.
+    """A :class:`beltline.hw.top.machine.Machine` whose host is connected by a serial line.
+
+    :class:`beltline.hw.bus.serial_bridge.SerialBridge` describes the contract and latency of the line.
 
     Parameters
     ----------
     parameters
+        The build.
     machine
-        What has the ports of a :class:`Machine`, by default one of ``parameters``.
+        A component with the ports of :class:`Machine`, to use in its place; for tests.
 
     Attributes
     ----------
-    rx, tx
-        The line: idle high, 8N1, from the host and to it.
-    busy
-        A run is under way: for a lamp.
+    rx : in, 1 bit
+        Line from the host, asynchronous: idle high, 8 data bits, no parity, 1 stop bit.
+    tx : out, 1 bit
+        Line to the host, of the same format.
+    busy : out, 1 bit
+        A run is in progress; may drive a lamp.
     """
 
     def __init__(self, parameters: SerialParameters, machine: wiring.Component | None = None) -> None:

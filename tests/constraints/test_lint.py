@@ -36,7 +36,7 @@ def sources(board: Board, generated: Mapping[str, str], directory: Path) -> tupl
     top = WRAPPER
     if board.flow is Flow.F2:
         top = custom_logic.CL
-        files |= f2_kit.files()
+        files |= f2_kit.kit_files()
     for name, text in files.items():
         (directory / name).write_text(text)
     return top, [name for name in files if name.endswith((".v", ".sv"))]

@@ -49,5 +49,5 @@ def test_page_has_what_is_kept() -> None:
 
 def test_only_what_is_instanced_is_synthesised() -> None:
     files = {"a.v": "module a;\n  b one();\nendmodule", "b.v": "module b;\n  c two();\nendmodule", "c.v": "", "d.v": ""}
-    assert set(sweep_area._instanced(files, "a")) == {"a.v", "b.v", "c.v"}
-    assert set(sweep_area._instanced(files, "a", ("b",))) == {"a.v", "b.v"}
+    assert set(sweep_area.instanced(files, "a")) == {"a.v", "b.v", "c.v"}
+    assert set(sweep_area.instanced(files, "a", ("b",))) == {"a.v", "b.v"}

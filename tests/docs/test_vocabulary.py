@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from support.paths import ROOT
+from support.terms import load, matches
 
 LIST = Path(__file__).with_name("vocabulary.md")
 
@@ -25,29 +25,7 @@ NOT_WORDS = (
 """Blocks of code and equations, comments, indented blocks, code in a line, equations in a line, addresses of links."""
 
 
-@dataclass(frozen=True)
-class Term:
-    """What a page writes, and the phrases that it does not."""
-
-    replaced: list[str]
-    use: str
-    but: list[str]
-
-
-def load() -> list[Term]:
-    """Every row of the list below its heads."""
-    table = [line for line in LIST.read_text().splitlines() if line.startswith("|")][2:]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
-    return [Term(replaced.split("; "), use, [word for word in but.split("; ") if word]) for replaced, use, but in rows]
-
-
-TERMS = load()
-
-
-def words(phrase: str) -> re.Pattern[str]:
-    """A phrase, across the ends of lines and of any letter case."""
-    found = (re.escape(word).replace(r"\*", r"\w*") for word in phrase.split())
-    return re.compile(r"(?<![\w-])" + r"\s+".join(found) + r"(?![\w-])", re.I)
+TERMS = load(LIST)
 
 
 def prose(text: str) -> str:
@@ -58,17 +36,8 @@ def prose(text: str) -> str:
 
 
 def faults(name: str, text: str) -> list[str]:
-    """What a page says in other words, by line."""
-    text, found = prose(text), set[tuple[int, str]]()
-    for term in TERMS:
-        right = [match.span() for phrase in term.but for match in words(phrase).finditer(text)]
-        for phrase in term.replaced:
-            for match in words(phrase).finditer(text):
-                if not any(begin <= match.start() and match.end() <= end for begin, end in right):
-                    line = text.count("\n", 0, match.start()) + 1
-                    said = " ".join(match[0].split())
-                    found.add((line, f"{name}:{line}: instead of '{said}' write: {term.use}"))
-    return [sentence for _, sentence in sorted(found)]
+    """The replaced phrases of a page, by line."""
+    return matches(name, prose(text), TERMS)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

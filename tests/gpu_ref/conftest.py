@@ -1,4 +1,4 @@
-"""What the tests of CUDA kernels have in common."""
+"""Fixtures of the tests of CUDA kernels."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sweeps proven by brackets against full search, from any policy, for any value."""
+"""Compare sweeps proven by brackets with full search, from any policy and for any value."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_three_evaluations_a_state() -> None:
     assert swept.rounds <= 4
 
 
-def test_candidates_that_nobody_can_be_at() -> None:
+def test_candidates_without_a_feasible_plan() -> None:
     rng = np.random.default_rng(2)
     for _ in range(50):
         X, W, _, V, beta, eta = random_tables(rng)
@@ -184,7 +184,7 @@ def test_a_sweep_that_ends_too_early_is_noticed(monkeypatch: pytest.MonkeyPatch)
         check(tables, proven_sweep(*tables, np.zeros(W.shape)))
 
 
-def test_a_long_row_of_equal_choices_adds_no_doubt() -> None:
+def test_a_long_row_of_equal_choices_does_not_widen_the_bound() -> None:
     """Poor households that all keep the least: nothing is compared that could round to another choice."""
     grid = np.linspace(0.0, 10.0, 4_000)
     wealth = 1.0 + 1e-7 * grid[:, None]

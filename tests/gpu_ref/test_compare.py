@@ -1,4 +1,4 @@
-"""What the comparison with an exact sweep notices, and what it lets pass."""
+"""Which errors the comparison with an exact sweep reports, and which it tolerates."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from beltline.gpu_ref.random_problems import random_problem
 CHANGE = 1e-6
 
 
-def test_what_exceeds_the_allowance_is_missed() -> None:
+def test_errors_above_the_tolerance_are_reported() -> None:
     tables = random_problem(np.random.default_rng(5), 40, 2).arguments
     value, policy = exact_sweep(*tables)
     right = compare(*tables, value, policy, Allowed(CHANGE))
@@ -24,7 +24,7 @@ def test_what_exceeds_the_allowance_is_missed() -> None:
         assert found.missed == missed
         assert abs(found.residual - abs(off) * CHANGE) <= right.rounding
         assert found.state == (41 if missed else -1)
-    # The value is right, but nobody has it who chooses so.
+    # The value is right, but the policy does not attain it.
     wrong = policy.copy()
     wrong[30, 0] = 0 if policy[30, 0] > 5 else policy[30, 0] + 5
     found = compare(*tables, value, wrong, Allowed(CHANGE))

@@ -1,4 +1,4 @@
-"""Policies that are confirmed in one pass: whatever it says, the proven sweep says, too."""
+"""Confirm policies in one pass: whatever the pass confirms, the proven sweep finds, too."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 from beltline.gpu_ref.brackets import proven, proven_sweep
 from beltline.gpu_ref.compare import Allowed, compare
 from beltline.gpu_ref.confirmation import (
-    AHEAD,
-    FAR,
-    MENDED,
-    SHIFT,
-    STEP,
-    WORST,
+    ERROR,
+    ERROR_STEP,
+    EXCESS,
+    EXCESS_STEP,
+    MAX_GAP,
+    MAX_REPAIRS,
     Confirmed,
     _rows,
     _smooth_rows,
@@ -51,7 +51,7 @@ def test_an_exact_sweep_is_confirmed(points: int) -> None:
         assert found.residual == 0.0
         assert found.rounding <= 4.0 * sweep.slack + 1e-12 * np.abs(sweep.value).max()
         if (tables[0][-1] < tables[1]).all():
-            # What cannot be afforded is no excess here, which the sweep counts.
+            # The sweep adds an excess for candidates that cannot be afforded; the pass does not.
             assert found.rounding >= 0.999 * sweep.slack
 
 
@@ -76,7 +76,7 @@ def test_the_rounding_is_that_of_full_search_in_extended_precision(kind: str) ->
 
 
 def test_small_margins_add_up_over_pieces_as_row_by_row() -> None:
-    """All candidates are as good but for roundings, which decide: an excess grows from row to row, across pieces."""
+    """All candidates are equally good up to rounding, so an excess grows from row to row, across pieces."""
     points = 1300
     X, W = np.linspace(1.0, 1.0 + 1e-7, points), np.linspace(3.0, 3.0 + 1e-7, points)[:, None]
     tables = X, W, np.eye(1), 1.0 / (3.0 - X)[:, None] / 0.9, 0.9, 2.0
@@ -104,7 +104,7 @@ def test_small_margins_add_up_over_pieces_as_row_by_row() -> None:
 
 @pytest.mark.parametrize("side", [-1, 1])
 def test_a_value_that_is_that_of_a_worse_choice_is_not_confirmed(side: int) -> None:
-    """The choice lies between those of its neighbours, so that only the objective tells."""
+    """The choice lies between those of its neighbours, so only the objective shows that it is wrong."""
     planted = 0
     for seed in range(30):
         X, W, Q, V, beta, eta = tables = drawn(seed, 60)
@@ -118,7 +118,8 @@ def test_a_value_that_is_that_of_a_worse_choice_is_not_confirmed(side: int) -> N
             policy[x, s] = other
             value[x, s] = crra_utility(W[x, s] - X[other], eta) + ev[s, other]
             loss = sweep.value[x, s] - value[x, s]
-            if not 0.0 < loss < 0.5 * FAR * max(-value.min(), value.max()):  # A tie; or what is never confirmed.
+            # Skip ties, and losses that are too large ever to be confirmed.
+            if not 0.0 < loss < 0.5 * MAX_GAP * max(-value.min(), value.max()):
                 continue
             planted += 1
             assert confirm(tables, value, policy, Allowed(0.1 * loss, times=0.0)) is None
@@ -150,21 +151,21 @@ def test_faults_are_seen_as_by_the_sweep(seed: int) -> None:
         assert one.amount == pytest.approx(other.amount, rel=1e-9)
 
 
-def test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not() -> None:
+def test_a_few_choices_of_the_sweep_before_are_repaired_and_many_are_not() -> None:
     tables = drawn(3, 1300)
     sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
     generous = Allowed(1.0)
     rows = np.flatnonzero(np.diff(sweep.policy[:, 0]) > 0)
     policy = sweep.policy.copy()
-    # A row takes the choice of the next: within bounds, so its neighbours' brackets change, also across pieces.
+    # A row gets the choice of the next row, which is allowed and changes its neighbours' brackets, also across pieces.
     few = [*rows[:: rows.size // 4][:3], 511]
     policy[few, 0] = policy[np.array(few) + 1, 0]
     found = confirm(tables, sweep.value, policy, generous)
     assert found is not None
     assert found.residual == 0.0
     policy = sweep.policy.copy()
-    many = rows[::2][: 2 * MENDED]
-    assert many.size == 2 * MENDED
+    many = rows[::2][: 2 * MAX_REPAIRS]
+    assert many.size == 2 * MAX_REPAIRS
     for row in many:
         policy[row, 0] = policy[row + 1, 0]
     assert confirm(tables, sweep.value, policy, generous) is None
@@ -173,7 +174,7 @@ def test_a_few_choices_of_the_sweep_before_are_mended_and_many_are_not() -> None
 
 
 def smooth() -> tuple[Any, ...]:
-    """Growth on a grid so fine that choices rise by a point a row or less, so that nothing is followed row by row."""
+    """A growth model on a grid so fine that choices rise by at most one point per row, the case of the fast pass."""
     X = np.linspace(1.0, 9.0, 1600)
     W = np.stack([z * X**0.36 + 0.9 * X for z in (0.98, 1.02)], axis=1)
     return X, W, np.array([[0.9, 0.1], [0.1, 0.9]]), 2.0 * np.sqrt(W), 0.95, 1.5
@@ -190,7 +191,7 @@ def test_a_choice_that_is_one_point_off_is_found_where_choices_rise_by_one(side:
     ev = expectation(Q, V, beta)
     rises = np.diff(sweep.policy, axis=0)
     assert set(np.unique(rises)) == {0, 1}
-    # A whole piece: choices that rise towards one neighbour and not towards the other.
+    # A whole piece whose choices rise towards one neighbour and not towards the other.
     ends = rises[519:1000], rises[520:1001]
     tried = 0
     offs = np.argwhere((ends[0] == (side == -1)) & (ends[1] == (side == 1)))
@@ -215,18 +216,18 @@ def test_pieces_of_choices_that_rise_by_one_say_what_is_said_row_by_row() -> Non
     assert _smooth_rows(*given, allowed, 1e-15, here, own)
     _rows(*given, allowed, 1e-15, there, other)
     np.testing.assert_array_equal(here, there)
-    # Of what comes in, and of what does not, never less.
+    # The fast pass never reports less than the row-by-row one, with an incoming excess or without.
     for excess in (-np.inf, 0.0, 1e-14):
         for piece in (own, other):
-            piece[..., AHEAD] = np.maximum(piece[..., AHEAD], excess + piece[..., STEP])
-            piece[..., WORST] = np.maximum(piece[..., WORST], excess + piece[..., SHIFT])
-        assert (own[..., AHEAD] >= other[..., AHEAD]).all()
-        assert (own[..., WORST] >= other[..., WORST]).all()
+            piece[..., EXCESS] = np.maximum(piece[..., EXCESS], excess + piece[..., EXCESS_STEP])
+            piece[..., ERROR] = np.maximum(piece[..., ERROR], excess + piece[..., ERROR_STEP])
+        assert (own[..., EXCESS] >= other[..., EXCESS]).all()
+        assert (own[..., ERROR] >= other[..., ERROR]).all()
     # Margins as small as roundings are followed row by row.
     assert not _smooth_rows(*given[:4], 1e-3 * np.ones(2), *given[5:], allowed, 1e-15, here, own)
 
 
-def test_what_proves_nothing() -> None:
+def test_inputs_that_cannot_be_confirmed() -> None:
     tables = drawn(5, 40)
     sweep = proven_sweep(*tables, np.zeros(tables[1].shape, np.int32))
     for change in ({"falls": -1}, {"unaffordable": 39}):

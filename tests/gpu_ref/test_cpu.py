@@ -1,4 +1,4 @@
-"""Every method on the processor against brute force, and every stopping rule against the solution."""
+"""Compare every method on the processor with full search, and every stopping rule with the solution."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import beltline.gpu_ref.memory
 from beltline.gpu_ref import binary_search, brute_force, cpu, crra_utility, exact_sweep, random_problem, vfi
-from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _draw, _solve, coarse_start, spacing
+from beltline.gpu_ref.coarse import FEWEST, INNER, MOST, _interpolate, _solve, coarse_start, spacing
 from beltline.gpu_ref.egm import Endogenous
 from beltline.gpu_ref.methods import METHODS, error_bound
 from beltline.gpu_ref.published import search_rule as published_rule
@@ -20,13 +20,13 @@ from beltline.gpu_ref.threads import THREADS_WORTH, threads_for
 from support.fakes import interrupt_main_after
 
 EXACT = ("grid", "monotone", "warm")
-"""Stop by the change, and find what brute force finds in every sweep, whatever V is."""
+"""Methods that stop by the change, and find the same as full search in every sweep, whatever V is."""
 PROVEN = tuple(name for name, method in METHODS.items() if method.rule != "own")
 
 
 @pytest.fixture(autouse=True)
 def one_thread(request):
-    """But for the test of threads: these problems are too small to share out."""
+    """Except for the test of threads: these problems are too small for several threads."""
     before = numba.get_num_threads()
     if "threads" not in request.node.name:
         numba.set_num_threads(1)
@@ -40,7 +40,7 @@ def headline(grid, states=4):
 
 
 def any_problem(seed):
-    """Values that are not concave, wealth with flat stretches, states that afford nothing, impossible states."""
+    """Values that are not concave, wealth with flat pieces, states that afford nothing, states of value -inf."""
     rng = np.random.default_rng(seed)
     grid, states = int(rng.integers(1, 60)), int(rng.integers(1, 6))
     X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
@@ -74,7 +74,7 @@ def test_exact_methods_have_the_bits_of_brute_force(seed, tolerance):
 @settings(derandomize=True, deadline=None, max_examples=40)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_every_proven_bound_holds(seed):
-    """Against a solution thousand times as good; the residual, too, is at most what the rule promises."""
+    """Compare with a solution that is a thousand times more precise; the residual satisfies the rule as well."""
     rng = np.random.default_rng(seed)
     problem = random_problem(rng, grid=int(2 ** rng.integers(2, 7)))
     X, W, Q, V0, beta, eta = problem.arguments
@@ -87,14 +87,14 @@ def test_every_proven_bound_holds(seed):
         assert found.converged
         assert found.residual < 1e-7
         if method == "binary" and found.error_bound == np.inf:
-            # A coarse grid does not keep V concave, and this search then proves nothing.
+            # On a coarse grid V need not stay concave, and the staged search then has no bound.
             continue
         error = np.abs(found.value - truth.value).max()
         assert error <= found.error_bound + truth.error_bound
         change = np.abs(exact_sweep(X, W, Q, found.value, beta, eta)[0] - found.value).max()
         assert change <= beta * found.residual + 1e-11 * max(1.0, np.abs(found.value).max())
         least = error_bound(found.residual, found.value, Q, beta, eta)
-        # What a shift rounds on the way is more, but not much; nor is what a proof by brackets leaves open.
+        # A shift and a proof by brackets add some rounding, but not much.
         assert least <= found.error_bound <= least + 1e-11 * max(1.0, np.abs(found.value).max())
         assert found.error_bound == least or method not in ("grid", "grid+howard")
         assert set(found.seconds) == {"allocate", "load", "solve", "read"}
@@ -104,7 +104,7 @@ def test_every_proven_bound_holds(seed):
 @pytest.mark.parametrize("method", PROVEN)
 @pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
 def test_headline_policies(method, eta):
-    """The policy of the exact solution; where it differs, in ties within what the value is uncertain."""
+    """The policy is that of the exact solution, except for ties within the error of the value."""
     X, W, Q, V0, beta, _ = headline(256)
     exact = vfi.solve(X, W, Q, V0, beta, eta, 1e-10)
     found = cpu.solve(X, W, Q, V0, beta, eta, 1e-8, method=method)
@@ -131,7 +131,7 @@ def test_headline_sweeps(method, options, sweeps):
     exact = cpu.solve(*arguments, 1e-10)
     assert found.converged
     assert found.sweeps == sweeps if sweeps else found.sweeps < 1353
-    # Where value and value differ within their bounds, near ties may go to the neighbour.
+    # Two values that differ within their bounds may choose neighbours at near ties.
     assert np.abs(found.policy - exact.policy).max() <= 1
     assert np.count_nonzero(found.policy != exact.policy) <= 8
     assert np.abs(found.value - exact.value).max() <= found.error_bound + exact.error_bound
@@ -148,13 +148,13 @@ def test_drawn_values_are_exact_for_cubic_polynomials():
     X = np.cumsum(np.random.default_rng(0).uniform(0.1, 1.0, 101))
     rows = X[np.minimum(np.arange(18) * 6, 100)]
     drawn = np.empty((101, 2))
-    _draw(X, 6, rows, np.stack([rows**3 - 2.0 * rows, 5.0 - rows], axis=1), drawn)
+    _interpolate(X, 6, rows, np.stack([rows**3 - 2.0 * rows, 5.0 - rows], axis=1), drawn)
     np.testing.assert_allclose(drawn, np.stack([X**3 - 2.0 * X, 5.0 - X], axis=1), rtol=1e-11, atol=1e-9)
 
 
 @pytest.mark.parametrize("eta", [1.0, 2.0, 3.0])
 def test_coarse_start(eta):
-    """The start is the solution but for what choices on a grid lose, and saves most sweeps."""
+    """The start is the solution except for the loss from choices on a grid, and saves most sweeps."""
     X, W, Q, V0, beta, _ = headline(4096)
     stay, coarse = (
         cpu.solve(X, W, Q, V0, beta, eta, 1e-10, method="shift", start=start) for start in ("stay", "coarse")
@@ -164,13 +164,13 @@ def test_coarse_start(eta):
     assert coarse.sweeps < stay.sweeps - 100
     assert np.abs(coarse.value - stay.value).max() <= coarse.error_bound + stay.error_bound
     gap = coarse_start(X, W, Q, beta, eta, 1e-10) - stay.value
-    # A shift by state is for the stopping rule to find.
+    # A shift of each state's values is left to the stopping rule.
     assert np.ptp(gap, axis=0).max() < 1e-5
     assert cpu.solve(X[::64], W[::64], Q, V0[::64], beta, eta, 1e-8, method="shift", start="coarse").converged
 
 
 def test_coarse_sweeps_of_the_headline_problem():
-    """What the page on baselines says of them."""
+    """The numbers on the page on baselines."""
     X, W, Q, _, beta, eta = headline(65_536)
     stride, count = spacing(X.size)
     rows = np.minimum(np.arange(count) * stride, X.size - 1)
@@ -180,7 +180,7 @@ def test_coarse_sweeps_of_the_headline_problem():
 
 @pytest.mark.parametrize("states", [1, 3, 12])
 def test_coarse_start_of_random_problems(states):
-    """Wherever the start leads, the end is the same."""
+    """The result does not depend on the start."""
     for seed in range(8):
         problem = random_problem(np.random.default_rng(seed), 1100, states, "general")
         found = cpu.solve(*problem.arguments, 1e-9, method="shift", start="coarse")
@@ -202,8 +202,8 @@ def test_threads_change_nothing(monkeypatch):
     assert numba.get_num_threads() == before
 
 
-def test_fixed_policies_do_not_spoil_the_search():
-    """From the flat start, sweeps of a fixed policy leave values that are not concave: the exact search takes over."""
+def test_policy_evaluation_does_not_mislead_the_search():
+    """From a flat start, policy evaluation leads to values that are not concave, and the search stays exact."""
     arguments = headline(1024)
     found = cpu.solve(*arguments, 1e-10, method="mpi")
     assert 0 < found.exact_sweeps <= found.maximising_sweeps < found.sweeps
@@ -219,7 +219,7 @@ def test_published_tie_rule_loses_states():
 
 
 def test_interpolation():
-    """With the grid itself as choices it is full search; with others its own fixed point is near."""
+    """With the grid as choices it is full search; with other choices its fixed point is near."""
     arguments = headline(128)
     exact = cpu.solve(*arguments, 1e-8, method="grid")
     same_points = cpu.solve(*arguments, 1e-8, method="interp", choices=128)
@@ -292,7 +292,7 @@ def test_memory_does_not_grow_with_the_square_of_the_grid():
 
 
 def test_choices_off_the_grid_are_rounded_to_what_is_affordable():
-    """The grid point nearest to a choice may cost all there is."""
+    """The grid point nearest to a choice may cost all cash on hand."""
     X, W = np.arange(5.0), np.array([0.8, 1.9, 2.9, 3.9, 4.9])[:, None]
     solver = Endogenous(X, W, np.ones(W.shape), np.eye(1), 0.9, 2.0)
     solver.load()
@@ -331,7 +331,7 @@ def test_searches_return_to_python_between_batches(method, monkeypatch):
     search = module._search
 
     def counted(points, wealth, ev, eta, which, *found):
-        # States, or candidates of all of them.
+        # A batch is a number of states, or of candidates of all of them.
         sizes.append(wealth.size if method == "binary" else which.size * points.size)
         search(points, wealth, ev, eta, which, *found)
 

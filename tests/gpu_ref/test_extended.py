@@ -1,4 +1,4 @@
-"""Solutions in extended precision, against closed forms in exact and in arbitrary precision."""
+"""Compare solutions in extended precision with closed forms in exact and in arbitrary precision."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def rational(matrix: list[list[Fraction]], right: list[Fraction]) -> list[Fracti
     return [(right[0] * d - b * right[1]) / det, (a * right[1] - c * right[0]) / det]
 
 
-def test_wealth_that_does_not_depend_on_assets_is_eaten() -> None:
+def test_wealth_that_does_not_depend_on_assets_is_consumed() -> None:
     # U(c) = -1/c is rational, and so is everything else.
     W = np.tile([2.0, 4.0], (3, 1))
     beta = 0.9375
@@ -99,7 +99,7 @@ def test_states_without_a_choice_are_refused() -> None:
         extended.solve(X, np.array([[1.0], [1.0], [2.0]]), np.eye(1), 1.0, 2.0)
 
 
-def test_distance_of_what_is_no_number_is_infinite() -> None:
+def test_the_distance_of_a_nan_is_infinite() -> None:
     found = extended.Extended(np.zeros(2, np.longdouble), 0.25)
     assert found.distance([0.5, -1.0]) == 0.75
     assert found.distance([0.1, 0.1]) == 0.0

@@ -1,4 +1,4 @@
-"""What all solvers in double precision say of their own errors, against extended precision."""
+"""Compare the error bounds of all solvers in double precision with errors in extended precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sweeps of the reference solvers against a few obvious lines, and against each other."""
+"""Compare the sweeps of the reference solvers with a few obvious lines of NumPy, and with each other."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def obvious_sweep(
 
 
 def any_problem(rng: np.random.Generator, eta: float) -> tuple[Array, Array, Array, Array, float, float]:
-    """Any ``V``, ``W`` only non-decreasing (with flat stretches), some states without a feasible choice."""
+    """Any ``V``, a ``W`` with flat pieces, and some states without a feasible choice."""
     grid, states = int(rng.integers(1, 90)), int(rng.integers(1, 6))
     X = rng.uniform(0.1, 1.0) + np.cumsum(rng.choice([1.0, rng.uniform(0.1, 3.0)], grid)) / grid
     rise = np.where(rng.random((grid, states)) < 0.2, 0.0, rng.uniform(0.0, 4.0 / grid, (grid, states)))
@@ -109,7 +109,7 @@ def test_exact_has_the_bits_of_brute_force(eta):
 
 
 def test_exact_where_the_concave_search_fails():
-    """On non-concave values the staged search is wrong somewhere, so the cases above are not all easy."""
+    """The staged search fails somewhere on values that are not concave, so the cases above are hard enough."""
     wrong = 0
     for seed in range(40):
         rng = np.random.default_rng(seed)
@@ -140,7 +140,7 @@ def test_ties_go_to_the_lowest_index(sweep):
 
 @pytest.mark.parametrize("sweep", SWEEPS)
 def test_flat_objective_takes_the_lowest(sweep):
-    """All candidates tie where utility is too small to be seen beside the value."""
+    """All candidates tie if utility is lost by rounding when it is added to the value."""
     X = np.arange(1.0, 9.0)
     W = np.full((8, 1), 1e9)
     V = np.full((8, 1), 1e9)

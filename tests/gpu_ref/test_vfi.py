@@ -1,4 +1,4 @@
-"""Whole solves of the reference solvers, on the headline problem at small sizes."""
+"""Whole solves of the reference solvers, on small versions of the headline problem."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_all_sweeps_give_the_same_solution():
 
 @pytest.mark.parametrize(("grid", "wrong"), [(64, 2), (256, 4), (1024, 13), (4096, 44)])
 def test_published_rule(grid, wrong):
-    """The published rule is wrong in as many states in every sweep; the corrected one in none."""
+    """The published rule is wrong in the same number of states in every sweep; the corrected one in none."""
     X, W, Q, V, beta, eta = tables(grid)
     for _ in range(60):
         found = wrong_states(X, W, Q, V, beta, eta, "published", oracle=exact_sweep)
@@ -102,7 +102,7 @@ def test_limits_of_solve():
     arguments = tables(16)
     short = solve(*arguments, epsilon=0.0, max_sweeps=3)
     assert (short.sweeps, short.converged) == (3, False)
-    # The test is strict: a residual equal to epsilon goes on.
+    # The rule is strict: with a residual equal to epsilon the iteration continues.
     assert solve(*arguments, epsilon=short.residual, max_sweeps=9).sweeps == 4
     with pytest.raises(ValueError, match=r"^epsilon must not be negative, not -1$"):
         solve(*arguments, epsilon=-1)
@@ -110,7 +110,7 @@ def test_limits_of_solve():
         solve(*arguments, epsilon=1e-6, max_sweeps=0)
 
 
-def test_states_nobody_can_be_in_do_not_stop_convergence():
+def test_states_without_a_feasible_plan_do_not_stop_convergence():
     X = np.array([1.0, 2.0, 3.0, 4.0])
     W = np.array([[0.5], [2.5], [4.5], [6.5]])
     solution = solve(X, W, [[1.0]], np.zeros((4, 1)), 0.9, 2.0, 1e-9)

@@ -11,18 +11,18 @@ SOLVED = "tests/host/solver/test_solve_discrete.py::"
 
 FAULTS = (
     Fault(
-        "rows of transitions are told apart by what they sum to, which is 1",
+        "rows of transitions are distinguished by their sum, which is 1",
         HERE + "program.py",
         "keys = rows @ np.random.default_rng(0).random(rows.shape[1])",
         "keys = rows @ np.ones(rows.shape[1])",
-        (TESTS + "test_equal_lotteries_are_told_apart_by_every_entry",),
+        (TESTS + "test_lotteries_are_compared_entry_by_entry",),
     ),
     Fault(
-        "of actions with the same consequences the worst is kept",
+        "of actions with the same lottery the worst is used",
         HERE + "program.py",
         "order = np.lexsort((action, -reward, lottery, state))",
         "order = np.lexsort((action, reward, lottery, state))",
-        (TESTS + "test_of_actions_with_one_lottery_the_best_is_kept",),
+        (TESTS + "test_of_actions_with_the_same_lottery_the_best_is_used",),
     ),
     Fault(
         "differences of rewards are tested the wrong way round",
@@ -36,14 +36,14 @@ FAULTS = (
         HERE + "policy_iteration.py",
         "if done and not searched:",
         "if done:",
-        (TESTS + "test_a_wrong_test_of_differences_costs_time_and_no_truth",),
+        (TESTS + "test_a_wrong_test_of_differences_costs_time_and_changes_no_result",),
     ),
     Fault(
-        "the certificate of a discrete program looks at no choice",
+        "the certificate of a discrete program compares no choice",
         HERE + "exact_step.py",
         "faults = (lost > 0.0) | (wrong > 0.0)",
         "faults = wrong > 0.0",
-        (TESTS + "test_what_is_planted_is_found",),
+        (TESTS + "test_planted_errors_are_found",),
     ),
     Fault(
         "the certificate of a discrete program forgets to divide by one less the modulus",
@@ -67,7 +67,7 @@ FAULTS = (
         (MADE + "test_transitions_that_do_not_factor_are_named_where_factors_are_asked_for",),
     ),
     Fault(
-        "a table without a choice is worth its value for ever",
+        "the state that follows a table without a choice has a reward",
         "host/problem/discrete_of.py",
         "np.array([each]) for each in (states - 1, 0, 0.0, count)",
         "np.array([each]) for each in (states - 1, 0, 0.1, count)",

@@ -1,4 +1,4 @@
-"""What a fault is."""
+"""The description of a fault."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from typing import NamedTuple
 
 
 class Fault(NamedTuple):
-    """One mistake that somebody could make, and the tests of the default suite that must find it.
+    """A single mistake in the source, and the tests of the default suite that must find it.
 
     Attributes
     ----------
     what
-        The mistake in a few words, unlike that of any other fault.
+        The mistake in a few words, different from that of any other fault.
     file
         Relative to the root.
     before, after
-        Text that occurs once in the file, and what is put in its place.
+        Text that occurs exactly once in the file, and its replacement.
     tests
-        Node ids of pytest, the quickest that find it.
+        Node ids of pytest; the fastest that find it.
     """
 
     what: str

@@ -1,4 +1,4 @@
-"""Every fault."""
+"""The list of all faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults of models: the life cycle of a cohort, paths after a shock, and households of several kinds."""
+"""Faults of models: a cohort, paths after a shock, households of several kinds, and convex costs of adjustment."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TYPES = TESTS + "aiyagari_types/test_model.py::"
 
 FAULTS = (
     Fault(
-        "the dead leave what they kept without interest",
+        "the dead leave their savings without interest",
         MODELS + "cohort/calibration.py",
         "left[:, -1] = self.bequest_utility((1.0 + self.interest) * assets)",
         "left[:, -1] = self.bequest_utility(assets)",
@@ -26,21 +26,21 @@ FAULTS = (
         (COHORT + "test_incomes_follow_profile_chain_and_pension",),
     ),
     Fault(
-        "nobody of a cohort dies before the last age",
+        "no member of a cohort dies before the last age",
         MODELS + "cohort/paths.py",
         "lives * chain[age])",
         "chain[age])",
         (COHORT + "test_mass_adds_up_to_survival",),
     ),
     Fault(
-        "a chain by age spreads as if it had no past",
+        "the variance of a chain by age ignores earlier shocks",
         "host/problem/markov.py",
         "variance = rho**2 * variance + shock**2",
         "variance = shock**2",
         ("tests/host/problem/test_markov.py::test_a_chain_by_age_has_the_moments_of_its_process",),
     ),
     Fault(
-        "a path ends as solved before it is at rest",
+        "a path counts as solved before it has reached the steady state",
         MODELS + "aiyagari_path/model.py",
         "if not abs(path.excess[-1]) <= REST_TOLERANCE:",
         "if not abs(path.excess[-1]) <= 1.0:",
@@ -54,14 +54,14 @@ FAULTS = (
         (PATH + "test_a_market_that_does_not_clear_is_no_success",),
     ),
     Fault(
-        "the Jacobian of a path forgets answers of dates before",
+        "the Jacobian of a path ignores responses at earlier dates",
         MODELS + "aiyagari_path/jacobian.py",
         "found[t, 1:] += found[t - 1, :-1]",
         "found[t, 1:] += 0.0",
         (PATH + "test_answers_to_prices_are_those_of_small_changes",),
     ),
     Fault(
-        "all who choose between two points go to the lower one in the long run",
+        "in the long run all choices between two points go to the lower one",
         "host/analysis/long_run.py",
         "(1.0 - above) * chances, above * chances",
         "chances, 0.0 * chances",
@@ -73,5 +73,12 @@ FAULTS = (
         "replace(self.economy, beta=beta, eta=eta)",
         "replace(self.economy, eta=eta)",
         (TYPES + "test_the_patient_hold_most",),
+    ),
+    Fault(
+        "a convex cost is paid on next capital and not on investment",
+        "host/models/lumpy_investment/calibration.py",
+        "0.5 * self.convex * invested**2 / capital",
+        "0.5 * self.convex * following**2 / capital",
+        ("tests/host/models/lumpy_investment/test_convex.py::test_it_is_value_iteration_in_plain_numpy",),
     ),
 )

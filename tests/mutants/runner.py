@@ -1,10 +1,10 @@
-"""Puts one fault after the other into a copy of the project, and runs the tests that must find it.
+"""Put one fault after the other into a copy of the project, and run the tests that must find them.
 
 ``python -m tests.mutants`` from the root, with ``--only TEXT`` for the faults whose description or file has ``TEXT``,
 ``--first N`` for the first few of them, and ``--share I/N`` for every Nth, so that N processes or computers together
-try them all. The named tests run once without a fault, where they must pass. A fault is
-found when a test fails; an error of import or collection, a name that is not there, and a run past its time limit do
-not count. Exit code 0: every fault was found; 1: one was not, or the tests fail without a fault; 2: refused.
+try them all. First the named tests run without a fault, and must pass. A fault is found if a test fails; an error of
+import or collection, an undefined name, and a run past its time limit do not count. Exit code 0: every fault was found;
+1: one was not, or the tests fail without a fault; 2: refused.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ LEFT_OUT = shutil.ignore_patterns(
     ".git", ".venv", "build", "dist", "*.egg-info", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache",
     ".hypothesis", "shared",
 )  # fmt: skip
-"""Of the copy: what is built, kept or belongs to the checkout."""
+"""Not copied: what is built, cached or belongs to the checkout."""
 
 FOUND = "found"
 
 SECONDS = 600.0
-"""Time limit of the tests of a fault."""
+"""Time limit for the tests of one fault."""
 
 BROKEN = re.compile(
     r"^E\s+(?:\w+\.)*(\w*(?:Import|ModuleNotFound|Name|Syntax|Indentation|Typing)Error)\b", re.MULTILINE
 )
-"""Errors of a program that cannot run, which say nothing of the tests."""
+"""Errors of a program that cannot run, which show nothing about the tests."""
 
 REASON = re.compile(r"^(?:FAILED|ERROR|E  ) .*", re.MULTILINE)
 
@@ -52,9 +52,9 @@ class Workplace:
     Parameters
     ----------
     folder
-        Empty; whoever made it deletes it.
+        An empty folder; the caller deletes it.
     root
-        What is copied.
+        The project to copy.
     """
 
     def __init__(self, folder: Path, root: Path = ROOT) -> None:
@@ -65,14 +65,14 @@ class Workplace:
         self._caches = folder / "caches"
 
     def sound(self, tests: Sequence[str], seconds: float = 4 * 3600.0) -> str:
-        """Run ``tests`` without a fault; empty where they pass, or else what pytest said."""
+        """Run ``tests`` without a fault; return an empty string if they pass, otherwise the output of pytest."""
         code, output = self._pytest(tests, {"NUMBA_CACHE_DIR": str(self._compiled)}, seconds)
         if code is None:
             return f"no end in {seconds:.0f} seconds"
         return "" if code == 0 else output
 
     def verdict(self, fault: Fault, seconds: float = SECONDS) -> str:
-        """Run the tests of a fault with it: ``FOUND``, or why it was not."""
+        """Run the tests of a fault with it; return ``FOUND``, or why it was not found."""
         with self._with(fault), self._own_caches() as caches:
             code, output = self._pytest(fault.tests, caches, seconds)
         if code is None:
@@ -94,7 +94,7 @@ class Workplace:
         times = path.stat()
         try:
             path.write_text(text.replace(fault.before, fault.after), encoding="utf-8")
-            # Python takes a module of the same size and second from its cache.
+            # Python would use its cached bytecode for a file of the same size and time stamp.
             os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns + 10**10))
             yield
         finally:
@@ -103,7 +103,7 @@ class Workplace:
 
     @contextlib.contextmanager
     def _own_caches(self) -> Iterator[dict[str, str]]:
-        """What was compiled without a fault, and room for what is compiled with one, which nobody else will see."""
+        """Provide copies of caches: with what was compiled without the fault, and private to the run with it."""
         numba, gateware = self._caches / "numba", self._caches / "gateware"
         try:
             gateware.mkdir(parents=True)
@@ -118,7 +118,9 @@ class Workplace:
             shutil.rmtree(self._caches, ignore_errors=True)
 
     def _pytest(self, tests: Sequence[str], more: dict[str, str], seconds: float) -> tuple[int | None, str]:
-        """Exit code and output; None after ``seconds``. Whatever it started is ended with it."""
+        """Return exit code and output of pytest; ``None`` after ``seconds``. All processes that it started are ended
+        with it.
+        """
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow and not speed"]
         environment = {**os.environ, "PYTHONPATH": str(self.root), "COLUMNS": "200", **more}
         process = subprocess.Popen(
@@ -150,7 +152,7 @@ def _user_cache() -> Path:
 def chosen(
     faults: Sequence[Fault], only: str = "", first: int | None = None, share: tuple[int, int] = (1, 1)
 ) -> list[Fault]:
-    """The first faults whose description or file has the text ``only``, in capitals or not; of these the ``share``.
+    """Select faults whose description or file has the text ``only``, in any letter case; of these the ``share``.
 
     Shares ``(1, n)`` to ``(n, n)`` together are all of them.
     """
@@ -169,7 +171,8 @@ def _share(text: str) -> tuple[int, int]:
 def run(
     faults: Sequence[Fault], folder: Path, tell: Callable[[str], None] = print, root: Path = ROOT
 ) -> dict[Fault, str]:
-    """Try every fault in ``folder``, which must be empty, and say how far it is; why those remain that were not found.
+    """Try every fault in ``folder``, which must be empty, and report progress; return the faults not found, with
+    reasons.
 
     Raises
     ------
@@ -195,7 +198,7 @@ def run(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; see the module."""
+    """Run the command; see the module's docstring."""
     parser = argparse.ArgumentParser(
         prog="python -m tests.mutants",
         description="Put single faults into a copy of the project, and run the tests that must find them.",

@@ -1,4 +1,4 @@
-"""What tests of batches send to other processes, which import it by name."""
+"""Functions that tests of batches send to other processes, which import them by name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TOL = 1e-3
 
 
 def tiny(number: int, grid: int = 16) -> bl.Problem:
-    """One of many calibrations, each of whose tables differ."""
+    """Return one of many calibrations, no two of which have equal tables."""
     return bl.rbc(grid=grid, states=2, beta=0.9 + 1e-4 * number, eta=1.5 + number / 100)
 
 
@@ -33,11 +33,11 @@ def many(count: int, grid: int = 16) -> list[Callable[[], bl.Problem]]:
 
 
 VICTIM = 7
-"""Problem at whose end a worker waits to be killed, the first time."""
+"""Number of the problem at whose end a worker waits to be killed, the first time."""
 
 
 def logged(log: Path, function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> Any:
-    """Say who begins and ends what."""
+    """Solve, and log which process begins and ends which problem."""
 
     def say(what: str) -> None:
         with log.open("a") as file:
@@ -56,7 +56,7 @@ def logged(log: Path, function: Callable[..., Any], settings: Any, problems: lis
 
 
 class Logged(Executor):
-    """An executor whose workers say what they begin."""
+    """An executor whose workers log which problems they begin and end."""
 
     def __init__(self, inner: Executor, log: Path) -> None:
         self.inner = inner
@@ -66,12 +66,12 @@ class Logged(Executor):
         return self.inner.submit(logged, self.log, fn, *args, **kwargs)
 
     def said(self, what: str) -> list[tuple[int, float]]:
-        """Process and ``beta`` of each that began, or that ended."""
+        """Return process and ``beta`` of each problem that began, or that ended."""
         lines = [line.split() for line in self.log.read_text().splitlines()]
         return [(int(process), float(beta)) for said, process, beta in lines if said == what]
 
     def kill_one(self) -> int:
-        """Kill the worker that waits for it, its device open and its run done, and return its number."""
+        """Kill the worker that waits for it, with its device open and its run complete; return its process number."""
         until = time.monotonic() + 120
         while not (waiting := self.said("wait")):
             assert time.monotonic() < until, "no worker came to it"
@@ -83,7 +83,7 @@ class Logged(Executor):
 
 
 def threads_of(function: Callable[..., Any], settings: Any, problems: list[bl.Problem]) -> tuple[set[int], int, int]:
-    """Solve, and return Numba's threads when results are verified, before, and afterwards."""
+    """Solve; return Numba's threads while results are verified, before, and afterwards."""
     seen = set()
 
     def watched(self: Any) -> Any:

@@ -1,5 +1,8 @@
-"""Boards that are not there: the machine in software behind byte addresses, and the libraries through which boards are
-reached, with their calls and nothing else of theirs."""
+"""Boards without hardware: the software model behind byte addresses, and stand-ins for the libraries by which boards
+are reached.
+
+The stand-ins have the calls of these libraries that the project uses, and no others.
+"""
 
 from __future__ import annotations
 
@@ -29,23 +32,23 @@ from beltline.hw.interface.windows import WindowParameters
 from support.fakes import problem
 
 GUARD = -0x0123_4567_89AB_CDEF
-"""What lies in the windows beyond their tables."""
+"""Contents of the windows outside their tables."""
 
 SLICE_SECONDS = 0.01
-"""How long the machine runs when its status is looked at."""
+"""How long the machine runs each time its status is read."""
 
 
 class Fabric:
     """A machine at byte addresses: registers by :meth:`read` and :meth:`write`, tables in ``memory``.
 
-    It runs when its status is read. What the slaves of the gateware would refuse is a failed assertion.
+    It runs whenever its status is read. Accesses that the gateware's slaves would refuse are failed assertions.
     """
 
     def __init__(self, parameters: MachineParameters) -> None:
         self.machine = open_model(parameters)
         self.sums = dict.fromkeys((*WRITTEN.values(), "SUM", "SUMMING"), 0)
         self.windows = WindowParameters(parameters)
-        # Pages, as a mapping has them.
+        # Whole pages, as of a memory mapping.
         self._pages = mmap.mmap(-1, 1 << self.windows.address_bits)
         self.memory: NDArray[np.int64] = np.frombuffer(self._pages, dtype=np.int64)
         self.memory[:] = GUARD
@@ -53,7 +56,7 @@ class Fabric:
             self.window(table)[:] = 0
         self.words = {r.offset + 4 * k: 0 for r in REGISTERS.values() for k in range(r.words)}
         self.identity = IDENTITY
-        # One that drivers know, whatever the sizes.
+        # A hash that drivers know, whatever the sizes are.
         self.build_hash = kept()["pynq-z2"].build_hash
         self.lost = False
         self.stuck = False
@@ -62,7 +65,7 @@ class Fabric:
         FABRICS.add(self)
 
     def wrote(self, offset: int, words: NDArray[np.int64]) -> None:
-        """Hear of words that the bus has written to ``memory`` from byte ``offset``."""
+        """Take note of words that the bus has written to ``memory`` from byte ``offset`` on."""
         for table in WRITABLE:
             first = (offset - self.windows.offset(table)) // 8
             if 0 <= first < self.windows.words(table):
@@ -76,7 +79,7 @@ class Fabric:
         return self.memory[first : first + self.windows.words(table)]
 
     def guards_hold(self) -> bool:
-        """Whether no word outside the tables was written."""
+        """Return whether no word outside the tables was written."""
         outside = np.ones(self.memory.size, dtype=np.bool_)
         for table in Table:
             first = self.windows.offset(table) // 8
@@ -84,13 +87,13 @@ class Fabric:
         return bool((self.memory[outside] == GUARD).all())
 
     def lose(self) -> None:
-        """Be gone: everything reads all ones."""
+        """Disconnect the board: from now on everything reads all ones."""
         self.lost = True
         self.memory[:] = -1
 
     @property
     def line(self) -> bool:
-        """The interrupt."""
+        """Whether the interrupt line is raised."""
         self.go_on()
         done = self.machine.read_register("STATUS") & Status.DONE
         return bool(done and self.machine.read_register("INTERRUPT") & Interrupt.ENABLE)
@@ -169,7 +172,7 @@ _WRITE_WORDS = MappedDevice._write_words
 
 
 def _write_words(self: MappedDevice, offset: int, words: NDArray[np.int64]) -> None:
-    """Write, and let the fabric hear of it that the memory belongs to, as it would by its bus."""
+    """Write words, and report them to the fabric to which the memory belongs, as its bus would."""
     _WRITE_WORDS(self, offset, words)
     for fabric in FABRICS:
         if self._tables.ctypes.data == fabric.memory.ctypes.data:
@@ -182,7 +185,7 @@ REGISTERS_AT, TABLES_AT = 0xA000_0000, 0xA400_0000
 
 
 def hwh(registers: int, tables: int, tables_bytes: int, kind: str = "MEMORY") -> str:
-    """A hardware handoff with what PYNQ reads of one, the tables being of that ``kind`` to Vivado."""
+    """Return a hardware handoff with what PYNQ reads of one; ``kind`` is the type of the tables' memory."""
     clocks = "".join(
         f'<PARAMETER NAME="{name}" VALUE="{value}"/>'
         for i in range(4)
@@ -220,16 +223,17 @@ def hwh(registers: int, tables: int, tables_bytes: int, kind: str = "MEMORY") ->
 
 
 def fake_pynq(fabric: Fabric, listing: str = "both", mapped_bytes: int | None = None) -> types.ModuleType:
-    """A module with the calls of PYNQ, and one board on which ``fabric`` is loaded.
+    """Return a module with the calls of PYNQ, and one board on which ``fabric`` is loaded.
 
     Parameters
     ----------
     fabric
+        The machine on the board.
     listing
-        How ``ip_dict`` lists the IP: ``"both"`` interfaces, as before version 3; ``"last"``, one of them, as since;
-        ``"memory"``, the one in ``mem_dict``, which since 3 is then no longer in ``ip_dict``.
+        How ``ip_dict`` lists the IP: ``"both"`` interfaces, as before version 3; ``"last"``, only one of them, as
+        since; ``"memory"``, the one in ``mem_dict``, which since version 3 is then no longer in ``ip_dict``.
     mapped_bytes
-        What is mapped of the tables; by default all.
+        Number of bytes of the tables that are mapped; by default all.
     """
     module = types.ModuleType("pynq")
     module.__spec__ = importlib.machinery.ModuleSpec("pynq", None)
@@ -345,8 +349,9 @@ HEADER: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "fpga_pci_get_address": (_INT, (_INT, _U64, _U64, _POINTER)),
 }
 """The functions as ``fpga_pci.h`` and ``fpga_mgmt.h`` of aws/aws-fpga declare them at release 2.0.2, commit fd77a72
-(branch f2), every pointer but a text as ``void *``: read there by eye, apart from the table of the device, because the
-SDK is on no package index."""
+(branch f2), with every pointer except texts as ``void *``. They were transcribed by hand, independently of the table of
+the device, because the SDK is in no package index.
+"""
 
 STATUS_AT, IDS_AT, SPEC_AT, SHELL_AT, MAP_BYTES, SPEC_BYTES, INFO_BYTES = 0, 12, 84, 200, 58, 116, 708
 BURSTABLE_AT, SIZES_AT, FUNCTIONS = 13, 18, 2
@@ -359,7 +364,7 @@ KNOWN_AFI, SHELL = "agfi-0123456789abcdef0", 0x1116_2427
 class FakeFpga:
     """The FPGA library of an instance with a card in each of ``slots``: ``fabrics[slot]`` is what is loaded there.
 
-    Its functions are C functions, called through libffi, so declarations that are wrong go wrong.
+    Its functions are C functions, called through libffi, so that wrong declarations fail.
     """
 
     def __init__(self, fabrics: list[Fabric | None]) -> None:
@@ -372,7 +377,7 @@ class FakeFpga:
         self.burstable = True
         self._texts: dict[bytes, Any] = {}
         for name, (result, arguments) in HEADER.items():
-            # A callback cannot return a text, but its address.
+            # A callback cannot return a text, only its address.
             kind = ctypes.CFUNCTYPE(_POINTER if result is _TEXT else result, *arguments)
             setattr(self, name, kind(self._logged(name)))
 
@@ -392,7 +397,7 @@ class FakeFpga:
         return ctypes.addressof(kept)
 
     def _map(self, slot: int, function: int) -> bytes:
-        """``struct fpga_pci_resource_map``."""
+        """Return ``struct fpga_pci_resource_map``."""
         here = slot < len(self.fabrics)
         data = bytearray(MAP_BYTES)
         if here:
@@ -513,7 +518,7 @@ GIVEN = problem(20, 3)
 
 
 def install_pynq(patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric, **options: Any) -> Any:
-    """A package ``pynq`` whose one board is ``fabric``, with its bitstream in ``directory``."""
+    """Install a package ``pynq`` whose only board is ``fabric``, with its bitstream in ``directory``."""
     (directory / "beltline.bit").write_bytes(b"")
     (directory / "beltline.hwh").write_text(hwh(REGISTERS_AT, TABLES_AT, fabric.memory.nbytes))
     module = fake_pynq(fabric, **options)
@@ -523,7 +528,7 @@ def install_pynq(patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric, **o
 
 
 def install_f2(patch: pytest.MonkeyPatch, *fabrics: Fabric | None) -> FakeFpga:
-    """The FPGA library of a computer with a card in each slot, or none."""
+    """Install the FPGA library of a computer with a card in each slot, or none."""
     fpga = FakeFpga(list(fabrics))
     patch.setattr(f2.ctypes, "CDLL", lambda name: fpga)
     return fpga
@@ -533,10 +538,10 @@ CARD = "0000:65:00.0"
 
 
 def install_xdma(patch: pytest.MonkeyPatch, directory: Path, fabric: Fabric) -> Path:
-    """A computer with one card, and ``fabric`` in it; return the directory of all cards.
+    """Install a computer with one card that holds ``fabric``; return the directory of all cards.
 
-    The card's files are plain ones. What is mapped of the tables is the fabric's memory, and its registers are reached
-    by calls, because a file answers no reads.
+    The card's files are plain ones. The mapped tables are the memory of the fabric, and its registers are reached by
+    calls, because a plain file does not respond to reads.
     """
     cards = directory / "cards"
     for name, identity in ((CARD, "0x10ee"), ("0000:00:1f.0", "0x8086")):

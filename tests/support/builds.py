@@ -1,4 +1,4 @@
-"""Commands that write the Verilog of a build, without a Yosys."""
+"""Commands that write the Verilog of a build, tested without Yosys."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The conformance suite: what every device does, unchanged on all of them.
+"""The conformance suite: tests that every device must pass unchanged.
 
-A test module of a device has a fixture ``bench`` that gives a :class:`Bench`, and takes these tests over by ``from
+A test module of a device has a fixture ``bench`` that gives a :class:`Bench`, and takes over these tests by ``from
 support.conformance import *``.
 """
 
@@ -52,9 +52,10 @@ LANES = 2
 
 
 class Bench:
-    """One kind of device: :meth:`open` gives one of given sizes, ``fabric`` is what is behind a board.
+    """A kind of device: :meth:`open` opens one of given sizes; ``fabric`` is the machine on a board.
 
-    ``small`` is its smallest machine here: the assembly line ``SMALL``, or a sweep engine that is little larger.
+    ``small`` has the sizes of its smallest machine: the assembly line ``SMALL``, or a sweep engine that is a little
+    larger.
     """
 
     def __init__(self, kind: str, patch: pytest.MonkeyPatch, directory: Path) -> None:
@@ -73,7 +74,7 @@ class Bench:
         self._opened: list[Device] = []
 
     def install(self, parameters: MachineParameters) -> None:
-        """Put a board of these sizes here; the model and the gateware are made when they are opened."""
+        """Install a board of these sizes; emulator and gateware are created when they are opened."""
         if self.name in ("emulator", "rtl"):
             return
         if self.gateware:
@@ -102,16 +103,16 @@ class Bench:
 
     @property
     def gateware(self) -> bool:
-        """Whether a build is to be compiled for every size."""
+        """Whether every size needs a build that has to be compiled."""
         return self.name == "rtl" or "gateware" in self.kind
 
     @property
     def large(self) -> MachineParameters:
-        """What a block of many words is tried on: one that takes as few steps as a small one."""
+        """Sizes for tests of blocks of many words; the small ones if a large machine would take too many steps."""
         return self.small if self.name in ("rtl", "serial") else HEADLINE
 
     def words(self, table: Table) -> int:
-        """Words of a table of the small machine."""
+        """Number of words of a table of the small machine."""
         return WindowParameters(self.small).words(table)
 
     def open(self, parameters: MachineParameters | None = None) -> Device:
@@ -128,7 +129,9 @@ class Bench:
 
 
 def serial_gateware(parameters: MachineParameters, record: Path) -> Any:
-    """The gateware behind a serial line of as few clocks a bit as there can be; what it is goes to file ``record``."""
+    """Return the gateware behind a serial line with as few clocks per bit as possible; its build is recorded in
+    ``record``.
+    """
     from beltline.hw.interface.builds import to_json
     from beltline.hw.top.serial_machine import SerialParameters
     from beltline.hw.top.verilog import build, generate_serial
@@ -197,7 +200,7 @@ def test_registers_read_and_write_whole_quantities(bench: Bench) -> None:
     assert {r.words for r in settings} == {1, 2, 3}
 
     def kept(register: Register) -> int:
-        # Bits that mean nothing may be kept or not.
+        # Bits without a meaning may be stored or not.
         return {"INTERRUPT": 1, "MODE": 1, "UTILITY_FORM": 0x3F03}.get(register.name, -1)
 
     written: dict[str, int] = {}
@@ -363,7 +366,7 @@ def test_a_block_takes_as_many_steps_as_a_larger_one(bench: Bench) -> None:
         return count
 
     words = pattern(size)
-    # Ends may go one by one, so those of the blocks that are compared are alike.
+    # The ends of a block may be transferred word by word, so the compared blocks have equal ends.
     for first, count, less in ((0, size, 16), (0, size // 2, 8), (1, size - 2, 22)):
         many, few = words[first : first + count], words[first : first + less]
         assert lines(device.write_block, Table.W, first, many) == lines(device.write_block, Table.W, first, few)
@@ -371,7 +374,7 @@ def test_a_block_takes_as_many_steps_as_a_larger_one(bench: Bench) -> None:
 
 
 def settled(device: Device, name: str) -> int:
-    """A sum, when it stands still."""
+    """Wait until a sum has been computed, and return it."""
     until = time.monotonic() + 60
     while device.read_register("SUMMING"):
         assert time.monotonic() < until
@@ -407,7 +410,7 @@ def test_sums_of_what_is_held(bench: Bench) -> None:
             device.write_register("COMMAND", Command.SUM)
             total = (total + table_sum(device.read_block(table, first, count), first)) % 2**32
             assert settled(device, "SUM") == total
-    # Not of a run's tables, and a reset leaves them.
+    # No sum of tables is computed during a run, and a reset leaves the sums unchanged.
     device.write_block(Table.W, 0, wealth)
     run_until_busy(device)
     device.write_register("COMMAND", Command.SUM)
@@ -430,7 +433,7 @@ def test_busy_device_keeps_everything_to_itself(bench: Bench) -> None:
     for table in READABLE:
         with raises(f"device {bench.name!r} is busy and keeps table {table.name} to itself"):
             device.read_block(table, 0, 4)
-    # Nor does it begin anew.
+    # A second start has no effect.
     while device.read_register("SWEEPS") < 2:
         device.wait(0.001)
     device.write_register("COMMAND", Command.RUN)
@@ -465,7 +468,7 @@ def test_wait(bench: Bench) -> None:
 def test_stop(bench: Bench) -> None:
     device = bench.open()
     load_endless(device)
-    # When idle there is nothing to stop.
+    # On an idle device a stop has no effect.
     before = device.read_register("STATUS")
     device.write_register("COMMAND", Command.STOP)
     assert device.read_register("STATUS") == before
@@ -494,7 +497,7 @@ def test_reset(bench: Bench) -> None:
 
 
 def same_run(bench: Bench, given: bl.Problem, tol: float, limit: int, horizon: int | None, status: Status) -> None:
-    """The same of this device, of the model of what it is, and of the model of an assembly line."""
+    """Run the same problem on this device, on its software model, and on the model of an assembly line, and compare."""
     image = fixed_point(given, tol)
     devices = (bench.open(), open_device("emulator", bench.small), open_device("emulator", SMALL))
     own, *others = (run(device, image, limit, horizon) for device in devices)

@@ -1,4 +1,4 @@
-"""Problems with a cost of every choice, of which some are dominated."""
+"""Problems with a cost of every choice, some of which are dominated."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def with_cost(shape: str, seed: int = 0, points: int = 90, states: int = 3, hori
         grid = np.linspace(-3.0, 0.0, points)
     wealth = 3.2 + grid[:, None] + np.sort(rng.uniform(0.2, 1.2, states))
     if seed % 2:
-        # Convex kinks and jumps of wealth besides.
+        # In addition, wealth has convex kinks and jumps.
         wealth = np.maximum(wealth, rng.uniform(1.0, 2.5)) + 0.3 * (grid > rng.uniform(0.0, 2.0))[:, None]
     if shape == "laffer":
         price = 0.97 / (1.0 + np.exp(-rng.uniform(3.0, 9.0) * (grid[:, None] + np.linspace(1.0, 2.0, states))))

@@ -54,7 +54,7 @@ class Compiler:
         key = code, options
         if key not in self.kept:
             path = self.directory / f"kernel{len(self.kept)}"
-            # Types of a runner's parameters are those of the kernel.
+            # A runner has the kernel's parameter types.
             runner = (
                 "template <class... P> static void pass(unsigned b, unsigned n, void (*f)(P...), P... p)"
                 " { launch(b, n, f, p...); }\n"
@@ -69,7 +69,7 @@ class Compiler:
             macros = [option for option in options if option.startswith("-D")]
             command = ["g++", "-std=c++20", "-O1", "-ffp-contract=off", "-shared", "-fPIC", "-pthread", *macros]
             command += ["-Wall", "-Werror", "-Wno-unused-function", "-Wno-sign-compare", "-Wno-unknown-pragmas"]
-            # The next agents are read where there are any.
+            # Reading ahead must stay within the agents.
             command += ["-Wno-maybe-uninitialized", f"{path}.cpp", "-o", f"{path}.so"]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Discrete programs of QuantEcon's lectures as its arrays, and their solution by brute force."""
+"""Discrete programs of QuantEcon's lectures as arrays, and their solution by brute force."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def by_brute_force(R: Array, Q: Array, beta: float) -> tuple[Array, NDArray[np.i
         value = np.linalg.solve(np.eye(rows.size) - beta * Q[rows, policy], R[rows, policy])
         objectives = R + beta * (Q @ value)
         best = objectives.argmax(axis=1)
-        # Ties are kept, so that rounding cannot turn policies in a circle.
+        # At ties the old action stays, so that rounding cannot make policies cycle.
         better = objectives[rows, best] > objectives[rows, policy] + 1e-12 * (1.0 + np.abs(value).max())
         if not better.any():
             return value, policy

@@ -1,4 +1,4 @@
-"""The shell of AWS F2 as far as a custom logic sees it: what stands in for the HDK's files, which are not here.
+"""The shell of AWS F2 as a custom logic sees it: stand-ins for files of the HDK, which is not part of this project.
 
 Names, directions and widths of the ports are facts of ``hdk/common/shell_stable/design/interfaces/cl_ports.vh``, those
 of the IP's ports of ``hdk/common/ip/cl_ip``, and what the templates drive of ``unused_*_template.inc`` next to the
@@ -6,6 +6,8 @@ former: github.com/aws/aws-fpga, branch f2, release 2.0.2.
 """
 
 from __future__ import annotations
+
+import re
 
 PORTS: dict[tuple[str, int], str] = {
     ("input", 1): """
@@ -137,34 +139,142 @@ def ports() -> dict[str, tuple[str, int]]:
     return {name: kind for kind, names in PORTS.items() for name in names.split()}
 
 
-def between(name: str, light: bool, clocks: tuple[str, ...], user: int = 0) -> str:
-    """Module ``name`` between a master and a slave, AXI4-Lite if ``light``: wires only.
-
-    ``clocks`` are the prefixes of its clocks and resets, ``user`` the bits of the address channels' ``user``.
-    """
+def _channels(light: bool, user: int = 0) -> dict[str, dict[str, int]]:
+    """Signals of a bus and their bits, by channel, without valid and ready; ``user`` bits of the address channels."""
     address = {"addr": 32, "prot": 3} if light else {"id": 16, **ADDRESS, "addr": 64}
     if user:
         address["user"] = user
     data = 32 if light else 512
-    channels: dict[str, dict[str, int]] = {
+    return {
         "aw": address,
         "w": {"data": data, "strb": data // 8} | ({} if light else {"last": 1}),
         "b": ({} if light else {"id": 16}) | {"resp": 2},
         "ar": address,
         "r": ({} if light else {"id": 16}) | {"data": data, "resp": 2} | ({} if light else {"last": 1}),
     }
+
+
+def _declared(channels: dict[str, dict[str, int]], clocks: tuple[str, ...]) -> list[str]:
+    """Ports between a master and a slave; ``clocks`` are the prefixes of the clocks and resets."""
     declared = [f"input {prefix}{pin}" for prefix in clocks for pin in ("aclk", "aresetn")]
+    for channel, signals in channels.items():
+        for signal, width in {**signals, "valid": 1, "ready": 1}.items():
+            to_slave = (channel in "br") == (signal == "ready")
+            ways = ("input", "output") if to_slave else ("output", "input")
+            declared += [
+                f"{way} [{width - 1}:0] {side}_axi_{channel}{signal}" for side, way in zip("sm", ways, strict=True)
+            ]
+    return declared
+
+
+def between(name: str, light: bool, clocks: tuple[str, ...], user: int = 0) -> str:
+    """Module ``name`` between a master and a slave, AXI4-Lite if ``light``: wires only.
+
+    ``clocks`` are the prefixes of its clocks and resets, ``user`` the bits of the address channels' ``user``.
+    """
+    channels = _channels(light, user)
     wires = []
     for channel, signals in channels.items():
-        back = channel in "br"
-        for signal, width in {**signals, "valid": 1, "ready": 1}.items():
-            to_slave = back == (signal == "ready")
-            ways = ("input", "output") if to_slave else ("output", "input")
-            for side, way in zip("sm", ways, strict=True):
-                declared.append(f"{way} [{width - 1}:0] {side}_axi_{channel}{signal}")
-            ends = ("m", "s") if to_slave else ("s", "m")
+        for signal in (*signals, "valid", "ready"):
+            ends = ("m", "s") if (channel in "br") == (signal == "ready") else ("s", "m")
             wires.append(f"assign {ends[0]}_axi_{channel}{signal} = {ends[1]}_axi_{channel}{signal};")
-    return f"module {name}({', '.join(declared)});\n" + "\n".join(wires) + "\nendmodule\n"
+    return f"module {name}({', '.join(_declared(channels, clocks))});\n" + "\n".join(wires) + "\nendmodule\n"
+
+
+_REGISTERED = """\
+module registered_channel #(parameter WIDTH = 1) (
+    input clk, input reset_n,
+    input [WIDTH-1:0] in, input in_valid, output in_ready,
+    output [WIDTH-1:0] out, output out_valid, input out_ready
+);
+    reg [WIDTH-1:0] first, second;
+    reg [1:0] held;
+    // Nothing is taken during a reset.
+    assign in_ready = reset_n && held != 2;
+    assign out_valid = held != 0;
+    assign out = first;
+    wire put = in_valid && in_ready, take = out_valid && out_ready;
+    always @(posedge clk) begin
+        if (!reset_n) held <= 0;
+        else held <= held + {1'b0, put} - {1'b0, take};
+        if (take || held == 0) first <= held == 2 ? second : in;
+        if (put) second <= in;
+    end
+endmodule
+"""
+
+
+def registered(name: str, light: bool, clocks: tuple[str, ...] = ("",), user: int = 0) -> str:
+    """As :func:`between`, with registers: a queue of two transfers in every channel, as a full register slice has.
+
+    All of ``clocks`` are taken for one clock, and nothing is taken before the last of the resets is over.
+    """
+    channels = _channels(light, user)
+    resets = " && ".join(f"{prefix}aresetn" for prefix in clocks)
+    queues = []
+    for channel, signals in channels.items():
+        source, target = (f"{side}_axi_{channel}" for side in ("ms" if channel in "br" else "sm"))
+        packed = {side: ", ".join(f"{side}{signal}" for signal in signals) for side in (source, target)}
+        queues.append(
+            f"registered_channel #(.WIDTH({sum(signals.values())})) {channel} (\n"
+            f"    .clk({clocks[0]}aclk), .reset_n({resets}),\n"
+            f"    .in({{{packed[source]}}}), .in_valid({source}valid), .in_ready({source}ready),\n"
+            f"    .out({{{packed[target]}}}), .out_valid({target}valid), .out_ready({target}ready)\n);"
+        )
+    return f"module {name}({', '.join(_declared(channels, clocks))});\n" + "\n".join(queues) + "\nendmodule\n"
+
+
+SHELL = "f2_shell"
+"""Module around the custom logic whose ports are those of the machine itself."""
+
+
+def shell() -> str:
+    """Verilog of module ``f2_shell``: the custom logic ``cl_beltline``, its ports OCL and PCIS called as the machine's
+    buses for registers and tables, and all other inputs 0.
+    """
+    buses = {"registers": ("ocl_cl_", "cl_ocl_", True), "tables": ("sh_cl_dma_pcis_", "cl_sh_dma_pcis_", False)}
+    declared, tied = ["input clk", "input rst", "output interrupt"], {}
+    for bus, (inward, outward, light) in buses.items():
+        for channel, signals in _channels(light).items():
+            for signal, width in {**signals, "valid": 1, "ready": 1}.items():
+                into = (channel in "br") == (signal == "ready")
+                port = f"{inward if into else outward}{channel}{signal}"
+                if port in ports():
+                    way = "input" if into else "output"
+                    declared.append(f"{way} [{width - 1}:0] s_axi_{bus}_{channel}{signal}")
+                    tied[port] = f"s_axi_{bus}_{channel}{signal}"
+    tied |= {"clk_main_a0": "clk", "clk_hbm_ref": "clk", "rst_main_n": "!rst"}
+    others = {name: "'0" for name, (way, _) in ports().items() if way == "input" and name not in tied}
+    connections = ", ".join(f".{name}({value})" for name, value in (tied | others).items())
+    return (
+        f"module {SHELL}({', '.join(declared)});\nassign interrupt = 1'b0;\n"
+        f"cl_beltline logic_of_user ({connections});\nendmodule\n"
+    )
+
+
+def simulated(files: dict[str, str]) -> dict[str, str]:
+    """The custom logic of a board's directory for the simulated board, with module ``f2_shell`` as the top.
+
+    Every include is written out, slices and clock converters have registers, and all clocks are one. ``files`` is
+    ``{path: text}`` of the directory.
+    """
+    named = {path.rpartition("/")[2]: text for path, text in files.items() if path.endswith((".v", ".sv", ".vh"))}
+    named |= kit_files() | {
+        "axi_register_slice.v": registered("axi_register_slice", False),
+        "axi_register_slice_light.v": registered("axi_register_slice_light", True),
+        "cl_axi_clock_converter.v": registered("cl_axi_clock_converter", False, ("s_axi_", "m_axi_"), 19),
+        "cl_axi_clock_converter_light.v": registered("cl_axi_clock_converter_light", True, ("s_axi_", "m_axi_")),
+        "registered_channel.v": _REGISTERED,
+    }
+
+    def included(match: re.Match[str]) -> str:
+        return expanded(named[match[1]])
+
+    def expanded(text: str) -> str:
+        return re.sub(r'^\s*`include "([^"]+)"', included, text, flags=re.M)
+
+    sources = {name: expanded(text) for name, text in named.items() if name.endswith((".v", ".sv"))}
+    return sources | {f"{SHELL}.sv": shell()}
 
 
 def primitives() -> dict[str, str]:
@@ -182,7 +292,7 @@ def primitives() -> dict[str, str]:
     }
 
 
-def files() -> dict[str, str]:
+def kit_files() -> dict[str, str]:
     """Stand-ins for the HDK's files, by name."""
     made = {
         "cl_ports.vh": ",\n".join(

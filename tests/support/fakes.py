@@ -1,4 +1,4 @@
-"""A device that searches by brute force over all ``x'``, with faults on order; and small problems."""
+"""A device that searches by brute force over all ``x'``, with faults on request; and small problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOSES = np.iinfo(np.int64).min
 
 
 class BruteDevice:
-    """The register map's behaviour, written from its description alone. Integers of Python carry the expectation."""
+    """The behaviour of the register map, written only from its description. Expectations are Python integers."""
 
     name = "brute"
     clocks_source = "invented"
@@ -158,7 +158,7 @@ class BruteDevice:
                 self.fault(self)
 
     def ended(self, horizon: bool) -> Status:
-        """Why the run ends with this sweep; empty if it goes on."""
+        """Return why the run ends with this sweep; empty if it continues."""
         r = self.registers
         if not horizon and r["NORM"] < r["EPSILON"]:
             return Status.CONVERGED
@@ -168,7 +168,7 @@ class BruteDevice:
 
 
 class HillDevice(BruteDevice):
-    """Stops at the first peak from the left, as a search that trusts concavity may."""
+    """A device that stops at the first peak from the left, as a search that relies on concavity may."""
 
     def choose(self, total: NDArray[np.int64]) -> NDArray[np.int64]:
         falls = np.diff(total, axis=1) <= 0
@@ -176,7 +176,7 @@ class HillDevice(BruteDevice):
 
 
 def backend(opener: Callable[[MachineParameters], Device]) -> Backend:
-    """Return a backend that is here, has no options, and is made to measure."""
+    """Return an available backend without options, which builds devices of any size."""
 
     def opened(parameters: MachineParameters | None, progress: object = None) -> Device:
         assert parameters is not None
@@ -224,7 +224,7 @@ def convex_kink(bonus: float) -> bl.Problem:
 
 
 class SlowDevice(BruteDevice):
-    """Takes its time, as a simulation does."""
+    """A device that takes long for a sweep, as a simulation does."""
 
     def wait(self, seconds: float) -> bool:
         self.sweep()
@@ -232,7 +232,7 @@ class SlowDevice(BruteDevice):
 
 
 class EndlessDevice(BruteDevice):
-    """Never converges, and knows no limit."""
+    """A device that never converges and ignores the limit of sweeps."""
 
     def ended(self, horizon: bool) -> Status:
         self.registers["NORM"] = max(self.registers["NORM"], self.registers["EPSILON"])
@@ -240,7 +240,7 @@ class EndlessDevice(BruteDevice):
 
 
 def slow_model(points: int, states: int) -> ModelDevice:
-    """A model that gives the driver time to look at it: one sweep at a time."""
+    """Return a software model that runs one sweep at a time, so that the driver can read its status in between."""
 
     class Slow(ModelDevice):
         def wait(self, seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""A device with one fault on its host's side: what is written or read is lost, changed, or goes elsewhere."""
+"""A device with one fault between host and machine: data are lost, changed, or stored elsewhere."""
 
 from __future__ import annotations
 
@@ -34,32 +34,33 @@ FAULTS: dict[str, tuple[object, ...]] = {
     "wrong sums": SUMS,
     "wrong constants": CONSTANTS,
 }
-"""What goes wrong, and with what of these."""
+"""Kinds of faults, and the targets that each can have."""
 
 _STATUSES = [int(flag) for flag in Status] + [int(Status.CONVERGED | Status.LIMIT)]
 
 
 class FaultyDevice:
-    """``device``, all of whose accesses are done as they should be but for those of one kind.
+    """``device`` with correct accesses, except for those of one kind.
 
     Parameters
     ----------
     device
+        The device to which accesses are passed on.
     kind
-        Of :data:`FAULTS`.
+        A key of :data:`FAULTS`.
     seed
-        Of where the fault is.
+        Chooses the target of the fault.
     always
         Whether it happens every time, or once.
     after
-        Runs that begin before it happens.
+        Number of runs that begin before it happens.
 
     Attributes
     ----------
     target
-        What goes wrong.
+        What is faulty.
     struck
-        How often it did.
+        How often the fault has happened.
     """
 
     def __init__(self, device: Device, kind: str, seed: int, always: bool, after: int = 0) -> None:
@@ -90,7 +91,7 @@ class FaultyDevice:
 
     def read_register(self, name: str) -> int:
         value = self.device.read_register(name)
-        # Before a run has ended they must read 0, or are looked at for progress.
+        # Before the end of a run these must read 0, or are read for progress only.
         ended = name not in ("STATUS", *COUNTERS) or self.device.read_register("STATUS") & Status.DONE
         if self._how != "wrong" or not ended or not self._strikes(self._what, name):
             return value

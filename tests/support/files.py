@@ -18,7 +18,7 @@ KEY = "ab" + 62 * "0"
 
 
 def small(points: int = 40) -> bl.Result:
-    """A result that is made in no time."""
+    """A result that takes no time to compute."""
     return bl.solve(problem(points, 3, labels=("low", "mid", "high")), tol=1e-4, device=BruteDevice())
 
 
@@ -48,7 +48,7 @@ WRITERS: dict[str, Callable[[bl.Result, Path], Path]] = {
     "checkpoint": checkpoint,
     "store": stored,
 }
-"""Each writes a file of its kind to a folder, and returns its path."""
+"""Functions that each write a file of one kind to a folder and return its path."""
 
 
 def figure(result: bl.Result, folder: Path) -> Path:
@@ -58,7 +58,7 @@ def figure(result: bl.Result, folder: Path) -> Path:
 
 
 def content(kind: str, path: Path, result: bl.Result) -> Any:
-    """All that a file of :data:`WRITERS` holds, read from it, as something that can be compared."""
+    """Read everything in a file of :data:`WRITERS`, as objects that can be compared."""
     if kind == "checkpoint":
         saved = Checkpoint(path).load(image(result))
         assert saved is not None

@@ -21,7 +21,7 @@ from beltline.sim.yosys import use_yosys
 PREFIX = "must_"
 
 LIMIT = 240
-"""Seconds after which a proof is given up."""
+"""Seconds after which a proof is abandoned."""
 
 
 def prove(directory: Path, component: wiring.Component, *, depth: int, induction: bool, options: str = "") -> None:
@@ -40,7 +40,7 @@ def prove(directory: Path, component: wiring.Component, *, depth: int, induction
         "[script]\nread_rtlil top.il\nprep -top top\n\n[files]\ntop.il\n"
     )
     tools = [f"--{tool}={scripts / f'yowasp-{name}'}" for tool, name in TOOLS.items()]
-    # A session of its own: SymbiYosys ends its whole process group when it is done.
+    # A session of its own, because SymbiYosys ends its whole process group when it is done.
     with subprocess.Popen(
         [str(scripts / "yowasp-sby"), "-f", *tools, "top.sby"],
         cwd=directory,
@@ -95,7 +95,7 @@ def check_sequences(directory: Path, component: wiring.Component, *, depth: int)
 
 
 def _broken(trace: Path) -> list[str]:
-    """The claims that are false in the last clock of a trace."""
+    """Return the claims that are false in the last clock of a trace."""
     names: dict[str, str] = {}
     values: dict[str, str] = {}
     for line in trace.read_text().splitlines():

@@ -1,4 +1,4 @@
-"""What the tests of whole machines share: the gateware beside the software model."""
+"""Helpers for tests of whole machines: the gateware beside the software model."""
 
 from __future__ import annotations
 

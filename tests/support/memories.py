@@ -1,4 +1,4 @@
-"""What the tests of banked memories share: memories of all sizes in one design, and how a write changes a word."""
+"""Helpers for tests of banked memories: memories of all sizes in one design, and how a write changes a word."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def shift_weights(image: Image) -> np.ndarray:
 
 @dataclass
 class Pair:
-    """The gateware, and what must be the same."""
+    """The gateware of a sweep engine, its software model, and their comparison."""
 
     device: RtlDevice
     parameters: MachineParameters

@@ -1,4 +1,4 @@
-"""Where the project is."""
+"""Where the project's files are."""
 
 from pathlib import Path
 
@@ -6,4 +6,4 @@ ROOT = Path(__file__).resolve().parents[2]
 """The root of the checkout."""
 
 TESTS = ROOT / "tests"
-"""What the programs that tests start need on their path for ``support``."""
+"""Folder that programs started by tests need on their path to import ``support``."""

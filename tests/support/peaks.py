@@ -16,7 +16,7 @@ KINDS = ("uneven", "floor", "increasing returns", "jumps", "fixed cost")
 
 
 def savings(kind: str, seed: int = 0, points: int = 90, states: int = 3) -> Problem:
-    """Savings at 3 %, with what gives objectives several peaks."""
+    """Savings at 3 % interest, with a feature that gives objectives several peaks."""
     rng = np.random.default_rng(seed)
     grid = np.linspace(0.0, 20.0, points)
     if kind == "uneven":
@@ -31,7 +31,7 @@ def savings(kind: str, seed: int = 0, points: int = 90, states: int = 3) -> Prob
         steps = rng.random((8, states)).cumsum(axis=0)
         wealth = wealth + steps[np.searchsorted(np.linspace(0.0, 20.0, 9)[1:-1], grid)]
     elif kind == "fixed cost":
-        # Whoever pays it has a better return: the better of two lines.
+        # Paying a fixed cost gives a better return: the upper envelope of two lines.
         wealth = np.maximum(wealth, 1.12 * grid[:, None] - rng.uniform(0.5, 1.0))
     chain = np.full((states, states), 0.2 / states) + 0.8 * np.eye(states)
     return Problem(grid=grid, wealth=wealth, transition=chain, start=np.zeros(wealth.shape), beta=0.95, eta=2.0)
@@ -59,7 +59,7 @@ class FullSearch:
             self.u[x, s], self.feasible[x, s], over = unit
             assert not over.any()
         assert self.feasible[..., 0].all()
-        # What is as low as that loses, and the sum stays an int64.
+        # An infeasible candidate gets a value low enough to lose whose sums still fit an int64.
         self.u[~self.feasible] = -(2**62)
         self.u = np.maximum(self.u, -(2**62))
 

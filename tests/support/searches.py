@@ -1,4 +1,4 @@
-"""Searches to test stages and lines by: tables, states that look for their best choice, the rule in plain Python."""
+"""Searches for tests of stages and lines: tables, states to search for, and the search rule in plain Python."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Entry:
-    """A state that enters, and a random number to choose a place by."""
+    """A state that enters, and a random number by which a place is chosen."""
 
     wealth: int
     state: int
@@ -35,7 +35,8 @@ class Entry:
 
 @dataclass(frozen=True)
 class Phase:
-    """What stands in the tables while ``entries`` (``None``: a clock without) pass. ``ev`` by index, then state.
+    """Contents of the tables while ``entries`` (``None``: a clock without one) enter. ``ev`` is by index, then by
+    state.
 
     ``concave``: the objectives of every entry are strictly concave.
     """
@@ -47,7 +48,7 @@ class Phase:
     concave: bool
 
     def choices(self, wealth: int, state: int) -> list[Choice]:
-        """Every index as a candidate: plain integers around the utility's model."""
+        """Return every index as a candidate, in plain integers with utilities of the software model."""
         u, feasible, over = utilities(self.constants, wealth, self.x)
         return [
             Choice(ui + row[state], good, high) for ui, good, high, row in zip(u, feasible, over, self.ev, strict=True)
@@ -55,7 +56,7 @@ class Phase:
 
 
 def utilities(constants: UtilityConstants, wealth: int, x: Sequence[int]) -> tuple[list[int], list[bool], list[bool]]:
-    """Utility, ``feasible`` and ``over`` of every point; no consumption here is beyond ``2**63 - 1``."""
+    """Return utility, ``feasible`` and ``over`` of every point; no consumption here exceeds ``2**63 - 1``."""
     consumption = [wealth - point for point in x]
     assert max(consumption) <= MAXIMUM
     u, feasible, over = UtilityParameters().model(np.array([max(c, -1) for c in consumption]), constants)
@@ -63,7 +64,7 @@ def utilities(constants: UtilityConstants, wealth: int, x: Sequence[int]) -> tup
 
 
 def decide(choices: Sequence[Choice]) -> int:
-    """``j*`` of a stage before the last, of its candidates 1, 2, 3."""
+    """Return ``j*`` of a stage before the last, from its candidates 1, 2, 3."""
     feasible = [choice.objective for choice in choices if choice.feasible]
     maximal = {
         number for number, choice in enumerate(choices, 1) if choice.feasible and choice.objective == max(feasible)
@@ -82,7 +83,7 @@ def decide(choices: Sequence[Choice]) -> int:
 
 @dataclass(frozen=True)
 class Result:
-    """Of the last stage."""
+    """Result of the last stage."""
 
     index: int
     value: int
@@ -91,7 +92,7 @@ class Result:
 
 
 def last(h: int, choices: Sequence[Choice]) -> Result:
-    """The last stage: its candidates 0 to 3, the lowest best one."""
+    """Return the result of the last stage: the lowest best one of its candidates 0 to 3."""
     feasible = [choice.objective for choice in choices if choice.feasible]
     if not feasible:
         return Result(h, MINIMUM, infeasible=True, saturated=False)
@@ -101,7 +102,7 @@ def last(h: int, choices: Sequence[Choice]) -> Result:
 
 
 def search(choices: Sequence[Choice], index_bits: int) -> tuple[Result, list[bool]]:
-    """The whole line, and of every stage whether any candidate that it looked at left the range."""
+    """Search through the whole line; return also for each stage whether a candidate left the range of utilities."""
     h, over = 0, []
     for number in range(1, index_bits - 1):
         step = 1 << (index_bits - number - 1)
@@ -113,7 +114,9 @@ def search(choices: Sequence[Choice], index_bits: int) -> tuple[Result, list[boo
 
 
 def concave(rng: random.Random, constants: UtilityConstants, wealth: int, x: Sequence[int]) -> list[int]:
-    """``EV`` that makes the objective of a state of this wealth a parabola of integers, often with two equal best."""
+    """Return an ``EV`` that makes the objective of a state of this wealth a parabola of integers, often with two equal
+    maxima.
+    """
     u, feasible, _ = utilities(constants, wealth, x)
     centre, scale = rng.randint(-2, 2 * len(x)), rng.choice([1, 1, 1000, 2**40])
     level = rng.randint(-(2**50), 2**50)
@@ -125,7 +128,7 @@ def concave(rng: random.Random, constants: UtilityConstants, wealth: int, x: Seq
 
 
 def level(rng: random.Random, constants: UtilityConstants, wealth: int, x: Sequence[int]) -> list[int]:
-    """``EV`` for which a state of this wealth has objectives that differ by a unit or not at all."""
+    """Return an ``EV`` with which the objectives of a state of this wealth differ by a unit or not at all."""
     u, feasible, _ = utilities(constants, wealth, x)
     spread = rng.choice([0, 1, 1, 2])
     base = rng.choice([0, 2**32 - 1, -(2**32), 2**40])
@@ -136,7 +139,9 @@ def level(rng: random.Random, constants: UtilityConstants, wealth: int, x: Seque
 
 
 def phase(rng: random.Random, index_bits: int, states: int, kind: str, length: int) -> Phase:
-    """``kind`` of objectives: ``concave``, ``level``, ``random``, ``extreme``, or ``over``: utilities out of range."""
+    """Draw tables and entries of one ``kind`` of objectives: ``concave``, ``level``, ``random``, ``extreme``, or
+    ``over``, with utilities out of range.
+    """
     size = 1 << index_bits
     eta, money, value = rng.choice([(2.0, 40, 40), (1.0, 40, 44), (0.5, 40, 40), (3.0, 36, 48)])
     if kind == "over":
@@ -145,7 +150,7 @@ def phase(rng: random.Random, index_bits: int, states: int, kind: str, length: i
     top = 2**30 if kind == "over" else 4 << money
     used = rng.choice([size, size, rng.randint(2, size)])
     x = sorted(rng.sample(range(0 if kind == "over" else top >> 6, top), used)) + [MAXIMUM] * (size - used)
-    # One wealth of every state is what ``EV`` is made for: some choices, all or none are feasible.
+    # ``EV`` is made for one level of wealth of each state, at which some, all or no choices are feasible.
     known = [
         rng.choice([x[used - 1] + 1 + rng.randrange(top), rng.randint(x[0] + 1, x[used - 1] + 1)])
         for _ in range(states)
@@ -173,10 +178,10 @@ def phase(rng: random.Random, index_bits: int, states: int, kind: str, length: i
 def timeline(
     rng: random.Random, phases: Sequence[Phase], drain: int, enter: Callable[[Entry], dict[str, int]]
 ) -> tuple[Columns, list[tuple[int, Phase, Entry]]]:
-    """The ports of every clock, and the clock in which every entry enters.
+    """Return the ports in every clock, and the clock in which each entry enters.
 
-    ``EV`` of a phase is written while the one before is in use, into the other half. ``X``, of which there is one copy,
-    and the constants change when nothing is under way, which takes ``drain`` clocks.
+    ``EV`` of a phase is written to the other half while the phase before is in use. ``X``, of which there is one copy,
+    and the constants change when no search is under way, which takes ``drain`` clocks.
     """
     rows: list[dict[str, int]] = []
     entered: list[tuple[int, Phase, Entry]] = []
@@ -209,7 +214,7 @@ def timeline(
     for k, now in enumerate(phases):
         half = 1 - half
         for i, point in enumerate(now.x):
-            # Some bytes of the word first, then the others; the bytes that are not written carry anything.
+            # First some bytes of the word are written, then the others; the bytes not written carry random data.
             some = rng.choice((0, 1, 0x80, 0xF0, rng.randrange(256)))
             for strobes in (some, 0xFF ^ some):
                 mask = sum(0xFF << 8 * byte for byte in range(8) if strobes >> byte & 1)

@@ -152,7 +152,7 @@ endmodule
 
 
 def norm(instances: int, multiplies: int, words: int, sweeps: int) -> int:
-    """Return what ``NORM`` reads after a run, the pipelines being full of position 0 when it starts."""
+    """Return the value of ``NORM`` after a run that starts with pipelines full of position 0."""
     total = 0
     for clock in range(words * sweeps):
         position = max(clock - multiplies, 0) if clock < multiplies else (clock - multiplies) % words

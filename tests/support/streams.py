@@ -1,4 +1,4 @@
-"""What the tests of units name besides the fixtures ``stream`` and ``clocks``."""
+"""Helpers that tests of units use besides the fixtures ``stream`` and ``clocks``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Stream = Callable[..., dict[str, Any]]
 Clocks = Callable[[wiring.Component, Mapping[str, Sequence[int]]], dict[str, list[int]]]
 
 MULTIPLIERS = [pytest.param(m, marks=pytest.mark.slow if m is Multiplier.DSP48E1 else ()) for m in Multiplier]
-"""For what is in every stage: `make test` tests a stage with each of them."""
+"""Variants of units that are part of every stage; `make test` tests a stage with each of them."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the tests of the sweep engine's units share: rows for the memories of all lanes."""
+"""Helpers for tests of the sweep engine's units: rows for the memories of all lanes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is printed, compared without its numbers."""
+"""Compare printed texts without their numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One thread: problems of tests are too small to share out."""
+"""Run tests on one thread: their problems are too small for several."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def one_thread() -> Iterator[None]:
-    """For whoever imports it: each test runs on one thread of Numba."""
+    """A fixture for modules that import it: each test runs on one thread of Numba."""
     before = numba.get_num_threads()
     numba.set_num_threads(1)
     yield

@@ -1,4 +1,4 @@
-"""Directories that Vivado builds from, written and run against its stand-in without generating a machine."""
+"""Directories from which Vivado builds, written and run with its stand-in without generating a machine."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Builds = Callable[..., tuple[Vivado, Ran, Path]]
 
 
 def stand_in(board: Board) -> dict[str, str]:
-    """Files named as a build's: what the scripts do does not depend on their text."""
+    """Files with the names of a build's; the scripts do not depend on their contents."""
     return {
         "beltline.v": "module beltline; endmodule\n",
         "beltline_build.v": f"module beltline_build(output [63:0] hash);\n    assign hash = 64'h{HASH};\nendmodule\n",

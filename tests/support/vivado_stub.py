@@ -15,7 +15,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 STUB = Path(__file__).with_name("vivado_stub.tcl")
 
@@ -423,8 +423,11 @@ class Vivado:
     fatal: dict[str, str] = field(default_factory=dict)
     """Messages that are errors here, and the text that one has to contain."""
 
+    commands: ClassVar[dict[str, tuple[str, str, int, int]]] = COMMANDS
+    """What it knows, as :data:`COMMANDS`."""
+
     def call(self, command: str, *arguments: str) -> str:
-        flags, options, least, most = COMMANDS[command]
+        flags, options, least, most = self.commands[command]
         given: dict[str, str] = {}
         rest = list(arguments)
         others: list[str] = []
@@ -933,7 +936,7 @@ def _tkinter(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
     tcl.eval("proc call args {lassign [ask {*}$args] good text; if {!$good} {error $text}; return $text}")
     # The interpreter lives in this process, which must not end: the scripts leave outside of any catch.
     tcl.eval("proc exit {{code 0}} {noted $code; error left}")
-    tcl.setvar("commands", " ".join(COMMANDS))
+    tcl.setvar("commands", " ".join(vivado.commands))
     tcl.setvar("argv", " ".join(arguments))
     tcl.eval(STUB.read_text())
     before = Path.cwd()
@@ -963,7 +966,7 @@ proc call args {
 
 
 def _tclsh(vivado: Vivado, script: Path, arguments: Sequence[str]) -> Ran:
-    names = f"set commands {{{' '.join(COMMANDS)}}}\nset argv {{{' '.join(arguments)}}}\n"
+    names = f"set commands {{{' '.join(vivado.commands)}}}\nset argv {{{' '.join(arguments)}}}\n"
     text = f"{_HEAD}{names}{STUB.read_text()}\nsource {{{script}}}\n"
     # The head is a file, for what comes in on the standard input are the answers.
     head = vivado.directory.parent / "head.tcl"

@@ -1,4 +1,4 @@
-"""A lane's walk with its memories, the buses and the rows of all lanes, for the tests of units and of clocks."""
+"""A lane's local search with its memories, the buses and the rows of all lanes, for tests of units and of clocks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ CASES = pytest.mark.parametrize(
     ],
     ids=["2-walkers", "16-walkers", "64-walkers", "far"],
 )
-"""Walks of one lane, and its problem."""
+"""Local searches of one lane, and its problem."""
 
 
 class Probe(wiring.Component):
@@ -73,7 +73,7 @@ class Probe(wiring.Component):
         wiring.connect(m, walk.fetch, buses.lanes[self.lane])
         m.d.comb += buses.shift.eq(Const(build.local_bits))
         for number, bank in enumerate(buses.banks):
-            # The grid is there once, the expected values once for each exogenous state. A walk asks for halves.
+            # The grid is there once, the expected values once for each exogenous state. A local search requests halves.
             upper = bank.address[-2]
             data = []
             for table, depth in enumerate((self.buses.address_bits - 2, build.local_bits)):
@@ -112,5 +112,5 @@ class Probe(wiring.Component):
 
 
 def given_walks(walks: list[Any], kinds: list[tuple[int, int]]) -> list[dict[str, Any]]:
-    """Walks as the bench reads them: marks, and whether they are cold and of all states."""
+    """Return local searches as the bench reads them: marks, and whether they are cold and of all states."""
     return [{"marks": marks, "cold": cold, "force": force} for marks, (cold, force) in zip(walks, kinds, strict=True)]

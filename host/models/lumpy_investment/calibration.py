@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.discrete import DiscreteProblem, from_factors
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.problem import Problem
 
@@ -33,6 +35,7 @@ class Calibration:
     rho: float
     sigma: float
     fixed: float
+    convex: float
     width: float
     low: float
     high: float
@@ -71,7 +74,18 @@ class Calibration:
         return np.maximum(np.arange(self.points) - self.steps, 0)
 
     def problem(self) -> Problem:
-        """Return the firm's problem, of the general form."""
+        """Return the firm's problem in the general form.
+
+        Raises
+        ------
+        ProblemError
+            There is a convex cost, which mixes ``k`` and ``k'``; :meth:`discrete_problem` has it.
+        """
+        if self.convex > 0.0:
+            raise ProblemError(
+                f"the general form has no cost that mixes capital and next capital, such as convex = {self.convex:g}: "
+                "use discrete_problem()"
+            )
         productivity, transition = self.chain
         capital = self.capital
         return Problem(
@@ -100,6 +114,33 @@ class Calibration:
                 "width": self.width,
             },
         )  # fmt: skip
+
+    def discrete_problem(self) -> DiscreteProblem:
+        """Return the firm's problem as a discrete dynamic program, with or without a convex cost.
+
+        Endogenous state ``x`` is grid point ``x`` of capital, and action ``a`` the choice of grid point ``a`` for the
+        next period. The action :attr:`kept` is to keep the capital, which costs nothing.
+
+        Raises
+        ------
+        ProblemError
+            The pairs of capital and next capital do not fit the memory.
+        """
+        capital, kept, profit = self.capital, self.kept, self.profit
+
+        def reward(k: NDArray[np.int64], z: NDArray[np.int64], a: NDArray[np.int64]) -> Array:
+            spent: Array = np.where(a == kept[k], 0.0, self.adjustment(capital[k], capital[a]))
+            return profit[k, z] - spent
+
+        return from_factors(
+            self.points, self.chain[1], reward=reward, beta=self.beta, name="lumpy investment with a convex cost"
+        )
+
+    def adjustment(self, capital: Array, following: Array) -> Array:
+        """Return what it costs to go from ``capital`` to ``following``: investment, the fixed and the convex cost."""
+        invested = following - (1.0 - self.delta) * capital
+        found: Array = invested + self.fixed + 0.5 * self.convex * invested**2 / capital
+        return found
 
 
 def grid_points(steps: int, delta: float, low: float, high: float) -> int:

@@ -1,4 +1,4 @@
-"""Lumpy investment: a firm that pays a fixed cost whenever it adjusts its capital."""
+"""Lumpy investment: a firm that pays a fixed and a convex cost whenever it adjusts its capital."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from beltline.host.models.lumpy_investment.result import LumpyInvestmentResult
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import GRID_SIZE_LIMIT
 from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.results.discrete_record import SUFFIXES as FILES
+from beltline.host.results.save import SUFFIXES
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.solve import solve
+from beltline.host.solver.solve_discrete import DEVICE as DISCRETE
 from beltline.host.solver.solve_general import check_device
 
 
@@ -24,19 +27,26 @@ class LumpyInvestment(Calibration, Model):
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
+    @property
+    def suffixes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """File types that its solution is saved as."""
+        return FILES if self.convex > 0.0 else SUFFIXES
+
     def solve(
         self, tol: float = 1e-9, device: str = UNNAMED, progress: Any = None, **more: Any
     ) -> LumpyInvestmentResult:
-        """Solve the firm's problem by exact sweeps.
+        """Solve the firm's problem by exact sweeps; with a convex cost by policy iteration over all pairs of capital
+        and next capital.
 
         Parameters
         ----------
         tol
             Largest change of the value at which to stop, units of the good.
         device
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
+            ``"cpu"`` or, without a convex cost, ``"gpu"``; by default ``"auto"``, which is the processor.
         progress, **more
-            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
+            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``; with a
+            convex cost as for a discrete problem.
 
         Raises
         ------
@@ -46,7 +56,12 @@ class LumpyInvestment(Calibration, Model):
         device = check_device("lumpy investment", device)
         if "update" in more:
             raise ProblemError("update must not be given: no table of lumpy investment moves")
-        solution: Any = solve(self.problem(), tol=tol, device=device, progress=progress, **more)
+        if self.convex > 0.0 and device != DISCRETE:
+            raise ProblemError(
+                f"lumpy investment with a convex cost is solved on device {DISCRETE!r}, not on {device!r}"
+            )
+        problem: Any = self.discrete_problem() if self.convex > 0.0 else self.problem()
+        solution: Any = solve(problem, tol=tol, device=device, progress=progress, **more)
         return LumpyInvestmentResult(self, solution)
 
 
@@ -59,14 +74,16 @@ def lumpy_investment(
     rho: float = 0.9,
     sigma: float = 0.1,
     fixed: float = 0.01,
+    convex: float = 0.0,
     width: float = 3.0,
     low: float = 0.02,
     high: float = 50.0,
 ) -> LumpyInvestment:
-    """Return the problem of a firm that pays a fixed cost whenever it adjusts its capital, by the year.
+    """Return the problem of a firm that pays a fixed and a convex cost whenever it adjusts its capital, by the year.
 
     With capital ``k`` and productivity ``z`` the firm earns ``a z k**alpha``. It keeps its capital, of which
-    ``(1 - delta) k`` is left, or adjusts it: it pays ``fixed`` and ``k' - (1 - delta) k``, whatever ``k'`` it likes.
+    ``(1 - delta) k`` is left, or adjusts it: it pays ``fixed``, the convex cost and ``k' - (1 - delta) k``, whatever
+    ``k'`` it likes.
     ``ln z' = rho ln z + e``, ``e ~ N(0, sigma**2)``, as a :func:`~beltline.host.problem.markov.tauchen` chain. ``a`` is
     such that without shocks and fixed cost a firm would own capital of 1, which is the unit of the good here.
 
@@ -91,7 +108,11 @@ def lumpy_investment(
     sigma
         Standard deviation of its shock, above 0.
     fixed
-        Cost of adjusting, from 0.
+        Cost of adjusting, units of the good, from 0.
+    convex
+        Of the investment rate: a firm that adjusts also pays ``convex / 2 * (i / k)**2 * k``, with ``i = k' - (1 -
+        delta) k``; from 0. With it the firm is solved as a discrete problem, on the processor, and time and memory grow
+        with the square of the number of grid points: ``steps=4`` is a good choice.
     width
         Half-width of the grid of log productivity in unconditional standard deviations, above 0.
     low, high
@@ -106,6 +127,7 @@ def lumpy_investment(
     --------
     >>> firm = bl.solve(bl.lumpy_investment())  # doctest: +SKIP
     >>> firm.lower, firm.target, firm.upper  # doctest: +SKIP
+    >>> bl.solve(bl.lumpy_investment(steps=4, convex=0.2)).moments()  # doctest: +SKIP
 
     Sources
     -------
@@ -133,6 +155,7 @@ def lumpy_investment(
         rho=parameter("rho", rho),
         sigma=parameter("sigma", sigma),
         fixed=real("fixed", fixed, "a number from 0", lambda v: 0 <= v < math.inf),
+        convex=real("convex", convex, "a number from 0", lambda v: 0 <= v < math.inf),
         width=parameter("width", width),
         low=low,
         high=high,

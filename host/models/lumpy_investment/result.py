@@ -6,7 +6,8 @@ import math
 import os
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +18,15 @@ from beltline.host.models.model_result import ModelResult
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.report import as_html, report
-from beltline.host.results.general_result import GeneralResult
+from beltline.host.results import archive, discrete_record
+from beltline.host.results.discrete_result import DiscreteResult
+from beltline.host.results.files import check_target
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.services import service
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from xarray import Dataset
 
 KEEP, ADJUST = range(len(ALTERNATIVES))
 
@@ -38,9 +42,15 @@ MOMENTS = {
     "spikes": f"share with investment above {SPIKE:.0%}",
     "negative": "share with negative investment",
     "negative_spikes": f"share with investment below -{SPIKE:.0%}",
+    "sd_rate": "sd of the investment rate",
+    "serial_correlation": "correlation of the investment rate with that of the year before",
+    "productivity_correlation": "correlation of the investment rate with log productivity",
     "aggregate_rate": "aggregate investment / aggregate capital",
 }
-"""Every moment, and what a report calls it."""
+"""Every moment, and what a table calls it."""
+
+SHARES = ("mean_rate", "inaction", "spikes", "negative", "negative_spikes", "aggregate_rate")
+"""Those that a report tells."""
 
 
 @dataclass(frozen=True)
@@ -74,14 +84,14 @@ class LumpyInvestmentResult(ModelResult):
     ----------
     model : Calibration
         The :class:`~beltline.host.models.lumpy_investment.model.LumpyInvestment` that was solved.
-    solution : GeneralResult
-        Its values and choices.
+    solution : GeneralResult or DiscreteResult
+        Its values and choices; the latter with a convex cost.
     """
 
     archive_kind: ClassVar[str] = "lumpy_investment"
 
     model: Calibration
-    solution: GeneralResult
+    solution: Any
 
     @property
     def capital(self) -> Array:
@@ -94,25 +104,50 @@ class LumpyInvestmentResult(ModelResult):
         return self.model.chain[0]
 
     @property
+    def _discrete(self) -> bool:
+        """Whether the solution is one of a discrete problem."""
+        return isinstance(self.solution, DiscreteResult)
+
+    @property
     def value(self) -> Array:
         """Of the firm, units of the good."""
-        return self.solution.value[0]
+        found: Array = self.solution.value if self._discrete else self.solution.value[0]
+        return found
 
     @property
     def adjusts(self) -> NDArray[np.bool_]:
         """Where adjusting is better than keeping; of equals, a firm keeps."""
-        return self.solution.taken(ALTERNATIVES[ADJUST])
+        found: NDArray[np.bool_]
+        if self._discrete:
+            found = self.policy != self.model.kept[:, None]
+        else:
+            found = self.solution.taken(ALTERNATIVES[ADJUST])
+        return found
 
     @property
     def policy(self) -> NDArray[np.int32]:
         """Index of the next capital."""
-        found: NDArray[np.int32] = np.where(self.adjusts, self.solution.policy[ADJUST], self.solution.policy[KEEP])
+        found: NDArray[np.int32]
+        if self._discrete:
+            found = np.maximum(self.solution.policy, 0).astype(np.int32)
+        else:
+            found = np.where(self.adjusts, self.solution.policy[ADJUST], self.solution.policy[KEEP])
         return found
+
+    @cached_property
+    def _wanted(self) -> NDArray[np.intp]:
+        """Index of :attr:`target`, by productivity."""
+        if not self._discrete:
+            return self.solution.policy[ADJUST, 0].astype(np.intp)
+        worth = self.model.beta * self.value @ self.model.chain[1].T - self.capital[:, None]
+        return np.argmax(worth, axis=0)
 
     @property
     def target(self) -> Array:
-        """By productivity, ``(N_z,)``: the next capital of a firm that adjusts, whatever it has."""
-        return self.capital[self.solution.policy[ADJUST, 0]]
+        """By productivity, ``(N_z,)``: the next capital of a firm that adjusts, whatever it has; with a convex cost
+        the one that it would choose if neither cost were paid in this period, which the firm only approaches.
+        """
+        return self.capital[self._wanted]
 
     @property
     def lower(self) -> Array:
@@ -163,7 +198,7 @@ class LumpyInvestmentResult(ModelResult):
             As :attr:`distribution`.
         """
         mass, steps = self.distribution, self.model.steps
-        points = np.arange(self.model.points)[:, None] - steps - self.solution.policy[ADJUST, 0]
+        points = np.arange(self.model.points)[:, None] - steps - self._wanted
         periods = (points + steps // 2) // steps
         lowest = int(periods.min())
         firms: Array = np.bincount((periods - lowest).ravel(), mass.ravel()).astype(np.float64)
@@ -179,15 +214,31 @@ class LumpyInvestmentResult(ModelResult):
         ------
         ProblemError
             As :attr:`distribution`.
+
+        Notes
+        -----
+        Correlations are nan where there is nothing that moves.
         """
         mass, rate = self.distribution, self.investment_rate
         owned = mass * self.capital[:, None]
+        productivity, chain = self.model.chain
+        # Of the next year, expected from each state of this one.
+        ahead = np.take_along_axis(rate @ chain.T, self.policy.astype(np.intp), axis=0)
+        mean, log = float((mass * rate).sum()), np.log(productivity)
+        spread = math.sqrt(max(float((mass * (rate - mean) ** 2).sum()), 0.0))
+        shock = log - float((mass * log).sum())
+        spread_shock = math.sqrt(float((mass * shock**2).sum()))
+        with_past = float((mass * (rate - mean) * (ahead - mean)).sum())
+        with_shock = float((mass * (rate - mean) * shock).sum())
         return {
-            "mean_rate": float((mass * rate).sum()),
+            "mean_rate": mean,
             "inaction": float(mass[~self.adjusts].sum()),
             "spikes": float(mass[rate > SPIKE].sum()),
             "negative": float(mass[rate < 0.0].sum()),
             "negative_spikes": float(mass[rate < -SPIKE].sum()),
+            "sd_rate": spread,
+            "serial_correlation": with_past / spread**2 if spread > 0.0 else math.nan,
+            "productivity_correlation": with_shock / (spread * spread_shock) if spread * spread_shock else math.nan,
             "aggregate_rate": float((owned * rate).sum() / owned.sum()),
         }
 
@@ -224,7 +275,8 @@ class LumpyInvestmentResult(ModelResult):
     def __str__(self) -> str:
         found, model = self.solution, self.model
         middle = model.states // 2
-        band = f"{self.lower[middle]:.4g} to {self.upper[middle]:.4g}, adjusted to {self.target[middle]:.4g}"
+        wanted = "aimed at" if self._discrete else "adjusted to"
+        band = f"{self.lower[middle]:.4g} to {self.upper[middle]:.4g}, {wanted} {self.target[middle]:.4g}"
         rows = [
             ("status", f"{self.status}: {self.message}"),
             ("error bound", self._bound()),
@@ -232,7 +284,8 @@ class LumpyInvestmentResult(ModelResult):
         ]
         if self._long_run[1]:
             of = self.moments()
-            rows.append(("long run", ", ".join(f"{text} {of[name]:.1%}" for name, text in MOMENTS.items())))
+            shares = ", ".join(f"{MOMENTS[name]} {of[name]:.1%}" for name in SHARES)
+            rows.append(("long run", shares))
         rows += [
             *self._spent(),
         ]
@@ -243,6 +296,43 @@ class LumpyInvestmentResult(ModelResult):
     __repr__ = __str__
     _repr_html_ = as_html
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to ``path``, whole or not at all, for :func:`beltline.load`; return the path.
+
+        ``.npz``: the arrays of the solution, and ``about``, JSON with everything else. ``.nc``, without a convex cost
+        only: netCDF-4 of :meth:`to_xarray`.
+
+        Raises
+        ------
+        ProblemError
+            ``path`` is no place for such a file, or what writes netCDF is not installed.
+        OSError
+            The disk refused; nothing is left behind.
+        """
+        if not self._discrete:
+            return super().save(path)
+        target = check_target("out", path, discrete_record.SUFFIXES)
+        facts, arrays = discrete_record.answers_of(self.solution)
+        archive.write(target, self.archive_kind, {**self._parts(), "solution": facts}, arrays)
+        return target
+
+    def to_xarray(self) -> Dataset:
+        """Return the solution as an ``xarray.Dataset``, as ``solution.to_xarray()``; with a convex cost the endogenous
+        state is capital, and the exogenous one productivity.
+
+        Raises
+        ------
+        ProblemError
+            xarray is not installed.
+        """
+        if not self._discrete:
+            return super().to_xarray()
+        found: Dataset = self.solution.to_xarray().assign_coords(
+            endogenous=("endogenous", self.capital, {"long_name": "capital k", "units": "units of the good"}),
+            exogenous=("exogenous", self.productivity, {"long_name": "productivity z", "units": "1"}),
+        )
+        return found
+
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "band") -> Figure:
         """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
 
@@ -251,7 +341,8 @@ class LumpyInvestmentResult(ModelResult):
         path
         kind
             ``"band"``: the capital that is kept, and that which is adjusted to, by productivity. ``"hazard"``: the
-            share of firms that adjust, and how many firms there are, by capital gap.
+            share of firms that adjust, and how many firms there are, by capital gap. ``"investment"``: the investment
+            rate by capital, at a low, the middle and a high productivity.
 
         Raises
         ------

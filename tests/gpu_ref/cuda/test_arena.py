@@ -1,4 +1,4 @@
-"""Tables in one piece of memory, with NumPy in CuPy's place."""
+"""Tables in one allocation, with NumPy in place of CuPy."""
 
 from __future__ import annotations
 

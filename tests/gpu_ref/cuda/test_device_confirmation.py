@@ -1,4 +1,4 @@
-"""What a CUDA device confirms, the processor confirms, too. Skipped, with the reason, where there is no device."""
+"""Whatever a CUDA device confirms, the processor confirms, too. Skipped, with the reason, if there is no device."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_an_exact_sweep_is_confirmed_as_on_the_processor(points: int, kind: str)
     assert confirmed >= 4
 
 
-def test_choices_of_the_sweep_before_are_mended() -> None:
+def test_choices_of_the_sweep_before_are_repaired() -> None:
     mended = 0
     for seed in range(20):
         X, W, Q, V, beta, eta = tables = drawn(seed, 700)

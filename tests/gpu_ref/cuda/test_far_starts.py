@@ -1,4 +1,4 @@
-"""What the host of a CUDA device does about starts that are far away, with NumPy in CuPy's place and no kernels."""
+"""How the host code of a CUDA device handles distant starts, with NumPy in place of CuPy and without kernels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ import pytest
 from beltline.gpu_ref.coarse import coarse_start
 from beltline.gpu_ref.cuda import exact_sweeps, sweeps
 from beltline.gpu_ref.cuda.layout import layout
-from beltline.gpu_ref.cuda.start import refuse_astray
+from beltline.gpu_ref.cuda.start import replace_bad_start
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.extended import solve as solve_extended
-from beltline.gpu_ref.methods import Arguments, check_arguments, reach, stay_start
+from beltline.gpu_ref.methods import Arguments, check_arguments, largest_before_shift, stay_start
 from support.cuda_on_cpu import HostArray
 from support.threads import one_thread
 
@@ -41,7 +41,7 @@ class NumpyExact(exact_sweeps.Exact):
         value, policy = exact_sweep(one.X, one.W, one.Q, np.asarray(V), one.beta, one.eta)
         return of_device(value), of_device(policy)
 
-    def keep(self, V: Any, policy: Any) -> Any:
+    def evaluate(self, V: Any, policy: Any) -> Any:
         one = self.problem
         c = one.W - one.X[np.asarray(policy)]
         ahead = np.take_along_axis(one.beta * np.asarray(V) @ one.Q.T, np.asarray(policy, np.intp), axis=0)
@@ -67,13 +67,13 @@ def test_bounds_hold_wherever_an_iteration_begins(method: str, start: float) -> 
     assert found.converged
     assert float(np.abs(found.value - true).max()) <= found.error_bound < 1e-5 * max(1.0, abs(start) * 1e-14)
     if method != "warm":
-        # By shifts at once, and then once more from near.
+        # Shifts lead near the solution at once; the solve is then repeated from there.
         assert found.error_bound < 1e-5
 
 
 @pytest.mark.parametrize("method", ["macqueen", "shift"])
 @pytest.mark.parametrize("start", [0.0, 1e10])
-def test_largest_value_on_the_way(method: str, start: float) -> None:
+def test_largest_value_before_the_shift(method: str, start: float) -> None:
     given = savings(64, method, start)
     exact = NumpyExact(given)
     V = of_device(given.V0)
@@ -84,7 +84,7 @@ def test_largest_value_on_the_way(method: str, start: float) -> None:
         bound = sweeps._largest(exact.cupy, tables, np.array([residual]))
         right = max(np.abs(V).max(), np.abs(value).max())
         change = float(np.abs(value - V).max())
-        assert right <= bound[0] <= 5.0 * reach(np.asarray(value + shift), change, given.Q, given.beta)
+        assert right <= bound[0] <= 5.0 * largest_before_shift(np.asarray(value + shift), change, given.Q, given.beta)
         V = value
 
 
@@ -95,25 +95,25 @@ def kinked(beta: float) -> Arguments:
     return check_arguments(X, W, Q, np.zeros(W.shape), beta, 8.0, 1e-6, 10_000, "shift", {"start": "coarse"})
 
 
-def test_coarse_starts_that_no_solution_is_near_are_refused() -> None:
+def test_coarse_starts_far_from_any_solution_are_replaced() -> None:
     given = kinked(0.96)
     drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
     assert np.abs(drawn).max() > 1e10
     V0, policy = drawn.copy(), np.ones(drawn.shape, np.int32)
-    refuse_astray(np, given, given.X, given.W, V0, policy)
+    replace_bad_start(np, given, given.X, given.W, V0, policy)
     np.testing.assert_allclose(V0, stay_start(given.X, given.W, given.beta, given.eta), rtol=1e-13)
     assert (policy == 550).all()
 
 
 @pytest.mark.parametrize("eta", [0.5, 1.0, 2.0, 8.0])
-def test_starts_that_may_be_near_are_kept(eta: float) -> None:
+def test_starts_that_may_be_near_a_solution_are_used(eta: float) -> None:
     X = np.geomspace(1.0, 20.0, 1100)
     W = X[:, None] ** 0.36 + 0.9 * X[:, None] + np.array([0.3, 0.5])
     Q = np.array([[0.9, 0.1], [0.1, 0.9]])
     given = check_arguments(X, W, Q, np.zeros(W.shape), 0.96, eta, 1e-8, 10_000, "shift", {"start": "coarse"})
     drawn = coarse_start(given.X, given.W, given.Q, given.beta, given.eta, given.epsilon)
     V0, policy = drawn.copy(), np.ones(drawn.shape, np.int32)
-    refuse_astray(np, given, given.X, given.W, V0, policy)
+    replace_bad_start(np, given, given.X, given.W, V0, policy)
     np.testing.assert_array_equal(V0, drawn)
     assert (policy == 1).all()
 
@@ -125,10 +125,10 @@ def test_one_block_has_one_point_a_thread() -> None:
 @pytest.mark.parametrize("proof", ["none", "ends", "goes on for ever"])
 @pytest.mark.parametrize("method", ["warm", "shift"])
 @pytest.mark.parametrize("sound", [True, False])
-def test_doubt_is_settled_whatever_comes_of_the_proof(
+def test_doubt_about_peaks_is_settled_whether_or_not_the_proof_succeeds(
     method: str, proof: str, sound: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A local search stopped after 5 sweeps, or says that it is done where it is not."""
+    """A local search stopped after 5 sweeps, or reported convergence that it had not reached."""
     given = savings(64, method, 0.0)
     exact = NumpyExact(given)
     exact.cupy.array = exact.cupy.asarray

@@ -1,4 +1,4 @@
-"""Problems of the general form on a CUDA device. Skipped, with the reason, where there is no device."""
+"""Problems of the general form on a CUDA device. Skipped, with the reason, if there is no device."""
 
 from __future__ import annotations
 
@@ -45,10 +45,8 @@ def test_sweeps_against_full_search(teams: bool, monkeypatch: pytest.MonkeyPatch
 
 @gpu
 @pytest.mark.parametrize("teams", [False, True])
-def test_what_rounding_may_have_done_is_bounded_as_on_the_processor(
-    teams: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The terms are the same, but that the device allows its power and logarithm more, and a full search has fewer."""
+def test_rounding_is_bounded_as_on_the_processor(teams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bounds agree, except that power and logarithm round more on the device, and full search has fewer terms."""
     for name, value in SMALL_TEAMS.items() if teams else ():
         monkeypatch.setattr(general_sweeps, name, value)
     compared = 0
@@ -69,7 +67,7 @@ def test_what_rounding_may_have_done_is_bounded_as_on_the_processor(
 @pytest.mark.parametrize("bonds", [25, 151, 2501])
 @pytest.mark.parametrize("steps", [0, 20])
 def test_default_has_the_bits_of_the_processor(bonds: int, steps: int) -> None:
-    """Utility is a division, and sums have one order."""
+    """Utility is a division, and the order of sums is the same."""
     country = arellano(bonds, 5)
     form = country.problem().form
     here = solve(form, tol=1e-8, update=country.update, steps=steps, corrected=False)

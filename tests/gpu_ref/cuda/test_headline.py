@@ -9,5 +9,5 @@ def test_a_file_that_cannot_be_written_is_refused_before_any_work(tmp_path, caps
     with pytest.raises(SystemExit) as ended:
         cuda_check.main([option, str(tmp_path / place)])
     assert ended.value.code == 2
-    assert f"{option[2:]} must be a file in a directory that is there, not '{tmp_path}" in capsys.readouterr().err
+    assert f"{option[2:]} must be a file in a directory that exists, not '{tmp_path}" in capsys.readouterr().err
     assert not any(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Sweeps that brackets prove, of table problems on a CUDA device, and when they are tried first."""
+"""Sweeps proven by brackets of table problems on a CUDA device, and when they are tried first."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def solution(name: str, eta: float) -> Array:
 
 
 def check(found: Any, name: str, eta: float = 2.0, shifted: bool = False) -> None:
-    """Compare with a full search of the last sweep, whose values may have been shifted, and with the solution."""
+    """Compare the last sweep, whose values may be shifted, with full search, and the result with the solution."""
     value, policy = brute_force.sweep(GRID, bent()[name], Q, found.previous, BETA, eta)
     if not shifted:
         assert np.abs(value - found.value).max() <= 1e-13 * (1.0 + np.abs(value).max())
@@ -96,7 +96,7 @@ def test_several_peaks_are_solved_and_every_sweep_is_exact(
 @pytest.mark.parametrize("teams", [False, True])
 @pytest.mark.parametrize("name", [*bent(), "stairs", "random"])
 def test_guesses_of_choices_on_large_grids_are_proven(name: str, teams: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where peaks are narrower than the distance of the candidates that a guess looks at, too."""
+    """Also if peaks are narrower than the distance of the candidates that a guess evaluates."""
     monkeypatch.setattr(general_sweeps, "ROWS_ALONE", 0 if teams else 10_000)
     grid = np.linspace(0.0, 30.0, 6_000)
     if name == "stairs":
@@ -117,7 +117,7 @@ def test_guesses_of_choices_on_large_grids_are_proven(name: str, teams: bool, mo
 
 @gpu
 @pytest.mark.parametrize("method", ["shift", "mpi"])
-def test_starts_that_are_asked_for(method: str) -> None:
+def test_starts_that_are_requested(method: str) -> None:
     wealth = bent()["floor"]
     for start in ("stay", "coarse"):
         found = cuda.solve(GRID, wealth, Q, np.zeros(wealth.shape), BETA, 2.0, 1e-7, method=method, start=start)
@@ -152,7 +152,7 @@ def test_far_starts_end_within_the_limit_of_sweeps(method: str) -> None:
 
 
 @gpu
-def test_where_brackets_take_turns_another_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_two_choices_alternate_another_search_continues(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(proven_sweeps, "MOST", 2)
     wealth = bent()["floor"]
     for method in ("warm", "shift", "mpi"):

@@ -1,4 +1,4 @@
-"""Solvers on a CUDA device against the reference solvers. Skipped, with the reason, where there is no device."""
+"""Compare solvers on a CUDA device with the reference solvers. Skipped, with the reason, if there is no device."""
 
 import dataclasses
 
@@ -43,7 +43,7 @@ def close(a, b, slack=0.0):
 
 
 def check_policy(problem, solution):
-    """The policy is full search's from `previous`, but where two choices tie within rounding."""
+    """The policy is that of full search from `previous`, except where two choices tie within rounding."""
     X, W, Q = problem.X, problem.W, problem.Q
     value, policy = brute_force.sweep(X, W, Q, solution.previous, problem.beta, problem.eta)
     differ = np.argwhere(policy != solution.policy)
@@ -105,7 +105,7 @@ def test_random_problems(seed, method):
     size = 1 + np.abs(solution.value).max()
     if METHODS[method].rule == "change":
         reference = reference_solve(*problem.arguments, EPSILON, sweep=brute_force.sweep)
-        # A local search that went astray, and was found out in the end, may take more sweeps.
+        # A local search that ended on a wrong peak, which the check then found, may take more sweeps.
         if solution.exact_sweeps <= 1:
             assert abs(solution.sweeps - reference.sweeps) <= (0 if problem.eta == 2.0 else 1)
             close(solution.value, reference.value, 2 * EPSILON)
@@ -156,7 +156,7 @@ def test_staged_search_is_the_reference_bit_by_bit(tie):
 
 
 @gpu
-def test_howard_holds_the_policy_between_full_searches():
+def test_howard_evaluates_the_policy_between_full_searches():
     problem = headline(512)
     tables = (problem.X, problem.W, problem.Q, problem.V0, problem.beta, problem.eta)
     solution = cuda.solve(*tables, 1e-9, method="grid+howard", interval=20)
@@ -221,7 +221,7 @@ def test_starts_need_fewer_sweeps(points):
 @pytest.mark.parametrize("eta", [1.0, 2.0, 3.5])
 @pytest.mark.parametrize("states", [1, 4, 25])
 def test_coarse_start_of_random_problems(eta, states):
-    """Wherever the start leads, the end is the same; where it goes astray or nobody can stay, too."""
+    """The result does not depend on the start, even if it diverges or no state can stay at its ``x``."""
     for seed in range(6):
         problem = random_problem(np.random.default_rng(seed), 1500, states, "general")
         problem = dataclasses.replace(problem, eta=eta)
@@ -271,7 +271,7 @@ def test_values_that_are_not_concave(seed, method):
 
 
 @gpu
-def test_states_without_a_choice_and_values_of_nobody():
+def test_states_without_a_choice_and_values_of_states_that_cannot_be_reached():
     rng = np.random.default_rng(3)
     problem = random_problem(rng, 120, 2, "general")
     W = problem.W.copy()

@@ -78,11 +78,11 @@ def test_one_decreasing_difference_or_a_gap_is_found() -> None:
     assert not increasing(program(shorter, Q, beta))
 
 
-def test_a_wrong_test_of_differences_costs_time_and_no_truth(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_test_of_differences_costs_time_and_changes_no_result(monkeypatch: pytest.MonkeyPatch) -> None:
     from beltline.gpu_ref.discrete import policy_iteration
 
     R, Q, beta, *_ = savings(20)
-    # Grid point 14, which divide and conquer looks at last, between the choices of its neighbours.
+    # Grid point 14 is searched last by divide and conquer, between the choices of its neighbours.
     bent = R.copy()
     bent[28, 7] += 5.0
     random = np.where(R > -np.inf, np.random.default_rng(3).normal(size=R.shape), R)
@@ -128,7 +128,7 @@ def test_value_iteration_ends_what_evaluations_do_not(monkeypatch: pytest.Monkey
     np.testing.assert_allclose(found.value, by_brute_force(R, Q, beta)[0], atol=3e-9)
 
 
-def test_what_is_planted_is_found() -> None:
+def test_planted_errors_are_found() -> None:
     R, Q, beta, *_ = savings(30)
     made = program(R, Q, beta)
     found = solve(made)
@@ -163,7 +163,7 @@ def test_bounds_hold_far_from_the_solution() -> None:
             assert proven.error_bound <= np.abs(V - value).max() * (1 + beta) / (1 - beta) * 1.001
 
 
-def test_limits_and_what_is_not_finite_are_told() -> None:
+def test_limits_and_infinite_values_are_reported() -> None:
     R, Q, beta, *_ = savings(30)
     made = program(R, Q, beta)
     told: list[int] = []
@@ -173,14 +173,14 @@ def test_limits_and_what_is_not_finite_are_told() -> None:
     assert solve(huge).status == "not finite"
 
 
-def test_equal_lotteries_are_told_apart_by_every_entry() -> None:
+def test_lotteries_are_compared_entry_by_entry() -> None:
     rows = sparse.csr_array(np.array([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]]))
     found, which = distinct(rows)
     assert found.shape == (3, 3)
     np.testing.assert_array_equal(found[which].toarray(), rows.toarray())
 
 
-def test_of_actions_with_one_lottery_the_best_is_kept() -> None:
+def test_of_actions_with_the_same_lottery_the_best_is_used() -> None:
     chances = sparse.csr_array(np.eye(2))
     state, action = np.array([0, 0, 0, 1]), np.array([2, 0, 1, 0])
     made = program_of(state, action, np.array([1.0, 3.0, 3.0, 0.0]), np.array([1, 1, 1, 0]), chances, 0.5)

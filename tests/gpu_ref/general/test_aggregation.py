@@ -1,4 +1,4 @@
-"""Corrections between steps of policy evaluation: what they reach, and that they are undone where they do not help."""
+"""Corrections between policy evaluation steps: what they save, and that they are undone if they do not help."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from beltline.gpu_ref.general import Branch, Form, solve
 from beltline.gpu_ref.general import aggregation as module
-from beltline.gpu_ref.general.operator import Operator, nowhere
+from beltline.gpu_ref.general.operator import Operator, no_policy
 from beltline.gpu_ref.general.random_forms import random_form
 from beltline.host.models.arellano.model import arellano
 
@@ -20,14 +20,14 @@ def savings(states: int = 3) -> Form:
     return Form((Branch("save", 0, wealth, np.repeat(grid, states, axis=1), chain, 0.97),), eta=2.0)
 
 
-def test_what_is_the_same_at_every_x_is_corrected_at_once() -> None:
-    """From a value that is off by numbers of each exogenous state, one correction leaves next to nothing."""
+def test_an_error_that_is_constant_in_x_is_corrected_at_once() -> None:
+    """If the value is off by one number per exogenous state, a single correction removes nearly all of it."""
     form = savings()
     exact = solve(form, tol=1e-12, steps=200)
     operator = Operator(form)
     shifted = exact.value + np.array([3.0, -1.0, 2.0])
-    last = operator.sweep(np.ascontiguousarray(shifted.transpose(0, 2, 1)), nowhere(form))
-    after = operator.evaluate(last.found, 4, enough=0.0)
+    last = operator.sweep(np.ascontiguousarray(shifted.transpose(0, 2, 1)), no_policy(form))
+    after = operator.evaluate(last.found, 4, step_tol=0.0)
     plain = operator.evaluate(last.found, 4)
     truth = exact.value.transpose(0, 2, 1)
     assert np.abs(after - truth).max() < 1e-9
@@ -69,18 +69,18 @@ def test_default_takes_fewer_sweeps_and_steps(monkeypatch: pytest.MonkeyPatch) -
 def test_a_correction_that_does_not_help_is_undone(monkeypatch: pytest.MonkeyPatch) -> None:
     form = savings()
     operator = Operator(form)
-    last = operator.sweep(np.zeros((1, 3, 40)), nowhere(form))
+    last = operator.sweep(np.zeros((1, 3, 40)), no_policy(form))
     plain = operator.evaluate(last.found, 9)
     correction = module._correction
     monkeypatch.setattr(module, "_correction", lambda *given: -1e6 * correction(*given))
-    undone = operator.evaluate(last.found, 12, enough=0.0)
-    # One step, three that are undone, and those that are left.
+    undone = operator.evaluate(last.found, 12, step_tol=0.0)
+    # One step, three steps that are undone, and the remaining ones.
     np.testing.assert_array_equal(undone, plain)
 
 
-def test_where_nothing_shrinks_steps_are_plain() -> None:
+def test_steps_are_not_corrected_without_a_contraction() -> None:
     grid = np.linspace(0.1, 5.0, 40)[:, None]
     form = Form((Branch("save", 0, 1.02 * grid + 0.5, grid, np.eye(1), 1.0 - 1e-8),), eta=2.0)
     operator = Operator(form)
-    last = operator.sweep(np.zeros((1, 1, 40)), nowhere(form))
-    np.testing.assert_array_equal(operator.evaluate(last.found, 7, enough=0.0), operator.evaluate(last.found, 7))
+    last = operator.sweep(np.zeros((1, 1, 40)), no_policy(form))
+    np.testing.assert_array_equal(operator.evaluate(last.found, 7, step_tol=0.0), operator.evaluate(last.found, 7))

@@ -1,4 +1,4 @@
-"""What a certificate of a general solution finds, and what it lets pass."""
+"""Which errors of a general solution its certification finds, and which it tolerates."""
 
 from __future__ import annotations
 
@@ -13,10 +13,17 @@ import pytest
 
 from beltline.gpu_ref.general import Branch, Form, Outside, Solution, certify, solve
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED
-from beltline.gpu_ref.general.certificate import CHOICE, PROBABILITY, TAKEN, VALUE, WORTH, Certificate
+from beltline.gpu_ref.general.certificate import (
+    ALTERNATIVE_CHOICE,
+    ALTERNATIVE_VALUE,
+    POLICY,
+    PROBABILITY,
+    REGIME_VALUE,
+    Certificate,
+)
 from beltline.gpu_ref.general.form import Tables
 from beltline.gpu_ref.general.full_search import full_sweep, future, objectives
-from beltline.gpu_ref.general.proof import FEW, _numbers, proven_column
+from beltline.gpu_ref.general.proof import FEW_CANDIDATES, _numbers, proven_column
 from beltline.gpu_ref.general.random_forms import RandomForm, random_form
 from beltline.gpu_ref.tables import Array
 
@@ -76,10 +83,10 @@ def test_two_passes_find_what_full_search_does_from_any_policy() -> None:
                 cost, ev = np.ascontiguousarray(tables.cost[:, s]), np.ascontiguousarray(future(tables, V)[:, s])
                 low, high = (np.ascontiguousarray(t[:, s]) for t in (tables.low, tables.high))
                 order = _numbers(cost, ev, low, high, form.negative)[3]
-                assert searched == (order == UNORDERED and allowed.sum() > FEW * allowed.size)
+                assert searched == (order == UNORDERED and allowed.sum() > FEW_CANDIDATES * allowed.size)
                 orders[order] += 1
                 full += searched
-                if given is last.policy[d] and not searched and allowed.sum() > FEW * allowed.size:
+                if given is last.policy[d] and not searched and allowed.sum() > FEW_CANDIDATES * allowed.size:
                     assert evaluations <= 3 * allowed.size + 2 * allowed.size + 2
     assert min(orders[AS_GIVEN], orders[BY_COST], orders[UNORDERED], full) > 25
 
@@ -117,7 +124,7 @@ def where(rng: np.random.Generator, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def kind_of(drawn: RandomForm, at: tuple[int, ...], V: Array) -> str:
-    """What is special about an entry of ``values``: how its candidates are ordered, or that it has none."""
+    """Classify an entry of ``values``: how its candidates are ordered, or that it has none."""
     age = at[0] if drawn.form.horizon is not None else 0
     d, _, s = at[-3:]
     one = drawn.form.alternatives[d]
@@ -133,7 +140,7 @@ def kind_of(drawn: RandomForm, at: tuple[int, ...], V: Array) -> str:
 
 
 def after(drawn: RandomForm, solution: Solution, at: tuple[int, ...]) -> Array:
-    """The value that an entry was found from."""
+    """The value from which an entry was computed."""
     if drawn.form.horizon is None:
         return solution.value
     return drawn.value if at[0] == drawn.form.horizon - 1 else solution.value[at[0] + 1]
@@ -154,7 +161,7 @@ def test_a_wrong_value_of_an_alternative_is_found() -> None:
         found = certified(drawn, solution, changed(solution, values=values))
         assert found.missed == 1
         assert found.miss is not None
-        assert (found.miss.kind, found.miss.alternative, found.miss.x, found.miss.s) == (WORTH, *at[-3:])
+        assert (found.miss.kind, found.miss.alternative, found.miss.x, found.miss.s) == (ALTERNATIVE_VALUE, *at[-3:])
         assert found.miss.age == (at[0] if drawn.form.horizon else 0)
         if np.isfinite(solution.values[at]):
             np.testing.assert_allclose(found.miss.amount, 1e-3 * size, rtol=1e-4)
@@ -190,7 +197,7 @@ def test_a_wrong_choice_is_found_where_it_costs_something(far: bool) -> None:
             assert found.missed == 1, (seed, loss)
             assert found.miss is not None
             assert (found.miss.kind, found.miss.alternative, found.miss.x, found.miss.s, found.miss.age) == (
-                CHOICE if isinstance(one, Branch) else WORTH, d, x, s, age,
+                POLICY if isinstance(one, Branch) else ALTERNATIVE_VALUE, d, x, s, age,
             )  # fmt: skip
             assert found.miss.amount == loss or abs(found.miss.amount - loss) <= 1e-10 * size
             kinds[kind_of(drawn, at, V)] += 1
@@ -211,10 +218,10 @@ def test_a_wrong_value_of_a_regime_is_found() -> None:
         found = certified(drawn, solution, changed(solution, value=value))
         assert found.miss is not None
         if drawn.form.horizon is None:
-            # What is measured is the value that is returned, of which it is also the future.
+            # The returned value is both measured and the continuation from which it is measured.
             np.testing.assert_allclose(found.residual, np.abs(full_sweep(drawn.form, value).value - value).max())
         elif at[0] == 0:
-            assert (found.missed, found.miss.kind, found.miss.x, found.miss.s) == (1, VALUE, *at[-2:])
+            assert (found.missed, found.miss.kind, found.miss.x, found.miss.s) == (1, REGIME_VALUE, *at[-2:])
             np.testing.assert_allclose(found.residual, 1e-3 * size, rtol=1e-6)
         assert found.error_bound >= 0.99 * found.residual
 
@@ -238,7 +245,7 @@ def test_wrong_alternatives_and_probabilities_are_found() -> None:
         found = certified(drawn, solution, changed(solution, choice=choice, probabilities=probabilities))
         if other != old and loss > 1e-7 * np.abs(solution.value).max():
             assert found.miss is not None, seed
-            assert (found.miss.kind, found.miss.x, found.miss.s) == (TAKEN, x, s)
+            assert (found.miss.kind, found.miss.x, found.miss.s) == (ALTERNATIVE_CHOICE, x, s)
             kinds["taken"] += 1
         elif other == old:
             assert found.missed == 0
@@ -268,7 +275,7 @@ def test_swapped_alternatives_are_found() -> None:
                 differ = np.abs(np.diff(solution.values[..., :2, :, :], axis=-3))
                 swapped += 1
                 assert found.missed or not (differ > 1e-6).any() or name == "policy", seed
-                kinds = {WORTH, CHOICE}
+                kinds = {ALTERNATIVE_VALUE, POLICY}
                 assert found.miss is None or found.miss.kind in kinds
     assert swapped > 60
 
@@ -285,12 +292,12 @@ def test_a_policy_that_falls_costs_evaluations_and_no_more() -> None:
         policy[0, x, 0] = chosen
         found = certify(form, changed(solution, policy=policy), solution.residual)
         assert found.miss is not None
-        assert (found.missed, found.miss.kind, found.miss.x) == (1, CHOICE, x)
-        # 499 is more than can be afforded.
+        assert (found.missed, found.miss.kind, found.miss.x) == (1, POLICY, x)
+        # Choice 499 is not affordable.
         assert np.isinf(found.miss.amount) == (x == 100)
         assert found.searched == 0
         assert found.evaluations <= right.evaluations + 2 * 500
-    # From nothing, where the policy before lies far off.
+    # From a value of zero, whose policy is far away.
     policy = np.zeros_like(solution.policy)
     found = certify(form, changed(solution, policy=policy), solution.residual)
     assert found.residual == right.residual

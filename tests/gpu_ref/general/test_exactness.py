@@ -1,4 +1,4 @@
-"""The command that compares with full search, and that it would notice a difference."""
+"""The command that compares sweeps with full search, and that it finds differences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of a general problem: each fault has its sentence, before any work."""
+"""Tables of a general problem: each error is reported in one sentence, before any work."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def branch(**changed: Any) -> Branch:
         ({"beta": [0.9, np.nan]}, "alternative 'save': beta[1] is nan, not finite"),
         ({"beta": np.ones(3)}, "alternative 'save': beta must be a number or have shape (2,) or (T, 2), not (3,)"),
         ({"kappa": np.inf}, "alternative 'save': kappa[0] is inf, not finite"),
-        ({"mix": -1}, "alternative 'save': mix names regime -1, and regimes count from 0"),
+        ({"mix": -1}, "alternative 'save': mix names regime -1, but regimes are numbered from 0"),
         ({"mix": [0.5, 0.4]}, "alternative 'save': mix sums to 0.9, not 1"),
         ({"mix": [1.5, -0.5]}, "alternative 'save': mix[1] = -0.5 is negative"),
         ({"mix": [[1.0]]}, "mix must be the number of a regime or have shape (N_r,), not (1, 1)"),
@@ -74,7 +74,7 @@ AGED = np.stack([1.0 + GRID] * 3)
         ([], {}, "alternatives must hold at least one alternative, not none"),
         ([branch(), branch()], {}, "names of alternatives must differ, but 2 are called 'save'"),
         ([branch(regime=1, mix=1)], {}, "regime 0 has no alternative, though regime 1 has one"),
-        ([branch(mix=1)], {}, "alternative 'save': mix names regime 1, and regimes are 0 to 0"),
+        ([branch(mix=1)], {}, "alternative 'save': mix names regime 1, but regimes are 0 to 0"),
         (
             [branch(mix=[0.5, 0.5])],
             {},
@@ -83,7 +83,7 @@ AGED = np.stack([1.0 + GRID] * 3)
         (
             [branch(), Outside("exit", 0, np.zeros((3, 2)))],
             {},
-            "alternative 'exit': its tables are of (N_k, N_z) = (3, 2), and those of 'save' of (4, 2)",
+            "alternative 'exit': its tables have (N_k, N_z) = (3, 2), but those of 'save' have (4, 2)",
         ),
         (
             [branch(wealth=with_one(1.0 + GRID, (2, 1), 0.5))],
@@ -106,9 +106,9 @@ AGED = np.stack([1.0 + GRID] * 3)
         (
             [branch(wealth=AGED)],
             {},
-            "alternative 'save': wealth has an axis of ages, of length 3, and horizon is None",
+            "alternative 'save': wealth has an axis of 3 ages, which needs a horizon",
         ),
-        ([branch(wealth=AGED)], {"horizon": 2}, "alternative 'save': wealth is of 3 ages, and horizon is 2"),
+        ([branch(wealth=AGED)], {"horizon": 2}, "alternative 'save': wealth has 3 ages, but horizon is 2"),
         (
             [branch(low=2), branch(name="also", cost=GRID + 2.0)],
             {},

@@ -1,4 +1,4 @@
-"""Bounds of log-sums and of probabilities, against every corner of what values may be, in 60 decimal digits."""
+"""Compare bounds of log-sums and of probabilities with every corner of the possible values, in 60 decimal digits."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from beltline.gpu_ref.general.log_sum import extremes, growth, reach
+from beltline.gpu_ref.general.log_sum import extremes, growth, log_sum_error
 from beltline.gpu_ref.tables import Array
 
 EXACT = decimal.Context(prec=60, Emin=-(10**12), Emax=10**12)
 LOWEST = Decimal("-1e9")
-"""Exponents below this are taken for it: their exponentials are nothing beside 1 in 60 digits."""
+"""Lower exponents are replaced by this one: with 60 digits their exponentials do not change a sum of 1."""
 
 
 def exponentials(values: list[Decimal], sigma: Decimal) -> list[Decimal]:
@@ -35,7 +35,7 @@ def bound(values: Array, errors: Array, sigma: float) -> float:
     below = values - values.max()
     grown = sum(growth(*pair, sigma) for pair in zip(below, errors, strict=True))
     total = float(np.exp(below / sigma).sum())
-    return float(reach(grown, total, float((below + errors).max()), values.size, sigma))
+    return float(log_sum_error(grown, total, float((below + errors).max()), values.size, sigma))
 
 
 def drawn(rng: np.random.Generator) -> tuple[Array, Array, float]:
@@ -97,7 +97,7 @@ def test_every_corner_is_within_the_bounds_which_are_tight(number: int) -> None:
         assert most - least <= 1.01 * float(max(reached) - min(reached)) + 1e-12
 
 
-def test_alternatives_that_are_no_choice_count_for_nothing() -> None:
+def test_alternatives_that_cannot_be_taken_have_no_effect() -> None:
     assert growth(-np.inf, 1e300, 1.0) == 0.0
     below, errors = np.array([0.0, -np.inf]), np.array([0.1, 1e300])
     assert extremes(below, errors, 1, 0.5) == (0.0, 0.0)

@@ -40,7 +40,7 @@ def test_the_rule_follows_the_default_set_of_its_regime() -> None:
     chain = np.array([[0.75, 0.25], [0.5, 0.5]])
     names = [SimpleNamespace(name=name, regime=r) for name, r in (("wait", 0), ("pay", 1), ("quit", 1))]
     names[1].at = lambda: SimpleNamespace(transition=chain)
-    # Numbers of alternatives by regime, x and s; the first regime is of no account.
+    # Numbers of alternatives by regime, x and s; the first regime has no effect.
     choice = np.array([[[0, 0]] * 3, [[2, 2], [1, 2], [1, 1]]])
     last = SimpleNamespace(form=SimpleNamespace(alternatives=names), choice=choice)
     found = BondPrices("pay", "quit", face, 0.25)(last)  # type: ignore[arg-type]

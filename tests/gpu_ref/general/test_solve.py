@@ -1,4 +1,4 @@
-"""Solutions of general problems against full search and closed forms."""
+"""Compare solutions of general problems with full search and closed forms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from beltline.host.problem.markov import tauchen
 
 
 def adjustment(*, sigma: float = 0.0) -> Form:
-    """Keep a durable, which wears out, or pay a fixed cost and choose anew: bands, and a value with kinks."""
+    """Keep a durable that depreciates, or pay a fixed cost and adjust it: (S, s) bands, and a value with kinks."""
     grid = np.linspace(0.5, 8.0, 60)[:, None] + np.zeros((1, 2))
     chain = np.array([[0.8, 0.2], [0.3, 0.7]])
     stay = np.maximum(np.arange(60) - 2, 0)[:, None].repeat(2, axis=1)
@@ -62,7 +62,7 @@ def test_the_bound_holds_and_evaluation_steps_save_sweeps(sigma: float) -> None:
     assert 3 * best.sweeps < solve(form, tol=1e-12).sweeps
 
 
-def test_random_problems_of_several_regimes_settle_where_full_search_does() -> None:
+def test_random_problems_of_several_regimes_converge_to_the_solution_of_full_search() -> None:
     settled = 0
     for seed in range(60):
         drawn = random_form(seed, 20)
@@ -128,10 +128,10 @@ def test_retirement_as_full_search(sigma: float) -> None:
     assert [set(np.unique(found.choice[age, 0])) for age in (5, 6, 7)] == [{0, 1}, {0, 1}, {1}]
 
 
-def test_who_retires_in_the_last_age_but_one_is_rich_enough() -> None:
+def test_only_rich_workers_retire_in_the_last_age_but_one() -> None:
     form, grid = retirement(1001, 2)
     found = solve(form)
-    # Nobody works in the last age. Before it, an unconstrained worker gains (1 + beta) log((x + 20) / x) for 1.
+    # In the last age all retire. Before it, work gains (1 + beta) log((x + 20) / x) without constraints, and costs 1.
     threshold = 20.0 / (math.exp(1.0 / 1.98) - 1.0)
     works = found.choice[0, 0, :, 0] == 0
     assert not (found.choice[1, 0] == 0).any()
@@ -183,14 +183,14 @@ def test_sovereign_default_as_full_search() -> None:
     repay = last.alternatives[0]
     assert isinstance(repay, Branch)
     np.testing.assert_array_equal(found.form.alternatives[0].at().cost, repay.cost)
-    # A country defaults on much debt in bad times, and its revenue turns.
+    # A country with much debt defaults in bad times, and the revenue from more debt falls.
     defaults = found.choice[0] == 1
     assert 0.1 < defaults.mean() < 0.6
     assert (np.diff(repay.cost, axis=0) < 0.0).any()
     assert found.evaluations[50:].mean() < 8 * 51 * 11
 
 
-def test_prices_that_never_settle_end_at_the_limit_and_tables_that_are_none_at_once() -> None:
+def test_prices_that_never_settle_end_at_the_limit_and_invalid_tables_at_once() -> None:
     form, update = arellano(11, 3)
     moving = iter(range(1000))
 
@@ -245,7 +245,7 @@ def test_taste_shocks_do_not_overflow() -> None:
     assert found.probabilities[:, 0, 0].tolist() == [0.5, 0.5, 0.0]
 
 
-def test_an_alternative_far_from_the_best_adds_no_doubt() -> None:
+def test_an_alternative_far_from_the_best_does_not_widen_the_bound() -> None:
     grid = np.array([[0.0], [1.0]])
     for sigma, consumption in ((0.0, 1e-7), (1.0, 1e-7), (0.1, 1e-10), (1e-3, 1e-10)):
         poor = Branch("a", 0, consumption + grid, grid, np.eye(1), 0.9)
@@ -259,8 +259,8 @@ def test_an_alternative_far_from_the_best_adds_no_doubt() -> None:
         assert quality.error_bound < 1e-10
 
 
-def test_no_probability_of_what_nobody_chooses_is_let_pass() -> None:
-    """Though the worth of that alternative may be off by far more than the taste shocks."""
+def test_a_wrong_probability_of_an_unlikely_alternative_is_found() -> None:
+    """Even though the value of that alternative may be off by far more than the scale of taste shocks."""
     grid = np.array([[0.0], [1.0]])
     poor = Branch("a", 0, 1e-10 + grid, grid, np.eye(1), 0.9, high=np.zeros((2, 1), np.int32))
     form = Form((poor, Outside("b", 0, -grid)), 3.0, 0.1)
@@ -290,7 +290,7 @@ def test_a_mix_of_regimes_is_what_is_expected() -> None:
     assert found.value[0, 0, 0] == pytest.approx(2.5 / 0.875)
 
 
-def test_progress_is_told() -> None:
+def test_progress_is_reported() -> None:
     told: list[tuple[int, float]] = []
     found = solve(adjustment(), tol=1e-3, progress=lambda sweeps, change: told.append((sweeps, change)))
     assert [sweeps for sweeps, _ in told] == list(range(1, found.sweeps + 1))
@@ -316,7 +316,7 @@ def test_alternatives_that_lead_elsewhere_swept_at_once() -> None:
         (Prices({"b": {}}, np.zeros(1)), "there is no alternative 'b': there are 'a'"),
     ],
 )
-def test_what_is_no_update_is_refused_after_the_first_sweep(found: Any, sentence: str) -> None:
+def test_an_invalid_update_is_refused_after_the_first_sweep(found: Any, sentence: str) -> None:
     grid = np.array([[0.0], [1.0]])
     solution = solve(Form((Branch("a", 0, 1.0 + grid, grid, np.eye(1), 0.9),), 2.0), update=lambda last: found)
     assert (solution.success, solution.status) == (False, "prices refused")

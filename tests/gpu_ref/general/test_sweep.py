@@ -1,4 +1,4 @@
-"""Sweeps of an alternative: brackets against full search, and how they get there."""
+"""Compare sweeps of one alternative with full search, and count what they evaluate."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from beltline.gpu_ref import brackets
 from beltline.gpu_ref.general import Branch, Form, proven_branch
 from beltline.gpu_ref.general.candidates import AS_GIVEN, BY_COST, UNORDERED, numbered, windows
-from beltline.gpu_ref.general.certificate import _promise
+from beltline.gpu_ref.general.certificate import _continuation
 from beltline.gpu_ref.general.exactness import Compared, compare_form
 from beltline.gpu_ref.general.form import Tables
 from beltline.gpu_ref.general.full_search import full_sweep, future, objectives, search_branch
@@ -53,7 +53,7 @@ def test_random_problems_of_every_kind() -> None:
     assert {"eta 0", "eta 1", "eta 10", "negative", "shocks", "3 ages"} <= kinds
 
 
-def test_todays_form_is_the_sweep_of_today() -> None:
+def test_a_table_problem_is_swept_as_by_the_exact_sweep() -> None:
     for seed in range(20):
         X, W, Q, V, beta, eta = random_problem(np.random.default_rng(seed), 80).arguments
         branch = Branch("one", 0, W, np.repeat(X[:, None], W.shape[1], axis=1), Q, beta)
@@ -75,7 +75,7 @@ def test_three_evaluations_a_state_from_a_good_policy() -> None:
     assert again.evaluations < 3.6 * again.value.size
 
 
-def test_utilities_are_kept_only_while_tables_stay() -> None:
+def test_cached_utilities_are_used_only_while_tables_are_unchanged() -> None:
     branch = dataclasses.replace(savings(300), mix=0)
     held = Branch("stay", 0, 0.5 + 0.0 * branch.wealth, 0.0 * branch.cost, branch.transition, 0.9, low=7, high=7)
     form = Form((branch, held), 3.0)
@@ -95,13 +95,13 @@ def test_utilities_are_kept_only_while_tables_stay() -> None:
         np.testing.assert_array_equal(found.policy, oracle.policy)
         V, wanted = found.found.value, found.found.policy
         taken.append(found.evaluations / 600)
-    # The second sweep with the same tables computes what it keeps, and later ones only what moves.
+    # The second sweep with the same tables fills the cache; later ones compute only utilities of new choices.
     assert min(taken[30], taken[31], taken[45]) > 2.5
     assert max(taken[29], taken[44], taken[59]) < 0.5
     assert 1.0 <= taken[50] < 1.5
 
 
-def test_a_far_policy_takes_divide_and_conquer_and_ends_the_same() -> None:
+def test_a_distant_policy_takes_divide_and_conquer_and_ends_the_same() -> None:
     tables = tables_of(savings(200))
     V = -5.0 * np.abs(np.linspace(0.0, 20.0, 200) - 15.0)[None, :, None] + np.zeros((1, 1, 2))
     far, near = proven_branch(tables, V, 2.0), proven_branch(tables, V, 2.0, policy=search_branch(tables, V, 2.0)[1])
@@ -123,7 +123,7 @@ def test_a_revenue_that_turns_is_searched_by_brackets() -> None:
 
 
 def firm(points: int = 60) -> tuple[Array, Array, Array]:
-    """Employment, its static profit at two productivities, and what hiring is bounded by."""
+    """Employment, its static profit at two productivities, and the bounds on hiring."""
     n = np.exp(np.linspace(0.0, 5.0, points))
     profit = np.array([1.5, 3.0]) * n[:, None] ** 0.64 - 0.5 * n[:, None] - 2.0
     return n, profit, np.arange(points)[:, None].repeat(2, axis=1)
@@ -146,13 +146,13 @@ def test_firing_costs_are_two_alternatives_of_which_neither_is_searched_in_full(
     np.testing.assert_allclose(np.maximum(up.value, off.value), direct.max(axis=1), rtol=1e-12)
 
 
-def test_bounds_that_cost_cannot_be_ordered_within_are_searched_in_full_and_reported() -> None:
+def test_bounds_that_no_order_by_cost_suits_are_searched_in_full_and_reported() -> None:
     n, profit, same = firm()
     wealth = n[:, None] + profit.max() + np.zeros((1, 2))
     branch = Branch("hire", 0, wealth=wealth, cost=-profit, transition=np.eye(2), beta=0.8, low=same)
     tables = tables_of(branch, 1.0)
     rising = np.sort(np.random.default_rng(1).normal(size=(1, 60, 2)), axis=1)
-    # Promises that rise leave only costs that rise: nobody stops short of the most profitable.
+    # If expectations rise, only candidates of rising cost remain: all below the most profitable one are dominated.
     for V, searched in ((rising, 0), (-rising, 2)):
         swept = proven_branch(tables, V, 1.0)
         same_as_full_search(tables, V, 1.0, swept)
@@ -167,16 +167,16 @@ def test_order_of_candidates() -> None:
 
     free = [0] * 4, [3] * 4
     assert order([0, 1, 1, 2], [9, 1, 1, 0], *free) == ([0, 1, 2, 3], AS_GIVEN)
-    # Promises rise: the running minimum of cost from the top; of two that are equal the lower one.
+    # Expectations rise: the running minimum of cost from the top; of two equal candidates the lower one.
     assert order([0, 2, 2, 1], [0, 1, 1, 2], *free) == ([0, 3], BY_COST)
     assert order([3, 2, 2, 5], [0, 1, 1, 2], *free) == ([1, 3], BY_COST)
-    # They do not: by cost, running maxima.
+    # Expectations fall somewhere: sorted by cost, the running maxima.
     assert order([3, 2, 2, 1], [5, 4, 4, 0], *free) == ([3, 1, 0], BY_COST)
     assert order([3, 2, 2, 1], [5, 3, 4, 0], *free) == ([3, 2, 0], BY_COST)
     # 1 dominates 0 but is not allowed in the first row; 3 dominates 2 and is allowed wherever 2 is.
     assert order([1, 0, 3, 2], [0, 1, 2, 3], [0, 0, 0, 0], [0, 3, 3, 3]) == ([1, 0, 3], UNORDERED)
     assert order([1, 0, 3, 2], [0, 1, 2, 3], [0, 0, 0, 3], [3, 3, 3, 3]) == ([1, 3], BY_COST)
-    # Nobody is allowed 0 and 1.
+    # No row is allowed candidates 0 and 1.
     assert order([0, 9, 2, 3], [9, 9, 1, 2], [2] * 4, [3] * 4) == ([2, 3], AS_GIVEN)
 
 
@@ -212,7 +212,7 @@ def test_the_slack_covers_what_a_sweep_rounds(eta: float) -> None:
     V = np.random.default_rng(8).normal(size=(1, 70, 2)).cumsum(axis=1)
     swept = proven_branch(tables, V, eta)
     long = Tables(*(table.astype(np.longdouble) for table in tables[:6]), *tables[6:])
-    promise, noise = _promise(tables, V, eta, float(np.abs(V).max()))
+    promise, noise = _continuation(tables, V, eta, float(np.abs(V).max()))
     worst = np.longdouble(0.0)
     for s in range(2):
         c = long.wealth[:, s, None] - long.cost[None, :, s]
@@ -232,7 +232,7 @@ def test_the_slack_covers_what_a_sweep_rounds(eta: float) -> None:
     assert 0.0 < worst <= swept.slack.max() < 1e-11
 
 
-def test_what_the_oracle_looks_at() -> None:
+def test_full_search_evaluates_every_allowed_candidate() -> None:
     tables = tables_of(savings(5), 1.0)
     V = np.arange(10.0).reshape(1, 5, 2)
     chain = np.array([[0.8, 0.2], [0.3, 0.7]])

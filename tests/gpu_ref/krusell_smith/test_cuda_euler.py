@@ -1,4 +1,6 @@
-"""The kernel of the Euler-equation iteration: compiled for the processor and run there, and on a device if any."""
+"""The kernel of the Euler-equation iteration, compiled for the processor and run there, and on a device if there is
+one.
+"""
 
 import numpy as np
 import pytest
@@ -15,13 +17,13 @@ gpu = pytest.mark.skipif(bool(cuda_euler.available()), reason=cuda_euler.availab
 
 @pytest.fixture
 def on_cpu(monkeypatch, compiled):
-    """A device of 3 multiprocessors for the 8 places of 4 points of K, and small blocks."""
+    """A device with 3 multiprocessors for the 8 places (4 points of K), and small blocks."""
     with in_small_blocks(monkeypatch, cuda_euler, compiled, "iterate", 9) as found:
         yield found
 
 
 def both(economy, monkeypatch, **options):
-    """The household by either, with the same arguments."""
+    """Solve the household on the processor and by the kernel, with the same arguments."""
     wanted = household(economy, **options)
     return household(economy, solve=solve, **options), wanted
 
@@ -39,7 +41,7 @@ def test_the_kernel_on_the_processor_does_what_numba_does(on_cpu, monkeypatch, e
 
 @compiler
 @pytest.mark.parametrize("means", [2, 5])
-def test_it_stops_where_the_policy_stands_still(on_cpu, monkeypatch, means):
+def test_it_stops_when_the_policy_no_longer_changes(on_cpu, monkeypatch, means):
     told = []
     economy = krusell_smith(points=20, means=means, top=100.0, power=3.0, beta=0.9)
     wanted = household(economy, tol=1e-3)
@@ -53,7 +55,7 @@ def test_it_stops_where_the_policy_stands_still(on_cpu, monkeypatch, means):
 
 
 @compiler
-def test_what_is_no_number_is_found(on_cpu):
+def test_a_policy_that_is_not_a_number_is_reported(on_cpu):
     economy = krusell_smith(points=12)
     k, means = economy.grid, economy.mean_grid
     wealth = economy.wealth(k).reshape(12, 4, 4)
@@ -62,7 +64,7 @@ def test_what_is_no_number_is_found(on_cpu):
     start = np.repeat(0.9 * k, 16).reshape(12, 4, 4)
     start[3, 1, 2] = np.nan
     for solver in (euler_iteration.solve, solve):
-        with pytest.raises(FloatingPointError, match="^the policy is no number after 1 iterations$"):
+        with pytest.raises(FloatingPointError, match="^the policy is not a number after 1 iterations$"):
             solver(*tables, 0.99, 1.0, start)
 
 
@@ -76,7 +78,7 @@ def test_a_grid_too_large_for_the_device_is_refused(on_cpu):
 
 
 @pytest.mark.parametrize(("points", "power"), [(40, 7), (100, 7), (500, 7), (300, 1)])
-def test_what_is_left_out_of_slopes_is_below_rounding(points, power):
+def test_entries_left_out_of_slopes_are_below_rounding(points, power):
     x = 1000 * np.linspace(0, 1, points) ** power
     matrix = slope_matrix(x)
     rows, columns = np.indices(matrix.shape)

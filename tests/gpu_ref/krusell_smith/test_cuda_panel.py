@@ -1,4 +1,6 @@
-"""The panel's CUDA kernel: compiled for the processor and run there, with the host's code, and on a device if any."""
+"""The panel's CUDA kernel with its host code, compiled for the processor and run there, and on a device if there is
+one.
+"""
 
 import numpy as np
 import pytest
@@ -15,7 +17,7 @@ gpu = pytest.mark.skipif(bool(cuda_panel.available()), reason=cuda_panel.availab
 
 @pytest.fixture
 def on_cpu(monkeypatch, compiled):
-    """A device of 3 multiprocessors, and blocks that are small, so that there are many."""
+    """A device with 3 multiprocessors, and many small blocks."""
     with in_small_blocks(monkeypatch, cuda_panel, compiled, "simulate", 10) as found:
         yield found
 
@@ -36,7 +38,7 @@ def test_kernels_on_the_processor_do_what_numba_does(on_cpu, monkeypatch, method
     policy, x, m = surface()
     shocks = draw_shocks(150, 25, CHAIN, SHARES, seed=1)
     wanted = panel.simulate(policy, x, m, shocks, 38.0, method)
-    # Sums in another order may move a wealth in single precision by a unit in its last place.
+    # Another order of sums can change wealth in single precision by a unit in its last place.
     agree(simulate(policy, x, m, shocks, 38.0, method), wanted, 1e-4 if method == "bicubic-single" else 1e-11)
     assert [(blocks, threads) for blocks, threads, _ in on_cpu.launches] == [(3, 8)] * 3
     assert (max(shared for *_, shared in on_cpu.launches) > 4096) == near
@@ -46,7 +48,7 @@ def test_kernels_on_the_processor_do_what_numba_does(on_cpu, monkeypatch, method
 @pytest.mark.parametrize("method", INTERPOLATIONS)
 def test_blocks_of_many_agents_and_a_remainder(on_cpu, method):
     policy, x, m = surface()
-    # 1,250 are no multiple of what a thread moves at once, nor of a block.
+    # 1,250 is neither a multiple of the agents that a thread moves at once, nor of those of a block.
     shocks = draw_shocks(1250, 12, CHAIN, SHARES, seed=2)
     start = np.random.default_rng(0).uniform(0, 80, 1250)
     wanted = panel.simulate(policy, x, m, shocks, start, method)
@@ -88,7 +90,7 @@ def test_blocks_are_on_the_device_at_once_and_hold_all_agents(agents, size):
 
 
 @compiler
-def test_kernels_count_those_who_leave(on_cpu):
+def test_kernels_count_agents_that_would_leave_the_grid(on_cpu):
     policy, x, m = surface()
     shocks = draw_shocks(100, 3, CHAIN, SHARES)
     for table, start in ((policy * 0 + 201.0, 38.0), (policy * 0 - 1.0, 0.0)):
@@ -110,7 +112,7 @@ def test_without_a_device_it_says_so():
         simulate(policy, x, m, draw_shocks(100, 3, CHAIN, SHARES), 38.0)
 
 
-def test_kernels_of_every_method_are_told_apart():
+def test_every_method_has_a_kernel_of_its_own():
     told = {
         options(method, near, once) for method in INTERPOLATIONS for near in (True, False) for once in (True, False)
     }

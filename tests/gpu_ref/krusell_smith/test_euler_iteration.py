@@ -1,4 +1,4 @@
-"""Euler-equation iteration against FITPACK, against its own equation, and against value function iteration."""
+"""Compare Euler-equation iteration with FITPACK, with its own equation, and with value function iteration."""
 
 import numpy as np
 import pytest
@@ -52,14 +52,14 @@ def test_the_policy_solves_its_equation(eta, means):
             error = (economy.beta * right) ** (-1 / eta) - c
             interior = (chosen > 0) & (chosen < k[-1])
             assert np.abs(error[interior]).max() < 1e-7
-            # Who is held at 0 would eat more, had he more.
+            # A household constrained at 0 would consume more if it could borrow.
             assert (error[chosen == 0] > -1e-7).all()
             bound += (chosen == 0).sum()
     assert bound > 0
 
 
 def test_it_is_the_policy_of_value_iteration():
-    # Prices that never move leave a household with two states, and tables without interpolation in K.
+    # With constant prices the household has two states, and its tables need no interpolation in K.
     work = np.array([[0.6, 0.4], [0.05, 0.95]])
     economy = krusell_smith(
         spread=0.0, unemployment=(0.07, 0.07), transition=np.kron([[0.875, 0.125], [0.125, 0.875]], work),
@@ -77,7 +77,7 @@ def test_it_is_the_policy_of_value_iteration():
         assert np.abs(exact - policy[:, e]).max() < 0.015
 
 
-def test_the_limit_of_iterations_is_told():
+def test_the_limit_of_iterations_is_reported():
     seen = []
     solved = household(krusell_smith(points=30), max_iterations=120, progress=lambda done, change: seen.append(done))
     assert not solved.converged
@@ -87,5 +87,5 @@ def test_the_limit_of_iterations_is_told():
 
 
 def test_shapes_are_checked():
-    with pytest.raises(ValueError, match=r"wealth and start must have the shape \(5, 4, 4\), and ahead \(4, 2\)"):
+    with pytest.raises(ValueError, match=r"wealth and start must have shape \(5, 4, 4\) and ahead \(4, 2\), not "):
         solve(range(5), range(4), np.ones((5, 4)), np.ones((4, 2)), 0, 0, 0, 0.9, 1.0, np.ones((5, 4)))

@@ -1,4 +1,4 @@
-"""Shocks and simulation of a panel against plain NumPy and SciPy."""
+"""Compare shocks and the simulation of a panel with plain NumPy and SciPy."""
 
 import numba
 import numpy as np
@@ -12,7 +12,7 @@ from support.panels import CHAIN, SHARES, surface
 
 
 def by_hand(policy, x, m, shocks, start, method):
-    """The panel, agent by agent and direction by direction, by SciPy."""
+    """Simulate the panel agent by agent, interpolating in one direction after the other, with SciPy."""
 
     def cubic(grid, values, at):
         rows = np.arange(grid.size)
@@ -67,14 +67,14 @@ def test_agents_follow_the_chain():
             now, then = work[:-1][(a == i) & (b == j)], work[1:][(a == i) & (b == j)]
             for e in range(2):
                 wanted = joint[i, e, j, 1] / joint[i, e, j].sum()
-                # Rounding of numbers of agents evens out over periods.
+                # The rounding of numbers of agents averages out over periods.
                 assert abs(then[now == e].mean() - wanted) < 2e-3
-    # Nobody is favoured: time without work spreads over agents as far as independent agents' would.
+    # No agent is favoured: time without work varies over agents as much as that of independent agents.
     idle = 1 - work.mean(axis=0)
     assert abs(idle.mean() - (1 - work.mean())) < 1e-12
     assert idle.min() > 0.02
     assert idle.max() < 0.14
-    # Nor does it depend on the place in a word.
+    # Nor does it depend on an agent's place in its word.
     places = np.array([idle[j::64].mean() for j in range(64)])
     assert np.abs(places - idle.mean()).max() < 5 * idle.std() / np.sqrt(agents / 64)
 
@@ -105,7 +105,7 @@ def test_chain_of_the_aggregate_state():
         ((10**13, 1100, CHAIN, SHARES), "a panel of 10,000,000,000,000 agents and 1,100 periods needs"),
     ],
 )
-def test_shocks_that_cannot_be(arguments, sentence):
+def test_invalid_shocks_are_refused(arguments, sentence):
     with pytest.raises((ValueError, MemoryError), match=sentence):
         draw_shocks(*arguments)
 
@@ -150,12 +150,12 @@ def test_every_number_finds_its_interval(kind, power):
     bits = x.view(np.int32 if kind == np.float32 else np.int64)
     start = search.table[np.maximum((bits >> search.shift) - search.base, 0)]
     wanted = np.clip(np.searchsorted(search.grid, x, side="right") - 1, 0, grid.size - 2)
-    # It may begin too low, by a step or so, and never too high.
+    # The search may start a little too low, but never too high.
     assert (start <= wanted).all()
     assert np.percentile(wanted - start, 99) <= 12 // power
 
 
-def test_whoever_leaves_the_grid_is_counted():
+def test_agents_that_would_leave_the_grid_are_counted():
     policy, x, m = surface()
     shocks = draw_shocks(100, 3, CHAIN, SHARES)
     high = simulate(policy * 0 + 201.0, x, m, shocks, 38.0)
@@ -166,7 +166,7 @@ def test_whoever_leaves_the_grid_is_counted():
     assert (low.wealth == 0).all()
 
 
-def test_progress_is_told():
+def test_progress_is_reported():
     policy, x, m = surface()
     told = []
     simulate(policy, x, m, draw_shocks(50, 250, CHAIN, SHARES), 38.0, progress=told.append)
@@ -178,16 +178,16 @@ def test_path_error_is_in_per_cent_of_the_reference():
     assert path_error([40, 10], [40, 20]) == pytest.approx(50)
 
 
-def test_a_panel_that_cannot_be():
+def test_invalid_arguments_of_a_panel_are_refused():
     policy, x, m = surface()
     shocks = draw_shocks(50, 2, CHAIN, SHARES)
     with pytest.raises(ValueError, match="method must be one of 'bilinear', 'bicubic', 'bicubic-single', not 'linear'"):
         simulate(policy, x, m, shocks, 38.0, "linear")
-    with pytest.raises(ValueError, match=r"policy must have the shape \(60, 5, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"policy must have shape \(60, 5, 2, 2\) for these grids of k and K, not "):
         simulate(policy[:-1], x, m, shocks, 38.0)
     with pytest.raises(ValueError, match="policy must be finite"):
         simulate(policy * np.nan, x, m, shocks, 38.0)
-    with pytest.raises(ValueError, match="start must be wealth from 0 to 200, of one or of all 50 agents"):
+    with pytest.raises(ValueError, match="start must be wealth from 0 to 200: one number, or one for each"):
         simulate(policy, x, m, shocks, np.full(50, 201.0))
     with pytest.raises(ValueError, match="the grid of k must increase from 0 or above, also in float32"):
         simulate(policy, 1 + 1e-9 * np.arange(60), m, shocks, 1.0, "bicubic-single")

@@ -1,4 +1,4 @@
-"""Ages one by one on the processor, against full search; and the published program, against what it printed."""
+"""Compare ages on the processor with full search, and the published program with what it printed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_program_as_published_prints_what_was_printed():
     X, W, Q = tables()
     values = defective_life(X, W, Q, 0.97, 2.0, 10)
     assert [float(f"{value:.5f}") for value in values[0, 0, :3]] == list(PRINTED)
-    # In it nobody saves: each age is worth what eating all but the least is, for ever.
+    # In it no household saves: each age has the value of consuming all but the lowest x' in every period.
     kept = np.array([-1.0 / (W - X[0])])[0]
     for age in range(8, -1, -1):
         assert values[age] == pytest.approx(-1.0 / (W - X[0]) + 0.97 * kept[0] @ Q.T, rel=1e-12)
@@ -42,8 +42,8 @@ def test_the_program_as_published_prints_what_was_printed():
 
 
 def test_a_grid_in_single_precision_makes_second_differences_positive_and_no_choice_wrong():
-    # As the tutorial stores it. Its points are off by up to 1e-7, so second differences of V from point to point lose
-    # their sign; divided by the steps they were, V is concave, and that is what the searches' proof looks at.
+    # The tutorial stores the grid in single precision. Its points are off by up to 1e-7, so second differences of V
+    # can have the wrong sign. Divided by the true steps they are negative, and the proof of the search uses these.
     X, W, Q = tables()
     X = X.astype(np.float32).astype(np.float64)
     W = 1.07 * X[:, None] + (W[0] - 1.07 * 0.1)
@@ -74,7 +74,7 @@ def test_ages_have_the_bits_of_brute_force(seed, threads, monkeypatch):
     arguments = (given.X, given.W, given.Q, given.V0, given.beta, eta)
     value, policy, _ = cpu.solve_ages(*arguments, 4, "monotone")
     exact, choices = brute(*(np.ascontiguousarray(table) for table in arguments[:4]), given.beta, eta, 4)
-    # Where peaks are in doubt the exact search may settle a near tie the other way.
+    # If single peaks are in doubt, the exact search may decide a near tie the other way.
     assert value == pytest.approx(exact, rel=1e-13, abs=1e-13)
     assert (policy == choices).mean() > 0.999
 
@@ -83,7 +83,7 @@ def test_ages_whose_peaks_are_in_doubt_are_searched_exactly():
     X = np.linspace(0.1, 4.0, 300)
     W = np.stack([1.07 * X + 2.0, 1.07 * X + 3.0], axis=1)
     Q = np.full((2, 2), 0.5)
-    # A step in what is left behind: two peaks.
+    # A step in the value after the last age makes two peaks.
     V0 = np.where(X > 2.0, 0.0, -1.0)[:, None].repeat(2, axis=1)
     iteration = ValueIteration(X, W, Q, 0.9, 2.0, 1)
     iteration.load(V0)

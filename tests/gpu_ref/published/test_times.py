@@ -1,4 +1,4 @@
-"""The papers' times: tables are whole, and the page has what the command prints."""
+"""The published times: the tables are complete, and the page has what the command prints."""
 
 import json
 
@@ -19,7 +19,7 @@ CHECK = DOCS / "results" / "2026-11-21-h200-check.json"
 def test_a_column_has_every_grid(name):
     column = getattr(published_times, name)
     assert len(column) == len(GRIDS)
-    # Printed to two decimals, times rise with the grid but for noise.
+    # Times, printed to two decimals, rise with the grid except for noise.
     assert name in ("START", "HOWARD_START", "BEST_RATIO") or column[-1] == max(column)
 
 

@@ -101,7 +101,7 @@ def test_regimes_are_in_the_order_in_which_they_are_named() -> None:
             "cost must have shape (40,) or (40, 2), not (40, 40, 2): "
             "what depends on both x and x' fits bl.from_factors",
         ),
-        ({"cost": np.ones((5, 40, 2))}, "cost has an axis of ages, of length 5, and horizon is None"),
+        ({"cost": np.ones((5, 40, 2))}, "cost has an axis of 5 ages, which needs a horizon"),
         ({"high": np.ones((2, 40), int)}, "high must be an index or have shape (40,) or (40, 2), not (2, 40)"),
         ({"wealth": np.ones((20, 2)), "taste": 1.0}, "wealth must have shape (40, 2), not (20, 2)"),
         ({"beta": 0.0, "horizon": 5}, "beta must be a number above 0, not 0.0"),
@@ -136,7 +136,7 @@ def test_regimes_are_in_the_order_in_which_they_are_named() -> None:
             {"alternatives": CAREER, "start": np.zeros((3, 40, 2))},
             "start must have shape (40, 2) or, one table a regime, (2, 40, 2), not (3, 40, 2)",
         ),
-        ({"wealth": np.stack([WEALTH] * 3)}, "wealth has an axis of ages, of length 3, and horizon is None"),
+        ({"wealth": np.stack([WEALTH] * 3)}, "wealth has an axis of 3 ages, which needs a horizon"),
     ],
 )
 def test_bad_tables(more: dict[str, Any], sentence: str) -> None:

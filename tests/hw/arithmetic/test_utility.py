@@ -189,11 +189,11 @@ def test_eta_out_of_range(eta: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "most", "bits"), [("money", 90, -1), ("money", 90, 91), ("value", 52, -1), ("value", 52, 53)]
+    ("kind", "most", "bits"), [("amount", 90, -1), ("amount", 90, 91), ("value", 52, -1), ("value", 52, 53)]
 )
 def test_formats_out_of_range(kind: str, most: int, bits: int) -> None:
     with pytest.raises(ValueError, match=f"^fraction bits of {kind} must be from 0 to {most}, not {bits}$"):
-        UtilityConstants.of(2.0, bits if kind == "money" else 48, bits if kind == "value" else 48)
+        UtilityConstants.of(2.0, bits if kind == "amount" else 48, bits if kind == "value" else 48)
 
 
 def compare(

@@ -11,7 +11,7 @@ from beltline.hw.arithmetic.utility import UtilityParameters
 from beltline.hw.arithmetic.utility_constants import UtilityConstants
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode, Status
-from beltline.hw.line.model import LineSoftwareMachine, _climb
+from beltline.hw.line.model import LineSoftwareMachine, _local_search
 from support.machines import begun
 from support.ties import searches
 
@@ -42,7 +42,7 @@ def test_ties_on_the_fast_path() -> None:
     for seed in range(4):
         for one in searches(seed):
             for start in range(one.x.size):
-                found = _climb(one.wealth, one.x, one.ev, one.state, one.constants.words, start)
+                found = _local_search(one.wealth, one.x, one.ev, one.state, one.constants.words, start)
                 assert found[0] == one.lowest, (seed, start)
             ties += one.tied
     assert ties > 20

@@ -30,7 +30,7 @@ def test_nothing_is_left_out() -> None:
 def test_windows_of_another_build(capsys: pytest.CaptureFixture[str]) -> None:
     assert register_page.main(["--grid", "1024", "--states", "2"]) == 0
     printed = capsys.readouterr().out
-    assert "a window is 16,384 bytes" in printed
+    assert "a window has 16,384 bytes" in printed
     assert "| `0x0010000` | `POLICY` | 2,048 | R |" in printed
 
 

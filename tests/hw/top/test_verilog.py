@@ -166,7 +166,7 @@ def test_command_replaces_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[
         verilog.main([*BUILD, "--out", str(tmp_path)])
     assert stop.value.code == 2
     assert capsys.readouterr().err == (
-        f"verilog: out must be a directory that is not there or empty, not '{tmp_path}'\n"
+        f"verilog: out must be a directory that is empty or does not exist, not '{tmp_path}'\n"
     )
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
@@ -185,5 +185,5 @@ def test_command_without_yosys(
     with pytest.raises(SystemExit) as stop:
         verilog.main([*BUILD, "--out", str(tmp_path / "build")])
     assert stop.value.code == 1
-    assert capsys.readouterr().err.startswith("verilog: Yosys, which writes the Verilog, did not: ")
+    assert capsys.readouterr().err.startswith("verilog: Yosys could not write the Verilog: ")
     assert not any(tmp_path.iterdir())

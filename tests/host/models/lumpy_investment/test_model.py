@@ -149,6 +149,17 @@ def test_the_long_run(firm: bl.LumpyInvestmentResult) -> None:
     rate = firm.investment_rate
     assert moments["spikes"] == pytest.approx(wanted[rate > 0.2].sum(), rel=1e-9)
     assert moments["mean_rate"] == pytest.approx((wanted * rate).sum(), rel=1e-9)
+    # A pair of years is a state and the one after it.
+    pairs = np.einsum("xs,st->xst", wanted, chain)
+    now, later = rate[:, :, None] * np.ones(3), rate[firm.policy][:, np.arange(3)[:, None], np.arange(3)]
+    weights = pairs.ravel()
+    both = np.cov(now.ravel(), later[:, :, :].ravel(), ddof=0, aweights=weights)
+    assert moments["serial_correlation"] == pytest.approx(both[0, 1] / both[0, 0], rel=1e-6)
+    assert moments["sd_rate"] == pytest.approx(math.sqrt(both[0, 0]), rel=1e-9)
+    log = np.broadcast_to(np.log(firm.productivity), rate.shape)
+    with_z = np.cov(rate.ravel(), log.ravel(), ddof=0, aweights=wanted.ravel())
+    wanted_correlation = with_z[0, 1] / math.sqrt(with_z[0, 0] * with_z[1, 1])
+    assert moments["productivity_correlation"] == pytest.approx(wanted_correlation, rel=1e-6)
     assert 0 < moments["negative_spikes"] <= moments["negative"] == pytest.approx(wanted[rate < 0].sum(), rel=1e-9)
 
 
@@ -242,7 +253,15 @@ def test_report_saving_and_figures(firm: bl.LumpyInvestmentResult, tmp_path: Pat
     axes, other = firm.plot(kind="hazard").axes
     assert set(axes.lines[0].get_ydata()) <= set(firm.hazard().adjusts)
     assert sum(bar.get_height() for bar in other.patches) == pytest.approx(1, abs=1e-4)
-    with pytest.raises(bl.ProblemError, match="^kind must be one of 'band', 'hazard', not 'irf'$"):
+    drawn = firm.plot(kind="investment").axes[0].lines
+    assert [line.get_label().split()[0] for line in drawn[:3]] == ["productivity"] * 3
+    for s, line in enumerate(drawn[:3]):
+        rates = dict(zip(firm.capital, 100 * firm.investment_rate[:, s], strict=True))
+        shown = zip(line.get_xdata(), line.get_ydata(), strict=True)
+        assert all(rates[k] == rate for k, rate in shown)
+        assert line.get_xdata()[0] < firm.lower.min()
+        assert line.get_xdata()[-1] > firm.upper.max()
+    with pytest.raises(bl.ProblemError, match="^kind must be one of 'band', 'hazard', 'investment', not 'irf'$"):
         firm.plot(kind="irf")
 
 
@@ -277,18 +296,23 @@ def test_tables_are_those_of_the_model(capsys: pytest.CaptureFixture[str], monke
     text = capsys.readouterr().out
     moments = solved(steps=2).moments()
     for key, name in MOMENTS.items():
-        (row,) = re.findall(rf"^\| {re.escape(name)} \| [\d.]+ \| ([\d.]+) \| [\d.-]+ \|$", text, re.M)
+        (row,) = re.findall(rf"^\| {re.escape(name)} \| [\d.-]+ \| ([\d.-]+) \| [\d.-]+ \|$", text, re.M)
         assert row == f"{moments[key]:.4f}"
-    for name in ("by_steps", "by_cost"):
-        monkeypatch.setattr(lumpy_investment_tables, name, lambda: None)
+    for name in ("by_steps", "by_cost", "by_both"):
+        monkeypatch.setattr(lumpy_investment_tables, name, lambda device="cpu": print(f"on {device}"))
     tables("emulator")
-    assert capsys.readouterr().out == "On device cpu, which alone solves this model.\n\n"
+    assert capsys.readouterr().out == (
+        "On device cpu, as emulator does not solve this model.\n\non cpu\non cpu\n"
+        "With a convex cost, on device cpu:\n\non cpu\n"
+    )
 
 
 def test_the_page_has_the_tables() -> None:
     page = (ROOT / "docs" / "lumpy-investment.md").read_text()
     for values in (lumpy_investment_tables.STEPS, lumpy_investment_tables.COSTS):
         assert f" | {' | '.join(f'{value:,g}' for value in values)} | plants |" in page
+    mixed = (f"{fixed:g}, {convex:g}" for fixed, convex in lumpy_investment_tables.MIXED)
+    assert f" | {' | '.join(mixed)} | plants |" in page
     for key, share in lumpy_investment_tables.PLANTS.items():
         rows = re.findall(rf"^\| {re.escape(MOMENTS[key])} \|.*\| ([\d.]+) \|$", page, re.M)
-        assert rows == [f"{share:.3f}"] * 2
+        assert rows == [f"{share:.3f}"] * 3

@@ -1,0 +1,192 @@
+"""Docstrings, comments and messages use the terms of the two fields, as the pages do.
+
+``code_vocabulary.md`` lists phrases and the folders that are checked; the phrases of ``vocabulary.md`` count too.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from pathlib import Path
+
+import pytest
+
+from support.paths import ROOT
+from support.terms import load, matches
+
+LIST = Path(__file__).with_name("code_vocabulary.md")
+
+TERMS = [*load(LIST), *load(LIST.with_name("vocabulary.md"))]
+
+FOLDERS = re.findall(r"^```text\n(.*?)^```", LIST.read_text(), re.M | re.S)[0].split()
+"""Folders and files, relative to the root of the repository, whose text is checked."""
+
+COMMENTS = {
+    ".cpp": r"//[^\n]*|/\*.*?\*/",
+    ".cu": r"//[^\n]*|/\*.*?\*/",
+    ".v": r"//[^\n]*|/\*.*?\*/",
+    ".sv": r"//[^\n]*|/\*.*?\*/",
+    ".vh": r"//[^\n]*|/\*.*?\*/",
+    ".tcl": r"(?<![^\s;])#[^\n]*",
+    ".sh": r"(?<!\S)#[^\n]*",
+    ".xdc": r"(?<!\S)#[^\n]*",
+}
+"""What a comment is in the files that are not Python."""
+
+NOT_WORDS = (
+    r"(?P<ticks>`+)[^`].*?(?P=ticks)",
+    r"^[ \t]*(?:>>>|\.\.\.)[^\n]*$",
+    r"^(?P<indent>[ \t]*)[\w*]+(?:, [\w*]+)*(?: : [^\n]*)?$(?=\n(?P=indent)[ \t]+\S)",
+    r"\$[^$\n]+\$",
+    r"(?<=[a-z] )None\b",
+)
+"""In a string or comment: code between backticks, doctests, heads of a section's parameters, equations, ``None``."""
+
+FILES = sorted(
+    file
+    for folder in FOLDERS
+    for file in ([ROOT / folder] if (ROOT / folder).is_file() else (ROOT / folder).rglob("*"))
+    if file.suffix == ".py" or file.suffix in COMMENTS
+)
+
+
+def hidden(text: str) -> str:
+    """``text`` with dots for all that is not a space, so that lines keep their numbers and words do not join."""
+    return re.sub(r"\S", ".", text)
+
+
+def words_of(text: str) -> str:
+    """A string or comment without what is code in it."""
+    for pattern in NOT_WORDS:
+        text = re.sub(pattern, lambda match: hidden(match[0]), text, flags=re.M | re.S)
+    return text
+
+
+def prose_of_literal(literal: str) -> str:
+    """The words of a string as it is written in the source; spaces take the place of prefix, quotes and escapes.
+
+    A literal without a space is a name or a key, and none of its characters is read.
+    """
+    match = re.fullmatch(r"([a-zA-Z]*)('''|\"\"\"|'|\")(.*)\2", literal, re.S)
+    assert match is not None, literal
+    prefix, quotes, body = match.groups()
+    if not re.search(r"\s", body.strip()) and not body.startswith(" ") and not body.endswith(" "):
+        return hidden(literal)
+    if "f" in prefix.lower():
+        body = re.sub(r"\{[^{}]*\}", lambda field: hidden(field[0]), body)
+    body = re.sub(r"\\[a-z\\'\"]", "  ", body)
+    return " " * len(prefix + quotes) + words_of(body) + " " * len(quotes)
+
+
+def prose(text: str) -> str:
+    """The words of strings and comments of a Python file; code is dots, and lines keep their numbers.
+
+    Parts of one message that follow each other, and lines of one comment, join up, for only spaces are between them.
+    """
+    lines = text.splitlines(keepends=True)
+    starts = [0]
+    for line in lines:
+        starts.append(starts[-1] + len(line))
+    found, end = "", 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.STRING:
+            words = prose_of_literal(token.string)
+        elif token.type == tokenize.COMMENT:
+            words = words_of(re.sub("^#:?", " ", token.string))
+        elif tokenize.tok_name[token.type] == "FSTRING_MIDDLE":  # From Python 3.12 on, an f-string has parts.
+            words = words_of(token.string)
+        else:
+            continue
+        start = starts[token.start[0] - 1] + token.start[1]
+        stop = starts[token.end[0] - 1] + token.end[1]
+        found += hidden(text[end:start]) + words[: stop - start].ljust(stop - start)
+        end = stop
+    return found + hidden(text[end:])
+
+
+def prose_of_comments(text: str, comment: str) -> str:
+    """The words of the comments of a file in another language, whose comments match ``comment``."""
+    found, end = "", 0
+    for match in re.finditer(comment, text, re.S):
+        words = re.sub(r"(?m)^[ \t]*[/*#]+|[*]/", lambda mark: " " * len(mark[0]), match[0])
+        found += hidden(text[end : match.start()]) + words_of(words)
+        end = match.end()
+    return found + hidden(text[end:])
+
+
+def faults(name: str, text: str) -> list[str]:
+    """What a file says in replaced phrases, by line."""
+    suffix = Path(name).suffix
+    return matches(name, prose(text) if suffix == ".py" else prose_of_comments(text, COMMENTS[suffix]), TERMS)
+
+
+def test_folders_are_in_order_and_hold_files() -> None:
+    assert sorted(set(FOLDERS)) == FOLDERS
+    for folder in FOLDERS:
+        assert any(file.is_relative_to(ROOT / folder) for file in FILES), folder
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_folder_uses_the_terms(folder: str) -> None:
+    found = [
+        fault
+        for file in FILES
+        if file.is_relative_to(ROOT / folder)
+        for fault in faults(str(file.relative_to(ROOT)), file.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n" + "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "use"), [(phrase, term.use) for term in TERMS for phrase in term.replaced], ids=lambda value: value
+)
+def test_every_phrase_is_found_in_docstrings_comments_and_messages(phrase: str, use: str) -> None:
+    said = phrase.replace("*", "s")
+    first, _, rest = said.partition(" ")
+    texts = [f'"""It says {said} here."""\n', f"x = 1  # Here {said}\n", f'raise ValueError(f"not {{x}}: {said} it")\n']
+    if rest:
+        texts += [
+            f'"""It says {first}\n    {rest} here."""\n',
+            f"# It says {first}\n# {rest} here.\n",
+            f'print(\n    "It says {first} "\n    "{rest} here."\n)\n',
+        ]
+    for text in texts:
+        assert any(f"write: {use}" in fault for fault in faults("file.py", text)), text
+
+
+def test_message_names_file_line_phrase_and_term() -> None:
+    text = 'def f():\n    """Count.\n\n    After each sweep, held\n    sweeps follow.\n    """\n'
+    assert faults("hw/file.py", text) == ["hw/file.py:4: instead of 'held sweeps' write: policy evaluation step"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.cpp", "int a;\n// They walk here.\n"),
+        ("a.sv", "wire a;\n/* They\n   walk here. */\n"),
+        ("a.tcl", "set a 1\nset b 2 ;# They walk here.\n"),
+    ],
+)
+def test_comments_of_other_languages_are_read(name: str, text: str) -> None:
+    assert [fault.partition(" instead")[0] for fault in faults(name, text)] == [
+        f"{name}:{text.count(chr(10), 0, text.index('walk')) + 1}:"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", "walk = kept_utilities\n"),
+        ("a.py", 'm.submodules["walk"] = walk\n'),
+        ("a.py", '"""The class ``Walk`` has a `walker`."""\n'),
+        ("a.py", '"""Example.\n\n>>> solve(walk=True)\n\nParameters\n----------\nwalk, money\n    A state.\n"""\n'),
+        ("a.py", '"""An integer.\n\nParameters\n----------\nmoney : int\n    A state.\n"""\n'),
+        ("a.py", '"""The width; is None for the last."""\n'),
+        ("a.py", 'print(f"one {walk} two")\n'),
+        ("a.py", 'print("held", "sweeps of one")\n'),
+        ("a.cpp", "int walk; // A state.\n"),
+    ],
+)
+def test_code_is_let_be(name: str, text: str) -> None:
+    assert faults(name, text) == []
