@@ -23,10 +23,10 @@ help: ## List the targets
 
 setup: $(READY) ## Install everything in .venv; the other targets do it when they need to
 
-sim: $(READY) ## Verify the gateware with cocotb and Verilator, then solve a first problem on it
-	@echo "Verifying the gateware, unit by unit and whole. It is compiled the first time, which takes some minutes."
-	$(PYTEST) -m "gateware and not slow and not formal" tests/hw tests/sim
+sim: $(READY) ## Solve a first problem with the gateware in simulation, then verify the gateware
 	$(RUN) -m beltline.host.bench.first_light
+	@echo "Verifying the gateware, unit by unit and whole; make test has the longest tests, too."
+	$(PYTEST) --shorter-than 50 -m "gateware and not slow and not formal" tests/hw tests/sim
 
 sim-full: $(READY) ## Run the long tests, then the gateware of the full-size machine: hours at most
 	$(PYTEST) -m slow

@@ -54,6 +54,12 @@ IMPORTED = re.compile(r"\bbeltline((?:\.\w+)+)(?: import (\([^)]*\)|[^\n]*))?")
 
 
 @functools.cache
+def _folder(name: str) -> Path:
+    """Return where a subpackage is, or a module without its suffix; a folder of the package may be a link."""
+    return (PACKAGE / name).resolve()
+
+
+@functools.cache
 def _content(path: Path) -> tuple[bytes, frozenset[Path]]:
     """Return the hash of a module and of the table of its name, if there is one, and the modules that it names."""
     text = path.read_bytes()
@@ -63,8 +69,7 @@ def _content(path: Path) -> tuple[bytes, frozenset[Path]]:
         parts = dotted.strip(".").split(".")
         wanted = [parts, *([*parts, name] for name in re.findall(r"\w+", names))]
         for parts_of_one in wanted:
-            # A folder of the package may be a link.
-            module = (PACKAGE / parts_of_one[0]).resolve().joinpath(*parts_of_one[1:]).with_suffix(".py")
+            module = _folder(parts_of_one[0]).joinpath(*parts_of_one[1:]).with_suffix(".py")
             if module.exists():
                 found.add(module)
     digest = hashlib.sha256(text + (table.read_bytes() if table.exists() else b"")).digest()

@@ -53,11 +53,11 @@ def verilog_of(board: Board) -> dict[str, str]:
     The build hash is that of the machine at the board's own clock: drivers know the build at any clock, which register
     ``CLOCK_HZ`` tells them. Nothing but that register depends on the clock.
     """
-    from beltline.hw.top import machine, verilog
+    from beltline.hw.top import content, verilog
 
     files = verilog.generate(board.machine)
     if board.suffix:
-        file = f"{machine.BUILD_MODULE}.v"
+        file = f"{content.BUILD_MODULE}.v"
         files[file] = verilog.generate(BOARDS[board.name].machine)[file]
     return files
 

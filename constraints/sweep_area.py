@@ -23,7 +23,7 @@ from beltline.constraints.synthesis import synthesise
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Engine
 from beltline.hw.sweep.lane import lane
-from beltline.hw.top import axi_machine, serial_machine, verilog
+from beltline.hw.top import axi_machine, content, serial_machine, verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cache import Progress, SimulationError
 from beltline.sim.yosys import use_yosys
@@ -108,7 +108,7 @@ def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
     if count != preset.machine.lanes:
         raise SimulationError(f"the netlist has {count} lanes, not {preset.machine.lanes}")
     return {
-        "hash": verilog.build_hash(files),
+        "hash": content.build_hash(files),
         "lane": asdict(of_lane.area()) | {"lut_sites": of_lane.sites(), "levels": of_lane.path().levels},
         "rest": asdict(of_rest.area()) | {"lut_sites": of_rest.sites(), "levels": of_rest.path().levels},
         "multiplications": one.multiplications * count + rest.multiplications,

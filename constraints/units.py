@@ -29,7 +29,7 @@ from beltline.hw.line.pacer import Pacer, PacerParameters
 from beltline.hw.line.stage import Stage, StageParameters
 from beltline.hw.sweep.check import Check, CheckParameters
 from beltline.hw.sweep.parameters import SweepParameters
-from beltline.hw.top import machine, serial_machine, verilog
+from beltline.hw.top import content, serial_machine, verilog
 from beltline.hw.top.machine import Machine
 
 SIZE = MachineParameters(grid=256, states=4)
@@ -110,8 +110,8 @@ def sources(unit: wiring.Component, multiplier: Multiplier) -> dict[str, str]:
     for name, module in _shared(multiplier).items():
         if re.search(rf"^ +{name.removesuffix('.v')} ", text, re.M):
             files[name] = module
-    if machine.BUILD_MODULE in text:
-        files[f"{machine.BUILD_MODULE}.v"] = (
-            f"module {machine.BUILD_MODULE}(output [63:0] hash); assign hash = 64'h123456789abcdef; endmodule\n"
+    if content.BUILD_MODULE in text:
+        files[f"{content.BUILD_MODULE}.v"] = (
+            f"module {content.BUILD_MODULE}(output [63:0] hash); assign hash = 64'h123456789abcdef; endmodule\n"
         )
     return files

@@ -23,7 +23,7 @@ from beltline.constraints.written_directory import MANIFEST, place, untouched
 from beltline.hw.bus.axi_registers import ADDRESS_BITS
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.top import verilog
+from beltline.hw.top import content
 
 APERTURES = {Flow.ZYNQ: 0x4000_0000, Flow.MPSOC: 0xA000_0000}
 """Where the processor sees the fabric: the port M_AXI_GP0 of Zynq-7000 (UG585, table "System-Level Address Map"), and
@@ -86,7 +86,7 @@ def settings(board: Board, name: str) -> dict[str, object]:
 
 def project(board: Board, files: dict[str, str]) -> dict[str, str]:
     """A directory in which one command of Vivado builds the bitstream, ``{path: text}``, from generated Verilog."""
-    name = builds.build_name(board.name, verilog.build_hash(files)) + board.suffix
+    name = builds.build_name(board.name, content.build_hash(files)) + board.suffix
     if board.flow is Flow.F2:
         return custom_logic(board, files, name)
     lines = [f"# {board.title}: what build.tcl and design.tcl are told. Read from", "#"]
@@ -171,8 +171,8 @@ def main(argv: list[str] | None = None) -> int:
             parser.exit(1, f"vivado: {error}\n")
         at = f" at {board.machine.clock_hz:,} Hz" if board.suffix else ""
         done = "is written" if new else "is there already"
-        print(f"{out} {done}: build {verilog.build_hash(files)}, {board.title}{at}")
-        if unknown := builds.note(board.name, verilog.build_hash(files)):
+        print(f"{out} {done}: build {content.build_hash(files)}, {board.title}{at}")
+        if unknown := builds.note(board.name, content.build_hash(files)):
             print(unknown)
         print(f"    cd {out} && {project_command(board)}")
     print("docs/boards has a page on each: what is needed, and what comes out.")

@@ -13,20 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.optimize import least_squares
-from scipy.stats import chi2
+from smm import Array, Study, estimate, plot, repeat, report
 
 import beltline as bl
 
-Array = NDArray[np.float64]
-
-NAMES = ("beta", "eta", "rho")
 TRUE = (0.984, 2.0, 0.95)
-LOW, HIGH = np.array([0.970, 0.5, 0.85]), np.array([0.995, 5.0, 0.99])
-STEP = np.array([0.0002, 0.1, 0.005])
-"""Of central differences: about a standard error, which moves the moments by far more than a step of the grid does."""
-
 MOMENTS = (
     "capital/output",
     "std log output",
@@ -35,9 +26,6 @@ MOMENTS = (
     "corr of the logs",
 )
 TOL = 1e-6
-
-WEAK = 0.01
-"""Singular value of the sensitivities below which the parameters are not told apart."""
 
 
 def moments(series: dict[str, Array]) -> Array:
@@ -55,11 +43,13 @@ def moments(series: dict[str, Array]) -> Array:
     )
 
 
-class Economy:
-    """The model's moments for any parameters, with the same random numbers for all of them.
+class Economy(Study):
+    """The real business cycle; all guesses that are new are solved in one batch."""
 
-    Samples are as long as the data's, so that what a short sample does to a moment is done to both.
-    """
+    names = ("beta", "eta", "rho")
+    low, high = np.array([0.970, 0.5, 0.85]), np.array([0.995, 5.0, 0.99])
+    step = np.array([0.0002, 0.1, 0.005])
+    moments = MOMENTS
 
     def __init__(self, given: argparse.Namespace, periods: int, **where: Any) -> None:
         self.model = functools.partial(bl.rbc, grid=given.grid, states=given.states, delta=0.025, sigma=0.007)
@@ -67,9 +57,9 @@ class Economy:
         self.known: dict[tuple[float, ...], Array] = {}
 
     def of(self, *points: Array) -> list[Array]:
-        """Moments of each sample, ``(samples, moments)``, at each point; all that are new are solved in one batch."""
+        """As of :meth:`smm.Study.of`."""
         new = list(dict.fromkeys(tuple(map(float, p)) for p in points if tuple(map(float, p)) not in self.known))
-        problems = [functools.partial(self.model, **dict(zip(NAMES, point, strict=True))) for point in new]
+        problems = [functools.partial(self.model, **dict(zip(self.names, point, strict=True))) for point in new]
         for point, attempt in zip(new, bl.solve_many(problems, TOL, **self.where), strict=True):
             if not attempt.success:
                 raise SystemExit(f"not solved at {point}: {attempt.error or attempt.result.message}")
@@ -80,141 +70,14 @@ class Economy:
             )
         return [self.known[tuple(map(float, point))] for point in points]
 
+    def data(self, point: Any, seed: int) -> Array:
+        """As of :meth:`smm.Study.data`."""
+        return moments(self.sample(point, seed))
+
     def sample(self, point: Any, seed: int) -> dict[str, Array]:
         """Data of its own, from other random numbers."""
-        problem = self.model(**dict(zip(NAMES, map(float, point), strict=True)))
+        problem = self.model(**dict(zip(self.names, map(float, point), strict=True)))
         return bl.simulate(bl.solve(problem, TOL, progress=False), self.periods, seed=seed).series
-
-
-def around(point: Array) -> list[Array]:
-    """The point, and its neighbours for central differences, inside the bounds."""
-    return [point, *(np.clip(point + sign * np.diag(STEP)[j], LOW, HIGH) for j in range(3) for sign in (1, -1))]
-
-
-def jacobian(economy: Economy, point: Array) -> Array:
-    """Derivatives of the moments, ``(moments, parameters)``, by central differences."""
-    _, *near = around(point)
-    found = [each.mean(axis=0) for each in economy.of(point, *near)[1:]]
-    return np.stack([(found[2 * j] - found[2 * j + 1]) / (near[2 * j] - near[2 * j + 1])[j] for j in range(3)], axis=1)
-
-
-def fit(economy: Economy, data: Array, weights: Array, start: Array) -> Any:
-    """Least squares of ``weights (model - data)``; each guess is one batch with its neighbours."""
-
-    def gap(point: Array) -> Array:
-        return np.asarray(weights @ (economy.of(*around(point))[0].mean(axis=0) - data))
-
-    return least_squares(
-        gap,
-        start,
-        jac=lambda point: weights @ jacobian(economy, point),
-        bounds=(LOW, HIGH),
-        x_scale=STEP,
-        xtol=1e-5,
-        ftol=1e-6,
-        max_nfev=50,
-    )
-
-
-def estimate(economy: Economy, data: Array) -> dict[str, Any]:
-    """First with weights one over each moment's variance, then with the optimal ones."""
-    axes = [np.linspace(low, high, 5)[1:-1] for low, high in zip(LOW, HIGH, strict=True)]
-    guesses = [np.array(point) for point in np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 3)]
-    samples = economy.of(*guesses)
-    distances = [float((((each.mean(axis=0) - data) / each.std(axis=0)) ** 2).sum()) for each in samples]
-    best = int(np.argmin(distances))
-    first = fit(economy, data, np.diag(1 / samples[best].std(axis=0)), guesses[best])
-    # Of the data's moments and, over the number of samples, of the simulated ones.
-    covariance = np.cov(economy.of(first.x)[0].T) * (1 + 1 / economy.samples)
-    weights = np.linalg.cholesky(np.linalg.inv(covariance)).T
-    second = fit(economy, data, weights, first.x)
-    slopes = jacobian(economy, second.x)
-    sensitivity = weights @ slopes
-    errors = np.sqrt(np.diag(np.linalg.inv(sensitivity.T @ sensitivity)))
-    return {
-        "first": first,
-        "second": second,
-        "point": second.x,
-        "errors": errors,
-        "weights": weights,
-        "model": economy.of(second.x)[0].mean(axis=0),
-        "deviation": np.sqrt(np.diag(covariance)),
-        "slopes": slopes,
-        "values": np.linalg.svd(sensitivity * errors, compute_uv=False),
-        "distance": 2 * second.cost,
-    }
-
-
-def report(found: dict[str, Any], data: Array, true: Any, solved: int) -> bool:
-    """Print everything; whether it converged, near the truth where that is known."""
-    good = True
-    print("             " + ("     true" if true else "") + "  estimate  std. error")
-    for j, name in enumerate(NAMES):
-        line = f"  {name:<11}{f'{true[j]:9.5f}' if true else ''}{found['point'][j]:10.5f}{found['errors'][j]:12.5f}"
-        if true:
-            off = (found["point"][j] - true[j]) / found["errors"][j]
-            good = good and bool(abs(off) <= 2)
-            line += f"   {off:+.2f} standard errors from the truth"
-        print(line)
-    print("\n  moment" + " " * 25 + "data     model   std. dev.   moved by one standard error of beta, eta, rho")
-    moved = found["slopes"] * found["errors"] / found["deviation"][:, None]
-    for i, name in enumerate(MOMENTS):
-        numbers = f"{data[i]:10.4f}{found['model'][i]:10.4f}{found['deviation'][i]:12.4f}"
-        print(f"  {name:<27}{numbers}" + "".join(f"{value:10.2f}" for value in moved[i]))
-    free = len(MOMENTS) - len(NAMES)
-    values = ", ".join(f"{value:.3g}" for value in found["values"])
-    identified = bool(min(found["values"]) > WEAK)
-    word = "no direction leaves" if identified else "some direction nearly leaves"
-    print(f"\n  identification: singular values {values}: {word} all moments as they are")
-    chance = chi2.sf(found["distance"], free)
-    print(f"  distance {found['distance']:.2f}, chi-squared of {free} degrees of freedom: p = {chance:.2f}")
-    runs = found["first"], found["second"]
-    converged = all(run.success for run in runs)
-    word = "converged" if converged else "did not converge"
-    print(f"  {word} after {' + '.join(str(run.nfev) for run in runs)} guesses; {solved} problems were solved")
-    inside = bool(((found["point"] > LOW + 1e-9) & (found["point"] < HIGH - 1e-9)).all())
-    if not inside:
-        print("  an estimate is at its bound")
-    return good and converged and inside and identified
-
-
-def repeat(economy: Economy, true: Any, seeds: range) -> bool:
-    """Estimate from one sample after the other, and print how far from the truth; whether all runs converged."""
-    found = [estimate(economy, moments(economy.sample(true, seed))) for seed in seeds]
-    off = np.array([(each["point"] - true) / each["errors"] for each in found])
-    for seed, row in zip(seeds, off, strict=True):
-        print(f"  seed {seed:<4}" + "".join(f"  {name} {value:+.2f}" for name, value in zip(NAMES, row, strict=True)))
-    near = np.abs(off) <= 2
-    print(f"  within two standard errors of the truth: {near.sum()} of {near.size}, all three {near.all(axis=1).sum()}")
-    print(
-        "  spread, in standard errors:", ", ".join(f"{n} {v:.2f}" for n, v in zip(NAMES, off.std(axis=0), strict=True))
-    )
-    return all(each["first"].success and each["second"].success for each in found)
-
-
-def plot(economy: Economy, data: Array, found: dict[str, Any], true: Any, path: Path) -> None:
-    """The objective along each parameter, the others at their estimates."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11, 3.6), layout="constrained")
-    steps = np.linspace(-4, 4, 17)
-    lines = [[found["point"] + step * np.eye(3)[j] * found["errors"][j] for step in steps] for j in range(3)]
-    samples = iter(economy.of(*(np.clip(point, LOW, HIGH) for line in lines for point in line)))
-    sensitivity = found["weights"] @ found["slopes"]
-    for j, axes in enumerate(np.atleast_1d(figure.subplots(1, 3, sharey=True))):
-        values = [float(((found["weights"] @ (next(samples).mean(axis=0) - data)) ** 2).sum()) for _ in steps]
-        around = found["point"][j] + steps * found["errors"][j]
-        axes.axvspan(*(found["point"][j] + sign * 2 * found["errors"][j] for sign in (-1, 1)), color="0.92")
-        curve = (sensitivity[:, j] ** 2).sum() * (steps * found["errors"][j]) ** 2 + found["distance"]
-        axes.plot(around, curve, color="0.6", label="from the Jacobian")
-        axes.plot(around, values, ".-", label="objective")
-        axes.axvline(found["point"][j], color="C0", linestyle=":", label="estimate, two standard errors")
-        if true:
-            axes.axvline(true[j], color="C3", linestyle="--", label="truth")
-        axes.set_xlabel(NAMES[j])
-    figure.axes[0].set_ylabel("weighted distance of the moments")
-    figure.axes[1].legend(loc="upper center", fontsize=8)
-    figure.savefig(path, dpi=110)
 
 
 def main(words: list[str] | None = None) -> int:
@@ -258,7 +121,7 @@ def main(words: list[str] | None = None) -> int:
             economy = Economy(given, table.size, **where)
         data = moments(series)
         found = estimate(economy, data)
-        good = report(found, data, true, len(economy.known))
+        good = report(economy, found, data, true, len(economy.known))
         if given.plot is not None:
             plot(economy, data, found, true, given.plot)
             print(f"  written {given.plot}")

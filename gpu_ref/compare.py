@@ -19,6 +19,7 @@ from beltline.gpu_ref.brackets import Indexes, Swept, proven
 from beltline.gpu_ref.confirmation import confirmed
 from beltline.gpu_ref.methods import DOUBLE
 from beltline.gpu_ref.tables import Array, check_tables, expectation
+from beltline.gpu_ref.threads import threads, threads_for
 from beltline.gpu_ref.utility import crra
 
 _CHUNK = 512
@@ -194,12 +195,15 @@ def compare(
     """
     X, W, Q, V = check_tables(X, W, Q, V, beta, eta, ordered=True)
     states = W.shape[1]
-    ev = expectation(Q, V, beta)
     own = np.ascontiguousarray(policy, np.int32)
     value = np.ascontiguousarray(value)
-    largest = _largest(V)
+    # Waking threads takes longer than the work of a small problem.
+    with threads(threads_for(W.size)):
+        ev = expectation(Q, V, beta)
+        largest = _largest(V)
+        ends = _ends(value) if search is None else (-largest, largest)
     if search is None:
-        found = confirmed(X, W, ev, eta, value, own, largest, _ends(value), *allowed)
+        found = confirmed(X, W, ev, eta, value, own, largest, ends, *allowed)
         if found is not None:
             return Compared(found.residual, found.rounding, 0, -1, 0.0)
     swept = (search or proven)(X, W, ev, eta, own)

@@ -16,17 +16,29 @@ ROW_SUM_TOLERANCE = 1e-8
 
 
 @njit(cache=True)
-def _sound(W: Array, V: Array) -> tuple[bool, bool]:
-    """Return whether ``W`` is finite and ``V`` below infinity, and whether ``W`` does not fall in ``x``."""
+def _sound(X: Array, W: Array, Q: Array, V: Array) -> tuple[bool, bool, bool]:
+    """Return whether ``W`` is finite and ``V`` below infinity; whether ``W`` does not fall in ``x``; whether ``X`` and
+    ``Q`` meet every condition of :mod:`beltline.gpu_ref`.
+    """
     states, wealth, value = W.shape[1], W.reshape(-1), V.reshape(-1)
     # Counting instead of branching lets the compiler vectorise the loops.
-    bad = falls = 0
+    bad = falls = wrong = 0
     for k in range(wealth.size):
         bad += 0 if (abs(wealth[k]) < np.inf) & (value[k] < np.inf) else 1
     before, here = wealth[: wealth.size - states], wealth[states:]
     for k in range(here.size):
         falls += 1 if here[k] < before[k] else 0
-    return bad == 0, falls == 0
+    wrong += 0 if (-np.inf < X[0]) & (X[X.size - 1] < np.inf) else 1
+    for k in range(1, X.size):
+        wrong += 0 if X[k - 1] < X[k] else 1
+    for s in range(states):
+        total = 0.0
+        for t in range(states):
+            wrong += 0 if Q[s, t] >= 0.0 else 1
+            total += Q[s, t]
+        # Near the limit the order of the sum decides, and the slower check is asked.
+        wrong += 0 if abs(total - 1.0) < 0.5 * ROW_SUM_TOLERANCE else 1
+    return bad == 0, falls == 0, wrong == 0
 
 
 def check_tables(
@@ -61,7 +73,17 @@ def check_tables(
         raise ValueError(f"beta must be positive and finite, not {beta}")
     if not 0.0 < eta < math.inf:
         raise ValueError(f"eta must be positive and finite, not {eta}")
-    good, rising = _sound(W, V)
+    good, rising, sound = _sound(X, W, Q, V)
+    if not (good and sound):
+        _explain(X, W, Q, V, good)
+    if ordered and not rising:
+        x, s = np.argwhere(np.diff(W, axis=0) < 0.0)[0]
+        raise ValueError(f"W must not fall in x, but W[{x + 1}, {s}] = {W[x + 1, s]} follows W[{x}, {s}] = {W[x, s]}")
+    return X, W, Q, V
+
+
+def _explain(X: Array, W: Array, Q: Array, V: Array, good: bool) -> None:
+    """Raise ``ValueError`` with the first offender, if there is one; ``good`` where ``W`` and ``V`` have none."""
     for name, table in (("X", X), ("Q", Q)) if good else (("X", X), ("W", W), ("Q", Q)):
         if not np.isfinite(table).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])
@@ -79,10 +101,6 @@ def check_tables(
     if (gaps > ROW_SUM_TOLERANCE).any():
         i = int(np.argmax(gaps > ROW_SUM_TOLERANCE))
         raise ValueError(f"row {i} of Q sums to {Q[i].sum()}, not 1")
-    if ordered and not rising:
-        x, s = np.argwhere(np.diff(W, axis=0) < 0.0)[0]
-        raise ValueError(f"W must not fall in x, but W[{x + 1}, {s}] = {W[x + 1, s]} follows W[{x}, {s}] = {W[x, s]}")
-    return X, W, Q, V
 
 
 @njit(parallel=True, cache=True)

@@ -21,15 +21,20 @@ QUICK_SECONDS = 0.1
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--quick", action="store_true", help=f"only tests recorded as shorter than {QUICK_SECONDS} s")
+    parser.addoption("--shorter-than", type=float, metavar="SECONDS", help="only tests recorded as shorter than this")
     parser.addoption("--record-durations", action="store_true", help=f"write {DURATIONS.name}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With ``--quick``, leave out gateware and what is recorded as long."""
-    if not config.getoption("--quick"):
+    """Leave out what is recorded as too long: with ``--quick``, also the gateware; with ``--shorter-than``, no more."""
+    quick, limit = config.getoption("--quick"), config.getoption("--shorter-than")
+    if not quick and limit is None:
         return
+    limit = QUICK_SECONDS if limit is None else limit
     recorded = json.loads(DURATIONS.read_text(encoding="utf-8")) if DURATIONS.exists() else {}
-    long = [item for item in items if "gateware" in item.keywords or recorded.get(item.nodeid, 0.0) >= QUICK_SECONDS]
+    long = [
+        item for item in items if (quick and "gateware" in item.keywords) or recorded.get(item.nodeid, 0.0) >= limit
+    ]
     config.hook.pytest_deselected(items=long)
     items[:] = [item for item in items if item not in long]
 

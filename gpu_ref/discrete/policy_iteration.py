@@ -25,13 +25,13 @@ STEPS = 500
 RESTART, CYCLES = 20, 10
 """Iterations of GMRES between restarts, and the number of restarts."""
 
-PATIENCE = 30
+MAX_STALLED = 30
 """Number of sweeps in a row that may fail to lower the smallest change so far. After that, the search of few pairs is
 replaced by one of all pairs; and if that fails as often, policy iteration is replaced by value iteration, whose changes
 fall in every sweep. Policy iteration usually takes some ten sweeps in all.
 """
 
-NOISE = 4.0
+ROUNDINGS = 4.0
 """A sweep whose change is at most this many times its rounding error cannot be improved."""
 
 STATUS = {
@@ -54,7 +54,7 @@ class Iterated:
         ``(n,)``, ``int64``: the pair that it chose in every state.
     change
         Largest change of the value in the last sweep, which searched every pair unless the sweep limit was reached.
-    noise
+    rounding
         Part of the change that may be rounding.
     sweeps, evaluations
         Number of sweeps, and of pairs evaluated in them.
@@ -69,7 +69,7 @@ class Iterated:
     value: Array
     chosen: NDArray[np.int64]
     change: float
-    noise: float
+    rounding: float
     sweeps: int
     evaluations: int
     ordered: bool
@@ -115,38 +115,38 @@ def solve(
     V = np.maximum.reduceat(program.reward, program.first[:-1])
     evaluations = 0
     status = "sweep limit"
-    least, stuck = np.inf, 0
+    least, stalled = np.inf, 0
     for sweeps in range(1, max_sweeps + 1):
         searched = ordered
         value, chosen, evaluated = search(program, program.expected(V), searched)
         evaluations += evaluated
         change = float(np.abs(value - V).max()) if np.isfinite(value).all() else np.inf
-        noise = NOISE * program.rounding(V, value) if np.isfinite(change) else np.inf
+        rounding = ROUNDINGS * program.rounding(V, value) if np.isfinite(change) else np.inf
         if progress is not None:
             progress(sweeps, change)
         if not np.isfinite(change):
             status = "not finite"
             break
-        # Once policy iteration has been given up with a search of every pair, `stuck` stays at its limit.
-        if ordered or stuck < PATIENCE:
-            least, stuck = (change, 0) if change < least else (least, stuck + 1)
-        done = change < max(tol, noise)
+        # Once policy iteration has been given up with a search of every pair, `stalled` stays at its limit.
+        if ordered or stalled < MAX_STALLED:
+            least, stalled = (change, 0) if change < least else (least, stalled + 1)
+        done = change < max(tol, rounding)
         if done and not searched:
             status = "converged"
             break
         if sweeps == max_sweeps:
             break
-        if searched and (done or stuck >= PATIENCE):
+        if searched and (done or stalled >= MAX_STALLED):
             # The sweep that ends the iteration must search every pair.
-            ordered, stuck = False, 0
+            ordered, stalled = False, 0
         V = value
-        if stuck < PATIENCE:
-            V = _evaluated(program, chosen, value, max(SHARE * (1.0 - program.modulus) * change, noise / NOISE))
-    return Iterated(value, chosen, change, noise, sweeps, evaluations, is_ordered, not searched, status)
+        if stalled < MAX_STALLED:
+            V = _evaluated(program, chosen, value, max(SHARE * (1.0 - program.modulus) * change, rounding / ROUNDINGS))
+    return Iterated(value, chosen, change, rounding, sweeps, evaluations, is_ordered, not searched, status)
 
 
-def _evaluated(program: Program, chosen: NDArray[np.int64], start: Array, enough: float) -> Array:
-    """Return the value of a policy, ``(n,)``, up to a change of ``enough`` per step if that is reached.
+def _evaluated(program: Program, chosen: NDArray[np.int64], start: Array, step_tol: float) -> Array:
+    """Return the value of a policy, ``(n,)``, up to a change of ``step_tol`` per step if that is reached.
 
     ``start`` is the value returned by the sweep that found the policy.
     """
@@ -155,9 +155,9 @@ def _evaluated(program: Program, chosen: NDArray[np.int64], start: Array, enough
     last = start
     for _ in range(STEPS):
         before, last = last, reward + chances @ last
-        if np.abs(last - before).max() <= enough:
+        if np.abs(last - before).max() <= step_tol:
             return np.asarray(last)
     system = sparse.eye_array(program.states, format="csr") - chances
-    found, _ = gmres(system, reward, x0=last, rtol=0.0, atol=enough, restart=RESTART, maxiter=CYCLES)
+    found, _ = gmres(system, reward, x0=last, rtol=0.0, atol=step_tol, restart=RESTART, maxiter=CYCLES)
     after = reward + chances @ found
-    return np.asarray(after if np.abs(after - found).max() <= enough else last)
+    return np.asarray(after if np.abs(after - found).max() <= step_tol else last)

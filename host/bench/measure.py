@@ -16,13 +16,13 @@ from beltline.gpu_ref import cpu
 from beltline.gpu_ref.exact import exact_sweep
 from beltline.gpu_ref.memory import check_memory
 from beltline.gpu_ref.methods import METHODS
-from beltline.host.bench.rows import EPSILON, Row
+from beltline.host.bench import energy
+from beltline.host.bench.rows import EPSILON, OTHER, Row
 from beltline.host.models.rbc import rbc
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 from beltline.host.results.result import Result
-from beltline.host.solver.reference import nearest
 from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import CLOCK_HZ, ROW_WORDS
 
@@ -150,55 +150,61 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
     }
 
 
-def reference_row(bench: Bench, module: Any, device: str, method: str, options: dict[str, Any], grid: int) -> Row:
-    """One method of the reference solvers ``module``, on a processor or a graphics card."""
+def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any], grid: int) -> Row:
+    """One method in double precision, on a processor or a graphics card, as a user calls it."""
     given = bench.problem(grid)
-    runs = []
+    runs: list[dict[str, float]] = []
+    meter = energy.meter(device)
     begin = time.perf_counter()
-    try:
-        while True:
-            found = module.solve(*_tables(given), epsilon=EPSILON, method=method, **options)
-            runs.append(found.seconds)
-            if sum(found.seconds.values()) > QUICK:
-                break
-            if len(runs) > REPEATS and time.perf_counter() - begin > ENOUGH:
-                del runs[0]
-                break
-    except (ValueError, MemoryError) as error:
-        raise ProblemError(f"{error}") from error
+    while True:
+        if len(runs) <= 1:
+            # What the first call loads or compiles takes energy, too.
+            meter.start()
+            metered = 0
+        called = time.perf_counter()
+        result = solve(given, tol=EPSILON, device=device, method=method, progress=False, **options)
+        runs.append(result.timing | {"call": time.perf_counter() - called})
+        metered += 1
+        if runs[-1]["call"] > QUICK:
+            break
+        if len(runs) > REPEATS and time.perf_counter() - begin > ENOUGH:
+            del runs[0]
+            break
+    joules = meter.joules() / metered
     part = _medians(runs)
     own = METHODS[method].rule == "own"
-    policy = found.policy
-    if found.choices is not None:
-        policy = nearest(given.grid, found.choices)[policy]
-    residual, differences, gap, agrees = judge(given, found.value, policy, found.error_bound, bench.answer(grid), own)
-    note = "another fixed point" if own else ""
-    if not found.converged:
-        note = "did not converge"
+    residual, differences, gap, agrees = judge(
+        given, result.value, result.policy, result.error_bound, bench.answer(grid), own
+    )
+    note = OTHER if own else ""
+    if not result.success or result.method != method:
+        note = f"{result.status}; solved by method {result.method}" if result.method != method else result.status
     return Row(
         device,
         method_label(method, options),
         grid,
         given.states,
-        found.sweeps,
+        result.sweeps,
         **part,
         total=sum(part.values()),
-        per_sweep=part["solve"] / found.sweeps,
+        per_sweep=part["solve"] / result.sweeps,
         ratio=math.nan,
         residual=residual,
-        error_bound=found.error_bound,
+        error_bound=result.error_bound,
         policy_differences=differences,
         value_difference=gap,
-        agrees=agrees and found.converged,
+        agrees=agrees and result.success and result.method == method,
         kind="measured",
         note=note,
+        call=statistics.median(run["call"] for run in runs),
+        joules=joules,
     )
 
 
 def machine_row(bench: Bench, device: str, grid: int, tol: float) -> Row:
     """The assembly line as it is computed on this computer; adds the row of what a chip would take."""
     given = bench.problem(grid)
-    result = solve(given, tol=tol, device=device, progress=False)
+    result, call, around, joules = _on_machine(given, tol, device, {})
     part = {name: result.timing.get(name, 0.0) for name in ("load", "solve", "read")}
     answer = bench.answer(grid)
     if tol > EPSILON:
@@ -209,7 +215,8 @@ def machine_row(bench: Bench, device: str, grid: int, tol: float) -> Row:
     )
     source = "counted in simulation" if device == "rtl" else "formula"
     judged = (residual, differences, gap, agrees)
-    bench.rows.append(_fpga_row("line", given, result, judged, source, f", epsilon {tol:g}" if tol > EPSILON else ""))
+    coarse = f", epsilon {tol:g}" if tol > EPSILON else ""
+    bench.rows.append(_fpga_row("line", given, result, judged, source, around, coarse))
     return Row(
         device,
         "line",
@@ -227,14 +234,42 @@ def machine_row(bench: Bench, device: str, grid: int, tol: float) -> Row:
         value_difference=gap,
         agrees=agrees,
         kind="simulation",
-        note="what the machine computes, on this computer" + (f", epsilon {tol:g}" if tol > EPSILON else ""),
+        note="what the machine computes, on this computer" + coarse,
+        call=call,
+        joules=joules,
     )
 
 
+def _on_machine(given: Problem, tol: float, device: str, options: dict[str, Any]) -> tuple[Result, float, float, float]:
+    """A solve by a machine; seconds from call to return, those beside opening and solving, and joules.
+
+    A quick one is repeated, as the first call of a process loads what is compiled, and the shortest counts.
+    """
+    meter = energy.meter(device)
+    shortest, around, joules = math.inf, math.inf, math.nan
+    for _ in range(REPEATS):
+        meter.start()
+        begin = time.perf_counter()
+        result = solve(given, tol=tol, device=device, progress=False, **options)
+        call = time.perf_counter() - begin
+        if call < shortest:
+            shortest, joules = call, meter.joules()
+        around = min(around, call - result.timing.get("open", 0.0) - result.timing["solve"])
+        if call > QUICK:
+            break
+    return result, shortest, around, joules
+
+
 def _fpga_row(
-    method: str, given: Problem, result: Result, judged: tuple[float, int, float, bool], source: str, more: str = ""
+    method: str,
+    given: Problem,
+    result: Result,
+    judged: tuple[float, int, float, bool],
+    source: str,
+    around: float,
+    more: str = "",
 ) -> Row:
-    """What a run would take on a chip, from its clocks."""
+    """What a run would take on a chip, from its clocks; ``around`` is what this computer takes beside the solve."""
     modelled = result.clocks / CLOCK_HZ
     residual, differences, gap, agrees = judged
     return Row(
@@ -256,7 +291,9 @@ def _fpga_row(
         gap,
         agrees,
         "modelled",
-        f"{result.clocks:,} clocks ({source}) at {CLOCK_HZ / 1e6:g} MHz{more}",
+        f"{result.clocks:,} clocks ({source}) at {CLOCK_HZ / 1e6:g} MHz{more}; {1e3 * around:.3g} ms of this computer "
+        "around them, in the model's buffers",
+        call=modelled + around,
     )
 
 
@@ -270,9 +307,9 @@ def sweep_row(bench: Bench, grid: int, method: str | None) -> Row:
     given = bench.problem(grid)
     lanes = min(64, grid // ROW_WORDS)
     options: dict[str, Any] = {"lanes": lanes} | ({"method": method, "start": "coarse"} if method else {})
-    result = solve(given, tol=EPSILON, device="emulator", progress=False, **options)
+    result, _, around, _ = _on_machine(given, EPSILON, "emulator", options)
     judged = judge(given, result.value, result.policy, result.error_bound, bench.answer(grid), own=False)
-    return _fpga_row(sweep_label(method), given, result, judged, "clock model", f", {lanes} lanes")
+    return _fpga_row(sweep_label(method), given, result, judged, "clock model", around, f", {lanes} lanes")
 
 
 def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
@@ -282,13 +319,17 @@ def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
     check_memory(BATCH * grid * given.states * 36, f"a batch of {BATCH:,} problems of {grid:,} points")
     problems = [_tables(rbc(grid=grid, eta=1.5 + i / BATCH)) for i in range(BATCH)]
     runs = []
-    for _ in range(REPEATS + 1):
+    meter = energy.meter("gpu")
+    for turn in range(REPEATS + 1):
+        if turn <= 1:
+            # The first compiles.
+            meter.start()
         begin = time.perf_counter()
         found = cuda.solve_batch(problems, EPSILON, method="shift", start="coarse")
         wall = time.perf_counter() - begin
         parts = ("allocate", "load", "solve", "read")
         runs.append({part: sum(one.seconds.get(part, 0.0) for one in found) for part in parts} | {"wall": wall})
-    # The first compiles.
+    joules = meter.joules() / (REPEATS * BATCH)
     del runs[0]
     part = {name: seconds / BATCH for name, seconds in _medians(runs).items()}
     middle = found[BATCH // 2]
@@ -311,8 +352,9 @@ def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
         value_difference=gap,
         agrees=agrees and all(one.converged for one in found),
         kind="measured",
-        note=f"eta from 1.5 to 2.5; judged at eta = 2; with checks of tables and bounds on the processor "
-        f"{statistics.median(run['wall'] for run in runs) / BATCH * 1e3:.3g} ms each",
+        note="eta from 1.5 to 2.5; judged at eta = 2; the call is one of solve_batch, not verified",
+        call=statistics.median(run["wall"] for run in runs) / BATCH,
+        joules=joules,
     )
 
 

@@ -13,9 +13,17 @@ PUBLISHED = "binary"
 """The method that stands for the papers' CPU and CUDA programs."""
 
 
+OTHER = "another fixed point"
+"""Note of a method that approximates, whose solution is not that of the grid."""
+
+
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; seconds are wall-clock, and nan where there is nothing to say."""
+    """One line of the table; seconds are wall-clock, and nan where there is nothing to say.
+
+    ``total`` is the time of allocate, load, solve and read, ``call`` that of ``bl.solve`` from call to return, with
+    checks and verification. ``joules`` are those of the processors, or of the processors and the card, in such a call.
+    """
 
     device: str
     method: str
@@ -36,6 +44,8 @@ class Row:
     agrees: bool
     kind: str
     note: str = ""
+    call: float = math.nan
+    joules: float = math.nan
 
 
 def with_ratios(rows: Sequence[Row]) -> list[Row]:

@@ -5,7 +5,9 @@ and beyond. Each method climbs the list of grids until its next solve would take
 then says. Times are wall-clock seconds of this computer, medians where a solve is quick; compiling is in none of them.
 Rows of the machine are *modelled*: clocks that the gateware's counters give, in simulation or by the formula that
 simulation confirms, over a stated clock. ``ratio`` is the published algorithm's total time over the row's, on the same
-device and grid and in the same run: Aldrich et al.'s binary search, here method ``binary``, in our own rewrite.
+device and grid and in the same run: Aldrich et al.'s binary search, here method ``binary``, in our own rewrite. Beside
+the solve stands the time of ``bl.solve`` from call to return, with its checks and verification, and the joules that the
+call took, where the platform counts them (:mod:`beltline.host.bench.energy`).
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from beltline.gpu_ref import cpu
 from beltline.gpu_ref.memory import available
 from beltline.host import __version__
+from beltline.host.bench import energy
 from beltline.host.bench.figure import figure_of
 from beltline.host.bench.measure import (
     BATCH,
@@ -155,6 +157,10 @@ def bench(
         from beltline.gpu_ref.cuda.device import device_name
 
         about["gpu"] = device_name()
+    if not energy.meter("cpu").counters:
+        run.notes.append("joules of processors: this computer has no counters of energy that may be read")
+    if cuda is not None and not energy.meter("gpu").counters:
+        run.notes.append("joules of the GPU: its driver does not count them")
     # The processor's slow methods come last: they take what time is left.
     compile_models()
     patience = MODEL_BUDGETS * budget
@@ -174,15 +180,14 @@ def bench(
     throughput = as_dicts(rates(grid=min(GRID, max(grids)), gpu=cuda is not None))
     for row in throughput:
         report(f"{row['device']} {row['note']}: {row['per_second']:.3g} problems a second")
-    devices = ([("gpu", cuda)] if cuda is not None else []) + [("cpu", cpu)]
-    for device, module in devices:
+    for device in ("gpu", "cpu") if cuda is not None else ("cpu",):
         for method, options in sorted(VARIANTS, key=lambda variant: GROWTH.get(variant[0], 1.0)):
             if device == "gpu" and method not in cuda.METHODS:
                 continue
             run.climb(
                 device,
                 method_label(method, options),
-                lambda grid, m=method, o=options, d=device, c=module: reference_row(run, c, d, m, o, grid),  # type: ignore[misc]
+                lambda grid, m=method, o=options, d=device: reference_row(run, d, m, o, grid),  # type: ignore[misc]
                 GROWTH.get(method, 1.1),
                 10 * budget if method == PUBLISHED else budget,
             )
@@ -207,18 +212,18 @@ def _cuda(run: Bench) -> Any:
     return cuda
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same without what JSON lacks: None for nan and infinity."""
     if isinstance(value, dict):
-        return {name: _finite(part) for name, part in value.items()}
+        return {name: finite(part) for name, part in value.items()}
     if isinstance(value, list):
-        return [_finite(part) for part in value]
+        return [finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _write(result: dict[str, Any], out: Path) -> None:
     with replacing(out / "bench.json") as file:
-        file.write((json.dumps(_finite(result), indent=1, allow_nan=False) + "\n").encode())
+        file.write((json.dumps(finite(result), indent=1, allow_nan=False) + "\n").encode())
     stream = io.StringIO(newline="")
     writer = csv.DictWriter(stream, list(result["rows"][0]))
     writer.writeheader()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from beltline.host.bench.rows import EPSILON, Row
+from beltline.host.bench.rows import EPSILON, OTHER, Row
 from beltline.host.bench.throughput import TOL
 from beltline.host.bench.throughput import table as rate_table
 
@@ -32,8 +32,8 @@ def table(result: dict[str, Any], grid: int | None = None) -> str:
     else:
         rows = [row for row in rows if row.grid == grid]
     head = (
-        "device", "method", "N_k", "sweeps", "allocate", "load", "solve", "read", "total", "a sweep", "ratio",
-        "max TV - V", "bound", "policy differs", "agrees", "kind", "note",
+        "device", "method", "N_k", "sweeps", "allocate", "load", "solve", "read", "total", "call to return", "joules",
+        "a sweep", "ratio", "max TV - V", "bound", "policy differs", "agrees", "kind", "note",
     )  # fmt: skip
     lines = [" | ".join(head), " | ".join("---" for _ in head)]
     for row in rows:
@@ -42,12 +42,14 @@ def table(result: dict[str, Any], grid: int | None = None) -> str:
             row.method,
             f"{row.grid:,}",
             f"{row.sweeps:,}",
-            *(_seconds(value) for value in (row.allocate, row.load, row.solve, row.read, row.total, row.per_sweep)),
+            *(_seconds(value) for value in (row.allocate, row.load, row.solve, row.read, row.total, row.call)),
+            "" if math.isnan(row.joules) else f"{row.joules:.3g}",
+            _seconds(row.per_sweep),
             "" if math.isnan(row.ratio) else f"{row.ratio:.3g}",
             f"{row.residual:.2g}",
             "none" if math.isinf(row.error_bound) else f"{row.error_bound:.2g}",
             f"{row.policy_differences:,}",
-            "yes" if row.agrees and row.note != "another fixed point" else ("" if row.agrees else "NO"),
+            "yes" if row.agrees and row.note != OTHER else ("" if row.agrees else "NO"),
             row.kind,
             row.note,
         )
@@ -55,11 +57,18 @@ def table(result: dict[str, Any], grid: int | None = None) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
+def title(about: dict[str, Any]) -> str:
+    """A heading that tells one run from another: the computer and the day."""
+    cores = about.get("cores", "?")
+    where = f"{cores} core{'' if cores == 1 else 's'}" + (f" and {about['gpu']}" if "gpu" in about else "")
+    return f"Bench of {about.get('date', 'no date')}: {where}"
+
+
 def markdown(result: dict[str, Any]) -> str:
     """Everything as Markdown: the computer, the table, times by grid, and what was left out."""
     rows = [Row(**row) for row in result["rows"]]
     parts = [
-        "# Bench",
+        f"# {title(result['about'])}",
         "",
         f"RBC, 4 states, epsilon {EPSILON:g}; each method at its largest grid up to 65,536 points.",
         "",

@@ -127,28 +127,23 @@ def open_rtl(
 
 
 def _verilog(machine: MachineParameters, progress: Progress | None) -> dict[str, str]:
-    """The Verilog of a machine: what was installed, where that is there, and else what Yosys writes."""
-    from amaranth.back.verilog import YosysError
+    """Return the Verilog of a machine: what was installed or generated before, else what Yosys writes.
 
-    from beltline.hw.top.verilog import generate
-    from beltline.sim.yosys import use_yosys
+    Raises
+    ------
+    DeviceError
+        Yosys is missing or failed, or what was installed is damaged.
+    """
+    from beltline.sim.machine_verilog import GenerationError, machine_verilog
 
     try:
-        files = presets.find(machine)
-        if files is not None:
-            return files
-        use_yosys(progress)
-        if progress:
-            progress("writing the gateware as Verilog")
-        return generate(machine)
-    except YosysError as error:
-        raise DeviceError(f"Yosys did not turn the gateware into Verilog: {error}") from error
+        return machine_verilog(machine, progress)
+    except (GenerationError, presets.DamagedError) as error:
+        raise DeviceError(str(error)) from error
     except SimulationError as error:
         sizes = ", ".join(f"{one.grid} x {one.states}" for one in presets.written())
         without = f"; without it there are machines of grid points x states {sizes}" if sizes else ""
         raise DeviceError(f"{error}{without}") from error
-    except presets.DamagedError as error:
-        raise DeviceError(str(error)) from error
 
 
 BACKEND = Backend(

@@ -34,6 +34,7 @@ from beltline.host.devices.base import (
     check_identity,
 )
 from beltline.host.devices.known_builds import OPTION, check_build, recorded
+from beltline.host.devices.load_bitstream import checked, load
 from beltline.host.devices.lock import BoardLock
 from beltline.host.problem.checks import ProblemError, real, shown, whole
 from beltline.hw.bus import serial_frames
@@ -210,6 +211,7 @@ def open_serial(
     patience: float = PATIENCE,
     retries: int = RETRIES,
     builds: str | os.PathLike[str] | None = None,
+    bitstream: str | os.PathLike[str] | None = None,
 ) -> SerialDevice:
     """Open the machine behind a serial port. Its sizes are its own; ``parameters`` is not looked at.
 
@@ -226,6 +228,9 @@ def open_serial(
         How often a request is made again whose answer does not come, or is not sound.
     builds
         File of builds (:mod:`beltline.hw.interface.builds`) that the bitstream may be of, besides those of the boards.
+    bitstream
+        Bitstream to load into the board before, by its own cable. It is checked against ``bitstreams.json`` beside it
+        first; by default the board has one already.
 
     Raises
     ------
@@ -236,7 +241,8 @@ def open_serial(
     DeviceLostError
         Nobody answers.
     DeviceError
-        There is no pyserial, no such port, or no Beltline behind it, or one of a build that is not known.
+        There is no pyserial, no such port, or no Beltline behind it, or one of a build that is not known; or the
+        bitstream is not what its checksum says, or could not be loaded.
     """
     if not isinstance(port, str | os.PathLike) or not os.fspath(port):
         raise ProblemError(f"port must be the path of a serial port, such as '/dev/ttyUSB0', not {shown(port)}")
@@ -248,9 +254,13 @@ def open_serial(
         serial = importlib.import_module("serial")
     except ImportError:
         raise DeviceError("device 'serial' needs the Python package pyserial, which is not installed") from None
+    if bitstream is not None:
+        checked(bitstream, known)
     path = os.path.realpath(port)
     lock = BoardLock("serial-" + re.sub(r"[^\w.-]", "-", path.strip("/"), flags=re.ASCII))
     try:
+        if bitstream is not None:
+            load(bitstream, known, progress)
         opened = _opened(serial, os.fspath(port), baud)
         try:
             return SerialDevice(opened, patience, retries, lock, known)
@@ -292,6 +302,7 @@ BACKEND = Backend(
         "patience": f"seconds that an answer may take (default {PATIENCE:g})",
         "retries": f"how often a request is made again (default {RETRIES})",
         "builds": OPTION,
+        "bitstream": "bitstream to load before, checked against bitstreams.json beside it (default none)",
     },
     elastic=False,
     places=places,

@@ -67,6 +67,8 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
     ``"policy"``: value and policy against ``x``, one line a state; of the first age, with a horizon. The policy is
     drawn as saving, ``x' - x``: on a grid as fine as these ``x'`` itself cannot be told from the 45-degree line.
 
+    ``"consumption"``: consumption against cash on hand, one line a state; of the first age, with a horizon.
+
     ``"euler"``: Euler equation errors (:func:`beltline.host.analysis.euler.euler_errors`) at every grid point, one
     colour a state; of the first age, with a horizon.
 
@@ -215,6 +217,23 @@ def _policy(result: Result) -> Draw:
     return draw
 
 
+def _consumption(result: Result) -> Draw:
+    problem = result.problem
+    spent = problem.wealth - result.policy_values
+    if problem.horizon is not None:
+        spent = spent[0]
+
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
+            axes.plot(problem.wealth[:, s], spent[:, s], color=colour, label=label, linewidth=1.4)
+        axes.set_xlabel(f"cash on hand{units(problem)}")
+        axes.set_ylabel(f"consumption{units(problem)}")
+        finish(figure, (axes,), axes, title_of(result))
+
+    return draw
+
+
 def _euler(result: Result) -> Draw:
     problem = result.problem
     errors = log10_errors(euler_errors(result))
@@ -331,6 +350,7 @@ def _life(result: Result) -> Draw:
 
 KINDS: dict[str, Callable[[Result], Draw]] = {
     "policy": _policy,
+    "consumption": _consumption,
     "euler": _euler,
     "distribution": _distribution,
     "irf": _irf,

@@ -137,8 +137,8 @@ def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float
     modulus = problem.program.modulus
     if found.status != "converged" or not modulus < 1.0:
         return found.change, math.inf, False
-    residual = modulus * found.change + found.noise
-    return found.change, (residual + found.noise) / (1.0 - modulus), False
+    residual = modulus * found.change + found.rounding
+    return found.change, (residual + found.rounding) / (1.0 - modulus), False
 
 
 def _actions(problem: DiscreteProblem, found: Iterated) -> Any:

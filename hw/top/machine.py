@@ -15,11 +15,9 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import IDENTITY, VERSION, Command, Interrupt, Mode, Refused, Status
 from beltline.hw.interface.sums import WRITTEN
 from beltline.hw.interface.windows import WindowParameters
+from beltline.hw.top.content import BUILD_MODULE
 from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.host_access import HostAccess
-
-BUILD_MODULE = "beltline_build"
-"""Name of the Verilog module that contains the content hash of all other modules."""
 
 
 class Machine(wiring.Component):

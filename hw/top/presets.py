@@ -16,6 +16,7 @@ from pathlib import Path
 
 from beltline.hw.interface import builds
 from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.top.content import build_hash, hash_of, intact
 
 PRESETS = tuple(MachineParameters(grid=grid, states=4) for grid in (64, 256, 1024))
 """Builds whose Verilog is included: assembly lines of common sizes."""
@@ -90,16 +91,13 @@ def find(parameters: MachineParameters, folder: Path | None = None) -> dict[str,
     DamagedError
         The Verilog does not have the content hash of its build.
     """
-    from beltline.hw.top import machine, verilog
-
     place = written(folder).get(parameters)
     if place is None:
         return None
     (build,) = builds.read(place / builds.FILE)
     files = {path.name: path.read_text(encoding="ascii") for path in sorted(place.glob("*.v"))}
-    unit = f"{machine.BUILD_MODULE}.v"
-    digits = f"{verilog.content_hash({name: text for name, text in files.items() if name != unit}):016x}"
-    if unit not in files or f"64'h{digits};" not in files[unit] or digits != build.digits:
+    digits = hash_of(files)
+    if not intact(files) or digits != build.digits:
         raise DamagedError(
             f"the Verilog in {place} is damaged: its hash is {digits}, not {build.digits}: install again"
         )
@@ -134,7 +132,7 @@ def write_presets(presets: Sequence[MachineParameters], folder: Path) -> list[Pa
     places = []
     for parameters in presets:
         files = verilog.generate(parameters)
-        place = folder / verilog.build_hash(files)
+        place = folder / build_hash(files)
         facts = {builds.FILE: builds.to_json([verilog.build(files, parameters)]), STAMP: f"{stamp()}\n"}
         verilog.write(files | facts, place)
         places.append(place)

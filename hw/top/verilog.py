@@ -5,9 +5,7 @@ from __future__ import annotations
 import argparse
 import enum
 import functools
-import hashlib
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -34,7 +32,8 @@ from beltline.hw.interface.parameters import (
 )
 from beltline.hw.interface.registers import Engine
 from beltline.hw.memory import ram
-from beltline.hw.top import axi_machine, machine, serial_machine
+from beltline.hw.top import axi_machine, serial_machine
+from beltline.hw.top.content import BUILD_FILE, BUILD_MODULE, build_hash, content_hash
 from beltline.hw.top.engine_table import ENGINES
 from beltline.hw.top.serial_machine import SerialParameters
 
@@ -104,32 +103,10 @@ def _build(component: wiring.Component, module: str, parameters: MachineParamete
     for name, unit in ENGINES[parameters.engine].modules(parameters).items():
         files[f"{name}.v"] = convert(unit, name)
     files[f"{module}.v"] = convert(component, module)
-    files[f"{machine.BUILD_MODULE}.v"] = (
-        f"module {machine.BUILD_MODULE}(output [63:0] hash);\n"
-        f"    assign hash = 64'h{content_hash(files):016x};\n"
-        "endmodule\n"
+    files[BUILD_FILE] = (
+        f"module {BUILD_MODULE}(output [63:0] hash);\n    assign hash = 64'h{content_hash(files):016x};\nendmodule\n"
     )
     return files
-
-
-def content_hash(files: Mapping[str, str]) -> int:
-    """The first 64 bits of the SHA-256 of the names and texts of ``files``, without comments and blank lines.
-
-    Comments are left out because Yosys writes its own version and compiler into one.
-    """
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        text = re.sub(r"/\*.*?\*/|//[^\n]*", "", files[name], flags=re.S)
-        lines = [line.rstrip() for line in text.splitlines() if line.strip()]
-        digest.update("\n".join([name, *lines, "\0"]).encode())
-    return int(digest.hexdigest()[:16], 16)
-
-
-def build_hash(files: Mapping[str, str]) -> str:
-    """The build hash of generated Verilog, 16 hexadecimal digits."""
-    found = re.search(r"64'h([0-9a-f]{16});", files[f"{machine.BUILD_MODULE}.v"])
-    assert found is not None
-    return found[1]
 
 
 def build(files: Mapping[str, str], parameters: MachineParameters | SerialParameters, board: str = "") -> builds.Build:

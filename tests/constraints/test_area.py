@@ -1,4 +1,4 @@
-"""Area and speed: what counts, what a path is, and whether what is kept is of the gateware as it is."""
+"""Area and speed: what is counted, what a path is, and whether the recorded figures belong to the present gateware."""
 
 from __future__ import annotations
 

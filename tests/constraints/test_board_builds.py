@@ -1,4 +1,4 @@
-"""The boards' builds that are kept: they are what the generator makes, and are there where it is not."""
+"""The recorded builds of boards: they are what the generator writes, and can be used where it is missing."""
 
 from __future__ import annotations
 

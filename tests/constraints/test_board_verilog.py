@@ -1,4 +1,4 @@
-"""The command for a board's Verilog: the board's build, and what is different."""
+"""The command that writes a board's Verilog: the board's build, and how it reports differences."""
 
 from __future__ import annotations
 

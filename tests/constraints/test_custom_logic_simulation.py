@@ -17,7 +17,7 @@ from beltline.constraints import vivado
 from beltline.constraints.boards import BOARDS, Board
 from beltline.host.devices.rtl import RtlDevice
 from beltline.hw.interface.registers import IDENTITY, Table
-from beltline.hw.top import verilog
+from beltline.hw.top import content, verilog
 from beltline.sim.board import SimulatedBoard
 from beltline.sim.yosys import use_yosys
 from support import f2_kit
@@ -68,7 +68,7 @@ def test_sweep_engine_in_the_custom_logic_has_the_bits_and_clocks_of_the_softwar
     board = small()
     generated = verilog.generate(board.machine)
     device = opened(board, generated)
-    assert device.read_register("BUILD_HASH") == int(verilog.build_hash(generated), 16)
+    assert device.read_register("BUILD_HASH") == int(content.build_hash(generated), 16)
     assert device.read_register("CLOCK_HZ") == board.machine.clock_hz
     anywhere_in_a_table(device)
     problem = bl.rbc(grid=32, states=2)

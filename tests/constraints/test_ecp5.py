@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from beltline.constraints import bitstreams, ecp5
 from beltline.constraints import board_builds as builds
-from beltline.constraints import ecp5
 from beltline.constraints.boards import BOARDS, Flow
 from beltline.constraints.ecp5 import PLATFORMS, BuildError, Pll, Top
 
@@ -94,6 +94,10 @@ def test_tools_make_a_bitstream_that_bears_board_and_hash(tmp_path: Path) -> Non
     assert report.fmax_hz >= report.clock_hz == BOARD.machine.clock_hz
     assert report.used["EHXPLLL"] == 1
     assert json.loads((tmp_path / "report.json").read_text()) == dataclasses.asdict(report)
+    listed = bitstreams.read(tmp_path / "bitstreams.json")
+    assert [one.file for one in listed] == [bitstream.name, bitstream.with_suffix(".svf").name]
+    assert bitstreams.check(bitstream) == listed[0]
+    assert listed[0].bytes == len(data)
     # The PLL's output is what timing is measured against.
     log = (tmp_path / "nextpnr-1.log").read_text()
     passed = re.findall(r"Max frequency for clock +'clk': .* \(PASS at ([\d.]+) MHz\)", log)

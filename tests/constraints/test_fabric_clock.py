@@ -1,4 +1,4 @@
-"""Clocks of a user's choice: what each board's source makes, what is written for one, and what is refused."""
+"""Clocks chosen by a user: what each board's source can make, what is written, and what is refused."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from beltline.constraints import vivado
 from beltline.constraints.boards import BOARDS, Flow
 from beltline.constraints.fabric_clock import Mmcm, at_clock, clocks, megahertz, mmcm
 from beltline.hw.interface.parameters import MachineParameters
-from beltline.hw.top import verilog
+from beltline.hw.top import content, verilog
 from beltline.sim.yosys import use_yosys
 from support.vivado_projects import HASH, Builds, needs_tcl, stand_in
 
@@ -217,7 +217,7 @@ def test_the_build_hash_does_not_depend_on_the_clock(monkeypatch: pytest.MonkeyP
     machine = MachineParameters(grid=4, states=1, clock_hz=100_000_000)
     monkeypatch.setitem(BOARDS, "pynq-z2", dataclasses.replace(BOARDS["pynq-z2"], machine=machine))
     own, chosen = (builds.verilog_of(board) for board in (BOARDS["pynq-z2"], at_clock(BOARDS["pynq-z2"], 125)))
-    assert verilog.build_hash(own) == verilog.build_hash(chosen)
+    assert content.build_hash(own) == content.build_hash(chosen)
     changed = [name for name in own if own[name] != chosen[name]]
     assert changed == ["beltline.v"]
     assert re.sub(r"32'd100000000\b", "32'd125000000", own["beltline.v"]) == chosen["beltline.v"]

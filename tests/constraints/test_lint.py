@@ -1,4 +1,4 @@
-"""What is generated for a board: Verilator finds nothing to say of it, and Yosys elaborates it, its wrapper on top."""
+"""The generated files of boards: Verilator has no warnings, and Yosys elaborates them with the wrapper on top."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ WAIVED: dict[str, dict[str, str]] = {
     "beltline_lane.v": GENERATED,
     "beltline_ram.v": {
         "GENUNNAMED": "the loop over lanes",
-        "UNUSEDPARAM": "STYLE means nothing where the attribute is left away",
+        "UNUSEDPARAM": "STYLE has no effect where the attribute is omitted",
         "VARHIDDEN": "the words of the RAM, where a unit that instances it has words, too",
     },
     "beltline_board.v": {

@@ -1,4 +1,4 @@
-"""The pages of boards say what the boards are, and the machines fit their chips by arithmetic."""
+"""The pages of boards agree with the boards' builds, and the machines fit their chips by arithmetic."""
 
 from __future__ import annotations
 

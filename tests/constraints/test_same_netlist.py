@@ -1,4 +1,4 @@
-"""Whether two designs are the same but for names: what is seen, and what is not."""
+"""Compare two designs up to names: which differences are found, and which are ignored."""
 
 from __future__ import annotations
 

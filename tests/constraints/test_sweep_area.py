@@ -1,4 +1,4 @@
-"""What the sweep engine takes of a chip: how lanes and the rest are counted and put together."""
+"""The resources of the sweep engine: how lanes and the rest are counted and added up."""
 
 from __future__ import annotations
 

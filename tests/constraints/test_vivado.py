@@ -19,7 +19,7 @@ from beltline.constraints.written_directory import manifest
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Table
 from beltline.hw.interface.windows import WindowParameters
-from beltline.hw.top import verilog
+from beltline.hw.top import content, verilog
 from beltline.sim.yosys import use_yosys
 from support.vivado_projects import HASH, Builds, Write, needs_tcl, replace, stand_in
 from support.vivado_stub import MESSAGES, PARTS, Ran, Vivado, interpreter, run
@@ -114,7 +114,7 @@ def test_every_master_reaches_what_it_should(board: Board, built: Builds) -> Non
 def test_clock_and_width_are_those_of_the_build(board: Board, built: Builds) -> None:
     model, ran, _ = built(board)
     assert ran.code == 0
-    # To the Hz, what the PLL makes of what is asked for.
+    # The frequency that the PLL makes for the requested one, to the Hz.
     assert model.hertz(model.drivers["beltline/clk"]) == board.machine.clock_hz
     if board.flow is Flow.ZYNQ:
         assert board.machine.bus_bits == 64
@@ -355,7 +355,7 @@ def test_command_writes_a_directory_and_says_what_to_type(
     files["SHA256SUMS"] = manifest(files)
     assert {str(path.relative_to(out)): path.read_text() for path in out.rglob("*") if path.is_file()} == files
     said = capsys.readouterr().out.splitlines()
-    assert said[0] == f"{out} is written: build {verilog.build_hash(generated)}, TUL PYNQ-Z2"
+    assert said[0] == f"{out} is written: build {content.build_hash(generated)}, TUL PYNQ-Z2"
     assert said[1].startswith("drivers do not know build ")
     assert said[2] == f"    cd {out} && vivado -mode batch -source build.tcl"
     assert [path.name for path in out.parent.iterdir()] == ["pynq-z2"]

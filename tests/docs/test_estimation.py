@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import runpy
+import sys
 from argparse import Namespace
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,9 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+import beltline as bl
 from support.paths import ROOT
 
-ESTIMATION = runpy.run_path(str(ROOT / "examples" / "estimation.py"))
+EXAMPLES = ROOT / "examples"
+# Python itself looks for modules where the program is.
+sys.path.insert(0, str(EXAMPLES))
+try:
+    ESTIMATION = runpy.run_path(str(EXAMPLES / "estimation.py"))
+    COSTS = runpy.run_path(str(EXAMPLES / "adjustment_costs.py"))
+finally:
+    sys.path.remove(str(EXAMPLES))
 SMALL = ["--grid", "64", "--samples", "12", "--periods", "1000"]
 
 
@@ -48,7 +57,7 @@ def found(**changes: Any) -> dict[str, Any]:
 def test_what_did_not_converge_or_is_far_from_the_truth_is_no_success(
     changes: dict[str, Any], true: Any, good: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ESTIMATION["report"](found(**changes), np.ones(5), true, 7) is good
+    assert ESTIMATION["report"](ESTIMATION["Economy"], found(**changes), np.ones(5), true, 7) is good
     assert ("did not converge" in capsys.readouterr().out) == any(
         not run.success for run in changes.values() if hasattr(run, "success")
     )
@@ -80,8 +89,53 @@ def test_dask_workers_and_data_from_a_file_give_the_same_digits(
     assert own.splitlines()[5:] == given.splitlines()[5:-1]
 
 
-def test_too_few_samples_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulated_plants_are_those_of_the_stationary_distribution() -> None:
+    study, point = COSTS["Plants"](4000, 3, 1), np.array([0.01, 0.05, 0.1])
+    (panels,) = study.of(point)
+    exact = bl.solve(
+        bl.lumpy_investment(steps=1, low=0.003, high=200.0, fixed=0.01, convex=0.05, sigma=0.1), progress=False
+    ).moments()
+    names = ("inaction", "negative", "sd_rate", "serial_correlation", "productivity_correlation")
+    assert panels.shape == (3, len(study.moments)) == (3, len(names))
+    np.testing.assert_allclose(panels.mean(axis=0), [exact[name] for name in names], rtol=0.03, atol=0.01)
+    # The same random numbers at every guess, and others for data.
+    assert (COSTS["Plants"](4000, 3, 1).of(point)[0] == panels).all()
+    assert study.data(point, 1).shape == (5,)
+    assert (study.data(point, 1) != study.data(point, 2)).all()
+
+
+def test_costs_are_estimated_from_moments(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    few = ["--plants", "200", "--samples", "12", "--steps", "1"]
+    plot = tmp_path / "objective.png"
+    COSTS["main"]([*few, "--moments", "0.8", "0.01", "0.2", "0.0", "0.25", "--plot", str(plot)])
+    text = capsys.readouterr().out
+    assert "from the truth" not in text
+    assert [line.split()[0] for line in text.splitlines()[1:4]] == ["fixed", "convex", "sigma"]
+    assert plot.stat().st_size > 10_000
+    with pytest.raises(SystemExit):
+        COSTS["main"](["--moments", "0.8"])
+    assert "--moments: expected 5 arguments" in capsys.readouterr().err
+
+
+def test_moments_of_which_one_is_a_combination_of_the_others_are_refused() -> None:
+    class Dependent(ESTIMATION["Study"]):  # type: ignore[misc,name-defined]
+        names, moments, samples = ("a",), ("one", "same"), 20
+        low, high, step = np.array([0.0]), np.array([1.0]), np.array([0.1])
+
+        def of(self, *points: Any) -> list[Any]:
+            draws = np.random.default_rng(0).random(self.samples)
+            return [np.stack([point[0] + draws, 1.0 - point[0] - draws], axis=1) for point in points]
+
+        def data(self, point: Any, seed: int) -> Any:
+            return self.of(point)[0][0]
+
+    with pytest.raises(SystemExit, match=r"^the moments are linearly dependent at \[0\.\d+\]: leave one out$"):
+        ESTIMATION["estimate"](Dependent(), np.array([0.9, 0.1]))
+
+
+@pytest.mark.parametrize(("program", "least"), [(ESTIMATION, 10), (COSTS, 10)])
+def test_too_few_samples_are_refused(program: dict[str, Any], least: int, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
-        ESTIMATION["main"](["--samples", "4"])
+        program["main"](["--samples", "4"])
     assert stop.value.code == 2
-    assert "--samples must be above 10 for a covariance of moments, not 4" in capsys.readouterr().err
+    assert f"--samples must be above {least} for a covariance of moments, not 4" in capsys.readouterr().err

@@ -17,6 +17,7 @@ from beltline.gpu_ref import (
     random_problem,
     search_states,
 )
+from beltline.gpu_ref.tables import ROW_SUM_TOLERANCE
 
 Array = NDArray[np.float64]
 SWEEPS = [brute_force.sweep, exact_sweep]
@@ -217,10 +218,25 @@ def change(name, index, number):
     return apply
 
 
+@pytest.mark.parametrize(("share", "accepted"), [(0.4, True), (0.9, True), (1.1, False)])
+def test_rows_of_the_chain_may_be_off_by_the_tolerance(share: float, accepted: bool) -> None:
+    X, W, V = np.array([1.0, 2.0]), np.array([[4.0, 4.0], [5.0, 5.0]]), np.zeros((2, 2))
+    Q = np.array([[0.5, 0.5], [0.25, 0.75 + share * ROW_SUM_TOLERANCE]])
+    if accepted:
+        np.testing.assert_array_equal(check_tables(X, W, Q, V, 0.9, 2.0)[2], Q)
+        return
+    with pytest.raises(ValueError, match=r"^row 1 of Q sums to 1\.0000000\d+, not 1$"):
+        check_tables(X, W, Q, V, 0.9, 2.0)
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
         (change("X", 2, 1.0), "X must be strictly increasing, but X[2] = 1.0 follows X[1] = 2.0"),
+        (change("X", 1, np.nan), "X[1] is nan, not finite"),
+        (change("X", 0, -np.inf), "X[0] is -inf, not finite"),
+        (change("X", 2, np.inf), "X[2] is inf, not finite"),
+        (change("Q", (0, 1), np.nan), "Q[0, 1] is nan, not finite"),
         (change("W", (1, 0), np.nan), "W[1, 0] is nan, not finite"),
         (change("W", (2, 1), 1.0), "W must not fall in x, but W[2, 1] = 1.0 follows W[1, 1] = 5.0"),
         (change("W", (2, 1), 4.75), "W must not fall in x, but W[2, 1] = 4.75 follows W[1, 1] = 5.0"),

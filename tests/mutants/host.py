@@ -505,4 +505,32 @@ FAULTS = (
         "ev",
         ("tests/host/analysis/test_refine.py::test_bounds_hold_of_finer_grids",),
     ),
+    Fault(
+        "generated Verilog of the cache is used whatever its content hash",
+        "sim/machine_verilog.py",
+        "        if intact(files):",
+        "        if place:",
+        ("tests/sim/test_machine_verilog.py::test_damage_is_mended[changed]",),
+    ),
+    Fault(
+        "generated Verilog of the cache is used whatever sources it was generated from",
+        "sim/machine_verilog.py",
+        "key = digest(repr(parameters), presets.stamp(), ",
+        "key = digest(repr(parameters), ",
+        ("tests/sim/test_machine_verilog.py::test_another_machine_source_or_tool_is_generated_anew",),
+    ),
+    Fault(
+        "a bitstream is loaded whatever its checksum",
+        "constraints/bitstreams.py",
+        "if (digits := sha256(path)) != entry.sha256:",
+        'if (digits := sha256(path)) == "":',
+        ("tests/constraints/test_bitstreams.py::test_a_changed_bitstream_is_refused",),
+    ),
+    Fault(
+        "a bitstream of an unknown build is loaded",
+        "host/devices/load_bitstream.py",
+        "    if not any(build.digits == found.build_hash for build in builds):",
+        "    if not builds:",
+        ("tests/host/devices/test_load_bitstream.py::test_what_is_wrong_never_reaches_the_chip",),
+    ),
 )

@@ -1,4 +1,4 @@
-"""The cache of compiled simulations: whole entries or none, whoever asks at the same time."""
+"""The cache of compiled simulations: entries are complete or absent, even with several processes at the same time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the check of the computer says of each thing that can be missing."""
+"""What the check of the computer reports for each thing that can be missing."""
 
 from __future__ import annotations
 

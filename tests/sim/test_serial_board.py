@@ -1,4 +1,4 @@
-"""The whole way: the host's driver, a pseudo-terminal, the pins of the gateware bit by bit, and back."""
+"""The whole path: the host's driver, a pseudo-terminal, the pins of the gateware bit by bit, and back."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from beltline.gpu_ref.general.prices import BondPrices, break_even
 from beltline.host.analysis.chain import chain_distribution
 from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
+from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.grids import grid_uniform
 from beltline.host.problem.markov import tauchen
 from beltline.host.problem.problem import Problem
@@ -139,7 +140,14 @@ def _income(incomes: int, rho: float, sigma: float, width: float) -> tuple[Array
     """The chain of income, and its mean in the long run; economies that differ in other things share it."""
     logs, transition = tauchen(incomes, rho, sigma, width=width)
     income = _fixed(np.exp(logs))
-    return income, _fixed(transition), float(chain_distribution(transition) @ income)
+    try:
+        shares = chain_distribution(transition)
+    except ProblemError as error:
+        raise ProblemError(
+            f"income must have one long run, but with incomes = {incomes}, rho = {rho:g} and width = {width:g} it "
+            "never leaves some of its states: raise incomes or lower width"
+        ) from error
+    return income, _fixed(transition), float(shares @ income)
 
 
 def _fixed(table: Array) -> Array:

@@ -164,10 +164,17 @@ class DefaultEconomy(ModelResult):
                 "either side, and might go on: raise limit."
             )
         moved = "left values that one more changes by" if found.verified else "changed values by"
-        return (
+        text = (
             f"The last of {found.sweeps:,} sweeps {moved} {found.residual:.3g} at most and prices by "
             f"{found.price_change:.3g}; the error bound is that given these prices."
         )
+        least = self.model.zero - 1
+        if self.defaults[least].all():
+            text += (
+                f" Nobody lends, as the smallest debt of the grid, {-self.bonds[least]:.3g}, is repaid at no income: "
+                "if that is much, raise bonds or lower limit."
+            )
+        return text
 
     def moments(
         self,

@@ -124,7 +124,7 @@ def test_value_iteration_ends_what_evaluations_do_not(monkeypatch: pytest.Monkey
     monkeypatch.setattr(policy_iteration, "_evaluated", lambda *_: rng.normal(size=60))
     found = solve(made)
     assert (found.status, found.ordered, found.full) == ("converged", True, True)
-    assert found.sweeps > 2 * policy_iteration.PATIENCE
+    assert found.sweeps > 2 * policy_iteration.MAX_STALLED
     np.testing.assert_allclose(found.value, by_brute_force(R, Q, beta)[0], atol=3e-9)
 
 

@@ -34,7 +34,7 @@ def eaten(problem: bl.Problem) -> tuple[Array, Array]:
     """Consumption and value in closed form, ``(T, N_k, 1)``.
 
     The cake is eaten over ``k`` ages, ``c, beta c, beta**2 c`` and so on, and only crumbs after them; ``k`` is the
-    largest with which nobody would rather have brought crumbs forward.
+    largest with which no agent would rather have saved a small amount.
     """
     ages, beta = problem.horizon, problem.beta
     assert ages is not None

@@ -1,4 +1,4 @@
-"""Dask's scheduler and workers as processes of their own: where they listen, and what their end does to a batch."""
+"""Dask's scheduler and workers as separate processes: where they listen, and how their end affects a batch."""
 
 from __future__ import annotations
 

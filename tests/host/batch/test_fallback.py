@@ -1,4 +1,4 @@
-"""What an accelerated method fails at in a batch is solved by one that rests on less, and the message says so."""
+"""Problems of a batch that an accelerated method cannot solve are solved by one with fewer assumptions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_on_a_graphics_card(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_neighbour_that_leads_astray(monkeypatch: pytest.MonkeyPatch) -> None:
     def far(neighbours: Neighbours, work: Any) -> Any:
-        # Convex: the staged search climbs to the end of the grid.
+        # A convex problem: the staged search goes to the end of the grid.
         square = np.arange(work.image.start.shape[0], dtype=np.int64)[:, None] ** 2
         return np.broadcast_to(square << 40, work.image.start.shape).copy()
 

@@ -209,7 +209,7 @@ def test_progress_tells_how_far_it_is() -> None:
 
 
 def test_closing_the_iterator_ends_the_solve_in_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without held choices and corrections it would take some 300,000 sweeps."""
+    """Without policy evaluation and corrections it would take some 300,000 sweeps."""
     endless = replace(firm(0), beta=0.9999)
     begun = threading.Event()
 

@@ -1,4 +1,4 @@
-"""Batches in one process: the order, the failures, what is stored, what is overlapped, and how they end."""
+"""Batches in one process: order, failures, what is stored, what runs at the same time, and how batches end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store: whole files or none, found again by what was solved."""
+"""The store: files are complete or absent, and are found again by the problem that was solved."""
 
 from __future__ import annotations
 
@@ -204,7 +204,7 @@ def test_a_client_that_is_killed_repeats_nothing_that_was_stored(tmp_path: Path)
     attempts = list(bl.solve_many(many(len(before) + 10, 64), TOL, store=path, progress=False, device="emulator"))
     assert all(attempt.success for attempt in attempts)
     assert {attempt.key for attempt in attempts if attempt.stored} == before & {one.key for one in attempts}
-    # Problems were solved in order, so all of those that were stored were asked for again.
+    # Problems were solved in order, so all stored ones were requested again.
     assert sum(attempt.stored for attempt in attempts) == len(before)
     assert {name: Store(path).file(name).stat().st_mtime_ns for name in before} == written
     assert not [name for name in os.listdir(path) if name.startswith(".")]

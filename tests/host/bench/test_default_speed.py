@@ -1,4 +1,4 @@
-"""Default by brackets and by full search, side by side."""
+"""The timings of sovereign default by brackets and by full search."""
 
 from __future__ import annotations
 

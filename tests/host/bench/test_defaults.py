@@ -1,4 +1,4 @@
-"""The default beside a loop and DiscreteDP."""
+"""The timings of the default method beside a plain loop and DiscreteDP."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What both engines take for one problem, as a table."""
+"""The table of the clocks that both engines take for one problem."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_rows_are_those_of_the_models(capsys: pytest.CaptureFixture[str]) -> Non
     means = per_state.mean(), per_state[10:].mean()
     assert means[0] > 1.1 * means[1]
     assert found[1][6].startswith("{:.2g} evaluations a state and sweep, {:.2g} after 10 sweeps;".format(*means))
-    # Shifts and a coarse start save sweeps, and a hundredth of the tolerance costs some.
+    # Shifts and a coarse start save sweeps, and a tolerance 100 times smaller costs some.
     assert int(found[2][1].replace(",", "")) < int(found[3][1].replace(",", "")) < sweep.sweeps
     assert "0 choices unlike" in found[1][6]
 

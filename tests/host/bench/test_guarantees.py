@@ -1,4 +1,4 @@
-"""The measure of trust: what it draws, that it is silent about right results and finds wrong ones."""
+"""The test of guarantees: which problems it draws, that it accepts right results and finds wrong ones."""
 
 from __future__ import annotations
 

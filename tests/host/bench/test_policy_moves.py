@@ -1,4 +1,4 @@
-"""The table of what moves in a sweep."""
+"""The table of how far choices move in a sweep."""
 
 from __future__ import annotations
 

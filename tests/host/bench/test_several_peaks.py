@@ -1,4 +1,4 @@
-"""What several peaks cost: the command, and that its problems have them."""
+"""The command that times problems with several peaks, and that its problems have them."""
 
 from __future__ import annotations
 

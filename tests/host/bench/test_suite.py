@@ -1,4 +1,4 @@
-"""The bench: every row is there, agrees, and is written; what does not run says why."""
+"""The benchmarks: every row is present, agrees with the others, and is written; a row that cannot run says why."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import math
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from beltline.host.bench import measure
+from beltline.host.bench import energy, measure
+from beltline.host.bench.figure import chosen, figure_of
 from beltline.host.bench.rows import Row
 from beltline.host.bench.suite import VARIANTS, bench
-from beltline.host.bench.tables import markdown
+from beltline.host.bench.tables import markdown, title
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError
 from beltline.host.solver.solve import solve
@@ -32,6 +34,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Any:
         patch.setattr(measure, "ENOUGH", 0.0)
         patch.setattr("beltline.host.bench.throughput.SECONDS", 0.1)
         patch.setattr("beltline.host.bench.measure.solve", _without_gateware)
+        # Processors that take 10 W.
+        patch.setattr(energy, "processor_counters", lambda: [energy.Counter(lambda: 10.0 * time.perf_counter())])
         patch.setattr("beltline.gpu_ref.cuda.solver.available", lambda: "CUDA finds no device on this computer.")
         return bench(out, budget=1e3, seconds=1e4, grids=(16, 64)), out
 
@@ -185,3 +189,61 @@ def test_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[
     assert "| cpu | warm | 16 | 1,353 | 0.0 us |" in capsys.readouterr().out
     result["rows"] = [{**vars(row), "agrees": False}]
     assert main(["bench"]) == 1
+
+
+def test_every_row_tells_the_time_from_call_to_return(small: Any) -> None:
+    for row in (Row(**fields) for fields in small[0]["rows"]):
+        assert row.call > row.solve > 0
+        assert math.isnan(row.joules) if row.device == "fpga" else row.joules > 10.0 * row.solve / 2
+        if row.device == "fpga":
+            (around,) = re.findall(r"; ([\d.]+) ms of this computer around them", row.note)
+            assert row.call == pytest.approx(row.solve + float(around) * 1e-3, rel=1e-2)
+    assert "| total | call to return | joules |" in markdown(small[0])
+
+
+def test_a_method_that_gives_way_to_another_is_not_told_as_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    def by_warm(*arguments: Any, **options: Any) -> Any:
+        return solve(*arguments, **options | {"method": "warm"})
+
+    monkeypatch.setattr(measure, "REPEATS", 1)
+    monkeypatch.setattr(measure, "ENOUGH", 0.0)
+    monkeypatch.setattr(measure, "solve", by_warm)
+    row = measure.reference_row(measure.Bench(lambda line: None, 1.0, [16], math.inf), "cpu", "shift", {}, 16)
+    assert (row.agrees, row.note) == (False, "converged; solved by method warm")
+
+
+def test_titles_tell_runs_apart() -> None:
+    assert (
+        title({"date": "2026-11-21", "cores": 2, "gpu": "NVIDIA H200"})
+        == "Bench of 2026-11-21: 2 cores and NVIDIA H200"
+    )
+    assert title({"date": "2026-11-22", "cores": 1}) == "Bench of 2026-11-22: 1 core"
+
+
+def _row(device: str, method: str, grid: int, total: float, note: str = "") -> Row:
+    return Row(device, method, grid, 4, 9, 0, 0, total, 0, total, 1, 1, 0, 0, 0, 0, True, "measured", note)
+
+
+def test_a_figure_has_six_lines_at_most() -> None:
+    rows = []
+    for device in ("cpu", "gpu"):
+        for rank, method in enumerate(("binary", "warm", "mpi", "shift", "egm", "shift start=coarse")):
+            note = "another fixed point" if method == "egm" else ""
+            rows += [_row(device, method, grid, grid / (1 + rank), note) for grid in (16, 64)]
+        # At the largest grid that it reaches it is the fastest, but on a smaller grid than others.
+        rows.append(_row(device, "grid", 16, 1e-9))
+    rows += [_row("gpu", "shift start=coarse, batch of 1,000, each", 64, 1e-9)]
+    for rank, method in enumerate(("line", "sweep", "sweep shift start=coarse")):
+        rows += [_row("fpga", method, grid, grid / (10 + rank), "9 clocks") for grid in (16, 64)]
+    expected = [
+        ("cpu", "binary"), ("cpu", "shift start=coarse"), ("gpu", "binary"), ("gpu", "shift start=coarse"),
+        ("fpga", "line"), ("fpga", "sweep shift start=coarse"),
+    ]  # fmt: skip
+    assert chosen(rows) == expected
+    without = [row for row in rows if row.device != "gpu"]
+    assert chosen(without) == [*expected[:2], *expected[4:], ("cpu", "warm"), ("fpga", "sweep")]
+    drawn = figure_of({"rows": [vars(row) for row in rows]})
+    lines = drawn.axes[0].get_lines()
+    assert len(lines) == len({line.get_color() for line in lines}) == len({line.get_marker() for line in lines}) == 6
+    assert [line.get_label() for line in lines][-1] == "fpga sweep shift start=coarse (modelled)"
+    assert list(lines[0].get_xdata()) == [16, 64]

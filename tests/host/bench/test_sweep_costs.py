@@ -1,4 +1,4 @@
-"""The table of what costs of choices cost the sweep engine."""
+"""The table of the clocks that costs of choices take on the sweep engine."""
 
 from __future__ import annotations
 

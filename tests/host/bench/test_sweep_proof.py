@@ -1,4 +1,4 @@
-"""What proofs cost, as a table."""
+"""The table of what proofs cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What proven sweeps compute: the command, and that it counts."""
+"""The command that counts what proven sweeps compute, and that its counts are right."""
 
 from __future__ import annotations
 

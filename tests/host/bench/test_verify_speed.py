@@ -1,4 +1,4 @@
-"""Verification beside divide and conquer: both say the same."""
+"""Verification in one pass beside divide and conquer: both give the same verdict."""
 
 from __future__ import annotations
 

@@ -392,7 +392,7 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
         (
             ["a.npz", "--kind", "x"],
             2,
-            "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 'x'",
+            "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 'x'",
         ),
         (["a.npz", "--out", "a.npz"], 2, "plot must end in .png or .pdf or .svg, not 'a.npz'"),
         (["a.npz", "--out", "no/a.png"], 2, "plot 'no/a.png' is in a directory that does not exist"),

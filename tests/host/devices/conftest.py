@@ -12,7 +12,7 @@ BY_THE_DRIVER = frozenset(
         "test_problem_that_does_not_fit",
     }
 )  # fmt: skip
-"""Tests of what the driver of a serial line does before a byte is sent: the stand-in shows it in a thousandth of the
+"""Tests of what the driver of a serial line does before a byte is sent: with the stand-in they take 0.1% of the
 time that gateware takes, bit by bit."""
 
 ONCE = frozenset(

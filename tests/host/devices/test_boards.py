@@ -1,4 +1,4 @@
-"""Boards: how they are found and opened, who may have them, and what happens when they fail."""
+"""Boards: how they are found and opened, who may use them, and what happens when they fail."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_lock_is_exclusive_names_its_holder_and_can_be_had_again(tmp_path: Path)
     with pytest.raises(DeviceInUseError, match=f"^{sentence}$"):
         BoardLock("card-0")
     first.release()
-    # Nobody is told of a holder that was.
+    # After a release the file names no process.
     assert first.path.read_text() == ""
     first.release()
     again = BoardLock("card-0")

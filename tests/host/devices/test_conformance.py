@@ -1,4 +1,4 @@
-"""The conformance suite on the software model, the gateware, and boards that are not there."""
+"""The conformance suite on the software model, the gateware, and boards without hardware."""
 
 from __future__ import annotations
 

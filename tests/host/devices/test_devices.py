@@ -41,7 +41,7 @@ def test_model_horizon_equals_brute_force() -> None:
 
 
 def test_life_cycle_of_the_literature() -> None:
-    """Oswald's "GPU computing with Julia" after Fernandez-Villaverde and Zarruk (2018), its accumulator mended."""
+    """Oswald's "GPU computing with Julia" after Fernandez-Villaverde and Zarruk (2018), its accumulator corrected."""
     grid = np.linspace(0.1, 4, 1500)
     log_e, transition = bl.tauchen(15, 0.99, 0.02058, width=1.5)
     given = bl.Problem(
@@ -182,21 +182,21 @@ def test_model_refuses_writes_while_busy_and_stops() -> None:
 
 
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "beltline.hw.top.verilog", None)
+    monkeypatch.setitem(sys.modules, "beltline.sim.board", None)
     with pytest.raises(
-        DeviceError, match=r"^device 'rtl' needs the Python package beltline\.hw\.top\.verilog, which is not installed$"
+        DeviceError, match=r"^device 'rtl' needs the Python package beltline\.sim\.board, which is not installed$"
     ):
         bl.solve(problem(), device="rtl")
 
 
 def test_missing_yosys_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    import beltline.sim.yosys
+    from beltline.sim import machine_verilog
     from beltline.sim.cache import SimulationError
 
     def missing(progress: object) -> str:
         raise SimulationError("Yosys is not installed")
 
-    monkeypatch.setattr(beltline.sim.yosys, "use_yosys", missing)
+    monkeypatch.setattr(machine_verilog, "use_yosys", missing)
     with pytest.raises(DeviceError, match=r"^Yosys is not installed$"):
         bl.solve(problem(), device="rtl")
 

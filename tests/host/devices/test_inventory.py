@@ -1,4 +1,4 @@
-"""The list of what there is to solve on."""
+"""The list of available devices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bitstream that nobody here made is refused before anything is loaded, with its hash and what to type."""
+"""An unknown bitstream is refused before anything is loaded, with its hash and the command to type."""
 
 from __future__ import annotations
 

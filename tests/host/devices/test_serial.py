@@ -1,4 +1,4 @@
-"""The device behind a serial line: what its own end of the line has to bear."""
+"""The device behind a serial line: errors and delays at the host's end of the line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A card behind PCIe, by plain files in place of those in which Linux shows its memory."""
+"""A card behind PCIe, with plain files in place of those in which Linux exposes its memory."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_card_solves_to_the_bits_of_the_model(monkeypatch: pytest.MonkeyPatch, t
     assert (result.policy == model.policy).all()
     assert result.device == "xdma"
     assert fabric.guards_hold()
-    # Nobody had the card answer.
+    # The card was never accessed.
     assert (cards / CARD / "enable").read_text() == "1"
     assert bl.solve(GIVEN, device="xdma", card=CARD, tol=1e-4).success
 

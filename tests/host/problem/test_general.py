@@ -1,4 +1,4 @@
-"""Problems of the general form: what is one, and what is wrong with one."""
+"""Problems of the general form: which are accepted, and how errors are reported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that others made up: each is refused before it is expanded, in one sentence, and nothing in it is run."""
+"""Manipulated files: each is refused before it is expanded, in one sentence, and nothing in it is executed."""
 
 from __future__ import annotations
 

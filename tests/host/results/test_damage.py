@@ -1,4 +1,4 @@
-"""Damaged files are refused in one sentence with the file's name, or hold what they held."""
+"""Damaged files are refused in one sentence with the file's name, or still have their contents."""
 
 from __future__ import annotations
 

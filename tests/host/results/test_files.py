@@ -1,4 +1,4 @@
-"""Files appear whole or not at all: on full disks, under signals, among threads, and beside planted links."""
+"""Files are written completely or not at all: on full disks, under signals, among threads, and beside planted links."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_content_is_on_the_disk_before_its_name(
     path = (WRITERS | {"figure": figure})[kind](result, tmp_path)
     known = path.stat()
     renamed = events.index(("replace", known.st_ino, known.st_size))
-    # All of it: a buffer that is written later is not there after a power cut.
+    # The whole file must be on disk: buffers that are written later are lost in a power cut.
     assert ("fsync", known.st_ino, known.st_size) in events[:renamed]
     assert path.parent.stat().st_ino in [inode for _, inode, _ in events[renamed:]]
 
@@ -159,7 +159,7 @@ else:
 found = {}
 names = sorted(os.listdir(folder))
 for kind, write in writers.items():
-    # An entry of a store begins with its lock, whose file is there.
+    # An entry of a store begins with its lock, whose file stays.
     try:
         write(result, folder)
         found[kind] = "written"

@@ -146,6 +146,26 @@ def test_other_plots_are_written(moving: bl.Result, tmp_path: Path, kind: str, s
     assert os.listdir(tmp_path) == [f"a.{suffix}"]
 
 
+def test_consumption_plot_is_the_consumption_function(moving: bl.Result, tmp_path: Path) -> None:
+    figure = plot(moving, tmp_path / "a.png", "consumption")
+    (axes,) = figure.axes
+    assert axes.get_xlabel() == "cash on hand, units of the good"
+    assert axes.get_ylabel() == "consumption, units of the good"
+    assert figure.get_suptitle() == "RBC: 120 grid points, 3 states"
+    lines = axes.get_lines()
+    assert len(lines) == 3
+    for s, line in enumerate(lines):
+        cash, spent = np.asarray(line.get_xdata()), np.asarray(line.get_ydata())
+        np.testing.assert_array_equal(cash, moving.problem.wealth[:, s])
+        np.testing.assert_allclose(cash - spent, moving.problem.grid[moving.policy[:, s]])
+        assert (spent > 0).all()
+    ages = bl.solve(problem(16, 2, horizon=2), device=BruteDevice(results=64))
+    (drawn,) = plot(ages, tmp_path / "b.png", "consumption").axes
+    np.testing.assert_allclose(
+        np.asarray(drawn.get_lines()[1].get_ydata()), ages.problem.wealth[:, 1] - ages.policy_values[0, :, 1]
+    )
+
+
 def test_euler_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
     figure = plot(moving, tmp_path / "a.png", "euler")
     (axes,) = figure.axes
@@ -187,8 +207,11 @@ def test_irf_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("value", "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 'value'"),
-        (3, "kind must be one of 'policy', 'euler', 'distribution', 'irf', 'ages', 'life', not 3"),
+        (
+            "value",
+            "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 'value'",
+        ),
+        (3, "kind must be one of 'policy', 'consumption', 'euler', 'distribution', 'irf', 'ages', 'life', not 3"),
     ],
 )
 def test_bad_kinds(result: bl.Result, tmp_path: Path, kind: str, sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""What other parts do for a solution."""
+"""Functions of other parts that a solution offers as methods."""
 
 from __future__ import annotations
 

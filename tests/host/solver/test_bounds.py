@@ -1,4 +1,4 @@
-"""Bounds of results that are a little off in every age: errors come back, discounted, in all ages before."""
+"""Error bounds of results that are a little off at every age: errors reappear, discounted, at all earlier ages."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_errors_of_ages_that_nobody_measured_add_up() -> None:
     value, policy = (table[None] for table in swept(LIFE.start))
     image = fixed_point(LIFE, 1.0, value_bits=20)
     one = trust(ONE_AGE, image, value, policy, 0.0).error_bound
-    # Two units of value, and more for the utility and for money.
+    # Two units of value, and more for the utility and for amounts.
     assert one >= 2 * image.value_unit
     all_ages = trust(LIFE, image, np.tile(value, (AGES, 1, 1)), np.tile(policy, (AGES, 1, 1)), 0.0).error_bound
     assert all_ages == pytest.approx(one * (1 - LIFE.beta**AGES) / (1 - LIFE.beta), rel=1e-9, abs=0.0)

@@ -1,4 +1,4 @@
-"""Problems with a cost on machines: what they are given, and what is known of their answers."""
+"""Problems with a cost of choices on the accelerator: which tables it gets, and what its results guarantee."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_dominated_candidates_cost() -> None:
     )  # fmt: skip
     costs = costs_of(given)
     assert costs is not None
-    # What nobody can afford is as dear as all that the richest have.
+    # A choice that no state can afford costs all cash on hand of the richest.
     assert costs.table.T.tolist() == [[3.0, 3.0, 3.0, 3.0, 8.0], [1.0, 2.0, 2.0, 8.0, 8.0]]
     assert costs.stands.T.tolist() == [[1, 1, 3, 3, 4], [0, 1, 2, 3, 4]]
     assert costs.dominated
@@ -146,7 +146,7 @@ def test_starts_that_fall_where_costs_do() -> None:
     assert np.array_equal(found.policy, right.policy)
     with pytest.raises(bl.ProblemError, match=r"^start must not fall as the grid rises where cost does, but start\["):
         bl.solve(replace(falling, horizon=4), **EMULATOR)
-    # Where nobody is dominated, values may do what they like.
+    # If no candidate is dominated, values may have any shape.
     for horizon in (None, 4):
         rising = with_cost("kink", 1, 40, horizon=horizon)
         rising = replace(rising, start=falling.start)

@@ -1,4 +1,4 @@
-"""Runs that were parted, as one."""
+"""Runs in several parts give the same as a single run."""
 
 from __future__ import annotations
 

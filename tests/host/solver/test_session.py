@@ -1,4 +1,4 @@
-"""Sessions, which move only what changed, and checkpoints, from which a solve resumes to the same bits."""
+"""Sessions, which transfer only changed tables, and checkpoints, from which a solve resumes with the same bits."""
 
 from __future__ import annotations
 
@@ -369,7 +369,7 @@ def test_interrupt_saves(tmp_path: Path) -> None:
 
 
 def test_interrupt_in_the_last_sweep_loses_nothing(tmp_path: Path) -> None:
-    """Ctrl-C while the run converges: nobody has seen the result, so the file keeps it."""
+    """Ctrl-C while the run converges: the caller has not received the result, so the file stays."""
     given = problem(50, 3)
     file = tmp_path / "run.npz"
     presses: list[int] = []

@@ -1,4 +1,4 @@
-"""Values to start from, besides a problem's own."""
+"""Starting values other than a problem's own."""
 
 from __future__ import annotations
 

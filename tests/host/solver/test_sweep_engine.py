@@ -1,4 +1,4 @@
-"""The sweep engine as hosts see it: its layout, its ages, its options, and what is said where a walk may miss."""
+"""The sweep engine on the host's side: layout, ages, options, and the message if a search may have missed a peak."""
 
 from __future__ import annotations
 
@@ -214,7 +214,7 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
     )
     gap = np.abs(missed.value - right.value).max()
     assert 0.1 < gap <= missed.error_bound + right.error_bound
-    # Nobody asked, and it is said all the same.
+    # The message appears although it was not requested.
     unasked = bl.solve(given, lanes=2, verify=False, device="emulator")
     assert (unasked.success, unasked.status, unasked.verified) == (False, "not verified", True)
     assert unasked.message == (
@@ -228,7 +228,7 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
 
 
 def test_the_engine_seeks_other_peaks_where_asked() -> None:
-    """Behind the sweep of any age, and not where nobody asked."""
+    """After the sweep of any age, and only if requested."""
     driver = Driver(open_device("emulator", MachineParameters(64, 4), lanes=2))
     image = fixed_point(convex_kink(0.2), 1e-9)
     assert Status.PEAKS in driver.run(image, 50, peaks=True).status

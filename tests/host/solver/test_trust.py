@@ -1,4 +1,4 @@
-"""A success is within its bound, whatever the problem and wherever it starts. Each case once broke it."""
+"""A successful result is within its bound, whatever the problem and the start. Each case once failed."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_nearer_start_is_taken() -> None:
     tables = given.grid, given.wealth, given.transition, given.beta, given.eta
     right = exact(given).value.astype(np.float64)
     assert nearer(*tables, given.start, right)
-    # From one state to the next, values may lie anywhere: a shift mends that.
+    # Levels of value may differ between exogenous states in any way: a shift corrects that.
     assert nearer(*tables, given.start, right + np.array([5.0, -3.0, 0.0]))
     assert not nearer(*tables, right, given.start)
     assert not nearer(*tables, given.start, np.full(right.shape, np.nan))

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import beltline.sim.yosys
 from beltline.host.devices.base import DeviceError
 from beltline.host.devices.rtl import _verilog
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.top import presets, verilog
+from beltline.sim import machine_verilog, yosys
 from beltline.sim.cache import SimulationError
 
 SMALL = MachineParameters(grid=4, states=1)
@@ -18,7 +18,7 @@ SMALL = MachineParameters(grid=4, states=1)
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    beltline.sim.yosys.use_yosys()
+    yosys.use_yosys()
     found = tmp_path_factory.mktemp("presets") / "written"
     (place,) = presets.write_presets([SMALL], found)
     assert place.parent == found
@@ -30,7 +30,7 @@ def no_yosys(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(progress: object) -> str:
         raise SimulationError("Yosys is not installed")
 
-    monkeypatch.setattr(beltline.sim.yosys, "use_yosys", missing)
+    monkeypatch.setattr(machine_verilog, "use_yosys", missing)
 
 
 @pytest.mark.usefixtures("no_yosys")

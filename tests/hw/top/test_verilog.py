@@ -15,7 +15,7 @@ from beltline.hw.bus.axi import Axi, AxiLite
 from beltline.hw.interface.builds import read
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import Engine
-from beltline.hw.top import verilog
+from beltline.hw.top import content, verilog
 from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.yosys import use_yosys
 from support.builds import assert_builds, assert_refuses
@@ -70,9 +70,9 @@ def test_other_build_other_hash(files: dict[str, str]) -> None:
 
 def test_hash_is_of_all_that_is_no_comment() -> None:
     files = {"a.v": "/* Yosys 0.70\n, of a path */\n\nmodule a; // one\nendmodule\n", "b.v": "x"}
-    assert verilog.content_hash(files) == verilog.content_hash({"b.v": "x\n", "a.v": "module a;\nendmodule"})
+    assert content.content_hash(files) == content.content_hash({"b.v": "x\n", "a.v": "module a;\nendmodule"})
     hashes = {
-        verilog.content_hash(other)
+        content.content_hash(other)
         for other in (files, {"a.v": files["a.v"]}, files | {"b.v": "y"}, {"a.v": files["a.v"], "c.v": "x"})
     }
     assert len(hashes) == 4

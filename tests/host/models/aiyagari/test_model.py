@@ -185,7 +185,7 @@ def test_a_household_whose_value_leaves_the_format_is_no_economy() -> None:
 
 
 def test_nobody_holding_anything_is_no_economy() -> None:
-    # After one sweep nobody has a reason to save.
+    # After one sweep no household has a reason to save.
     found = bl.solve(bl.aiyagari(**SMALL), max_sweeps=1, device="cpu", progress=False)
     assert (found.success, found.capital, found.saving_rate) == (False, 0.0, 0.0)
     assert np.isnan(found.gini)
@@ -298,7 +298,7 @@ def test_the_long_run_is_unique_where_one_class_is_closed() -> None:
     assert mass.sum(axis=0) == pytest.approx([2 / 3, 1 / 3], rel=1e-14)
     carried, _ = _carry(start.copy(), walk, np.zeros((4, 2)), chain, 1e-15, 10_000)
     assert mass == pytest.approx(carried, abs=1e-13)
-    # Two halves that nobody leaves: it depends on the start.
+    # Two closed subsets of states: the long run depends on the start.
     halves = np.array([[0, 1], [0, 1], [2, 3], [2, 3]], dtype=np.int32)
     mass, moves, unique = long_run(halves, chain, np.where(np.arange(4)[:, None] < 2, 0.05, 0.2))
     assert not unique

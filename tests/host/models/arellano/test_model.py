@@ -75,7 +75,7 @@ def test_names_are_consistent(economy: bl.DefaultEconomy) -> None:
     assert bonds[economy.model.zero] == 0.0
     assert (economy.value == np.maximum(economy.repay_value, economy.default_value)).all()
     assert (defaults == (economy.repay_value < economy.default_value)).all()
-    # Less debt is never worse; nobody defaults on what is owed to them, and their bonds are safe.
+    # Less debt is never worse; a creditor country never defaults, and its bonds are safe.
     assert (np.diff(defaults.astype(int), axis=0) <= 0).all()
     assert not defaults[bonds >= 0].any()
     assert economy.default_probability[bonds >= 0] == pytest.approx(0.0, abs=1e-15)
@@ -180,6 +180,28 @@ def test_moments_are_those_of_the_stationary_distribution(economy: bl.DefaultEco
     assert str(one).endswith("60 paths of 4,000 quarters after 500 that were dropped, seed 0.")
 
 
+def test_no_seed_moves_a_moment_beyond_its_standard_errors(economy: bl.DefaultEconomy) -> None:
+    exact, seeds = long_run(economy), range(20)
+    found = [economy.moments(paths=40, periods=1500, burn_in=300, seed=seed) for seed in seeds]
+    for name, value in exact.items():
+        off = np.array([(each.values[name] - value) / each.errors[name] for each in found])
+        assert np.abs(off).max() < 4.5, name
+        # Of 20 draws of a standard normal variable 19 are within 2 standard errors, and fewer than 15 hardly ever.
+        assert (np.abs(off) < 2).sum() >= 15, name
+        assert abs(off.mean()) < 3.5 / math.sqrt(len(seeds)), name
+
+
+def test_a_smallest_debt_that_nobody_repays_is_told() -> None:
+    coarse = bl.solve(bl.arellano(bonds=41, incomes=9, limit=100.0), tol=1e-6, progress=False)
+    assert coarse.success
+    assert coarse.moments(paths=2, periods=100).values["mean_debt"] == 0.0
+    wanted = (
+        " Nobody lends, as the smallest debt of the grid, 5, is repaid at no income: if that is much, raise bonds or"
+    )
+    assert wanted in coarse.message
+    assert wanted.split(",")[0] not in bl.solve(bl.arellano(bonds=61, incomes=9), tol=1e-6, progress=False).message
+
+
 def test_standard_errors_are_those_of_many_seeds(economy: bl.DefaultEconomy) -> None:
     found = [economy.moments(paths=20, periods=400, seed=seed) for seed in range(60)]
     for name in ("mean_spread", "default_rate", "trade_output"):
@@ -214,7 +236,7 @@ def test_without_risk_nothing_moves() -> None:
 
 def test_bonds_that_are_worth_nothing_have_no_finite_spread() -> None:
     # Income is never lost in default, so that it is as good as repaying. Plain sweeps keep both equal to the bit, and
-    # of equals the lowest is chosen: everybody sells what nobody pays for.
+    # of equals the lowest is chosen: all countries issue bonds that have no price.
     free = bl.solve(bl.arellano(**SMALL, share=2.0), tol=1e-4, steps=0, progress=False)
     with pytest.warns(UserWarning, match="^moments of a result that is not solved: grid ends too early$"):
         moments = free.moments(paths=3, periods=200)
@@ -411,6 +433,11 @@ def test_prices_are_not_to_be_given() -> None:
         ({"share": 0.0}, "share must be a number above 0, not 0.0"),
         ({"width": -1}, "width must be a number above 0, not -1"),
         ({"limit": math.inf}, "limit must be a number above 0, not inf"),
+        (
+            {"incomes": 2},
+            "income must have one long run, but with incomes = 2, rho = 0.945 and width = 3 it never leaves some of "
+            "its states: raise incomes or lower width",
+        ),
     ],
 )
 def test_refusals(arguments: dict[str, Any], sentence: str) -> None:

@@ -1,4 +1,4 @@
-"""The distribution of firms: against mass that is carried on period by period."""
+"""The distribution of firms, compared with mass that is moved period by period."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 
 def carried(policy: Array, stays: Array, produces: Array, chain: Array, entry: Array, periods: int) -> Array:
-    """Mass after so many periods, one entry of a table at a time."""
+    """Mass after some periods, moved one entry of a table at a time."""
     mass = np.zeros(policy.shape)
     for _ in range(periods):
         following = np.zeros_like(mass)
@@ -53,7 +53,7 @@ def test_there_is_none_where_some_firms_never_exit() -> None:
     stays[1, 1] = False
     found = stationary(policy, stays, produces, chain, entry)
     assert found is not None
-    # Nobody with size 0 is there after the first period, and entrants draw the first state: size 2 is not reached.
+    # After the first period no firm has size 0, and entrants draw the first state: size 2 is not reached.
     assert found[2].tolist() == [0.0, 0.0]
     assert found[0].tolist() == [1.0, 0.0]
     # Of the first period 0.9 are in the first state; of size 1 there is x = 0.9 + 0.9 x.

@@ -97,7 +97,7 @@ def test_names_are_consistent(lives: bl.RetirementResult) -> None:
     assert (lives.retires == (lives.retire_value > lives.work_value)).all()
     assert (lives.retires == (lives.retirement_probability == 1)).all()
     assert (lives.consumption == np.where(lives.retires, lives.retired_consumption, lives.work_consumption)).all()
-    # Nobody works at the last age, where all is consumed; the poor save nothing, to the last bit.
+    # At the last age all are retired and consume everything; the poor save nothing, to the last bit.
     assert lives.retires[-1].all()
     assert (lives.consumption[-1] == wealth).all()
     assert (lives.consumption[:-1, wealth < wage] == wealth[wealth < wage]).all()
@@ -135,7 +135,7 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
     assert found.message == "Somebody saves up to the highest wealth, 60, and might go on: raise high."
     assert np.isnan(found.threshold[0])
     assert "retires       at age 1 at no wealth up to 60, at age 11 from a wealth of " in str(found)
-    # Without interest nobody saves beyond what he has, so that the same grid is as good as a longer one.
+    # Without interest no worker's wealth grows beyond the grid, so the same grid is as good as a longer one.
     short, long = solved(grid=800, ages=12, high=60.0), solved(grid=960, ages=12, high=400.0)
     assert short.success
     assert Errors.of(short).worker < 2 * Errors.of(long).worker < 0.02

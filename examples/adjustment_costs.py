@@ -1,0 +1,132 @@
+"""Fixed and convex costs of adjustment from investment of plants: ``python examples/adjustment_costs.py --help``.
+
+Both costs and the volatility of productivity of ``bl.lumpy_investment`` are estimated by the simulated method of
+moments from a panel of plants: from one that is simulated with known parameters, or with ``--moments`` from moments of
+your own. Docs: ``docs/estimation.md``.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from smm import Array, Study, estimate, plot, repeat, report
+
+import beltline as bl
+
+TRUE = (0.01, 0.05, 0.1)
+
+YEARS, BEFORE = 17, 40
+"""Of a plant in a panel, as in that of Cooper and Haltiwanger (2006); and years before them that are left out."""
+
+
+class Plants(Study):
+    """Panels of plants; productivity takes the same path at every guess, as ``sigma`` only scales it."""
+
+    names = ("fixed", "convex", "sigma")
+    low, high = np.array([0.0005, 0.002, 0.04]), np.array([0.04, 0.4, 0.2])
+    step = np.array([0.0005, 0.005, 0.003])
+    moments = (
+        "share that keep",
+        "share that sell",
+        "std investment rate",
+        "corr with year before",
+        "corr with log productivity",
+    )
+
+    def __init__(self, plants: int, samples: int, steps: int, seed: int = 2) -> None:
+        self.plants, self.samples, self.steps = plants, samples, steps
+        self.known: dict[tuple[float, ...], Array] = {}
+        self.states = self._productivity(samples * plants, seed)
+
+    def _firm(self, point: Any) -> bl.LumpyInvestmentResult:
+        names = dict(zip(self.names, map(float, point), strict=True))
+        firm = bl.solve(bl.lumpy_investment(steps=self.steps, low=0.003, high=200.0, **names), progress=False)
+        if not firm.success:
+            raise SystemExit(f"not solved at {names}: {firm.message}")
+        return firm
+
+    def _productivity(self, count: int, seed: int) -> NDArray[np.int64]:
+        """State of productivity of each plant by year, ``(years, count)``."""
+        _, chain = bl.lumpy_investment(steps=1).chain
+        above = np.cumsum(chain, axis=1)
+        draws = np.random.default_rng(seed).random((BEFORE + YEARS, count))
+        states = np.full((BEFORE + YEARS, count), len(chain) // 2)
+        for year in range(1, BEFORE + YEARS):
+            past = above[states[year - 1]]
+            states[year] = np.minimum((draws[year, :, None] >= past).sum(axis=1), len(chain) - 1)
+        return states
+
+    def _panels(self, point: Any, states: NDArray[np.int64]) -> Array:
+        """Moments of every panel of :attr:`plants` plants, ``(panels, moments)``."""
+        firm = self._firm(point)
+        z = np.log(firm.productivity)
+        capital = np.full(states.shape[1], int(np.searchsorted(firm.capital, 1.0)))
+        rates, keeps = np.empty((2, YEARS, states.shape[1]))
+        for year, here in enumerate(states):
+            if year >= BEFORE:
+                rates[year - BEFORE] = firm.investment_rate[capital, here]
+                keeps[year - BEFORE] = ~firm.adjusts[capital, here]
+            capital = firm.policy[capital, here]
+        rates, keeps, z = (
+            table.reshape(YEARS, -1, self.plants).swapaxes(0, 1) for table in (rates, keeps, z[states[BEFORE:]])
+        )
+        correlations = _correlation(rates[:, 1:], rates[:, :-1]), _correlation(rates, z)
+        return np.stack(
+            [keeps.mean(axis=(1, 2)), (rates < 0.0).mean(axis=(1, 2)), rates.std(axis=(1, 2)), *correlations], axis=1
+        )
+
+    def of(self, *points: Array) -> list[Array]:
+        """As of :meth:`smm.Study.of`."""
+        for point in points:
+            if tuple(point) not in self.known:
+                self.known[tuple(point)] = self._panels(point, self.states)
+        return [self.known[tuple(point)] for point in points]
+
+    def data(self, point: Any, seed: int) -> Array:
+        """As of :meth:`smm.Study.data`."""
+        return self._panels(point, self._productivity(self.plants, 1000 + seed))[0]
+
+
+def _correlation(first: Array, second: Array) -> Array:
+    """Of all plants and years of each panel."""
+    a, b = (each - each.mean(axis=(1, 2), keepdims=True) for each in (first, second))
+    return np.asarray((a * b).mean(axis=(1, 2)) / np.sqrt((a**2).mean(axis=(1, 2)) * (b**2).mean(axis=(1, 2))))
+
+
+def main(words: list[str] | None = None) -> int:
+    """Estimate, and return 0 where it converged, and within two standard errors of the truth where that is known."""
+    parser = argparse.ArgumentParser(prog="adjustment_costs.py", description="Estimate costs of adjustment by SMM.")
+    parser.add_argument(
+        "--true", type=float, nargs=3, metavar=("FIXED", "CONVEX", "SIGMA"), default=TRUE, help="of data"
+    )
+    number = len(Plants.moments)
+    parser.add_argument("--moments", type=float, nargs=number, metavar="M", help="of own data, as they are printed")
+    parser.add_argument("--plants", type=int, default=1000, help="in the panel (default %(default)s)")
+    parser.add_argument("--samples", type=int, default=50, help="simulated panels (default %(default)s)")
+    parser.add_argument("--steps", type=int, default=2, help="of the grid, a year (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="of the data (default %(default)s)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="estimate from so many panels, to see what errors say")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective around the estimate")
+    given = parser.parse_args(words)
+    if given.samples <= 2 * len(Plants.moments):
+        parser.error(
+            f"--samples must be above {2 * len(Plants.moments)} for a covariance of moments, not {given.samples}"
+        )
+    study = Plants(given.plants, given.samples, given.steps)
+    if given.seeds:
+        return 0 if repeat(study, given.true, range(given.seed, given.seed + given.seeds)) else 1
+    true = given.true if given.moments is None else None
+    data = study.data(true, given.seed) if true is not None else np.array(given.moments)
+    found = estimate(study, data)
+    good = report(study, found, data, true, len(study.known))
+    if given.plot is not None:
+        plot(study, data, found, true, given.plot)
+        print(f"  written {given.plot}")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

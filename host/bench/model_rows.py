@@ -1,0 +1,251 @@
+"""Every model on every device that solves it, and whether they agree: ``python -m beltline.host.bench.model_rows``.
+
+Prints one table for all models: what was solved, seconds from call to return once the code is compiled, and how far the
+solution is from that of the processor. ``--out FILE.json`` also writes the rows, with the computer that they were
+measured on, for ``docs/results/``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from beltline.gpu_ref.cuda.device import available, device_name
+from beltline.host.bench.suite import finite, machine
+from beltline.host.models.aiyagari.model import aiyagari
+from beltline.host.models.aiyagari_path.model import aiyagari_path
+from beltline.host.models.aiyagari_types.model import aiyagari_types
+from beltline.host.models.arellano.model import arellano
+from beltline.host.models.base import Model
+from beltline.host.models.cohort.model import cohort
+from beltline.host.models.hopenhayn_rogerson.model import hopenhayn_rogerson
+from beltline.host.models.life_cycle import life_cycle
+from beltline.host.models.lumpy_investment.model import lumpy_investment
+from beltline.host.models.retirement.model import retirement
+from beltline.host.problem.checks import ProblemError
+from beltline.host.problem.problem import Problem
+from beltline.host.results.files import check_target, replacing
+from beltline.host.solver.solve import solve
+
+DEVICES = ("cpu", "gpu")
+"""That rows are of; the first is what others are compared with."""
+
+BOTH = DEVICES
+
+AGREE = 1e-6
+"""Difference of a solution from the processor's, as a share of its size, up to which they agree."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A model that is timed.
+
+    Parameters
+    ----------
+    name : str
+    size : str
+        In words.
+    make
+        Makes the model at its full size, or a small one.
+    figure
+        What of a solution is compared: its values, or the price that clears its market.
+    devices : tuple of str
+        That solve it.
+    """
+
+    name: str
+    size: str
+    make: Callable[[bool], Problem | Model]
+    figure: Callable[[Any], Any]
+    devices: tuple[str, ...] = BOTH
+
+
+def _value(found: Any) -> Any:
+    return found.solution.value
+
+
+CASES = (
+    Case("arellano", "251 x 51", lambda small: arellano(41, 7) if small else arellano(), _value),
+    Case("arellano", "1,001 x 21", lambda small: arellano(61, 9) if small else arellano(1_001, 21), _value),
+    Case(
+        "hopenhayn-rogerson",
+        "4,096 x 20",
+        lambda small: hopenhayn_rogerson(grid=40 if small else 4_096, states=7 if small else 20),
+        lambda found: found.price,
+    ),
+    Case("retirement", "20,000 x 20 ages", lambda small: retirement(60 if small else 20_000), _value),
+    Case(
+        "retirement, taste shocks",
+        "20,000 x 20 ages",
+        lambda small: retirement(60 if small else 20_000, taste=0.05),
+        _value,
+    ),
+    Case(
+        "lumpy-investment",
+        "3,452 x 11",
+        lambda small: lumpy_investment(steps=1 if small else 32, states=3 if small else 11),
+        _value,
+    ),
+    Case(
+        "lumpy-investment, convex cost",
+        "433 x 11",
+        lambda small: lumpy_investment(steps=1 if small else 4, states=3 if small else 11, convex=0.05),
+        _value,
+        ("cpu",),
+    ),
+    Case(
+        "life-cycle",
+        "1,500 x 15 x 10 ages",
+        lambda small: life_cycle(60 if small else 1_500, 3 if small else 15, 10),
+        lambda found: found.value,
+    ),
+    Case("cohort", "1,000 x 21 x 80 ages", lambda small: cohort(60 if small else 1_000), _value),
+    Case(
+        "aiyagari",
+        "2,000 x 7",
+        lambda small: aiyagari(grid=400 if small else 2_000, states=3 if small else 7),
+        lambda found: found.interest,
+    ),
+    Case(
+        "aiyagari-path",
+        "400 x 7 x 200 dates",
+        lambda small: aiyagari_path(grid=30 if small else 400, periods=150 if small else 200),
+        lambda found: found.interest,
+        ("cpu",),
+    ),
+    Case(
+        "aiyagari-types",
+        "400 x 7 x 3 kinds",
+        lambda small: aiyagari_types(grid=30 if small else 400),
+        lambda found: found.interest,
+        ("cpu",),
+    ),
+)
+"""All models whose page is on prices or choices of its own."""
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    """A row of the table.
+
+    Parameters
+    ----------
+    model, size, device : str
+    seconds : float
+        From call to return, compiled, verification included; median.
+    success : bool
+    status : str
+    difference : float
+        Of what is compared, from the processor's, as a share of the largest size of that; nan for the processor.
+    """
+
+    model: str
+    size: str
+    device: str
+    seconds: float
+    success: bool
+    status: str
+    difference: float
+
+
+def row(case: Case, device: str, repeats: int, small: bool, reference: Any = None) -> tuple[ModelRow, Any]:
+    """Solve a case on a device, and return its row and what others are compared with."""
+    model = case.make(small)
+    spent: list[float] = []
+    for _ in range(repeats + 1):
+        begin = time.perf_counter()
+        found: Any = solve(model, device=device, progress=False)
+        spent.append(time.perf_counter() - begin)
+    figure = np.asarray(case.figure(found), np.float64)
+    difference = float("nan")
+    if reference is not None:
+        finite = np.isfinite(reference)
+        same = bool((figure[~finite] == reference[~finite]).all())
+        size = float(np.abs(reference[finite]).max(initial=0.0)) or 1.0
+        apart = np.abs(figure - reference)[finite]
+        difference = float(apart.max(initial=0.0)) / size if same and np.isfinite(apart).all() else float("inf")
+    made = ModelRow(
+        case.name,
+        "small" if small else case.size,
+        device,
+        statistics.median(spent[1:]),
+        bool(found.success),
+        str(found.status),
+        difference,
+    )
+    return made, figure
+
+
+def rows(devices: Sequence[str], repeats: int, small: bool, only: Sequence[str] = ()) -> list[ModelRow]:
+    """Solve every case on every device, and print the table as it grows."""
+    print("| model | size | device | from call to return, s | status | differs from cpu by |")
+    print("|---|---|---|---:|---|---:|", flush=True)
+    done: list[ModelRow] = []
+    for case in CASES:
+        if only and case.name.partition(",")[0] not in only:
+            continue
+        reference = None
+        for device in (each for each in devices if each in case.devices):
+            made, figure = row(case, device, repeats, small, reference)
+            reference = figure if device == DEVICES[0] else reference
+            told = "-" if np.isnan(made.difference) else f"{made.difference:.1e}"
+            cells = (made.model, made.size, device, f"{made.seconds:.4g}", made.status, told)
+            print(f"| {' | '.join(cells)} |", flush=True)
+            done.append(made)
+    return done
+
+
+def good(done: Sequence[ModelRow]) -> bool:
+    """Whether every row is solved and agrees with the processor's."""
+    return all(each.success and not each.difference > AGREE for each in done)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table, and return 0 where all is solved and agrees."""
+    parser = argparse.ArgumentParser(
+        prog="model_rows", description="Time every model on every device, and compare them."
+    )
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="only these (default: all)")
+    parser.add_argument(
+        "--devices", nargs="+", choices=DEVICES, metavar="NAME", help="cpu, gpu (default: those that are here)"
+    )
+    parser.add_argument("--repeats", type=int, default=5, help="solves whose median counts (default %(default)s)")
+    parser.add_argument("--small", action="store_true", help="small sizes, to see that it runs")
+    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the rows and the computer there")
+    given = parser.parse_args(arguments)
+    names = dict.fromkeys(case.name.partition(",")[0] for case in CASES)
+    for name in given.models:
+        if name not in names:
+            parser.error(f"model must be one of {', '.join(map(repr, names))}, not {name!r}")
+    if given.repeats < 1:
+        parser.error(f"--repeats must be from 1, not {given.repeats}")
+    if given.out is not None:
+        try:
+            check_target("out", given.out, (".json",))
+        except ProblemError as error:
+            parser.error(str(error))
+    missing = available()
+    devices = given.devices or [each for each in DEVICES if each != "gpu" or not missing]
+    if "gpu" in devices and missing:
+        parser.error(f"device 'gpu' cannot be used: {missing}")
+    done = rows(devices, given.repeats, given.small, given.models)
+    if given.out is not None:
+        about = machine() | ({"gpu": device_name()} if "gpu" in devices else {})
+        content = {"machine": about, "repeats": given.repeats, "rows": [asdict(each) for each in done]}
+        with replacing(given.out) as out:
+            out.write((json.dumps(finite(content), indent=1, allow_nan=False) + "\n").encode())
+        print(f"\nwritten {given.out}")
+    return 0 if good(done) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
