@@ -306,7 +306,8 @@ class Driver:
             grid[:, :states] = image.grid if image.grid.ndim == 2 else image.grid[:, None]
         layout = Layout(build, points, states)
         groups = self._groups(image)
-        transition = np.zeros((1 if self._weights is groups is None else 2, stride, stride), dtype=np.int64)
+        second = self._weights is not None or groups is not None
+        transition = np.zeros((1 + second, stride, stride), dtype=np.int64)
         transition[0, :states, :states] = image.transition.view(np.int64)
         if groups is not None:
             transition[1] = groups.matrix(stride)

@@ -152,9 +152,9 @@ def reach_of(products: Products, consumed: NDArray[np.float64], horizon: int | N
     begins, _ = products.borders()
     groups = np.flatnonzero(begins)
     guesses = products.start[:, ~kept]
-    tables = table[np.isfinite(table)]
-    low = min((float(words.min()) for words in (guesses, tables) if words.size), default=0.0)
-    high = max((float(words.max()) for words in (guesses, tables) if words.size), default=0.0)
+    fixed = table[np.isfinite(table)]
+    low = min((float(words.min()) for words in (guesses, fixed) if words.size), default=0.0)
+    high = max((float(words.max()) for words in (guesses, fixed) if words.size), default=0.0)
 
     def best(worth: NDArray[np.float64]) -> float:
         """The least of what the groups are worth, of each alternative ``(N_k, N_p)``."""
