@@ -1,10 +1,12 @@
-"""Beltline: an accelerator for Bellman equations.
+"""Beltline solves dynamic economic models: exactly on the grid, with an error bound, on processors, GPUs and FPGAs.
 
 >>> import beltline as bl
 >>> result = bl.solve(bl.rbc(grid=1024))
+>>> result.success
+True
 >>> print(result)                                        # doctest: +SKIP
 
-Every name is imported when it is first used, so that ``import beltline`` takes no time.
+Each name is imported when it is first used, so that ``import beltline`` takes no time.
 """
 
 import importlib
@@ -146,7 +148,7 @@ _HOMES = {
     "tauchen": "beltline.host.problem.markov",
     "to_discrete_dp": "beltline.host.problem.discrete_of",
 }
-"""The module of each name, and what it is called there where that differs."""
+"""The module of each public name, and after a colon the name that it has there, if that differs."""
 
 __all__ = [
     "Alternative",
@@ -219,11 +221,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import ``name`` from its module, and keep it."""
+    """Import ``name`` from its module, and store it here for the next use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'beltline' has no attribute {name!r}")
-    module, _, there = _HOMES[name].partition(":")
-    value = getattr(importlib.import_module(module), there or name)
+    module, _, other_name = _HOMES[name].partition(":")
+    value = getattr(importlib.import_module(module), other_name or name)
     globals()[name] = value
     return value
 

@@ -1,4 +1,4 @@
-"""``python -m beltline`` and ``beltline`` are the command line."""
+"""The command line, as ``python -m beltline`` and ``beltline`` start it."""
 
 import sys
 
@@ -7,12 +7,12 @@ from beltline.host.cli import interrupts
 
 def run() -> int:
     """Run the command line as a program, and return its exit code."""
-    # Before all other imports, which take a moment.
-    heard = interrupts.hear()
+    # Before all other imports, which take a moment in which Ctrl-C must work, too.
+    handled = interrupts.hear()
     from beltline.host.cli.main import main
 
     code = main()
-    if heard:
+    if handled:
         interrupts.end_work(code)
     return code
 

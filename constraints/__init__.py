@@ -1,1 +1,1 @@
-"""Boards: what is built for each, and how."""
+"""Boards: the machine for each, how its bitstream is built, and its area and speed."""

@@ -1,4 +1,4 @@
-"""The figures as kept in ``constraints/area.json``: read, written, judged, and compared with those measured now."""
+"""The figures in ``constraints/area.json``: reading, writing, checking, and comparison with new measurements."""
 
 from __future__ import annotations
 
@@ -13,44 +13,51 @@ from beltline.constraints.boards import LINES
 from beltline.constraints.chips import FAMILIES
 from beltline.constraints.units import UNITS
 
-KEPT = Path(__file__).with_name("area.json")
+FILE = Path(__file__).with_name("area.json")
+"""The file."""
 
 LEVELS = 8
-"""Most LUTs between two registers of any unit."""
+"""Largest number of LUTs between two registers of any unit."""
 
 TOLERANCE = 0.05
+"""Relative change of a number of LUTs, flip-flops or carry cells that is accepted."""
+
 CELLS = 8
-"""A count of LUTs, flip-flops or carries may differ by this share, or by so many cells."""
+"""Absolute change of such a number that is accepted, if it is larger."""
 
 FMAX_TOLERANCE = 0.15
-"""Placement is a matter of luck: a small change of a netlist moves the frequency by so much."""
+"""Relative change of a frequency that is accepted: placement is random, and a small change of a netlist can change the
+frequency by this much."""
 
 EXACT = ("dsp", "bram18", "uram", "levels", "into", "out_of")
+"""Figures that must not change."""
+
 LOOSE = ("lut", "lutram", "ff", "carry")
+"""Figures with a tolerance."""
 
 
 def complaints(title: str, entry: Mapping[str, Any]) -> list[str]:
-    """What an entry must not be, in sentences."""
+    """Sentences about what is wrong with an entry; ``title`` names it."""
     said = []
     if entry["levels"] > LEVELS:
         said.append(
-            f"{title}: {entry['levels']} LUTs in a row from {entry['begins']} to {entry['ends']}, and {LEVELS} may be"
+            f"{title}: {entry['levels']} LUTs in a row from {entry['begins']} to {entry['ends']}, more than {LEVELS}"
         )
     if entry["dsp"] < entry["multiplications"]:
-        said.append(f"{title}: {entry['multiplications']} multiplications, and only {entry['dsp']} multipliers")
+        said.append(f"{title}: {entry['multiplications']} multiplications, but only {entry['dsp']} multipliers")
     if entry["tables_in_ram"] < entry["tables"]:
-        said.append(f"{title}: of {entry['tables']} tables only {entry['tables_in_ram']} are in block RAM or UltraRAM")
+        said.append(f"{title}: only {entry['tables_in_ram']} of {entry['tables']} tables are in block RAM or UltraRAM")
     return said
 
 
 def load() -> dict[str, Any]:
-    """The figures as kept in the repository; empty where there are none."""
-    kept: dict[str, Any] = json.loads(KEPT.read_text(encoding="ascii")) if KEPT.exists() else {}
-    return kept
+    """Read the stored figures; empty if the file does not exist."""
+    figures: dict[str, Any] = json.loads(FILE.read_text(encoding="ascii")) if FILE.exists() else {}
+    return figures
 
 
 def save(results: dict[str, Any]) -> None:
-    """Write the figures, whole or not at all, in the order of units and boards."""
+    """Write the figures atomically, in the order of units and boards."""
     ordered = {
         "tools": {name: importlib.metadata.version(name) for name in ("amaranth", *TOOLS)},
         "units": {
@@ -60,33 +67,33 @@ def save(results: dict[str, Any]) -> None:
         },
         "machines": {name: results["machines"][name] for name in LINES if name in results.get("machines", {})},
     }
-    partial = KEPT.with_suffix(".partial")
+    partial = FILE.with_suffix(".partial")
     partial.write_text(json.dumps(ordered, indent=1) + "\n", encoding="ascii")
-    partial.rename(KEPT)
+    partial.rename(FILE)
 
 
-def moved(title: str, kept: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
-    """A sentence for every figure that is not what the file keeps, by more than its tolerance."""
+def moved(title: str, recorded: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """A sentence for every figure of ``found`` that differs from the stored one by more than its tolerance."""
     sentences = []
     for name in (*EXACT, *LOOSE, "evaluators", "fmax"):
         if name not in found:
             continue
-        before, now = kept[name], found[name]
+        before, now = recorded[name], found[name]
         room = 0.0
         if name in LOOSE:
             room = max(CELLS, TOLERANCE * before)
         elif name == "fmax":
             room = FMAX_TOLERANCE * before
         if abs(now - before) > room:
-            sentences.append(f"{title}: {name} is {now}, and {before} in {KEPT.name}; make area rewrites the file")
+            sentences.append(f"{title}: {name} is {now}, and {before} in {FILE.name}; make area rewrites the file")
     return sentences
 
 
 def stale(job: Job, results: Mapping[str, Any]) -> list[str]:
-    """A sentence if what is kept of a unit or machine is not of its Verilog as it is now."""
-    entry = job.kept(results)
+    """A sentence if the figures of a job are missing, or were measured with other Verilog or tools."""
+    entry = job.entry_in(results)
     if entry is None:
-        return [f"{job.title}: {KEPT.name} has no figures; make area measures them"]
+        return [f"{job.title}: {FILE.name} has no figures; make area measures them"]
     if entry["content"] != job.content:
-        return [f"{job.title}: {KEPT.name} has figures of other Verilog or tools; make area measures it again"]
+        return [f"{job.title}: {FILE.name} has figures of other Verilog or tools; make area measures it again"]
     return []

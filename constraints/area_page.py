@@ -1,6 +1,4 @@
-"""What everything takes of a chip, as a page of the documentation: written by ``python -m
-beltline.constraints.area``.
-"""
+"""The documentation page of area and speed, which ``python -m beltline.constraints.area`` writes."""
 
 from __future__ import annotations
 
@@ -12,22 +10,27 @@ from beltline.constraints.boards import LINES
 from beltline.constraints.chips import chip_of
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "area.md"
+"""The page."""
 
 
 def _row(cells: Iterable[object]) -> str:
+    """A row of a Markdown table."""
     return "| " + " | ".join(map(str, cells)) + " |\n"
 
 
 def _table(heads: tuple[str, ...], rows: Iterable[Iterable[object]]) -> str:
+    """A Markdown table; all columns but the first are aligned to the right."""
     aligned = ["---", *["---:"] * (len(heads) - 1)]
     return _row(heads) + _row(aligned) + "".join(map(_row, rows))
 
 
 def _blocks(bram18: int) -> str:
+    """A number of RAM blocks of 36 kbit, from that of 18 kbit."""
     return f"{bram18 / 2:g}"
 
 
 def _units(results: Mapping[str, Any], family: str) -> str:
+    """Table of the units for a family."""
     heads = ("unit", "LUT", "of which RAM", "FF", "DSP", "BRAM", "URAM", "levels")
     if family == "ecp5":
         heads = ("unit", "LUT", "of which RAM", "FF", "MULT18", "RAM blocks", "levels", "Fmax, MHz")
@@ -43,10 +46,12 @@ def _units(results: Mapping[str, Any], family: str) -> str:
 
 
 def _share(count: int, of: int) -> str:
+    """``count`` as a percentage of ``of``, a chip's number of a resource."""
     return f"{100 * count / of:.0f}%" if of else ("-" if not count else "more than there is")
 
 
 def _machines(results: Mapping[str, Any]) -> str:
+    """Table of the machines of the boards."""
     heads = ("board", "chip", "machine", "evaluators", "LUT", "FF", "DSP", "BRAM", "URAM", "levels")
     rows = []
     for name, e in results["machines"].items():
@@ -70,7 +75,7 @@ def _machines(results: Mapping[str, Any]) -> str:
 
 
 def page(results: Mapping[str, Any]) -> str:
-    """Return the page, in Markdown, of the content of ``constraints/area.json``."""
+    """Return the page in Markdown; ``results`` is the content of ``constraints/area.json``."""
     tools = ", ".join(f"{name} {version}" for name, version in results["tools"].items())
     return f"""\
 <!-- Written by `make area`. -->
@@ -103,7 +108,7 @@ processing system or a bridge needs resources in addition.
 - *Fmax*: the unit alone on LFE5UM5G-85F, speed grade 8, between registers, placed and routed by nextpnr with one seed.
   `machine` has none: no ECP5 holds its evaluators.
 
-Units with a size are built for 256 points and 4 exogenous states. Units that instance evaluators are counted without
+Units with a size are built for 256 points and 4 exogenous states. Units that contain evaluators are counted without
 them: `stage` (the middle one of 7), `last-stage`, `folded-stage-N` (all stages with N evaluators), `machine` and
 `folded-machine` (one stage, one evaluator).
 

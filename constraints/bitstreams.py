@@ -190,9 +190,9 @@ def collect(builds: Sequence[Path], out: Path) -> tuple[Bitstream, ...]:
     Raises
     ------
     BitstreamError
-        A build is not finished, or its bitstream is not what its own file says.
+        A build is not finished, or its bitstream does not have the checksum that was recorded when it was built.
     OSError
-        The disk refused.
+        A file could not be written.
     """
     found: list[tuple[Path, Bitstream]] = []
     for directory in builds:
@@ -217,19 +217,19 @@ def collect(builds: Sequence[Path], out: Path) -> tuple[Bitstream, ...]:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Collect the bitstreams of builds; 0 where all are there and have their checksums."""
+    """Collect the bitstreams of builds; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.bitstreams",
         description="Copy the bitstreams of finished builds into one directory, with a file of their checksums.",
-        epilog="Exit code 0: done; 1: not, and nothing is left behind; 2: refused before any work",
+        epilog="Exit code 0: all were copied; 1: an error occurred and no file was written; 2: the options are wrong",
         allow_abbrev=False,
     )
     parser.add_argument("builds", nargs="+", type=Path, metavar="BUILD", help="directory that make bitstream wrote")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="a directory that is not there")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="directory to write; must not exist")
     given = parser.parse_args(argv)
     out: Path = given.out.absolute()
     if out.exists():
-        parser.exit(2, f"bitstreams: out must be a directory that is not there, not '{given.out}'\n")
+        parser.exit(2, f"bitstreams: out must be a directory that does not exist, not '{given.out}'\n")
     try:
         found = collect(given.builds, out)
     except (BitstreamError, OSError) as error:

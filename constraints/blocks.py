@@ -1,7 +1,7 @@
-"""RAM blocks and multipliers of a machine by arithmetic, before anything is synthesised.
+"""Estimate of the RAM blocks and multipliers of a machine by arithmetic, without synthesis.
 
-What is synthesised is counted by :mod:`beltline.constraints.area`. This is quick, and is what the sizes of
-:data:`BOARDS` were chosen by.
+:mod:`beltline.constraints.area` counts them by synthesis. This estimate is quick; the sizes of the builds in
+:mod:`beltline.constraints.boards` were chosen with it.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from beltline.hw.memory import ram
 from beltline.hw.top.axi_machine import AxiMachine
 
 BLOCK_SHAPES = ((512, 72), (1024, 36), (2048, 18), (4096, 9), (8192, 4), (16_384, 2), (32_768, 1))
-"""Words and bits of a RAMB36 (UG473, UG573: with a port for reading and one for writing)."""
+"""Words and bits of a RAMB36 with one read port and one write port (UG473, UG573)."""
 
 ULTRA_SHAPE = (4096, 72)
 """Words and bits of an UltraRAM (UG573)."""
 
 DSPS = {Multiplier.DSP48E2: 56, Multiplier.DSP48E1: 60, Multiplier.MULT18X18D: 83}
-"""Multipliers of an evaluator, as Yosys counts them."""
+"""Number of multipliers of an evaluator, after synthesis by Yosys."""
 
 TABLES = 21
-"""Halves of a RAMB36 that the tables of an evaluator take, likewise."""
+"""Number of half RAMB36 of the tables of an evaluator, after synthesis by Yosys."""
 
 
 @dataclass(frozen=True)
 class Blocks:
-    """Evaluators, RAMB36, UltraRAMs and multipliers of a machine."""
+    """Numbers of evaluators, RAMB36, UltraRAMs and multipliers of a machine."""
 
     evaluators: int
     bram: int
@@ -43,6 +43,7 @@ class Blocks:
 
 
 def _instances(fragment: Fragment) -> Iterator[Instance]:
+    """All instances in a fragment and its subfragments."""
     if isinstance(fragment, Instance):
         yield fragment
     for child, *_ in fragment.subfragments:
@@ -50,21 +51,21 @@ def _instances(fragment: Fragment) -> Iterator[Instance]:
 
 
 def block_rams(width: int, depth: int) -> int:
-    """RAMB36 of a RAM: the fewest in which all of its words are side by side or one behind the other."""
+    """Number of RAMB36 of a RAM: the least over all shapes of a block, combined in width and depth."""
     return min(-(-width // bits) * -(-depth // words) for words, bits in BLOCK_SHAPES)
 
 
 def ultra_rams(width: int, depth: int) -> int:
-    """UltraRAMs of a RAM."""
+    """Number of UltraRAMs of a RAM."""
     words, bits = ULTRA_SHAPE
     return -(-width // bits) * -(-depth // words)
 
 
 @functools.cache
 def blocks(parameters: MachineParameters) -> Blocks:
-    """What a machine takes for a chip with the multipliers that it is built for.
+    """Resources of a machine on a chip with the multipliers for which it is built.
 
-    RAMs that are shallower than a block RAM are counted as LUTs, which is what tools make of them.
+    RAMs that are shallower than a block RAM are not counted, since tools make them of LUTs.
     """
     has_ultra = parameters.multiplier is Multiplier.DSP48E2
     bram = uram = evaluators = 0

@@ -1,7 +1,7 @@
-"""The build of every board by its content hash: ``python -m beltline.constraints.board_builds`` says whether what is
-kept is so still.
+"""Record of the build of every board with its content hash, in ``builds.json``.
 
-Kept in ``builds.json``, from where drivers know which bitstreams are ours: they need no gateware for it, and no Yosys.
+Drivers identify bitstreams by this record, without gateware or Yosys. ``python -m beltline.constraints.board_builds``
+checks whether the record is up to date.
 """
 
 from __future__ import annotations
@@ -18,40 +18,41 @@ from beltline.constraints.boards import BOARDS, Board, Flow
 from beltline.hw.interface.builds import Build, read, to_json
 
 FILE = Path(__file__).with_name("builds.json")
+"""The record."""
 
 WRITE = "python -m beltline.constraints.board_builds --write"
-"""What makes it anew."""
+"""Command that updates the record."""
 
 
 @functools.cache
-def kept() -> dict[str, Build]:
-    """The build of each board, by its name, as it was when the file was written."""
+def recorded() -> dict[str, Build]:
+    """The recorded build of each board, by the board's name."""
     return {build.board: build for build in read(FILE)}
 
 
 def build_name(board: str, digits: str) -> str:
-    """What the files of a build are called, without suffix: the board and the build hash that the registers show."""
+    """Name of the files of a build, without suffix; ``digits`` is the build hash of register ``BUILD_HASH``."""
     return f"beltline-{board}-{digits}"
 
 
 def bitstream_name(board: str, suffix: str = ".bit") -> str:
-    """What the bitstream of a board is called, as in ``beltline-ecp5-0123456789abcdef.bit``."""
-    return build_name(board, kept()[board].digits) + suffix
+    """Name of the bitstream of a board's recorded build, as in ``beltline-ecp5-0123456789abcdef.bit``."""
+    return build_name(board, recorded()[board].digits) + suffix
 
 
 def rebuild(board: str, like: str = "") -> str:
-    """The command that builds the bitstream of a board, or for Vivado, what it builds it from.
+    """The command that builds the bitstream of a board or, for Vivado, writes the folder from which Vivado builds it.
 
-    ``like`` names a board that is built in the same way, where ``board`` is none.
+    If ``board`` is only a placeholder, ``like`` names a board that is built in the same way.
     """
     return f"make {'bitstream' if BOARDS[like or board].flow is Flow.ECP5 else 'vivado'} BOARD={board}"
 
 
 def verilog_of(board: Board) -> dict[str, str]:
-    """The Verilog of a board's machine behind buses. Needs Amaranth and a Yosys.
+    """Generate the Verilog of a board's machine with AXI, ``{file name: text}``. Needs Amaranth and Yosys.
 
-    The build hash is that of the machine at the board's own clock: drivers know the build at any clock, which register
-    ``CLOCK_HZ`` tells them. Nothing but that register depends on the clock.
+    The build hash is that of the machine at the board's own clock, also if the user chose another. Drivers therefore
+    know the build at any clock; they read the clock from register ``CLOCK_HZ``, the only thing that depends on it.
     """
     from beltline.hw.top import content, verilog
 
@@ -63,7 +64,9 @@ def verilog_of(board: Board) -> dict[str, str]:
 
 
 def generate(board: Board) -> tuple[dict[str, str], Build]:
-    """The Verilog of a board's machine, and what it is. Needs Amaranth and a Yosys."""
+    """Generate the Verilog of a board's machine, ``{file name: text}``, and describe the build. Needs Amaranth and
+    Yosys.
+    """
     from beltline.hw.top import verilog
     from beltline.hw.top.serial_machine import SerialParameters
 
@@ -73,7 +76,7 @@ def generate(board: Board) -> tuple[dict[str, str], Build]:
 
 
 def generate_all() -> dict[str, Build]:
-    """The build of each board now, by its name. Boards of one machine are generated once."""
+    """Generate and describe the build of each board, by the board's name. Boards with equal machines share one."""
     made: dict[object, Build] = {}
     found = {}
     for board in BOARDS.values():
@@ -86,9 +89,9 @@ def generate_all() -> dict[str, Build]:
 
 
 def stale(now: Mapping[str, Build]) -> str:
-    """What is to be said of the kept file if ``now`` is what it should hold; nothing if it does."""
+    """A message if the recorded builds differ from ``now``, the generated ones; empty if they do not."""
     try:
-        before = kept()
+        before = recorded()
     except (OSError, ValueError):
         before = {}
     changed = [name for name in now if before.get(name) != now[name]]
@@ -96,28 +99,29 @@ def stale(now: Mapping[str, Build]) -> str:
     if not changed + gone:
         return ""
     return (
-        f"{FILE.name} is not what the generator makes now, for {', '.join(changed + gone)}: drivers refuse the new "
-        f"bitstreams until '{WRITE}' was run"
+        f"{FILE.name} is out of date for {', '.join(changed + gone)}: drivers refuse the new bitstreams until you run "
+        f"'{WRITE}'"
     )
 
 
 def note(board: str, digits: str) -> str:
-    """What is to be said of a bitstream of this board with this hash; nothing if drivers know it."""
-    if board in kept() and kept()[board].digits == digits:
+    """A message if drivers do not know the build of this board with hash ``digits``; empty if they do."""
+    if board in recorded() and recorded()[board].digits == digits:
         return ""
-    return f"drivers do not know build {digits}: '{WRITE}' keeps it in {FILE.name}, where they look"
+    return f"drivers do not know build {digits}: run '{WRITE}', which records it in {FILE.name}"
 
 
 def main(argv: list[str] | None = None) -> int:
-    """List the builds of all boards; 0 where those kept are they, or were written."""
+    """Generate and list the builds of all boards, and compare or update the record; returns the exit code."""
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.board_builds",
         description="Generate the Verilog of every board, which takes a minute, list its content hashes, and compare "
-        "them with those kept, by which drivers know bitstreams.",
-        epilog="Exit code 0: they are the same, or written; 1: not; 2: refused.",
+        "them with the recorded ones, by which drivers identify bitstreams.",
+        epilog="Exit code 0: the record is up to date, or was updated; 1: it is out of date, or an error occurred; 2: "
+        "the options are wrong.",
         allow_abbrev=False,
     )
-    parser.add_argument("--write", action="store_true", help=f"keep them in {FILE.name}")
+    parser.add_argument("--write", action="store_true", help=f"record them in {FILE.name}")
     given = parser.parse_args(argv)
     from amaranth.back.verilog import YosysError
 
@@ -130,9 +134,9 @@ def main(argv: list[str] | None = None) -> int:
             print(f"{build.digits}  {build.board}")
         if given.write:
             _write(to_json(now.values()))
-            kept.cache_clear()
+            recorded.cache_clear()
     except YosysError as error:
-        parser.exit(1, f"builds: Yosys, which writes the Verilog, did not: {error}\n")
+        parser.exit(1, f"builds: Yosys could not write the Verilog: {error}\n")
     except OSError as error:
         parser.exit(1, f"builds: {error}\n")
     if complaint := stale(now):
@@ -141,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _write(text: str) -> None:
-    """Replace the file, or leave it as it is."""
+    """Replace the record atomically: if an error occurs, the old one remains."""
     number, name = tempfile.mkstemp(prefix=".builds.", dir=FILE.parent)
     try:
         with os.fdopen(number, "w", encoding="ascii") as file:

@@ -1,6 +1,6 @@
-"""What the pages of boards say of their machines: ``python -m beltline.constraints.board_pages --write``.
+"""Tables of the boards' machines in ``docs/boards``: ``python -m beltline.constraints.board_pages --write``.
 
-The rest of ``docs/boards`` is written by hand.
+The other text of these pages is written by hand.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from beltline.hw.sweep.engine import quiet_clocks
 COMMAND = "python -m beltline.constraints.board_pages"
 
 DEVICES = {Flow.ZYNQ: "pynq", Flow.MPSOC: "pynq", Flow.F2: "f2", Flow.ECP5: "serial", Flow.XDMA: "xdma"}
-"""What ``device=`` is for boards that are built in each way."""
+"""Values of ``device=`` for the boards of each flow."""
 
 PAGES = Path(__file__).resolve().parents[1] / "docs" / "boards"
+"""Folder of the pages."""
 
 _PARTS = {
     "TRELLIS_COMB": "LUTs",
@@ -37,9 +38,9 @@ BEGIN, END = f"<!-- Written by `{COMMAND} --write`. -->\n", "<!-- Until here. --
 
 
 def sweep(board: Board) -> tuple[int, float]:
-    """Clocks of a sweep of the largest problem, by formula, and a state's share of them.
+    """Clocks of a sweep of the largest problem, by formula, in total and for each state.
 
-    A sweep engine's depend on the choices that move: these are of a sweep in which none does.
+    Clocks of a sweep engine depend on the choices that change; these are of a sweep in which none does.
     """
     machine = board.machine
     clocks = quiet_clocks(machine) if machine.features.lanes else pass_clocks(machine, machine.grid, machine.states)
@@ -55,12 +56,12 @@ def _sizes(board: Board) -> str:
 
 
 def _evaluators(machine: MachineParameters) -> int:
-    """One in each lane of a sweep engine; a line's are counted."""
+    """Number of evaluators: one for each lane of a sweep engine; those of an assembly line are counted."""
     return machine.lanes if machine.features.lanes else blocks(machine).evaluators
 
 
 def _engine(board: Board) -> tuple[str, str]:
-    """The engine, and what there is of it."""
+    """A row with the engine and its size."""
     machine = board.machine
     if machine.features.lanes:
         count = f"{machine.lanes} lane{'s' if machine.lanes > 1 else ''}"
@@ -101,10 +102,12 @@ def _sweep_row(board: Board) -> tuple[str, str]:
 
 
 def _of_chip(board: Board) -> list[tuple[str, ...]]:
-    """What the machine takes of its chip: a line by arithmetic, a sweep engine by synthesis."""
+    """Rows with the shares of the chip that the machine uses: of a line by arithmetic, of a sweep engine by
+    synthesis.
+    """
     chip = chip_of(board)
     if board.machine.features.lanes:
-        used = sweep_area.total(sweep_area.kept()[board.name], board.machine.lanes)
+        used = sweep_area.total(sweep_area.recorded()[board.name], board.machine.lanes)
         rows = [("LUTs", f"{_share(used['lut'], chip.lut)}, {_share(used['lut_sites'], chip.lut)} with two to a site")]
         dsp, bram, uram = used["dsp"], used["bram18"] // 2, used["uram"]
         last = "by synthesis with Yosys, before anything is placed"
@@ -120,8 +123,8 @@ def _of_chip(board: Board) -> list[tuple[str, ...]]:
 
 
 def _placed(board: Board) -> list[tuple[str, ...]]:
-    """What place and route says."""
-    report = ecp5.kept(board.name)
+    """Rows with the results of place and route."""
+    report = ecp5.recorded_report(board.name)
     rows: list[tuple[str, ...]] = [
         ("greatest clock", f"{report.fmax_hz / 1e6:.1f} MHz by nextpnr's timing analysis: the requested clock is met"),
         *((what, _share(report.used[part], report.available[part])) for part, what in _PARTS.items()),
@@ -134,7 +137,7 @@ def _placed(board: Board) -> list[tuple[str, ...]]:
 
 
 def machine_table(board: Board) -> str:
-    """The machine of a board, as a table in Markdown."""
+    """Markdown table of a board's machine."""
     machine = board.machine
     clocks, _ = sweep(board)
     rows: list[tuple[str, ...]] = [
@@ -160,7 +163,7 @@ def machine_table(board: Board) -> str:
 
 
 def boards_table() -> str:
-    """All boards, as a table in Markdown."""
+    """Markdown table of all boards."""
     rows: list[tuple[str, ...]] = [
         ("board", "chip", "`N_k x N_z`", "evaluators", "clock", "clocks a state", "a sweep, modelled", "`device=`"),
         ("---",) * 8,
@@ -183,12 +186,24 @@ def boards_table() -> str:
 
 
 def page(name: str, text: str) -> str:
-    """A page with its table as it should be; ``name`` is a board's, or ``index``.
+    """Update the table in the text of a page.
+
+    Parameters
+    ----------
+    name
+        Name of a board, or ``index``.
+    text
+        The present page.
+
+    Returns
+    -------
+    str
+        The page with an up-to-date table.
 
     Raises
     ------
     ValueError
-        The page has no place for it.
+        The page lacks the lines before and after the table.
     """
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -199,9 +214,9 @@ def page(name: str, text: str) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the table of all boards, or bring the pages up to date."""
+    """Print the table of all boards, or update the pages; returns the exit code."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--write", action="store_true", help="bring docs/boards up to date instead of printing")
+    parser.add_argument("--write", action="store_true", help="update docs/boards instead of printing")
     if not parser.parse_args(argv).write:
         print(boards_table(), end="")
         return 0

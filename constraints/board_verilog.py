@@ -1,6 +1,7 @@
-"""Verilog of a board's build, or one like it: ``python -m beltline.constraints.board_verilog --board NAME --out DIR``.
+"""Write the Verilog of a board's build or of a variation of it.
 
-The options are those of :mod:`beltline.hw.top.verilog`; they say what is different from the board's build.
+Command: ``python -m beltline.constraints.board_verilog --board NAME --out DIR``. The other options are those of
+:mod:`beltline.hw.top.verilog`; their defaults are those of the board's build.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from beltline.hw.top.verilog import option_parser, write_build
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write the Verilog and name the files; 0 where all are there."""
+    """Write the Verilog and print the names of the files; returns the exit code."""
     parser = option_parser("python -m beltline.constraints.board_verilog")
     parser.add_argument(
         "--board",
         required=True,
         metavar="NAME",
-        help="begin with the build of this board; the other options say what is different",
+        help="board whose build gives the defaults of the other options",
     )
     given = parser.parse_args(argv)
     if given.board not in BOARDS:

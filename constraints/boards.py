@@ -1,4 +1,4 @@
-"""The boards that a machine is built for."""
+"""The boards that the project has builds for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from beltline.hw.interface.registers import Engine
 
 
 class Flow(enum.Enum):
-    """How a board's bitstream is made."""
+    """How a board's bitstream is built."""
 
     ZYNQ = "Vivado block design around the PS7"
     MPSOC = "Vivado block design around the PS of Zynq UltraScale+"
@@ -26,23 +26,23 @@ class Board:
     Parameters
     ----------
     name
-        What ``BOARD=`` takes.
+        Name of the build, for ``make ... BOARD=NAME``.
     title
-        What the vendor calls it.
+        The vendor's name of the board.
     part
-        The chip, as the tools call it.
+        The tools' name of the chip.
     flow
-        How it is built.
+        How the bitstream is built.
     machine
         The build: engine, largest sizes, clock, bus.
     board_part
-        What Vivado calls the vendor's description of the board, with ``*`` for its version; empty where none is needed.
+        Vivado's name of the vendor's board description, with ``*`` for any version; empty if none is needed.
     connections
-        For a module, what it plugs into: Vivado's property ``board_connections``.
+        For a module, the carrier that it is plugged into: Vivado's property ``board_connections``.
     sources
-        Public files that the facts above were read from.
+        Public files from which these facts were taken.
     suffix
-        Behind the names of its files, where the machine's clock is not the board's own, as in ``-150MHz``.
+        Suffix of the names of its files if the user chose a clock, as in ``-150MHz``.
     """
 
     name: str
@@ -57,18 +57,19 @@ class Board:
 
     @property
     def circuit(self) -> str:
-        """The board itself, which several builds may be for: its name as the files here have it."""
+        """Name of the board itself, for which there may be several builds; files of this folder are named by it."""
         return self.name.removesuffix(SWEEP)
 
 
 SWEEP = "-sweep"
-"""How names of builds end that have a sweep engine."""
+"""Suffix of the names of builds with a sweep engine."""
 
 
 def _fabric_clock(reference: int, divisor: int = 6) -> int:
-    """Hz of the fabric's clock on Zynq UltraScale+ where 250 MHz is asked for, or less by a larger divisor.
+    """Frequency in Hz of the fabric clock on Zynq UltraScale+: 250 MHz, or less with a larger divisor.
 
-    The processor's crystal, as the board's preset.xml has it, times 90, halved, in the IOPLL; then divided.
+    The IOPLL multiplies ``reference``, the frequency of the processor's crystal in the board's preset.xml, by 90 and
+    halves it; ``divisor`` divides the result.
     """
     return round(reference * 90 / 2 / divisor)
 
@@ -83,8 +84,8 @@ def _sweep(board: Board, grid: int, states: int, clock_hz: int, lanes: int = 1) 
 
 
 _KV260_MODULE, _KV260_CARRIER = "1.4", "1.3"
-"""Versions of the board files of the K26 module and of the kit's carrier that belong together: with module 2.0, which a
-store may hold beside them, this carrier does not connect."""
+"""Versions of the board files of the K26 module and of the kit's carrier that fit each other. The store may also have
+module 2.0, with which this carrier cannot be connected."""
 
 _STORE = "github.com/Xilinx/XilinxBoardStore, boards/"
 _HDK = "github.com/aws/aws-fpga, branch f2, hdk/"
@@ -199,7 +200,7 @@ BOARDS: dict[str, Board] = {
     for board in _BOARDS
     for build in (board, *([_sweep(board, *_SWEEPS[board.name])] if board.name in _SWEEPS else ()))
 }
-"""By name."""
+"""All builds, by name."""
 
 LINES = {name: board for name, board in BOARDS.items() if not board.machine.features.lanes}
-"""Those with an assembly line; the others have a sweep engine."""
+"""Builds with an assembly line; the others have a sweep engine."""

@@ -3,15 +3,16 @@
 #     vivado -mode batch -source build.tcl
 #
 # Exit code 0 with <name>.bit, <name>.hwh and reports/, or 1 with a sentence that begins with "build:".
-# Nothing is asked. The project is made anew in project/ each time.
+# The script asks no questions. It deletes an earlier project in project/.
 
 cd [file dirname [file normalize [info script]]]
 source settings.tcl
 source design.tcl
 
-# What is no error to Vivado, and means that the chip would not do what the Verilog says, or lacks a pin: in our sources
-# a latch, or a net with two drivers, in four forms; in our constraints a property of a pin that is not there. Messages
-# name the file at their end. The vendor's IPs give the same messages about their own files, which are not judged here.
+# Messages that Vivado does not treat as errors, although the chip would then not behave as the Verilog does, or lack a
+# pin. In our sources: a latch, or a net with two drivers, in four forms. In our constraints: a property of a pin that
+# does not exist. A message names the file at its end. The vendor's IPs cause the same messages about their own files;
+# these are accepted.
 set fatal {
     sources/ {{Synth 8-327} {Synth 8-3352} {Synth 8-5559} {Synth 8-6858} {Synth 8-6859}}
     pins.xdc {{Common 17-55}}
@@ -32,7 +33,8 @@ proc crossbar {name masters slaves} {
     }
 }
 
-# One clock for all: clock and reset are the pins of their sources, clocked and resets the other pins that take them.
+# Connect one clock and one reset to everything: clock and reset are the pins of their sources, clocked and resets are
+# further pins to which they are connected.
 proc clock_and_reset {clock reset crossbars clocked {resets {}}} {
     global clock_pin
     set clock_pin $clock
@@ -57,7 +59,7 @@ proc address {space segment offset bytes} {
         [get_bd_addr_segs $segment]
 }
 
-# The machine behind one master of a processor. PYNQ finds an interrupt only behind a controller, since its version 3.
+# Connect the machine to one master of a processor. Since version 3, PYNQ finds an interrupt only at a controller.
 proc processor {master master_clock clock reset line} {
     global registers_at registers_bytes tables_at tables_bytes interrupts_at interrupts_bytes
     set controller [create_bd_cell -type ip -vlnv xilinx.com:ip:axi_intc interrupts]
@@ -90,7 +92,7 @@ proc slack {check} {
     return [get_property SLACK $path]
 }
 
-# The register CLOCK_HZ must tell the truth, but for what a crystal is off.
+# Register CLOCK_HZ must report the actual clock, up to the tolerance of a crystal.
 proc check_clock {} {
     global clock_pin clock_hz
     set hertz [get_property CONFIG.FREQ_HZ [get_bd_pins $clock_pin]]
@@ -99,7 +101,7 @@ proc check_clock {} {
     }
 }
 
-# Critical warnings of all runs, for whoever looks.
+# Write the critical warnings of all runs to a file.
 proc report_critical_warnings {file} {
     set report [open $file w]
     foreach log [lsort [glob -nocomplain project/beltline.runs/*/runme.log]] {

@@ -1,4 +1,4 @@
-"""The chips of the boards, and their families: what a chip has, and how Yosys is asked for it."""
+"""The chips of the boards, with their resources, and their families, with Yosys's synthesis commands."""
 
 from __future__ import annotations
 
@@ -10,7 +10,17 @@ from beltline.hw.interface.parameters import Multiplier
 
 @dataclass(frozen=True)
 class Family:
-    """Chips of one kind, and how Yosys is asked for them."""
+    """A family of chips.
+
+    Attributes
+    ----------
+    title
+        The vendor's name of the family.
+    multiplier
+        Its multiplier.
+    command
+        Yosys's synthesis command, with ``{top}`` for the top module.
+    """
 
     title: str
     multiplier: Multiplier
@@ -24,12 +34,12 @@ FAMILIES: dict[str, Family] = {
     "xc7": Family("7-series", Multiplier.DSP48E1, "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf -top {top}"),
     "ecp5": Family("ECP5", Multiplier.MULT18X18D, "synth_ecp5 -top {top}"),
 }
-"""By the name that Yosys has for them."""
+"""Families by Yosys's name."""
 
 
 @dataclass(frozen=True)
 class Chip:
-    """What a chip has: LUTs of its own kind, multipliers, RAM blocks of 18 kbit, UltraRAMs."""
+    """Resources of a chip: numbers of LUTs of the family's size, multipliers, RAM blocks of 18 kbit, and UltraRAMs."""
 
     name: str
     lut: int
@@ -39,9 +49,9 @@ class Chip:
 
 
 CHIPS = {
-    # What AWS F2's small shell leaves to the custom logic, by the HDK's floorplan
-    # hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc, release 2.0.2. The chip has 1,304,000
-    # LUTs, 9024 multipliers, 2016 RAM blocks of 36 kbit and 960 UltraRAMs.
+    # Resources that the small shell of AWS F2 leaves to the custom logic, by the HDK's floorplan
+    # hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc, release 2.0.2. The whole chip has
+    # 1,304,000 LUTs, 9024 multipliers, 2016 RAM blocks of 36 kbit and 960 UltraRAMs.
     "xcvu47p": Chip("VU47P in F2", 1_144_000, 8016, 2 * 1800, 864),
     "xcu250": Chip("U250", 1_728_000, 12_288, 2 * 2688, 1280),
     "xczu7ev": Chip("ZU7EV", 230_000, 1728, 2 * 312, 96),
@@ -50,14 +60,15 @@ CHIPS = {
     "LFE5UM5G-85F": Chip("LFE5UM5G-85F", 84_000, 156, 208, 0),
     "LFE5U-85F": Chip("LFE5U-85F", 84_000, 156, 208, 0),
 }
-"""By how the part's name begins. From the vendors' data sheets but for the first, in thousands of LUTs."""
+"""Chips by the beginning of the part's name. All but the first are from the vendors' data sheets, which round LUTs to
+thousands."""
 
 
 def family_of(board: Board) -> str:
-    """The family of a board's chip."""
+    """Yosys's name of the family of a board's chip."""
     return next(name for name, family in FAMILIES.items() if family.multiplier is board.machine.multiplier)
 
 
 def chip_of(board: Board) -> Chip:
-    """What a board's chip has."""
+    """The chip of a board."""
     return next(chip for part, chip in CHIPS.items() if board.part.startswith(part))

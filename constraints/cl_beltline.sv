@@ -8,7 +8,7 @@
 module cl_beltline (
     `include "cl_ports.vh"
 );
-    // The reset, and a copy for what the HDK's template of unused memory calls it.
+    // The reset, and a copy with the name that the HDK's template of unused memory uses.
     logic reset_n_first, reset_n, rst_main_n_sync, machine_clk, machine_reset;
     always_ff @(posedge clk_main_a0) begin
         reset_n_first <= rst_main_n;
@@ -23,7 +23,7 @@ module cl_beltline (
 
     assign cl_sh_id0 = `CL_SH_ID0;
     assign cl_sh_id1 = `CL_SH_ID1;
-    // There is no state that a reset of the PCIe function would have to wait for.
+    // A reset of the PCIe function is acknowledged immediately: there is no state to save.
     assign cl_sh_flr_done = 1'b1;
     assign cl_sh_status0 = 32'b0;
     assign cl_sh_status1 = 32'b0;
@@ -31,7 +31,7 @@ module cl_beltline (
     assign cl_sh_status_vled = 16'b0;
     assign cl_sh_dma_wr_full = 1'b0;
     assign cl_sh_dma_rd_full = 1'b0;
-    // Of PCIM, what the template leaves open.
+    // Signals of PCIM that the template leaves unconnected.
     assign cl_sh_pcim_awburst = 2'b01;
     assign cl_sh_pcim_awcache = 4'b0;
     assign cl_sh_pcim_awlock = 1'b0;
@@ -193,8 +193,8 @@ module cl_beltline (
         .m_axi_arregion()
     );
 
-@CLOCK@    // The shell's identifiers have 16 bits, the machine's 4; it works at one write and one read at a time, and so the
-    // identifier of each is kept here from its address to its response.
+@CLOCK@    // The shell's identifiers have 16 bits, the machine's 4. The machine handles one write and one read at a time, so the
+    // identifier of each is stored here from its address to its response.
     logic writing, reading, write_taken, read_taken;
     assign pcis_awready = write_taken & ~writing;
     assign pcis_arready = read_taken & ~reading;
@@ -213,8 +213,9 @@ module cl_beltline (
         end
     end
 
-    // A burst of the shell begins at any byte; the machine wants a multiple of the beat's size, or of 8 where that is
-    // more. Strobes say what is written, and of what is read the shell takes the bytes that it asked for.
+    // A burst of the shell may begin at any byte; the machine requires a multiple of the size of a beat, but at most of 8.
+    // Clearing the lower address bits changes no data: strobes select the bytes of a write, and the shell ignores the
+    // bytes of a read before its address.
     function automatic [2:0] aligned(input [2:0] address, input [2:0] size);
         aligned = {address[2] & (size < 3'd3), address[1] & (size < 3'd2), address[0] & (size < 3'd1)};
     endfunction

@@ -1,4 +1,4 @@
-// The HDK's simulation instances the module of this name.
+// Name of the module that the HDK's simulation instantiates.
 `ifndef CL_BELTLINE_DEFINES
 `define CL_BELTLINE_DEFINES
 `define CL_NAME cl_beltline

@@ -1,4 +1,4 @@
-    // The machine's clock of @MHZ@ MHz: the shell's 100 MHz through an MMCM.
+    // The machine's clock of @MHZ@ MHz, which an MMCM generates from the shell's 100 MHz.
     logic feedback, made_clk, locked;
     MMCME4_BASE #(
         .CLKIN1_PERIOD(10.000),
@@ -27,8 +27,8 @@
     );
     BUFG machine_buffer (.I(made_clk), .O(machine_clk));
 
-    // The machine is reset at once, and released 16 clocks, which the converters want, after the shell's reset has ended
-    // and the MMCM has locked.
+    // The reset is asserted immediately, and released 16 clocks after the shell's reset has ended and the MMCM has locked.
+    // The clock converters require this number of clocks.
     logic released;
     (* ASYNC_REG = "TRUE" *) logic [15:0] machine_resets;
     assign released = reset_n & locked;
@@ -37,7 +37,7 @@
         else machine_resets <= {machine_resets[14:0], 1'b0};
     always_ff @(posedge machine_clk) machine_reset <= machine_resets[15];
 
-    // Both buses cross to it.
+    // Both buses cross to the machine's clock.
 @NETS@
 
     cl_axi_clock_converter_light ocl_converter (

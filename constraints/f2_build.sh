@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the checkpoint that AWS makes an image of:
+# Builds the checkpoint from which AWS makes an image:
 #
 #     sh build.sh
 #
@@ -23,8 +23,8 @@ for script in aws_build_dcp_from_cl.py build_all.tcl build_level_1_cl.tcl encryp
     ln -sf "$HDK_SHELL_DIR/build/scripts/$script" "$script"
 done
 
-# The tag names all that the HDK's script makes. It says nothing by its exit code, and makes a tarball even where timing
-# is not met.
+# The tag is part of the names of all files that the HDK's script writes. The exit code of that script does not show
+# failures, and it writes a tarball even if timing is not met; so the files are checked below.
 tag=@NAME@
 rm -rf ../checkpoints ../reports
 mkdir -p ../checkpoints ../reports

@@ -1,4 +1,5 @@
-# Reports on a routed checkpoint, which the HDK's scripts do not write: its file, and the directory for the reports.
+# Writes reports about a routed checkpoint, which the HDK's scripts do not. Arguments: its file, and the directory of the
+# reports.
 lassign $argv checkpoint directory
 open_checkpoint $checkpoint
 report_utilization -cells [get_cells WRAPPER/CL] -file $directory/utilization.txt

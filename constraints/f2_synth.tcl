@@ -1,14 +1,16 @@
-# Synthesis of the custom logic: sourced by the HDK's build_all.tcl, whose variables it uses, as synth_CL_TEMPLATE.tcl is.
+# Synthesis of the custom logic. The HDK's build_all.tcl sources this file in place of synth_CL_TEMPLATE.tcl; the variables
+# are those of build_all.tcl.
 source ${HDK_SHELL_DIR}/build/scripts/synth_cl_header.tcl
 
-# What is no error to Vivado, and means that the chip would not do what the Verilog says: in the custom logic's sources a
-# latch, or a net with two drivers, in four forms. The kit's and the vendor's own files are not judged here.
+# Messages that Vivado does not treat as errors, although the chip would then not behave as the Verilog does: in the
+# custom logic's sources a latch, or a net with two drivers, in four forms. The same messages about files of the kit and
+# of the vendor are accepted.
 foreach message {{Synth 8-327} {Synth 8-3352} {Synth 8-5559} {Synth 8-6858} {Synth 8-6859}} {
     set_msg_config -id $message -string [list "[file tail $src_post_enc_dir]/"] -new_severity ERROR
 }
 
 print "Reading encrypted user source codes"
-# Headers are found beside what includes them.
+# Headers are found in the folder of the file that includes them.
 read_verilog -sv [glob ${src_post_enc_dir}/*.sv]
 read_verilog [glob ${src_post_enc_dir}/*.v]
 

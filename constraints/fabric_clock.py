@@ -1,4 +1,4 @@
-"""Clocks of a user's choice for the boards that Vivado builds: which ones a board's clock source makes."""
+"""Clocks that a user can choose for the boards that Vivado builds: those that a board's clock source can generate."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from functools import cache
 from beltline.constraints.boards import BOARDS, Board, Flow
 
 SHELL_HZ = 250_000_000
-"""Of the buses between a card and its host: ``clk_main_a0`` of AWS F2, and ``axi_aclk`` of XDMA at Gen3 x16."""
+"""Clock in Hz of the buses between a card and its host: ``clk_main_a0`` of AWS F2, and ``axi_aclk`` of XDMA at Gen3
+x16."""
 
 TOLERANCE = 1e-4
-"""Largest difference, as a share, between a clock that is asked for and the one that is made, as in ``build.tcl``."""
+"""Largest relative difference between a requested clock and the generated one; the same as in ``build.tcl``."""
 
 LEAST_HZ = 10_000_000
+"""Lowest clock in Hz that can be chosen."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Mmcm:
     Parameters
     ----------
     reference
-        Hz of its input.
+        Frequency of its input, in Hz.
     multiplier, divider
         ``CLKFBOUT_MULT_F`` and ``CLKOUT0_DIVIDE_F``, in eighths; ``DIVCLK_DIVIDE`` is 1.
     """
@@ -36,22 +38,22 @@ class Mmcm:
 
     @property
     def hertz(self) -> float:
-        """Of its output."""
+        """Frequency of its output, in Hz."""
         return self.reference * self.multiplier / self.divider
 
 
 @dataclass(frozen=True)
 class Source:
-    """Where the clock of a flow comes from.
+    """Source of the machine's clock in a flow.
 
     Parameters
     ----------
     what
-        In words, for a message.
+        Description, for messages.
     most
-        Greatest clock in Hz, by the vendor's data sheet or guide.
+        Highest clock in Hz, by the vendor's data sheet or guide.
     made
-        Of a board: all clocks that it makes, in Hz.
+        Function that returns all clocks, in Hz, that the source of a board can generate.
     """
 
     what: str
@@ -60,7 +62,7 @@ class Source:
 
 
 def _divided(pll_hz: Callable[[Board], float]) -> Callable[[Board], frozenset[int]]:
-    """Clocks of a processor: a PLL of it through two dividers of six bits."""
+    """Clocks of a processor: those of its PLL, divided by two dividers of six bits each."""
 
     def made(board: Board) -> frozenset[int]:
         divisors = {first * second for first in range(1, 64) for second in range(1, 64)}
@@ -70,29 +72,31 @@ def _divided(pll_hz: Callable[[Board], float]) -> Callable[[Board], frozenset[in
 
 
 def _zynq_pll(board: Board) -> float:
-    """The IO PLL at 20 times the crystal, as Vivado sets it for the boards' peripherals."""
+    """Frequency of the IO PLL, 20 times that of the crystal, as Vivado sets it for the boards' peripherals."""
     return 50e6 * 20
 
 
 def _mpsoc_pll(board: Board) -> float:
-    """The IO PLL, of which every clock of ``boards.py`` is a whole part, nearly: they are in whole Hz."""
+    """Frequency of the IO PLL. The clocks in ``boards.py`` are integer fractions of it, rounded to Hz."""
     crystal = {"zcu104": 33_333_333, "kv260": 33_333_000}[board.circuit]
     return crystal * 90 / 2
 
 
 VCO_HZ = (800_000_000, 1_600_000_000)
-"""Of an MMCM: least and greatest frequency inside it (DS923)."""
+"""Lowest and highest frequency of the VCO of an MMCM, in Hz (DS923)."""
 
 _EIGHTHS = (16, 1024)
-"""Of an MMCM's two settings, the least and the greatest, but for a divider of 1."""
+"""Least and largest values of an MMCM's multiplier and divider, in eighths; the divider may also be 1."""
 
 REFERENCES = {Flow.F2: 100_000_000, Flow.XDMA: SHELL_HZ}
-"""Hz of the clock that an MMCM is fed with: ``clk_hbm_ref`` of F2's shell, and ``axi_aclk`` of XDMA."""
+"""Clock in Hz at the input of the MMCM: ``clk_hbm_ref`` of F2's shell, ``axi_aclk`` of XDMA."""
 
 
 @cache
 def _mmcms(reference: int) -> dict[int, Mmcm]:
-    """For every clock in Hz, the best settings that make it: a whole divider, then the highest inner frequency."""
+    """Best settings for every clock, by Hz: with an integer divider if possible, then with the highest VCO
+    frequency.
+    """
     low, high = (math.ceil(VCO_HZ[0] * 8 / reference), VCO_HZ[1] * 8 // reference)
     found: dict[int, Mmcm] = {}
     for multiplier in range(high, low - 1, -1):
@@ -106,6 +110,7 @@ def _mmcms(reference: int) -> dict[int, Mmcm]:
 
 
 def _from_mmcm(board: Board) -> frozenset[int]:
+    """Clocks of a card: those of an MMCM, and that of the buses."""
     return frozenset(_mmcms(REFERENCES[board.flow])) | {SHELL_HZ}
 
 
@@ -118,35 +123,35 @@ SOURCES = {
     Flow.F2: Source("the shell's 250 MHz, or 100 MHz through an MMCM", 500_000_000, _from_mmcm),
     Flow.XDMA: Source("XDMA's 250 MHz, or that through an MMCM", 500_000_000, _from_mmcm),
 }
-"""By flow: those that a user may choose the clock of."""
+"""Sources of the flows in which a user can choose the clock."""
 
 
 def clocks(board: Board) -> tuple[int, ...]:
-    """All clocks in Hz that a board's source makes for the machine, ascending."""
+    """All clocks in Hz that can be chosen for a board's machine, ascending."""
     source = SOURCES[board.flow]
     made = {hertz for hertz in source.made(board) if LEAST_HZ <= hertz <= source.most}
     return tuple(sorted(made | {BOARDS[board.name].machine.clock_hz}))
 
 
 def mmcm(board: Board) -> Mmcm | None:
-    """The MMCM that makes the clock of a card's machine; None where it has that of the buses."""
+    """The MMCM that generates the clock of a card's machine; None if the machine uses the clock of the buses."""
     if board.flow not in REFERENCES or board.machine.clock_hz == SHELL_HZ:
         return None
     return _mmcms(REFERENCES[board.flow])[board.machine.clock_hz]
 
 
 def shown(hertz: int) -> str:
-    """A clock in MHz, to the kHz."""
+    """A clock as text, in MHz with at most three decimals."""
     return f"{hertz / 1e6:.3f}".rstrip("0").rstrip(".")
 
 
 def megahertz(text: str) -> float:
-    """The number in ``text``.
+    """Read a clock in MHz from ``text``.
 
     Raises
     ------
     ValueError
-        There is none that could be a clock.
+        ``text`` is not a positive number.
     """
     try:
         found = float(text)
@@ -158,14 +163,22 @@ def megahertz(text: str) -> float:
 
 
 def at_clock(board: Board, mhz: float) -> Board:
-    """The board with a machine made for another clock; the board itself where that is its own.
+    """The board with a machine for another clock.
 
-    The name of the build then ends with the clock, for the build hash does not depend on it.
+    Names of its files end with the clock, since the build hash does not depend on it. If the clock is the board's own,
+    the board is returned unchanged.
+
+    Parameters
+    ----------
+    board
+        The board.
+    mhz
+        The clock in MHz.
 
     Raises
     ------
     ValueError
-        The board cannot make that clock. The message has the nearest that it can.
+        The board cannot generate that clock. The message names the nearest ones that it can.
     """
     if board.flow not in SOURCES:
         raise ValueError(f"clock of board '{board.name}' cannot be chosen: its bitstream is not built by Vivado")

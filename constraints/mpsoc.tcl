@@ -17,7 +17,7 @@ proc design {} {
 
     processor ps/M_AXI_HPM0_FPD ps/maxihpm0_fpd_aclk ps/pl_clk0 ps/pl_resetn0 ps/pl_ps_irq0
 
-    # The fan of a Kria board goes through the fabric: a timer of the processing system drives it.
+    # A timer of the processing system drives the fan of a Kria board, through the fabric.
     if {$fan} {
         set_property -dict [list \
             CONFIG.PSU__TTC0__WAVEOUT__ENABLE 1 \

@@ -1,6 +1,6 @@
-"""A synthesised netlist: how much of a chip it takes, and its longest logic path.
+"""Analysis of a synthesised netlist: its area, and its longest logic path.
 
-Reads what Yosys' ``write_json`` wrote of a flattened design, mapped to the cells of UltraScale+, 7-series or ECP5.
+The netlist is a flattened design from Yosys's ``write_json``, mapped to the cells of UltraScale+, 7-series or ECP5.
 """
 
 from __future__ import annotations
@@ -26,39 +26,39 @@ _LUTRAM = {
     "RAM512X1S": 8,
     "TRELLIS_DPR16X4": 6,
 }
-"""LUTs of a RAM made of them, on ECP5 with those of the slice that writes it."""
+"""Numbers of LUTs of a RAM that is made of them; on ECP5 including those of the slice that writes it."""
 
 _FLIP_FLOPS = {"FDRE", "FDSE", "FDCE", "FDPE", "TRELLIS_FF"}
 _SHIFT_REGISTERS = {"SRL16E", "SRLC32E"}
 _MULTIPLIERS = {"DSP48E1", "DSP48E2", "MULT18X18D"}
 _BLOCK_RAMS = {"RAMB18E1": 1, "RAMB18E2": 1, "RAMB36E1": 2, "RAMB36E2": 2, "DP16KD": 1, "PDPW16KD": 1}
-"""Blocks of 18 kbit."""
+"""RAM cells, with their numbers of blocks of 18 kbit."""
 
 _MUXES = {"MUXF7", "MUXF8", "MUXF9", "PFUMX", "L6MUX21"}
 
 
 _PAIR_INPUTS = 5
-"""Inputs of two functions that share a LUT of two outputs."""
+"""Largest number of inputs of two functions together that share a LUT with two outputs."""
 
 _NEAR = 40
-"""A signal of more users than this says nothing about which of them belong together."""
+"""Signals with more users than this are ignored when functions that share inputs are paired: it saves time."""
 
 
 class NetlistError(ValueError):
-    """A netlist of cells that are not known here, or with a loop of logic."""
+    """A netlist has an unknown cell or a combinational loop."""
 
 
 @dataclass(frozen=True)
 class Area:
-    """What a netlist takes of a chip.
+    """Numbers of cells of a netlist.
 
     Parameters
     ----------
     lut
-        LUTs: of 6 inputs (of 4 on ECP5), those used as RAM or shift register included, and on ECP5 the two of every
-        carry cell. Every LUT of fewer inputs counts as one.
+        LUTs of 6 inputs (of 4 on ECP5), including those used as RAM or shift register, and on ECP5 including the two of
+        every carry cell. A LUT with fewer inputs counts as one.
     lutram
-        Those of them that are RAM or shift register.
+        LUTs that are used as RAM or shift register.
     ff
         Flip-flops.
     carry
@@ -88,18 +88,18 @@ class Area:
 
 @dataclass(frozen=True)
 class Path:
-    """The longest logic path: LUTs in a row, and most carry cells in a row with or without them.
+    """Lengths of the longest logic paths.
 
     Parameters
     ----------
     levels
-        Most LUTs between two registers.
+        Largest number of LUTs on a path between two registers.
     carry
-        Most carry cells between two registers, on any path.
+        Largest number of carry cells on a path between two registers, which may be another path.
     into, out_of
-        Most LUTs from an input port to a register, and from a register to an output port.
+        Largest number of LUTs from an input port to a register, and from a register to an output port.
     begins, ends
-        Names of the registers or ports of a path of so many LUTs.
+        Names of the registers or ports at the ends of a path with ``levels`` LUTs.
     """
 
     levels: int
@@ -112,25 +112,31 @@ class Path:
 
 @dataclass
 class Netlist:
-    """One module.
+    """The netlist of one module.
 
     Parameters
     ----------
     module
-        As in Yosys' JSON.
+        The module, in the format of Yosys's JSON.
     boxes
-        Modules that are instanced but not part of the netlist, with the paths to and from their registers.
+        Modules that are instantiated but not part of the netlist, with the paths to and from their registers.
     """
 
     module: dict[str, Any]
     boxes: dict[str, Path] = field(default_factory=dict)
 
     def instances(self, module: str) -> int:
-        """How often a module is instanced."""
+        """Number of instances of a module."""
         return sum(cell["type"] == module for cell in self.module["cells"].values())
 
     def area(self) -> Area:
-        """Count the cells; instances of ``boxes`` count nothing."""
+        """Count the cells; instances of ``boxes`` do not count.
+
+        Raises
+        ------
+        NetlistError
+            A cell is unknown.
+        """
         count = dict.fromkeys((f.name for f in fields(Area)), 0)
         for cell in self.module["cells"].values():
             kind = cell["type"]
@@ -156,13 +162,14 @@ class Netlist:
             elif kind == "URAM288":
                 count["uram"] += 1
             else:
-                raise NetlistError(f"cell {kind} is not known")
+                raise NetlistError(f"cell {kind} is unknown: add it to {__name__}")
         return Area(**count)
 
     def sites(self) -> int:
-        """LUTs of six inputs where two functions of at most five inputs together share one, which has two outputs.
+        """Number of LUTs of six inputs if pairs of functions with at most five inputs together share one.
 
-        Functions are paired where they share an input, most shared first; tools for the chip may pair more.
+        A function is paired with the one that shares most of its inputs, and at least one. Tools of the vendor may find
+        more pairs.
         """
         functions: list[frozenset[Bit]] = []
         others = 0
@@ -190,16 +197,21 @@ class Netlist:
         return len(functions) - pairs + others
 
     def path(self) -> Path:
-        """The longest path between registers, ports counting as registers.
+        """Find the longest paths between registers; ports count as registers.
 
-        A register is a flip-flop, a shift register, the write side of a RAM made of LUTs, both sides of a block RAM or
-        UltraRAM, and a multiplier that has registers of its own. A multiplier without is passed through, as are carry
-        chains and the multiplexers inside a slice; none of these is a level. A LUT is one, and so is the LUT in front
-        of each bit of an ECP5 carry cell, and the read of a RAM made of LUTs.
+        Registers are flip-flops, shift registers, the write port of a RAM made of LUTs, both ports of a block RAM or
+        UltraRAM, and multipliers with registers. Paths go through multipliers without registers, carry chains and the
+        multiplexers inside a slice, none of which counts as a level. A LUT counts as a level, as do the LUT before each
+        bit of an ECP5 carry cell and the read of a RAM made of LUTs.
+
+        Raises
+        ------
+        NetlistError
+            The netlist has a combinational loop.
         """
-        whole = _Walk(self, ports=0, registers=0).run()
-        into = _Walk(self, ports=0, registers=None).run()
-        out_of = _Walk(self, ports=None, registers=0)
+        whole = _LongestPaths(self, ports=0, registers=0).run()
+        into = _LongestPaths(self, ports=0, registers=None).run()
+        out_of = _LongestPaths(self, ports=None, registers=0)
         out_of.run()
         levels, carry, ends, begins = whole
         return Path(levels, carry, max(into[0], 0), out_of.at_outputs(), begins, ends)
@@ -207,7 +219,7 @@ class Netlist:
 
 @dataclass(frozen=True)
 class _Arc:
-    """A way through a cell, from a bit to a bit."""
+    """A combinational path through a cell, from bit ``source`` to one of its outputs, with LUTs and carry cells."""
 
     source: Bit
     levels: int
@@ -217,24 +229,29 @@ class _Arc:
 _NOWHERE = -(1 << 30)
 
 
-class _Walk:
-    """Longest paths from ``ports`` and ``registers``, each with LUTs before it, or left out where ``None``."""
+class _LongestPaths:
+    """Longest-path search from ports and registers.
+
+    ``ports`` and ``registers`` are the numbers of LUTs with which paths from these begin; None to leave them out.
+    """
 
     def __init__(self, netlist: Netlist, ports: int | None, registers: int | None) -> None:
         self._netlist = netlist
         self._arcs: dict[Bit, list[_Arc]] = {}
-        # Where paths end: the bit, LUTs behind it, and what is there, or the bit that is named for it.
+        # Ends of paths: the bit, the LUTs after it, and the name of the end, or a bit after which it is named.
         self._ends: list[tuple[Bit, int, str | int]] = []
-        # LUTs and carries in a row up to a bit, and the bit where the row of LUTs begins.
+        # For each bit, the most LUTs and carry cells of a path to it, and the bit where the path with most LUTs begins.
         self._depth: dict[Bit, tuple[int, int, Bit]] = {}
         self._outputs: list[Bit] = []
         self._ports = _NOWHERE if ports is None else ports
         self._registers = _NOWHERE if registers is None else registers
 
     def _begin(self, bit: Bit, levels: int) -> None:
+        """Let paths begin at ``bit``, with ``levels`` LUTs."""
         self._depth[bit] = (levels, 0 if levels >= 0 else _NOWHERE, bit)
 
     def _prepare(self) -> None:
+        """Collect the arcs through cells, and the beginnings and ends of paths."""
         module = self._netlist.module
         for name, port in module["ports"].items():
             for bit in port["bits"]:
@@ -252,7 +269,7 @@ class _Walk:
                 self._arcs.setdefault(target, []).append(arc)
             through = {arc.source for _, arc in passed}
             driven = {target for target, _ in passed}
-            # A register is known by what it holds.
+            # A register is named after its output.
             held = [bit for bit in cell["connections"].get("Q", ()) if isinstance(bit, int)]
             register = cell["type"] in _FLIP_FLOPS | _SHIFT_REGISTERS and held
             for port, bits in cell["connections"].items():
@@ -282,10 +299,11 @@ class _Walk:
         return levels, carry, self._name(what) if isinstance(what, int) else what, self._name(begin) if begin else ""
 
     def at_outputs(self) -> int:
-        """Most LUTs of a path that ends at an output port."""
+        """Largest number of LUTs on a path to an output port."""
         return max([0, *(self._depth[bit][0] for bit in self._outputs if bit in self._depth)])
 
     def _settle(self, bit: Bit) -> None:
+        """Compute the depth of ``bit`` after the depths of all bits that it depends on."""
         stack = [bit]
         open_bits: set[Bit] = set()
         while stack:
@@ -297,7 +315,7 @@ class _Walk:
             waiting = [source for source in waiting if source not in self._depth]
             if waiting:
                 if top in open_bits:
-                    raise NetlistError(f"the logic of {self._name(top)} loops")
+                    raise NetlistError(f"the logic of {self._name(top)} has a combinational loop")
                 open_bits.add(top)
                 stack += waiting
                 continue
@@ -313,6 +331,7 @@ class _Walk:
             stack.pop()
 
     def _name(self, wanted: Bit) -> str:
+        """The shortest name of a bit, if possible one from the Verilog."""
         names = [
             f"{name}[{net['bits'].index(wanted)}]"
             for name, net in self._netlist.module["netnames"].items()
@@ -322,7 +341,7 @@ class _Walk:
 
 
 def _arcs(cell: dict[str, Any]) -> Iterator[tuple[Bit, _Arc]]:
-    """The ways through a cell that meet no register: ``(to, arc)``."""
+    """The combinational paths through a cell, as pairs of an output bit and an arc to it."""
     kind = cell["type"]
     wires = cell["connections"]
     inputs = [port for port, way in cell["port_directions"].items() if way == "input"]
@@ -347,7 +366,7 @@ def _arcs(cell: dict[str, Any]) -> Iterator[tuple[Bit, _Arc]]:
                     if not isinstance(a, int) or (source in ("S", "DI") and at > k):
                         continue
                     yield wires["CO"][k], _Arc(a, 0, 1)
-                    # A sum needs its own S, and the carry of the bits below.
+                    # A sum bit depends on its own S and on the carry from the lower bits.
                     if source == "S" or at < k or source not in ("S", "DI"):
                         yield wires["O"][k], _Arc(a, 0, 1)
     elif kind == "CCU2C":
@@ -385,9 +404,10 @@ def _arcs(cell: dict[str, Any]) -> Iterator[tuple[Bit, _Arc]]:
 
 
 def _number(cell: dict[str, Any], name: str) -> int:
-    """A parameter; 1 where it is not given, as of registers in a DSP48."""
+    """A parameter of a cell; 1 if it is not given, the default of the registers of a DSP48."""
     return int(cell["parameters"].get(name, "1"), 2)
 
 
 def _clocked(cell: dict[str, Any], names: tuple[str, ...]) -> bool:
+    """Whether one of the registers whose clock parameters are ``names`` is used."""
     return any(cell["parameters"].get(name, "NONE") != "NONE" for name in names)

@@ -1,9 +1,10 @@
-"""Scripts for Vivado that place and route single units: ``python -m beltline.constraints.out_of_context BOARD``.
+"""Write scripts with which Vivado places and routes single units.
 
-A whole machine takes Vivado hours. The units that decide its clock take minutes each: the evaluator, a lane or the last
-stage, and the deepest memory. Each is implemented alone on the board's chip, at the machine's clock, "out of context":
-its ports get no pins, and the clock is ideal, so only setup times are judged. No copy of Vivado has run these scripts;
-the tests run them against a stand-in for its commands.
+Command: ``python -m beltline.constraints.out_of_context BOARD``. A complete machine takes Vivado hours. The units that
+determine its clock take minutes each: the evaluator, a lane or the last stage, and the deepest memory. Each is
+implemented alone, "out of context", on the board's chip and at the machine's clock: its ports get no pins, and the
+clock is ideal, so that only setup times are checked. The scripts were tested with a stand-in for Vivado's commands, and
+not with Vivado.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from beltline.hw.top import verilog
 from beltline.sim.yosys import use_yosys
 
 SCRIPT = Path(__file__).with_name("out_of_context.tcl")
+"""The script."""
 
 MEMORY = "beltline_deepest_memory"
-"""Module with one RAM between registers."""
+"""Name of the module with one RAM between registers."""
 
 _PARAMETERS = re.compile(rf"^ +{ram.MODULE} #\((?P<parameters>.*?)^ +\) ", re.M | re.S)
 _PARAMETER = re.compile(r"\.(\w+)\((?:\d+'[sd]*d(\d+)|\"(\w+)\")\)")
@@ -49,9 +51,9 @@ class Memory(NamedTuple):
     width
         Bits of a word.
     lanes
-        Parts of a word that are written separately.
+        Parts of a word with write enables of their own.
     style
-        What it is made of: ``auto``, ``block`` or ``ultra``.
+        Attribute ``ram_style``: ``auto``, ``block`` or ``ultra``.
     """
 
     depth: int
@@ -61,7 +63,7 @@ class Memory(NamedTuple):
 
 
 def memories(files: dict[str, str]) -> list[Memory]:
-    """Every RAM that generated Verilog instances, in the order of the files; ``files`` is ``{name: text}``."""
+    """All RAM instances in generated Verilog, in the order of the files; ``files`` is ``{file name: text}``."""
     found = []
     for text in files.values():
         for match in _PARAMETERS.finditer(text):
@@ -73,7 +75,7 @@ def memories(files: dict[str, str]) -> list[Memory]:
 def memory_wrapper(memory: Memory) -> str:
     """Verilog of module ``beltline_deepest_memory``: the RAM, with a register before each input and after the output.
 
-    Without them, a path from a port into the RAM would have no beginning, and would not be timed.
+    Without the registers, paths between ports and the RAM would have no start or end point, and would not be timed.
     """
     bits = ram.address_bits(memory.depth)
     inputs = {
@@ -99,13 +101,22 @@ def memory_wrapper(memory: Memory) -> str:
 
 
 class Unit(NamedTuple):
-    """A unit to implement: the name of its top module, and the Verilog that it needs, ``{file name: text}``."""
+    """A unit to implement.
+
+    Attributes
+    ----------
+    top
+        Name of its top module.
+    files
+        Its Verilog, ``{file name: text}``.
+    """
 
     top: str
     files: dict[str, str]
 
 
 def _stage(board: Board) -> Unit:
+    """The last stage of a board's assembly line."""
     machine = board.machine
     if machine.fold:
         line = FoldedLineParameters.of(machine)
@@ -116,7 +127,7 @@ def _stage(board: Board) -> Unit:
 
 
 def units_of(board: Board) -> dict[str, Callable[[], Unit]]:
-    """What generates each unit of a board's machine, by the unit's name. Needs Amaranth and a Yosys."""
+    """Functions that generate the units of a board's machine, by the unit's name. They need Amaranth and Yosys."""
 
     def generated() -> dict[str, str]:
         return verilog.generate(board.machine)
@@ -135,10 +146,10 @@ def units_of(board: Board) -> dict[str, Callable[[], Unit]]:
 
 
 def directory_of(board: Board, wanted: dict[str, Unit]) -> dict[str, str]:
-    """A directory in which one command of Vivado implements the units, ``{path: text}``."""
+    """The files of a directory in which one command of Vivado implements the units, ``{path: text}``."""
     period = 1e9 / board.machine.clock_hz
     settings = [
-        f"# {board.title}: what out_of_context.tcl implements, for which part, and with which clock.",
+        f"# {board.title}: settings of out_of_context.tcl, which are the part, the clock, and the units to implement.",
         f"set part {{{board.part}}}",
         f"set clock_hz {board.machine.clock_hz}",
         "set units {",
@@ -154,13 +165,15 @@ def directory_of(board: Board, wanted: dict[str, Unit]) -> dict[str, str]:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write a board's directory and say what to type there; returns 0 where it is there, 1 on a failure."""
+    """Write a board's directory and print the command to run in it; returns the exit code."""
     boards = [board.name for board in BOARDS.values() if board.flow is not Flow.ECP5]
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.out_of_context",
-        description="Write what Vivado needs to place and route single units of a board's machine: the evaluator, a "
-        "lane or the last stage, and the deepest memory. In minutes Vivado then reports logic levels, slack and RAM.",
-        epilog="Exit code 0: it is there; 1: it is not, and nothing of it is left behind; 2: refused.",
+        description="Write the files from which Vivado places and routes single units of a board's machine: the "
+        "evaluator, a lane or the last stage, and the deepest memory. Vivado then reports logic levels, slack and RAM "
+        "in minutes.",
+        epilog="Exit code 0: the directory was written or was up to date; 1: an error occurred and it was not written; "
+        "2: the options are wrong.",
         allow_abbrev=False,
     )
     parser.add_argument("board", metavar="BOARD", help=f"one of {', '.join(boards)}")

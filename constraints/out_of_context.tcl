@@ -3,14 +3,14 @@
 #     vivado -mode batch -source out_of_context.tcl
 #
 # Exit code 0 with reports/UNIT/*.txt and reports/summary.txt; or 1 with a sentence that begins with "out_of_context:",
-# after all units were tried. A unit whose setup times are not met is such a failure. Hold times are not judged: the
-# clock is ideal here.
+# after all units were tried. A unit whose setup times are not met is a failure. Hold times are not checked, since the
+# clock is ideal.
 
 cd [file dirname [file normalize [info script]]]
 source settings.tcl
 
-# What is no error to Vivado, and means that the chip would not do what the Verilog says: a latch, or a net with two
-# drivers, in four forms.
+# Messages that Vivado does not treat as errors, although the chip would then not behave as the Verilog does: a latch, or
+# a net with two drivers, in four forms.
 foreach message {{Synth 8-327} {Synth 8-3352} {Synth 8-5559} {Synth 8-6858} {Synth 8-6859}} {
     set_msg_config -id $message -new_severity ERROR
 }

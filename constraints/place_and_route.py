@@ -1,4 +1,4 @@
-"""The clock that a unit reaches on ECP5: placed and routed alone, between registers, by nextpnr."""
+"""Highest clock of a unit on ECP5, placed and routed alone between registers by nextpnr."""
 
 from __future__ import annotations
 
@@ -19,7 +19,17 @@ from beltline.sim.cache import Progress
 
 
 class Harness(wiring.Component):
-    """A unit between registers, with three pins: operands are shifted in, and results come out as one parity."""
+    """A unit between registers, with three pins.
+
+    Operands are shifted in bit by bit; the output is the parity of all results, so that none of them is optimised away.
+
+    Attributes
+    ----------
+    serial : in, 1 bit
+        Shifts into the register of the unit's inputs.
+    parity : out, 1 bit
+        Parity of the unit's outputs, some clocks later.
+    """
 
     def __init__(self, unit: wiring.Component) -> None:
         self._unit = unit
@@ -47,7 +57,7 @@ class Harness(wiring.Component):
 
 
 def _stand_in() -> str:
-    """An evaluator's ports with registers behind them, to place and route what is around evaluators."""
+    """Verilog of a module with the ports of an evaluator and registers at them, to place and route a unit around it."""
     inputs = {"a": 64, "b": 72, "negative": 1, "log": 1, "shift": 6, "wealth": 64, "x": 64, "ev": 64}
     ports = ", ".join(f"input [{bits - 1}:0] {name}" for name, bits in inputs.items())
     return (
@@ -63,7 +73,7 @@ def _stand_in() -> str:
 
 
 def fmax(name: str, progress: Progress | None = None) -> float:
-    """MHz of a unit of :data:`beltline.constraints.units.UNITS` on ECP5.
+    """Highest clock in MHz of a unit of :data:`beltline.constraints.units.UNITS` on LFE5UM5G-85F, speed grade 8.
 
     Raises
     ------

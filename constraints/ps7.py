@@ -1,8 +1,8 @@
-"""What is wired to the processing system of the Zynq-7000 boards, as parameters of Vivado's ``processing_system7``.
+"""Parameters of Vivado's ``processing_system7`` that describe the circuits of the Zynq-7000 boards.
 
-The two boards share the circuit and differ in the memory's traces. From ``preset.xml`` of the boards' descriptions in
-github.com/Xilinx/XilinxBoardStore: ``boards/TUL/pynq-z2/A.0`` and ``boards/Digilent/arty-z7-20/A.0``. Taken are the
-parameters that say what is there; what Vivado computes from them is left to it.
+The two boards have the same circuit, with different traces of the memory. Source: ``preset.xml`` of the boards'
+descriptions in github.com/Xilinx/XilinxBoardStore, ``boards/TUL/pynq-z2/A.0`` and ``boards/Digilent/arty-z7-20/A.0``.
+Only parameters of the circuit are given; Vivado computes the others from them.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ COMMON: dict[str, str] = {
     "PCW_MIO_7_PULLUP": "disabled",
     "PCW_MIO_8_PULLUP": "disabled",
 }
-"""Clocks, memory, and what is on the multiplexed pins (MIO) of both boards."""
+"""Clocks, memory, and devices on the multiplexed pins (MIO) of both boards."""
 
 BOARD: dict[str, dict[str, str]] = {
     "pynq-z2": {
@@ -105,9 +105,10 @@ BOARD: dict[str, dict[str, str]] = {
 
 
 def parameters(name: str, clock_mhz: str) -> dict[str, str]:
-    """Parameters for board ``name``: its circuit, and what the block design needs.
+    """Parameters for board ``name``: those of its circuit, and those that the block design needs.
 
-    That is the master port GP0, the clock ``FCLK_CLK0``, its reset, and one interrupt from the fabric.
+    The latter enable the master port GP0, the clock ``FCLK_CLK0`` with ``clock_mhz`` MHz, its reset, and an interrupt
+    from the fabric.
     """
     return {
         **COMMON,

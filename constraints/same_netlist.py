@@ -1,20 +1,20 @@
-"""Whether two designs are the same but for names and hierarchy: ``python -m beltline.constraints.same_netlist OLD NEW
---top NAME``.
+"""Check whether two designs are the same except for names and hierarchy.
 
-OLD and NEW are each a Verilog file or a directory of them. Yosys flattens both designs into cells: gates and flip-flops
-of one bit, memories, and the arithmetic of whole words. Modules that are named with ``--box`` are cells too, compared
-by their names; so is the module that reports the build hash, which is a hash of the other modules' text. All modules
-that are instanced must be there.
+Command: ``python -m beltline.constraints.same_netlist OLD NEW --top NAME``. OLD and NEW are each a Verilog file or a
+directory of Verilog files. Yosys flattens both designs into cells: gates and flip-flops of one bit, memories, and
+arithmetic of whole words. Modules that are named with ``--box`` are cells too, compared by their names; so is the
+module with the build hash, which is a hash of the other modules' text. The Verilog of all instantiated modules must be
+given.
 
-All bits of both designs are put into classes, which are then refined: at first an input port is in a class of its own
-and all driven bits are in one; in every round a bit's class is split by the kind of the cell that drives it, its
-parameters, its initial value, and the classes of all inputs of that cell. Where no round splits a class any more, bits
-of one class have the same value in every clock, whatever the inputs. The designs are the same if each output port has
-the class of its counterpart, and the same behaviour comes from the same cells: each class has as many registers,
-memories, arithmetic cells and instances in OLD as in NEW. A class of gates must have any in both, for a gate is there
-twice where the Verilog has an expression twice in place of a wire.
+The bits of both designs are partitioned into classes by refinement. At first each bit of an input port is in its own
+class, and all driven bits are in one. In every round a class is split by the kind of the cell that drives a bit, its
+parameters, its initial value, and the classes of all inputs of that cell. When a round splits no class, bits of one
+class have the same value in every clock, for all inputs. The designs are the same if each output port has the class of
+its counterpart, and if both have the same cells: each class has the same number of registers, memories, arithmetic
+cells and instances in OLD and NEW. For a class of gates it is enough that both designs have some, since a gate is
+duplicated where the Verilog repeats an expression instead of using a wire.
 
-Exit code 0: the same; 1: not, or a tool failed; 2: refused before any work.
+Exit code 0: the designs are the same; 1: they differ, or a tool failed; 2: the options are wrong.
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ _ROUNDS = 8
 """Rounds of refinement between two counts of the classes."""
 
 _GATE = re.compile(r"^\$_(?!.*(FF|LATCH|SR))")
-"""Cells of one bit that hold none."""
+"""Names of combinational cells of one bit."""
 
 _MOST = 10
-"""Differences that are named, of each kind."""
+"""Largest number of differences of each kind that are named."""
 
 
 def read(source: Path) -> dict[str, str]:
-    """The Verilog of a file, or of all files of a directory: ``{name: text}``.
+    """Read a Verilog file, or all Verilog files of a directory: ``{file name: text}``.
 
     Raises
     ------
     OSError
-        There is none.
+        The file cannot be read, or the directory has no Verilog.
     """
     paths = [source] if source.is_file() else sorted(source.glob("*.v"))
     texts = {path.name: path.read_text(encoding="ascii") for path in paths}
@@ -83,12 +83,23 @@ def read(source: Path) -> dict[str, str]:
 def flattened(
     files: Mapping[str, str], top: str, boxes: Iterable[str] = (), progress: Progress | None = None
 ) -> dict[str, Any]:
-    """Module ``top`` of Verilog ``files`` (name to text) as one netlist, as in Yosys' JSON; ``boxes`` stay instances.
+    """Flatten a module into one netlist, in the format of Yosys's JSON.
+
+    Parameters
+    ----------
+    files
+        Verilog, ``{file name: text}``.
+    top
+        Name of the module.
+    boxes
+        Modules that remain instances.
+    progress
+        Called with a line of text about the work in progress.
 
     Raises
     ------
     SimulationError
-        Yosys failed, for example because a module is not there.
+        Yosys failed, for example because a module is missing.
     """
     yosys = use_yosys(progress)
     with tempfile.TemporaryDirectory(prefix="beltline-netlist-") as name:
@@ -112,17 +123,19 @@ def flattened(
 
 
 def _seed(*words: Any) -> int:
+    """A hash of ``words``, 64 bits."""
     return int.from_bytes(hashlib.blake2b(repr(words).encode(), digest_size=8).digest(), "little")
 
 
 def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """The finalizer of SplitMix64."""
+    """The finalizer of SplitMix64: a bijective hash of 64-bit words."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return words ^ (words >> np.uint64(31))
 
 
 def _columns(rows: list[tuple[int, int, int]]) -> tuple[NDArray[np.intp], NDArray[np.uint64], NDArray[np.intp]]:
+    """Columns of a list of triples."""
     first, second, third = ([row[k] for row in rows] for k in range(3))
     return np.array(first, np.intp), np.array(second, np.uint64), np.array(third, np.intp)
 
@@ -132,14 +145,14 @@ class _Bits:
     """Bits and cells of both designs."""
 
     classes: list[int] = field(default_factory=list)
-    # Of each input of a cell its bit, a seed of its place, and its cell; of each driven bit the bit, a seed, its cell.
+    # For each input of a cell: its bit, a hash of its port, and the number of its cell; likewise for each driven bit.
     inputs: list[tuple[int, int, int]] = field(default_factory=list)
     driven: list[tuple[int, int, int]] = field(default_factory=list)
     seeds: list[int] = field(default_factory=list)
     kinds: list[str] = field(default_factory=list)
 
     def add(self, module: Mapping[str, Any]) -> dict[str, list[int]]:
-        """Take in a design, and return the bits of its output ports."""
+        """Add the bits and cells of a design; returns the bits of its output ports, by name."""
         numbers: dict[int | str, int] = {}
         initial: dict[int | str, str] = {}
         for net in module["netnames"].values():
@@ -171,9 +184,9 @@ class _Bits:
             for name, bits in cell["connections"].items():
                 for place, bit in enumerate(bits):
                     if cell["port_directions"][name] == "output":
-                        # Yosys also leaves initial values at what was a register in Verilog, and is logic.
-                        kept = initial.get(bit, "x") if "FF" in cell["type"] else "x"
-                        seed = _seed("output", name, place, kept)
+                        # Yosys also leaves initial values at logic that is declared as a register in Verilog.
+                        start = initial.get(bit, "x") if "FF" in cell["type"] else "x"
+                        seed = _seed("output", name, place, start)
                         self.driven.append((number(bit), seed, here))
                     else:
                         self.inputs.append((number(bit), _seed("place", name, place), here))
@@ -188,7 +201,7 @@ class _Bits:
         classes[undriven] = _seed("undriven")
         seeds = np.array(self.seeds, np.uint64)
         cells = seeds
-        # The inputs of a cell follow each other.
+        # The inputs of a cell are consecutive in the list, so each cell is one segment of it.
         ends, first = np.unique(cell, return_index=True)
         before = 0
         while True:
@@ -204,7 +217,7 @@ class _Bits:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """What is not the same in two netlists of :func:`flattened`, in sentences; none where they are the same."""
+    """Sentences about the differences of two netlists of :func:`flattened`; empty if they are the same."""
     bits = _Bits()
     of_old = bits.add(old)
     cells_of_old = len(bits.kinds)
@@ -232,19 +245,20 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
 
 
 def _ports(module: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Bits of the ports of a module, by direction and name."""
     return {f"{port['direction']} {name}": port["bits"] for name, port in module["ports"].items()}
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Compare, and print what is not the same."""
+    """Compare two designs and print their differences; returns the exit code."""
     summary, *_, codes = (__doc__ or "").split("\n\n")
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.same_netlist", description=summary, epilog=codes, allow_abbrev=False
     )
-    parser.add_argument("old", metavar="OLD", type=Path, help="Verilog, or a directory of it")
-    parser.add_argument("new", metavar="NEW", type=Path, help="Verilog, or a directory of it")
+    parser.add_argument("old", metavar="OLD", type=Path, help="Verilog file, or directory of Verilog files")
+    parser.add_argument("new", metavar="NEW", type=Path, help="Verilog file, or directory of Verilog files")
     parser.add_argument("--top", required=True, metavar="NAME", help="the module to compare")
-    parser.add_argument("--box", metavar="NAME", action="append", default=[], help="a module that stays an instance")
+    parser.add_argument("--box", metavar="NAME", action="append", default=[], help="module that remains an instance")
     given = parser.parse_args(argv)
     try:
         sources = [read(source) for source in (given.old, given.new)]

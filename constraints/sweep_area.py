@@ -1,7 +1,7 @@
-"""What the sweep engine takes of a chip, by preset: ``python -m beltline.constraints.sweep_area``.
+"""Measure the area of the sweep engine for several sizes: ``python -m beltline.constraints.sweep_area``.
 
-A lane is synthesised by itself, with all that it instances, and so is what is around the lanes. Both are added up, the
-lane as often as the engine has it. Nothing was placed or routed.
+One lane, with all modules that it instantiates, and everything around the lanes are synthesised separately. The area is
+their sum, with the lane multiplied by the number of lanes. Nothing is placed or routed.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ from beltline.hw.top.serial_machine import SerialParameters
 from beltline.sim.cache import Progress, SimulationError
 from beltline.sim.yosys import use_yosys
 
-KEPT = Path(__file__).with_suffix(".json")
+FILE = Path(__file__).with_suffix(".json")
+"""File of the recorded figures."""
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "sweep-engine.md"
+"""Documentation page with the table of figures."""
 
 BEGIN, END = "<!-- area -->\n", "<!-- end of area -->\n"
+"""Lines of the page before and after the table."""
 
 
 @dataclass(frozen=True)
@@ -44,10 +47,11 @@ class Preset:
     machine
         The build.
     chip
+        The chip for whose resources shares are computed.
     family
-        Of :data:`beltline.constraints.chips.FAMILIES`.
+        Its family, of :data:`beltline.constraints.chips.FAMILIES`.
     serial
-        Whether it is behind a serial line, and not behind buses.
+        Whether the build has a serial line in place of AXI.
     """
 
     machine: MachineParameters
@@ -66,11 +70,13 @@ PRESETS = {
         MachineParameters(grid=65_536, states=4, bus_bits=512, engine=Engine.SWEEP, lanes=64), CHIPS["xcvu47p"], "xcup"
     ),
 }
-"""By name: those of boards, and the engine of the modelled times."""
+"""Sizes by name: those of the boards, and the engine for which the documentation models times."""
 
 
 def instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -> dict[str, str]:
-    """Those of ``files`` that module ``top`` needs, ``boxes`` included as they are."""
+    """The files of module ``top`` and of the modules that it instantiates; those of ``boxes`` are not searched
+    further.
+    """
     wanted = {f"{top}.v"}
     texts = [files[f"{top}.v"]]
     while texts:
@@ -85,7 +91,7 @@ def instanced(files: Mapping[str, str], top: str, boxes: tuple[str, ...] = ()) -
 
 
 def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
-    """The figures of a preset, as the file keeps them.
+    """Measure a preset by synthesis; returns its figures as the file stores them.
 
     Raises
     ------
@@ -117,20 +123,20 @@ def measure(preset: Preset, progress: Progress | None = None) -> dict[str, Any]:
     }
 
 
-def kept() -> dict[str, Any]:
-    """The figures of the presets that were measured, by name."""
-    found: dict[str, Any] = json.loads(KEPT.read_text(encoding="ascii"))
+def recorded() -> dict[str, Any]:
+    """Read the recorded figures, by the name of the preset."""
+    found: dict[str, Any] = json.loads(FILE.read_text(encoding="ascii"))
     return found
 
 
 def total(entry: Mapping[str, Any], lanes: int) -> dict[str, int]:
-    """Of the whole engine."""
+    """Figures of the complete engine with ``lanes`` lanes, from an entry of the file."""
     names = [*asdict(Area()), "lut_sites"]
     return {name: entry["lane"][name] * lanes + entry["rest"][name] for name in names}
 
 
 def shares(name: str, entry: Mapping[str, Any]) -> dict[str, float]:
-    """Of the chip, by resource; what it has none of is left out."""
+    """Shares of the chip that the engine uses, by resource; resources that the chip does not have are left out."""
     preset = PRESETS[name]
     chip, used = preset.chip, total(entry, preset.machine.lanes)
     has = {"lut": chip.lut, "lut_sites": chip.lut, "dsp": chip.dsp, "bram18": chip.bram18, "uram": chip.uram}
@@ -138,7 +144,7 @@ def shares(name: str, entry: Mapping[str, Any]) -> dict[str, float]:
 
 
 def table(results: Mapping[str, Any]) -> str:
-    """The presets in Markdown."""
+    """Markdown table of the presets; ``results`` is the content of the file."""
     rows = [
         "| preset | chip | holds | lanes | LUT | with two to a site | DSP | block RAM | UltraRAM | LUT levels |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -160,21 +166,21 @@ def table(results: Mapping[str, Any]) -> str:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Synthesise, keep the figures, and write them into the page."""
+    """Measure presets, record the figures, and write them to the page; returns the exit code."""
     parser = argparse.ArgumentParser(prog="python -m beltline.constraints.sweep_area", description=__doc__)
-    parser.add_argument("--preset", choices=PRESETS, action="append", help="only this one (default: all)")
+    parser.add_argument("--preset", choices=PRESETS, action="append", help="measure only this preset (default: all)")
     given = parser.parse_args(argv)
     for name in given.preset or PRESETS:
         try:
             entry = measure(PRESETS[name], lambda line: print(line, file=sys.stderr))
         except SimulationError as error:
             parser.exit(1, f"sweep_area: {name}: {error}\n")
-        results = (json.loads(KEPT.read_text(encoding="ascii")) if KEPT.exists() else {}) | {name: entry}
-        kept = {name: results[name] for name in PRESETS if name in results}
-        KEPT.write_text(json.dumps(kept, indent=1) + "\n", encoding="ascii")
+        results = (json.loads(FILE.read_text(encoding="ascii")) if FILE.exists() else {}) | {name: entry}
+        figures = {name: results[name] for name in PRESETS if name in results}
+        FILE.write_text(json.dumps(figures, indent=1) + "\n", encoding="ascii")
         page = PAGE.read_text(encoding="utf-8")
         head, rest = page.split(BEGIN)
-        PAGE.write_text(f"{head}{BEGIN}{table(kept)}{END}{rest.split(END)[1]}", encoding="utf-8")
+        PAGE.write_text(f"{head}{BEGIN}{table(figures)}{END}{rest.split(END)[1]}", encoding="utf-8")
         print(f"{name}: " + ", ".join(f"{what} {share:.1%}" for what, share in shares(name, entry).items()))
     return 0
 

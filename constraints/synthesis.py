@@ -1,4 +1,4 @@
-"""Synthesis of Verilog by Yosys, and what became of its multiplications and tables."""
+"""Synthesis of Verilog by Yosys, and a count of the multiplications and tables that were mapped to dedicated blocks."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from beltline.sim.yosys import use_yosys
 
 @dataclass(frozen=True)
 class Synthesis:
-    """A netlist and what it was made from.
+    """Result of a synthesis.
 
     Parameters
     ----------
     modules
-        As in Yosys' JSON: the design and the family's cells.
+        The netlist and the family's cells, in the format of Yosys's JSON.
     multiplications
-        Multiplications of two variables in the Verilog, all of which should have become multipliers.
+        Number of multiplications of two variables in the Verilog; each should be mapped to multipliers.
     tables
-        RAMs and ROMs of at least ``beltline.hw.memory.ram.BLOCK_DEPTH`` words in the Verilog.
+        Number of RAMs and ROMs in the Verilog with at least ``beltline.hw.memory.ram.BLOCK_DEPTH`` words.
     tables_in_ram
-        Those of them that have become block RAM or UltraRAM.
+        Number of these that were mapped to block RAM or UltraRAM.
     verilog
-        The netlist as Verilog, instances of cells.
+        The netlist as Verilog that instantiates cells.
     """
 
     modules: dict[str, Any]
@@ -44,12 +44,23 @@ class Synthesis:
 
 
 def run_with_log(command: list[str], directory: Path, doing: str, progress: Progress | None) -> None:
-    """Run a tool in ``directory``, its output in ``tool.log`` there.
+    """Run a tool in ``directory`` and write its output to ``tool.log`` there.
+
+    Parameters
+    ----------
+    command
+        The command and its arguments.
+    directory
+        Its working directory.
+    doing
+        Description of the work, for progress and messages.
+    progress
+        Called with a line of text about the work in progress.
 
     Raises
     ------
     SimulationError
-        It failed; the message has the end of its log.
+        The tool failed; the message quotes the end of its output.
     """
     log = directory / "tool.log"
     try:
@@ -60,19 +71,39 @@ def run_with_log(command: list[str], directory: Path, doing: str, progress: Prog
 
 
 def _multiplies(cell: Mapping[str, Any]) -> bool:
+    """Whether a cell multiplies two variables."""
     factors = [cell["connections"][port] for port in "AB"] if cell["type"] == "$mul" else []
     return bool(factors) and all(any(isinstance(bit, int) for bit in factor) for factor in factors)
 
 
 _MAPPED = re.compile(r"^mapping memory (\S+) via (\S+)", re.M)
 _RAM_CELLS = ("BLOCKRAM", "URAM", "DP16KD", "PDPW16KD")
-"""Parts of the names that Yosys' libraries have for RAM that is not made of LUTs."""
+"""Parts of the names of cells, in Yosys's libraries, that are block RAM or UltraRAM."""
 
 
 def synthesise(
     files: Mapping[str, str], top: str, family: str, boxes: Iterable[str] = (), progress: Progress | None = None
 ) -> Synthesis:
-    """Synthesise module ``top`` of Verilog ``files`` (name to text), all but modules ``boxes`` flattened into it."""
+    """Synthesise a module with all modules that it instantiates, as one flat netlist.
+
+    Parameters
+    ----------
+    files
+        Verilog, ``{file name: text}``.
+    top
+        Name of the module.
+    family
+        Family of the chip, of :data:`beltline.constraints.chips.FAMILIES`.
+    boxes
+        Modules that remain instances.
+    progress
+        Called with a line of text about the work in progress.
+
+    Raises
+    ------
+    SimulationError
+        Yosys is not installed or failed.
+    """
     yosys = use_yosys(progress)
     with tempfile.TemporaryDirectory(prefix="beltline-area-") as name:
         directory = Path(name)

@@ -6,8 +6,8 @@ create_clock -name pcie_refclk -period 10.000 [get_ports pcie_refclk_clk_p]
 set_property -dict {PACKAGE_PIN BD21 IOSTANDARD LVCMOS12 PULLUP true} [get_ports pcie_perstn]
 set_false_path -from [get_ports pcie_perstn]
 
-# How the chip is configured, from its flash as from JTAG: github.com/corundum/corundum,
-# fpga/mqnic/Alveo/fpga_100g/fpga_au200.xdc, which is for U250 too.
+# Configuration of the chip, from flash or JTAG. Source: github.com/corundum/corundum,
+# fpga/mqnic/Alveo/fpga_100g/fpga_au200.xdc, which is also used for U250.
 set_property CONFIG_VOLTAGE 1.8 [current_design]
 set_property BITSTREAM.GENERAL.COMPRESS true [current_design]
 set_property BITSTREAM.CONFIG.CONFIGFALLBACK ENABLE [current_design]

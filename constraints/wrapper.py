@@ -1,4 +1,4 @@
-"""The module that a block design of Vivado refers to: the machine with buses that the design knows by name."""
+"""The Verilog module around the machine that a block design of Vivado refers to."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from beltline.hw.interface.windows import WindowParameters
 from beltline.hw.top import axi_machine
 
 REGISTERS, TABLES = "s_axi_registers", "s_axi_tables"
-"""The buses' names in the block design, by which the driver finds them in the hardware handoff."""
+"""Names of the buses in the block design; the driver finds them by these names in the hardware handoff."""
 
 WRAPPER = "beltline_board"
-"""The module that the block design refers to."""
+"""Name of the module."""
 
 
 def wrapper(parameters: MachineParameters) -> str:
-    """Verilog of the module that a block design refers to: the machine with named buses, its reset active low.
+    """Verilog of the module that a block design refers to: the machine with attributes of its buses and a low-active
+    reset.
 
-    A master may begin a burst at any byte, which shortens its first beat; the machine wants a multiple of the beat's
-    size, or of 8 where that is more. So the address bits that mean nothing to such a beat are cleared: the strobes say
-    what is written, and of what is read a master takes the bytes that it asked for.
+    An AXI master may begin a burst at any byte, which makes the first beat shorter. The machine requires a multiple of
+    the size of a beat, but at most of 8. The module therefore clears the lower address bits. This changes no data:
+    strobes select the bytes of a write, and a master ignores the bytes of a read before its address.
     """
     bus = parameters.bus_bits
     buses: tuple[tuple[str, Signature, str], ...] = (
@@ -65,6 +66,7 @@ def wrapper(parameters: MachineParameters) -> str:
 
 
 def _port(direction: str, width: int, name: str, info: str, properties: str = "") -> str:
+    """Declaration of a port with the attributes by which Vivado recognises its interface."""
     kind = info.split()[1]
     lines = [f'    (* X_INTERFACE_INFO = "xilinx.com:{info}" *)']
     if properties:

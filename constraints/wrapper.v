@@ -1,8 +1,8 @@
-// The machine as a block design takes it.
+// The machine with the ports that a block design expects.
 module beltline_board (
 @PORTS@
 );
-    // An address for a machine that wants a multiple of the beat's size, or of 8 where that is more.
+    // Align an address: the machine requires a multiple of the size of a beat, but at most of 8.
     function [2:0] aligned;
         input [2:0] address;
         input [2:0] size;

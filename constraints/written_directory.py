@@ -1,4 +1,7 @@
-"""Directories that this program writes, whole or not at all, and knows again by a list of hashes."""
+"""Directories that these programs write, with a list of hashes by which they recognise unmodified ones later.
+
+A directory is written completely or, if an error occurs, not at all.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,16 @@ from pathlib import Path
 from beltline.hw.top import verilog
 
 MANIFEST = "SHA256SUMS"
-"""In the directory: what was written there."""
+"""Name of the list of the files that were written, with their hashes."""
 
 
 def manifest(files: dict[str, str]) -> str:
-    """The files and their hashes, as ``sha256sum --check`` reads them."""
+    """The list of ``files``, ``{path: text}``, with their hashes, in the format of ``sha256sum --check``."""
     return "".join(f"{hashlib.sha256(files[name].encode()).hexdigest()}  {name}\n" for name in sorted(files))
 
 
 def untouched(directory: Path) -> bool:
-    """Whether there is nothing in a directory but what was written there, as it was written."""
+    """Whether a directory has exactly the files that were written to it, unmodified, or no files."""
     there = {str(path.relative_to(directory)): path for path in directory.rglob("*") if not path.is_dir()}
     if MANIFEST not in there:
         return not there
@@ -27,19 +30,29 @@ def untouched(directory: Path) -> bool:
 
 
 def place(files: dict[str, str], directory: Path) -> bool:
-    """Write a directory, whole or not at all; whether it was not there already.
+    """Write a directory; replace one that was written before and is unmodified.
 
-    What was written there before and was not touched since is replaced.
+    Parameters
+    ----------
+    files
+        The files, ``{path: text}``.
+    directory
+        The directory.
+
+    Returns
+    -------
+    bool
+        False if the directory was written with the same files before.
 
     Raises
     ------
     FileExistsError
-        There is something else.
+        The directory has other files, or modified ones.
     OSError
-        The disk refused.
+        A file could not be written.
     """
-    kept = directory / MANIFEST
-    if kept.is_file() and kept.read_text(encoding="ascii") == manifest(files):
+    existing = directory / MANIFEST
+    if existing.is_file() and existing.read_text(encoding="ascii") == manifest(files):
         return False
     if directory.exists() and not (directory.is_dir() and untouched(directory)):
         raise FileExistsError

@@ -57,7 +57,8 @@ proc design {} {
     address xdma/M_AXI_BYPASS beltline/s_axi_tables/reg0 $tables_at $tables_bytes
 }
 
-# The machine on a clock of its own: an MMCM makes it from XDMA's, and the crossbars and the interrupt cross between them.
+# Give the machine its own clock: an MMCM generates it from XDMA's clock. The crossbars and a synchroniser of the
+# interrupt cross between the two clocks.
 proc own_clock {crossbars} {
     global clock_mhz shell_hz
     set clock [create_bd_cell -type ip -vlnv xilinx.com:ip:clk_wiz clock]

@@ -20,6 +20,7 @@ from beltline.gpu_ref.row_search import (
     FAILED,
     KNOWN,
     MOVED,
+    ROUNDING,
     Cached,
     Indexes,
     beside,
@@ -33,7 +34,7 @@ from beltline.gpu_ref.row_search import (
     utility,
 )
 from beltline.gpu_ref.tables import Array
-from beltline.gpu_ref.window_clocks import BLOCK, measure_blocks, pass_all, pass_windows, window
+from beltline.gpu_ref.window_clocks import BLOCK, measure_blocks, pass_all, pass_windows, shown, window
 
 Doubts = NDArray[np.bool_]
 """``(C, N_z)`` or one chunk of it: whether a row had to be looked at."""
@@ -63,14 +64,22 @@ class Tables(NamedTuple):
         ``(2, N_z, N_k)``: the value of this sweep and of the next, in turn.
     both
         ``(2, N_z, N_k + 2)``: ``EV`` likewise, with spare ends.
-    policy, below, here, above, until, lowest, highest
+    policy, below, here, above, until
         ``(N_z, N_k)`` each: what is cached of every row, as of :class:`~beltline.gpu_ref.row_search.Cached`.
+    rivals
+        ``(N_z, N_k)``: the utility of each row's rival, as of :func:`~beltline.gpu_ref.row_search.proven_row`.
+    watched
+        ``(3, N_z, N_k)``: ``low`` and ``high`` of what is cached, and each row's rival.
     clocks
         By how much candidates may have gained on each other, by state, as of :mod:`beltline.gpu_ref.window_clocks`.
-    least, most
-        ``(N_z, blocks)``: changes of ``EV`` in the last sweep, by block, of the states that are ``measured``.
+    changes
+        ``(2, N_z, blocks)``: the least and the largest change of ``EV`` in the last sweep, by block, of the states that
+        are ``measured``.
     measured
         ``(2, N_z)``: for how many sweeps that goes on, and after how many without doubt it ends the next time.
+    quiet
+        ``(C, N_z)``: what the clock of the whole row may show before the proof of a chunk must be repeated, while none
+        of its choices moves; as :func:`~beltline.gpu_ref.row_search.proven_row` returns it.
     chunk
         Grid points of a chunk.
     """
@@ -87,12 +96,12 @@ class Tables(NamedTuple):
     here: Array
     above: Array
     until: Array
-    lowest: Indexes
-    highest: Indexes
+    rivals: Array
+    watched: Indexes
     clocks: Array
-    least: Array
-    most: Array
+    changes: Array
     measured: NDArray[np.int64]
+    quiet: Array
     chunk: int
 
 
@@ -101,7 +110,7 @@ def _piece(t: Tables, s: int, begin: int, end: int) -> Cached:
     """What is cached of the rows from ``begin`` to ``end`` of exogenous state ``s``."""
     return Cached(
         t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end],
-        t.until[s, begin:end], t.lowest[s, begin:end], t.highest[s, begin:end],
+        t.until[s, begin:end], t.watched[0, s, begin:end], t.watched[1, s, begin:end],
     )  # fmt: skip
 
 
@@ -154,14 +163,30 @@ def _chunk(
         own, wealth, cached = value[s, begin:end], t.W[s, begin:end], _piece(t, s, begin, end)
         if how == FIXED:
             evaluated_row(ev[s], cached, own)
+            t.quiet[c, s] = -np.inf
         else:
             if how == FRESH:
                 _forget(cached)
             clocks = t.clocks[s]
-            guess, low[s], high[s] = guessed_row(t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own)
+            guess, moved, low[s], high[s] = guessed_row(
+                t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own
+            )
             doubts[s] = False
-            if guess != CLOSE:
-                proof = proven_row(t.X, wealth, t.eta, ev[s], clocks, cached, guess, own)
+            # Objectives may have become larger by these changes, and their roundings with them.
+            t.quiet[c, s] -= ROUNDING * max(abs(low[s]), abs(high[s]))
+            if guess != CLOSE and (moved or how != WARM or not shown(clocks) < t.quiet[c, s]):
+                proof, t.quiet[c, s] = proven_row(
+                    t.X,
+                    wealth,
+                    t.eta,
+                    ev[s],
+                    clocks,
+                    cached,
+                    guess,
+                    own,
+                    t.watched[2, s, begin:end],
+                    t.rivals[s, begin:end],
+                )
                 if proof == FAILED:
                     return UNPROVEN
                 doubts[s] = proof != KNOWN
@@ -172,7 +197,7 @@ def _chunk(
     finite = _expect(t, value, ahead, begin, end)
     for s in range(t.W.shape[0]):
         if t.measured[0, s] and how != FIXED:
-            measure_blocks(ev[s], ahead[s], begin, end, t.least[s], t.most[s])
+            measure_blocks(ev[s], ahead[s], begin, end, t.changes[0, s], t.changes[1, s])
     return LIMIT if finite else NOT_FINITE
 
 
@@ -185,6 +210,7 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
     grid = t.X.size
     cached = _piece(t, s, 0, grid)
     policy, below, here, above, until, lowest, highest = cached
+    rival, rivals = t.watched[2, s], t.rivals[s]
     wealth, ev = t.W[s], t.both[turn % 2, s]
     # A row is tried when it is an end of a chunk, or a neighbour has moved.
     found, clocks = 0, t.clocks[s]
@@ -204,17 +230,18 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
                 continue
             low = max(policy[x - 1], 0) if x > 0 else 0
             high = policy[x + 1] if x + 1 < grid else grid - 1
-            clock = clocks[0] + clocks[window(grid, lowest[x], highest[x])]
+            clock, its = clocks[0] + clocks[window(grid, lowest[x], highest[x])], rivals[x] + ev[rival[x] + 1]
             under, best, over = below[x] + ev[p], here[x] + ev[p + 1], above[x] + ev[p + 2]
-            if stays(p, low, high, under, best, over, clock, until[x], lowest[x], highest[x]):
+            if stays(p, low, high, under, best, over, clock, until[x], lowest[x], highest[x], rival[x], its):
                 continue
-            q, until[x], lowest[x], highest[x] = settle(
+            q, until[x], lowest[x], highest[x], rival[x], rivals[x] = settle(
                 t.X, wealth[x], t.eta, ev, clocks, p, below[x], here[x], above[x], until[x], lowest[x], highest[x],
-                low, high,
+                rival[x], rivals[x], low, high,
             )  # fmt: skip
             if q == p:
                 continue
             policy[x] = q
+            t.quiet[x // t.chunk, s] = -np.inf
             below[x], here[x], above[x] = beside(t.X, wealth[x], t.eta, q)
             if found == MENDS or here[x] + ev[q + 1] == -np.inf:
                 return -1
@@ -241,7 +268,7 @@ def _mend(t: Tables, turn: int, s: int, rows: Indexes, lows: Array, highs: Array
         finite &= _expect(t, value, ahead, x, x + 1)
         for z in range(t.W.shape[0]):
             b, change = x // BLOCK, ahead[z, x + 1] - t.both[turn % 2, z, x + 1]
-            t.least[z, b], t.most[z, b] = min(t.least[z, b], change), max(t.most[z, b], change)
+            t.changes[0, z, b], t.changes[1, z, b] = min(t.changes[0, z, b], change), max(t.changes[1, z, b], change)
         begin = x // t.chunk * t.chunk
         end = min(begin + t.chunk, t.X.size)
         lows[x // t.chunk, s], highs[x // t.chunk, s] = changes(before[s, begin:end], value[s, begin:end])
@@ -278,7 +305,7 @@ def _tick(t: Tables, low: Array, high: Array, doubts: Doubts) -> None:
         for c in range(doubts.shape[0]):
             doubted |= doubts[c, s]
         if left[s]:
-            pass_windows(t.clocks[s], t.least[s], t.most[s])
+            pass_windows(t.clocks[s], t.changes[0, s], t.changes[1, s])
             left[s] = patience[s] if doubted else left[s] - 1
             continue
         spread = 0.0
@@ -377,6 +404,7 @@ def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low
     """Exogenous state ``s`` of :func:`take`."""
     new, cached = t.values[turn, s], _piece(t, s, 0, t.X.size)
     t.clocks[s, :] = 0.0
+    t.quiet[:, s] = -np.inf
     chosen = cached.policy
     for x in range(new.size):
         new[x] = value[x, s]

@@ -5,14 +5,17 @@ search from there. A poor guess costs time and changes no result. The proof is t
 :mod:`beltline.gpu_ref.brackets`: every choice must be the best between those of its neighbours. Where one is not, it is
 replaced by the best, and its neighbours are tried again, until no choice moves.
 
-Two things save utilities:
+Three things save time:
 
 - The utilities of a choice and of the candidates on either side of it are cached. While the choice stays, a state takes
   three additions and two comparisons. Where both neighbours' choices lie within one point of it, that is the proof.
-- For a wider bracket, the margin is cached by which the choice has beaten the candidates farther off. From one sweep to
-  the next, an objective gains on another at most the spread of the changes of ``EV`` in the bracket. A *clock* adds
-  these spreads up (:mod:`beltline.gpu_ref.window_clocks`). Until it reaches the margin (:func:`_until`), none of those
-  candidates can win, and none is evaluated.
+- For a wider bracket, the best of the candidates farther off, the *rival*, is cached with its utility, and compared in
+  every sweep. Of the others, the margin is cached by which the choice has beaten them. From one sweep to the next, an
+  objective gains on another at most the spread of the changes of ``EV`` in the bracket. A *clock* adds these spreads up
+  (:mod:`beltline.gpu_ref.window_clocks`). Until it reaches the margin (:func:`_until`), none of the others can win, and
+  none is evaluated.
+- While no choice of a piece moves, no row of it is looked at until the clock of the whole row, the fastest of all, has
+  passed the smallest of these margins, that over the rival included.
 
 ``EV`` has a spare word at either end, here and below, so that the first and the last choice have neighbours, too.
 """
@@ -27,7 +30,7 @@ from numpy.typing import NDArray
 from beltline.compiled import njit
 from beltline.gpu_ref.tables import Array, feasible
 from beltline.gpu_ref.utility import crra
-from beltline.gpu_ref.window_clocks import window
+from beltline.gpu_ref.window_clocks import shown, window
 
 Indexes = NDArray[np.int32]
 
@@ -57,8 +60,8 @@ class Cached(NamedTuple):
         ``(n,)``: utilities of the candidate below each choice, of the choice, and of the candidate above it; ``-inf``
         where there is none, or it cannot be afforded.
     until
-        ``(n,)``: what the clock of the window from ``low`` to ``high`` shows when a candidate of these that is none of
-        the three may win, but for what the objectives are then rounded by.
+        ``(n,)``: what the clock of the window from ``low`` to ``high`` shows when a candidate of these that is neither
+        one of the three nor the rival may win, but for what the objectives are then rounded by.
     low, high
         ``(n,)``, ``int32``.
     """
@@ -136,16 +139,16 @@ def _lose(clock: float, until: float, best: float) -> bool:
 @njit(cache=True)
 def guessed_row(
     X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, before: Array, value: Array
-) -> tuple[int, float, float]:
+) -> tuple[int, bool, float, float]:
     """A guess for every state of a piece, whose objectives ``value`` receives.
 
-    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`, and the least and the largest change from ``before``, as of
-    :func:`changes`.
+    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`, whether any choice moved, and the least and the largest
+    change from ``before``, as of :func:`changes`.
     """
     policy, below, here, above, until, lowest, highest = cached
     drift = 0
     neighbour = policy[0]
-    far = falling = 0
+    far = falling = moved = 0
     least, most = np.inf, -np.inf
     for i in range(value.size):
         p = policy[i]
@@ -169,6 +172,7 @@ def guessed_row(
                 clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
                 until[i] = min(until[i], _until(clock, best, lost)) if within else -np.inf
             drift = q - p
+            moved |= q != p
             p = q
             if best == -np.inf:
                 p = -1
@@ -182,7 +186,7 @@ def guessed_row(
         least = change if change < least else least
         most = change if change > most else most
         value[i] = best
-    return FALLING if falling else FAR if far else CLOSE, least, most
+    return FALLING if falling else FAR if far else CLOSE, moved != 0, least, most
 
 
 @njit(cache=True)
@@ -212,116 +216,119 @@ def choose(X: Array, wealth: float, eta: float, cached: Cached, i: int, p: int) 
     cached.below[i], cached.here[i], cached.above[i] = beside(X, wealth, eta, p)
 
 
-@njit(cache=True)
-def _search(
-    X: Array, wealth: float, eta: float, ev: Array, p: int, below: float, here: float, above: float,
-    low: int, high: int,
-) -> tuple[int, float, float]:  # fmt: skip
-    """The lowest best choice from ``low`` to ``high``, its objective, and the best of those that lie farther off.
-
-    ``below``, ``here`` and ``above`` are the utilities of ``p`` and the candidates beside it.
-    """
-    best, at = -np.inf, p
-    # The best up to two below, and the one below: what becomes a rival where a better choice is found.
-    farther = nearer = rival = -np.inf
-    for q in range(low, high + 1):
-        if not X[q] < wealth:
-            break
-        if q == p:
-            objective = here + ev[q + 1]
-        elif q == p - 1:
-            objective = below + ev[q + 1]
-        elif q == p + 1:
-            objective = above + ev[q + 1]
-        else:
-            objective = crra(wealth - X[q], eta) + ev[q + 1]
-        if objective > best:
-            best, at, rival = objective, q, farther
-        elif q > at + 1 and objective > rival:
-            rival = objective
-        farther = max(farther, nearer)
-        nearer = objective
-    return at, best, rival
-
-
 @njit(cache=True, inline="always")
-def _none_wins(low: int, high: int, best: float, clock: float, until: float, lowest: int, highest: int) -> bool:
-    """Whether none from ``low`` to ``high``, but for the two beside the choice, can even tie with it."""
-    return lowest <= low and high <= highest and _lose(clock, until, best)
+def _loses(rival: int, objective: float, p: int, best: float) -> bool:
+    """Whether candidate ``rival`` loses to choice ``p``; of two that tie, the lower wins."""
+    return objective < best or (objective == best and rival > p)
 
 
 @njit(cache=True, inline="always")
 def stays(
     p: int, low: int, high: int, under: float, best: float, over: float, clock: float, until: float,
-    lowest: int, highest: int,
+    lowest: int, highest: int, rival: int, its: float,
 ) -> bool:  # fmt: skip
     """Whether choice ``p`` is known to be the best from ``low`` to ``high`` by what is cached.
 
-    ``under``, ``best`` and ``over`` are objectives of the candidate below, of the choice, and of the candidate above,
-    ``clock`` that of the window from ``lowest`` to ``highest``.
+    ``under``, ``best``, ``over`` and ``its`` are objectives of the candidate below, of the choice, of the candidate
+    above, and of ``rival``; ``clock`` is that of the window from ``lowest`` to ``highest``.
     """
-    if not low <= p <= high:
+    if not low <= p <= high or (high > p and over > best) or (low < p and under >= best):
         return False
-    if (low < p - 1 or high > p + 1) and not _none_wins(low, high, best, clock, until, lowest, highest):
-        return False
-    return not ((high > p and over > best) or (low < p and under >= best))
+    compared = lowest <= low and high <= highest and _lose(clock, until, best) and _loses(rival, its, p, best)
+    return compared or (low >= p - 1 and high <= p + 1)
 
 
-@njit(cache=True)
-def _beyond(
-    X: Array, wealth: float, eta: float, ev: Array, p: int, best: float, lowest: int, highest: int, low: int, high: int
-) -> float:
-    """The best candidate from ``low`` to ``high`` beyond those from ``lowest`` to ``highest`` and beside ``p``.
+@njit(cache=True, inline="always")
+def _compare(
+    X: Array, wealth: float, eta: float, ev: Array, clocks: Array, p: int, best: float, until: float, lowest: int,
+    highest: int, rival: int, known: float, low: int, high: int,
+) -> tuple[bool, float, int, int, int, float]:  # fmt: skip
+    """Compare choice ``p`` with the candidates from ``low`` to ``high`` but those beside it.
 
-    Infinite where it beats the choice, ``p``, whose objective is ``best``.
+    Returns whether all lose; then ``until``, ``lowest``, ``highest``, ``rival`` and its utility. Only those are
+    evaluated that are not known to lose.
     """
-    rival = -np.inf
-    for q in range(low, min(lowest, p - 1)):
-        rival = max(rival, utility(wealth, X[q], eta) + ev[q + 1])
-    if rival >= best:
-        return np.inf
-    for q in range(max(highest + 1, p + 2), high + 1):
-        if not X[q] < wealth:
+    clock = clocks[0] + clocks[window(X.size, lowest, highest)]
+    first, at, its = known + ev[rival + 1], rival, known
+    left = until - clock
+    carried = lowest <= p <= highest and _lose(clock, until, best) and first < best
+    if carried:
+        begin, end = min(lowest, p - 1), max(highest, p + 1)
+        lowest, highest = min(low, lowest), max(high, highest)
+    else:
+        begin, end, first, at, its = p - 1, p + 1, -np.inf, 0, -np.inf
+        lowest, highest = low, high
+    second = -np.inf
+    lose = True
+    for q in range(low, begin):
+        u = utility(wealth, X[q], eta)
+        objective = u + ev[q + 1]
+        lose &= objective < best
+        lesser = objective if objective < first else first
+        second = lesser if lesser > second else second
+        if objective > first:
+            first, at, its = objective, q, u
+    for q in range(end + 1, high + 1):
+        u = utility(wealth, X[q], eta)
+        if u == -np.inf:
             break
-        rival = max(rival, crra(wealth - X[q], eta) + ev[q + 1])
-    return np.inf if rival > best else rival
+        objective = u + ev[q + 1]
+        lose &= objective <= best
+        lesser = objective if objective < first else first
+        second = lesser if lesser > second else second
+        if objective > first:
+            first, at, its = objective, q, u
+    clock = clocks[0] + clocks[window(X.size, lowest, highest)]
+    until = _until(clock, best, second)
+    if carried:
+        # What was left of the margin is left of it in the window of all these.
+        until = min(until, (clock + left) * (1.0 - ROUNDING))
+    return lose, until, lowest, highest, at, its
 
 
 @njit(cache=True)
 def settle(
     X: Array, wealth: float, eta: float, ev: Array, clocks: Array, p: int, below: float, here: float, above: float,
-    until: float, lowest: int, highest: int, low: int, high: int,
-) -> tuple[int, float, int, int]:  # fmt: skip
-    """The best from ``low`` to ``high`` for a row that has chosen ``p``; then ``until``, ``lowest`` and ``highest``.
+    until: float, lowest: int, highest: int, rival: int, known: float, low: int, high: int,
+) -> tuple[int, float, int, int, int, float]:  # fmt: skip
+    """The best from ``low`` to ``high`` for a row that has chosen ``p``, and what is then cached of its rivals.
 
-    Where other rows have left nothing between its neighbours, the row takes the choice of the row before. What is
-    cached of it is passed one by one: Numba counts references to arrays whenever they are taken out of a tuple.
+    That is ``until``, ``lowest``, ``highest``, ``rival`` and its utility. Where other rows have left nothing between
+    its neighbours, the row takes the choice of the row before. What is cached of it is passed one by one: Numba counts
+    references to arrays whenever they are taken out of a tuple.
     """
     if low > p or low > high:
-        return low, -np.inf, lowest, highest
-    best = here + ev[p + 1]
-    clock = clocks[0] + clocks[window(X.size, lowest, highest)]
+        return low, -np.inf, lowest, highest, 0, -np.inf
+    under, best, over = below + ev[p], here + ev[p + 1], above + ev[p + 2]
+    beside_lose = not ((high > p and over > best) or (low < p and under >= best))
     if low < p - 1 or high > p + 1:
-        rival = np.inf
-        if lowest <= p <= highest and _lose(clock, until, best):
-            rival = _beyond(X, wealth, eta, ev, p, best, lowest, highest, low, high)
-        if rival == np.inf:
-            q, best, rival = _search(X, wealth, eta, ev, p, below, here, above, low, high)
-            return q, _until(clocks[0] + clocks[window(X.size, low, high)], best, rival), low, high
-        # What was left of the margin is left of it in the window of all these.
-        left, lowest, highest = until - clock, min(low, lowest), max(high, highest)
-        clock = clocks[0] + clocks[window(X.size, lowest, highest)]
-        until = min(_until(clock, best, rival), (clock + left) * (1.0 - ROUNDING))
-    under, over = below + ev[p], above + ev[p + 2]
+        clock, top = clocks[0] + clocks[window(X.size, lowest, highest)], known + ev[rival + 1]
+        compared = lowest <= low and high <= highest and _lose(clock, until, best)
+        lose = compared and _loses(rival, top, p, best)
+        if compared and not lose and beside_lose and low <= rival <= high and rival != p:
+            # All others lose to the choice before, which is the rival now.
+            return rival, min(until, _until(clock, top, max(under, over))), lowest, highest, p, here
+        if not lose:
+            lose, until, lowest, highest, rival, known = _compare(
+                X, wealth, eta, ev, clocks, p, best, until, lowest, highest, rival, known, low, high
+            )
+        if not lose:
+            q, top = rival, known + ev[rival + 1]
+            if low < p and _loses(q, top, p - 1, under):
+                q, top = p - 1, under
+            if high > p and _loses(q, top, p + 1, over):
+                q = p + 1
+            return q, -np.inf, low, high, 0, -np.inf
+    if beside_lose:
+        return p, until, lowest, highest, rival, known
     if high > p and over > best and not (low < p and under >= over):
         best, lost, q = over, under, p + 1
-    elif low < p and under >= best:
-        best, lost, q = under, over, p - 1
     else:
-        return p, until, lowest, highest
+        best, lost, q = under, over, p - 1
     if not lowest <= q <= highest:
-        return q, -np.inf, lowest, highest
-    return q, min(until, _until(clock, best, lost)), lowest, highest
+        return q, -np.inf, lowest, highest, 0, -np.inf
+    clock = clocks[0] + clocks[window(X.size, lowest, highest)]
+    return q, min(until, _until(clock, best, lost)), lowest, highest, rival, known
 
 
 @njit(cache=True)
@@ -341,58 +348,97 @@ def _made_rising(X: Array, W: Array, eta: float, ev: Array, cached: Cached, valu
 
 @njit(cache=True)
 def proven_row(
-    X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, guess: int, value: Array
-) -> int:
+    X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, guess: int, value: Array,
+    rival: Indexes, rivals: Array,
+) -> tuple[int, float]:  # fmt: skip
     """Prove every state of a piece that lies between two others, whose guess was ``guess``.
 
-    :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` where that takes more than :data:`WORTH`. ``EV``
-    must be finite: a candidate that nobody can be at bounds no bracket.
+    ``rival`` and ``rivals``, ``(n,)``, are each row's rival and its utility; 0 and ``-inf`` where there is none. Rows
+    are visited downwards, then upwards, and so on: first all whose bracket holds more than the choice and the
+    candidates beside it, then those whose bracket has grown since.
+
+    Returns :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` where that takes more than :data:`WORTH`;
+    and what the clock of the whole row may show before any row must be looked at again, while no choice moves and no
+    objective becomes larger. ``EV`` must be finite: a candidate that nobody can be at bounds no bracket.
     """
     if guess == FALLING and not _made_rising(X, W, eta, ev, cached, value):
-        return FAILED
+        return FAILED, -np.inf
     # Arrays of a tuple are counted whenever they are taken out of it.
     policy, below, here, above, until, lowest, highest = cached
-    # A row is looked at where candidates lie between its neighbours' choices that its guess was not compared with, and
-    # again when a neighbour has moved. The list is read from its end.
-    waiting, listed, count = np.empty(value.size, np.int32), np.zeros(value.size, np.bool_), 0
-    for i in range(value.size - 2, 0, -1):
-        p = policy[i]
-        low, high = policy[i - 1], policy[i + 1]
-        if (high > p + 1 or low < p - 1 or guess == FALLING) and p >= 0:
-            # The guess beats the candidates beside it.
-            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
-            if guess != FALLING and _none_wins(max(low, 0), high, value[i], clock, until[i], lowest[i], highest[i]):
-                continue
-            waiting[count], listed[i] = i, True
-            count += 1
-    proof, left = MOVED if guess == FALLING else STAYED if count else KNOWN, WORTH * value.size
-    while count:
-        count -= 1
-        i = waiting[count]
-        listed[i] = False
-        p = policy[i]
-        low, high = max(policy[i - 1], 0), policy[i + 1]
+    size, count, left = value.size, 0, WORTH * value.size
+    proof, spare = MOVED if guess == FALLING else KNOWN, np.inf
+    # Rows whose bracket has grown since they were looked at.
+    listed = np.zeros(size, np.bool_)
+    following = policy[size - 1]
+    # Downwards, so that a choice that rises makes room for those below it.
+    for i in range(size - 2, 0, -1):
+        p, low, high = policy[i], max(policy[i - 1], 0), following
+        following = p
         if p < 0:
             continue
+        if guess != FALLING:
+            # The guess beats the candidates beside it.
+            if high <= p + 1 and low >= p - 1:
+                continue
+            best = value[i]
+            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
+            margin = until[i] - clock - ROUNDING * abs(best)
+            objective = rivals[i] + ev[rival[i] + 1]
+            if lowest[i] <= low and high <= highest[i] and margin > 0.0 and _loses(rival[i], objective, p, best):
+                spare = min(spare, margin, best - objective - ROUNDING * abs(best))
+                continue
+        proof = max(proof, STAYED)
         left -= max(high - low, 1)
-        if left < 0:
-            return FAILED
-        q, until[i], lowest[i], highest[i] = settle(
-            X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], low, high
-        )
+        q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
+            X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], rival[i],
+            rivals[i], low, high,
+        )  # fmt: skip
         if q == p:
+            clock = clocks[0] + clocks[window(X.size, lowest[i], highest[i])]
+            margin = min(until[i] - clock, value[i] - (rivals[i] + ev[rival[i] + 1]))
+            spare = min(spare, margin - ROUNDING * abs(value[i]))
             continue
-        proof, policy[i] = MOVED, q
+        proof, policy[i], following = MOVED, q, q
         below[i], here[i], above[i] = beside(X, W[i], eta, q)
         value[i] = here[i] + ev[q + 1]
-        if value[i] == -np.inf:
-            return FAILED
-        # Upwards first: a choice that falls makes room for the row above it, and one that rises for the row below.
-        for neighbour in range(i - 1, i + 2, 2):
-            if 0 < neighbour < value.size - 1 and not listed[neighbour]:
-                waiting[count], listed[neighbour] = neighbour, True
+        if value[i] == -np.inf or left < 0:
+            return FAILED, -np.inf
+        if q < p and i < size - 2:
+            listed[i + 1] = True
+            count += 1
+    upwards = True
+    while count:
+        left -= size // 8
+        for k in range(1, size - 1):
+            i = k if upwards else size - 1 - k
+            if not listed[i]:
+                continue
+            listed[i] = False
+            count -= 1
+            p, low, high = policy[i], max(policy[i - 1], 0), policy[i + 1]
+            left -= max(high - low, 1)
+            if left < 0:
+                return FAILED, -np.inf
+            q, until[i], lowest[i], highest[i], rival[i], rivals[i] = settle(
+                X, W[i], eta, ev, clocks, p, below[i], here[i], above[i], until[i], lowest[i], highest[i], rival[i],
+                rivals[i], low, high,
+            )  # fmt: skip
+            if q == p:
+                continue
+            policy[i] = q
+            below[i], here[i], above[i] = beside(X, W[i], eta, q)
+            value[i] = here[i] + ev[q + 1]
+            if value[i] == -np.inf:
+                return FAILED, -np.inf
+            # The bracket of the other neighbour has become smaller.
+            grown = i - 1 if q > p else i + 1
+            if 0 < grown < size - 1 and policy[grown] >= 0 and not listed[grown]:
+                listed[grown] = True
                 count += 1
-    return proof
+        upwards = not upwards
+    if proof == MOVED:
+        return MOVED, -np.inf
+    return proof, (shown(clocks) + spare) * (1.0 - ROUNDING)
 
 
 @njit(cache=True)

@@ -17,8 +17,10 @@ ROW_SUM_TOLERANCE = 1e-8
 
 @njit(cache=True)
 def _sound(X: Array, W: Array, Q: Array, V: Array) -> tuple[bool, bool, bool]:
-    """Return whether ``W`` is finite and ``V`` below infinity; whether ``W`` does not fall in ``x``; whether ``X`` and
-    ``Q`` meet every condition of :mod:`beltline.gpu_ref`.
+    """Check all tables in one pass, for the usual case that they are right.
+
+    Returns whether ``W`` is finite and ``V`` below infinity; whether ``W`` does not fall in ``x``; and whether ``X``
+    and ``Q`` meet every condition of :mod:`beltline.gpu_ref`.
     """
     states, wealth, value = W.shape[1], W.reshape(-1), V.reshape(-1)
     # Counting instead of branching lets the compiler vectorise the loops.
@@ -36,7 +38,7 @@ def _sound(X: Array, W: Array, Q: Array, V: Array) -> tuple[bool, bool, bool]:
         for t in range(states):
             wrong += 0 if Q[s, t] >= 0.0 else 1
             total += Q[s, t]
-        # Near the limit the order of the sum decides, and the slower check is asked.
+        # Near the tolerance the order of the sum matters: leave the decision to the slower check of :func:`_explain`.
         wrong += 0 if abs(total - 1.0) < 0.5 * ROW_SUM_TOLERANCE else 1
     return bad == 0, falls == 0, wrong == 0
 
@@ -83,7 +85,10 @@ def check_tables(
 
 
 def _explain(X: Array, W: Array, Q: Array, V: Array, good: bool) -> None:
-    """Raise ``ValueError`` with the first offender, if there is one; ``good`` where ``W`` and ``V`` have none."""
+    """Raise ``ValueError`` for the first entry that breaks a condition, if there is one.
+
+    ``good`` says that ``W`` and ``V`` need no check.
+    """
     for name, table in (("X", X), ("Q", Q)) if good else (("X", X), ("W", W), ("Q", Q)):
         if not np.isfinite(table).all():
             where = tuple(int(i) for i in np.argwhere(~np.isfinite(table))[0])

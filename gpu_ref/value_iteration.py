@@ -75,6 +75,8 @@ class ValueIteration:
         self._source = W
         self._run = parallel_sweeps if threads > 1 else serial_sweeps
         shape = (states, grid)
+        # A chunk is a whole number of blocks.
+        chunk = blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK
         self._tables = Tables(
             X=X, Q=Q, beta=beta, eta=eta,
             W=np.empty(shape),
@@ -82,26 +84,26 @@ class ValueIteration:
             both=np.zeros((2, states, grid + 2)),
             policy=np.zeros(shape, np.int32),
             below=np.empty(shape), here=np.empty(shape), above=np.empty(shape), until=np.empty(shape),
-            lowest=np.zeros(shape, np.int32), highest=np.zeros(shape, np.int32),
+            rivals=np.empty(shape), watched=np.zeros((3, *shape), np.int32),
             clocks=np.zeros((states, length(grid))),
-            least=np.zeros((states, blocks(grid))), most=np.zeros((states, blocks(grid))),
+            changes=np.zeros((2, states, blocks(grid))),
             measured=np.empty((2, states), np.int64),
-            # A chunk is a whole number of blocks.
-            chunk=blocks(min(max(grid // _CHUNKS, _FEWEST), _MOST)) * BLOCK,
+            quiet=np.empty(((grid - 1) // chunk + 1, states)),
+            chunk=chunk,
         )  # fmt: skip
         self.low, self.high = np.zeros(states), np.zeros(states)
 
     @staticmethod
     def bytes(grid: int, states: int) -> int:
         """Return the bytes that all arrays of a problem take, including those of a search by divide and conquer."""
-        return grid * states * (9 * 8 + 3 * 4 + 5 * 8 + 2)
+        return grid * states * (10 * 8 + 4 * 4 + 5 * 8 + 2)
 
     def load(self, V: Array) -> None:
         """Start from ``V``, ``(N_k, N_z)``."""
         t = self._tables
         t.W[:] = self._source.T
         t.policy[:] = 0
-        for utilities in (t.below, t.here, t.above, t.until):
+        for utilities in (t.below, t.here, t.above, t.until, t.rivals, t.quiet):
             utilities[:] = -np.inf
         t.clocks[:] = 0.0
         t.measured[0], t.measured[1] = 0, _MEASURED

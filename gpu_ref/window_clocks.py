@@ -53,6 +53,12 @@ def window(grid: int, low: int, high: int) -> int:
     return _FIRST - 1
 
 
+@njit(cache=True, inline="always")
+def shown(clocks: Array) -> float:
+    """What the clock of the whole row shows, of all windows the one that has passed most."""
+    return clocks[0] + clocks[_FIRST - 1]
+
+
 @njit(cache=True)
 def measure_blocks(ev: Array, ahead: Array, begin: int, end: int, least: Array, most: Array) -> None:
     """Least and largest change from ``ev`` to ``ahead``, both with spare ends, by block.

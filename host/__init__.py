@@ -1,7 +1,7 @@
-"""What a user calls: problems, models, the solver, results, plots and the command line.
+"""The host package: problems, models, solvers, results, plots and the command line.
 
-The parts are put together here, before any of them is imported: who draws, writes and reads a solution
-(:mod:`beltline.host.results.services`).
+Here the methods of results that draw, write and read are registered, before any part is imported
+(:mod:`beltline.host.results.services`). So a result does not import what it does not use.
 """
 
 from beltline.host.results.services import provide

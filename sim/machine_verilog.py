@@ -73,7 +73,7 @@ def machine_verilog(
         files = {path.name: path.read_text(encoding="ascii", errors="replace") for path in sorted(place.glob("*.v"))}
         if intact(files):
             break
-        # Somebody changed it: it is generated again.
+        # The cached files were modified: generate them again.
         shutil.rmtree(place)
     return files
 

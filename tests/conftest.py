@@ -1,4 +1,4 @@
-"""What all tests share: interrupts that are heard, recorded durations, and the quick ones by themselves."""
+"""Set-up of all tests: Ctrl-C is handled, durations are recorded, and ``--quick`` runs only the short tests."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import pytest
 pytest.register_assert_rewrite("support")
 
 DURATIONS = Path(__file__).with_name("durations.json")
-"""Seconds of every test that took a tenth of a second or more, setup included, as ``make durations`` recorded them."""
+"""Seconds of every test that took 0.1 s or more, set-up included, as ``make durations`` recorded them."""
 
 SHORTEST = 0.1
 QUICK_SECONDS = 0.1
-"""Of two busy cores: alone on them a test takes about a third."""
+"""Limit for ``--quick``, measured on two busy cores; alone on them a test takes about a third."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -26,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is recorded as too long: with ``--quick``, also the gateware; with ``--shorter-than``, no more."""
+    """Leave out tests recorded as longer than the limit of ``--shorter-than``; with ``--quick`` also gateware."""
     quick, limit = config.getoption("--quick"), config.getoption("--shorter-than")
     if not quick and limit is None:
         return
@@ -40,7 +40,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class Recorder:
-    """Adds up what each test takes, and writes it at the end of a session in which none failed."""
+    """Add up the time that each test takes, and write it at the end of a session without failures."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = defaultdict(float)
@@ -55,13 +55,13 @@ class Recorder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Of several processes, the one that the others report to.
+    # With several processes, only the one to which the others report.
     if config.getoption("--record-durations") and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Recorder())
 
 
 @pytest.fixture(scope="session", autouse=True)
 def heard_interrupts() -> None:
-    """Hear SIGINT, which a shell without job control ignores in all that it starts in the background."""
+    """Handle SIGINT, which a shell without job control ignores in all processes that it starts in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

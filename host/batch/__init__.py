@@ -1,1 +1,1 @@
-"""Many problems: workers, pools of processes, stored results."""
+"""Batches of many problems: worker processes, warm starts and stored results."""

@@ -1,4 +1,4 @@
-"""Solutions that problems near them start from: warm starts of a batch."""
+"""Warm starts of a batch: a problem starts from the solution of the solved problem with the nearest parameters."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.concavity import convex_at
+from beltline.host.problem.concavity import first_convexity
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.complete import Completed
 from beltline.host.solver.fixed_point import RANGE, Image
 from beltline.host.solver.prepare import Prepared, rescaled
 
 NEIGHBOURS_BYTES = 2**26
-"""Of values that a process keeps for warm starts: 32 of the largest problem's, thousands of small ones'."""
+"""Memory for the value functions that a process stores for warm starts: 32 of the largest problem, or thousands of
+small ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,38 +28,45 @@ class _Neighbour:
 
 
 class Neighbours:
-    """The last solutions, for problems near them to start from; as many as ``NEIGHBOURS_BYTES`` hold."""
+    """The last solutions of a worker, from which problems with similar parameters can start.
+
+    Parameters
+    ----------
+    limit
+        Memory in bytes, after which the oldest solutions are dropped.
+    """
 
     def __init__(self, limit: int = NEIGHBOURS_BYTES) -> None:
         self._limit = limit
         self._bytes = 0
-        self._kept: OrderedDict[int, tuple[object, _Neighbour]] = OrderedDict()
+        self._stored: OrderedDict[int, tuple[object, _Neighbour]] = OrderedDict()
         self._number = itertools.count()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._stored)
 
-    def keep(self, completed: Completed) -> None:
-        """Remember a run that converged."""
+    def add(self, completed: Completed) -> None:
+        """Store the solution of a run, if it converged and the problem has no horizon."""
         problem, run = completed.work.problem, completed.run
         if problem.horizon is not None or not run.converged:
             return
         family, where = _place(problem)
-        self._kept[next(self._number)] = family, _Neighbour(where, run.value, completed.work.image.value_bits)
+        self._stored[next(self._number)] = family, _Neighbour(where, run.value, completed.work.image.value_bits)
         self._bytes += run.value.nbytes
-        while self._bytes > self._limit and len(self._kept) > 1:
-            _, (_, oldest) = self._kept.popitem(last=False)
+        while self._bytes > self._limit and len(self._stored) > 1:
+            _, (_, oldest) = self._stored.popitem(last=False)
             self._bytes -= oldest.value.nbytes
 
     def nearest(self, work: Prepared) -> NDArray[np.int64] | None:
-        """The nearest solution as a start of ``work``, in its units; None where there is none that can be.
+        """Return the nearest solution as a first guess of ``work``, in its fixed-point units; None if none fits.
 
-        Distances are between the parameters, ``beta`` and ``eta``, each over its spread among those that are compared.
-        A start must be as concave as any, and in range; with a horizon it is part of the problem, and none is given.
+        The distance is Euclidean in ``beta``, ``eta`` and ``parameters``, each divided by its range among the solutions
+        that are compared. A solution that does not fit the number format, or is not concave enough for the search on
+        the new problem, is not used. A problem with a horizon has no first guess.
         """
         problem = work.problem
         family, here = _place(problem)
-        others = [neighbour for kind, neighbour in self._kept.values() if kind == family]
+        others = [neighbour for kind, neighbour in self._stored.values() if kind == family]
         if problem.horizon is not None or not others:
             return None
         table = np.stack([neighbour.where for neighbour in others])
@@ -69,7 +77,7 @@ class Neighbours:
 
 
 def _place(problem: Problem) -> tuple[object, NDArray[np.float64]]:
-    """What two problems must have in common to be neighbours, and where among its kind this one is."""
+    """Return what two problems must have in common to be compared, and the coordinates of this one."""
     names = tuple(sorted(problem.parameters))
     where = np.array([problem.beta, problem.eta, *(problem.parameters[name] for name in names)])
     return (problem.wealth.shape, problem.name, names), where
@@ -80,6 +88,6 @@ def _as_start(problem: Problem, image: Image, found: _Neighbour) -> NDArray[np.i
     if float(np.abs(found.value.astype(np.float64)).max()) * 2.0**shift >= RANGE:
         return None
     value = np.ldexp(found.value.astype(np.float64), -found.value_bits)
-    if convex_at(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None:
+    if first_convexity(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None:
         return None
     return rescaled(found.value, shift)

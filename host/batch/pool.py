@@ -1,7 +1,7 @@
-"""Processes of this computer that solve side by side, as an executor of :mod:`concurrent.futures`.
+"""Worker processes on this computer, as an executor of :mod:`concurrent.futures`.
 
-The standard library's pool gives up all that it was asked for when one of its processes dies. So each process here is a
-pool of its own: one that dies is replaced, and only what it held is done again.
+The standard library's pool fails as a whole when one of its processes dies. Here each process is a pool of its own: one
+that dies is replaced, and only the calls that it had are repeated.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ from beltline.host.devices.base import DeviceError
 from beltline.host.problem.checks import whole
 
 WORKERS_LIMIT = 1024
-"""Most processes, so that a mistyped number is refused."""
+"""Largest number of processes, so that a mistyped number is refused."""
 
-HELD = 2
-"""Calls that a process has at most: one that runs, and one that waits, so that none waits for us."""
+CALLS_PER_PROCESS = 2
+"""Largest number of calls that a process has at a time: one runs, and one waits so that the process is never idle."""
 
 TRIES = 3
-"""Processes that may die of a call before it is given up."""
+"""Number of processes that may die during a call before the call fails."""
 
-PINNED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-"""What tells libraries of linear algebra how many threads to start: one, where each core has a process of its own."""
+THREAD_SETTINGS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Environment variables for the number of threads of linear algebra libraries: 1, as each core has a process."""
 
 
 class WorkerLostError(DeviceError):
-    """Process after process died of a problem."""
+    """A problem could not be solved because ``TRIES`` worker processes, one after the other, died while solving it."""
 
 
 @dataclass(eq=False)
@@ -57,13 +57,13 @@ class _Process:
 
     @property
     def number(self) -> int | None:
-        """Of the process, None where it has not started."""
+        """Process id; None if the process has not started."""
         known = self._number is not None and self._number.done() and not self._number.exception()
         return self._number.result() if known and self._number is not None else None
 
     def submit(self, call: _Call) -> Future[Any]:
         if self._pool is None:
-            # Not forked: threads of libraries do not survive that.
+            # Spawned, not forked: threads of libraries do not survive a fork.
             self._pool = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
             self._number = self._pool.submit(os.getpid)
         inner = self._pool.submit(_called, *call.arguments)
@@ -80,20 +80,33 @@ class _Process:
 
 
 class Workers(Executor):
-    """Processes that stay between batches: ``with bl.Workers(2) as two: bl.solve_many(..., executor=two)``.
+    """A pool of worker processes for several batches, an executor of ``concurrent.futures``.
 
-    Each solves on one thread, starts when it is first needed, and keeps its device open until the end. In a script that
-    is run, what uses them belongs under ``if __name__ == "__main__":``, as always with processes that are spawned.
+    Pass it as ``executor=`` to :func:`beltline.solve_many`. Each process starts when it is first needed, solves on one
+    thread, and keeps its device open until the pool is shut down. A process that dies is replaced. In a script, code
+    that uses the pool belongs under ``if __name__ == "__main__":``, as with all processes that are spawned.
 
     Parameters
     ----------
-    count
-        Number of processes, from 1.
+    count : int
+        Number of processes, from 1 to ``WORKERS_LIMIT`` (1,024).
 
     Raises
     ------
     ProblemError
-        It is no such number.
+        ``count`` is not such a number.
+
+    Examples
+    --------
+    ::
+
+        import beltline as bl
+
+        if __name__ == "__main__":
+            problems = [bl.rbc(grid=256, beta=beta) for beta in (0.95, 0.96)]
+            with bl.Workers(2) as two:
+                for attempt in bl.solve_many(problems, executor=two):
+                    print(attempt)
     """
 
     def __init__(self, count: int) -> None:
@@ -105,7 +118,10 @@ class Workers(Executor):
         self._closed = self._ended = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        """Have a process call a function; function, arguments and result are pickled."""
+        """Call a function in one of the processes; return a future of its result.
+
+        The function, its arguments and the result are pickled.
+        """
         with self._lock:
             if self._closed:
                 raise RuntimeError("these workers have been shut down")
@@ -115,28 +131,31 @@ class Workers(Executor):
             return call.future
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
-        """End the processes when all is done, or with ``cancel_futures`` now; the next user of a board resets it."""
+        """End the processes after all calls are done, or at once with ``cancel_futures``.
+
+        A board whose process was ended at once is reset by its next user.
+        """
         with self._lock:
             self._closed = True
             self._ended = cancel_futures
-            asked = [*self._waiting, *(call for process in self._processes for call in process.calls)]
+            unfinished = [*self._waiting, *(call for process in self._processes for call in process.calls)]
         if cancel_futures:
-            for call in asked:
+            for call in unfinished:
                 call.future.cancel()
         elif wait:
-            concurrent.futures.wait([call.future for call in asked])
+            concurrent.futures.wait([call.future for call in unfinished])
         for process in self._processes:
             process.shutdown(wait, cancel_futures)
 
     def numbers(self) -> list[int]:
-        """Process numbers of those that run."""
+        """Return the process ids of the processes that have started."""
         with self._lock:
             return [process.number for process in self._processes if process.number is not None]
 
     def _hand_out(self) -> None:
         while self._waiting and not self._ended:
             process = min(self._processes, key=lambda one: len(one.calls))
-            if len(process.calls) >= HELD:
+            if len(process.calls) >= CALLS_PER_PROCESS:
                 return
             call = self._waiting.popleft()
             if call.future.cancelled():
@@ -144,7 +163,7 @@ class Workers(Executor):
             try:
                 inner = process.submit(call)
             except BrokenProcessPool:
-                # It died a moment ago, and its pool's thread is about to say so.
+                # The process has just died, and its pool has not reported that yet.
                 self._replace(process)
                 self._waiting.appendleft(call)
                 continue
@@ -153,7 +172,7 @@ class Workers(Executor):
     def _replace(self, process: _Process) -> None:
         if not process.dead:
             process.dead = True
-            # Calls are taken in order, so it was at the first of those that it held.
+            # A process handles its calls in order, so it died during the first of them.
             if process.calls:
                 process.calls[0].deaths += 1
             self._processes[self._processes.index(process)] = _Process()
@@ -185,17 +204,19 @@ def _called(function: Callable[..., Any], arguments: tuple[Any, ...], keywords: 
 
 
 def _begin() -> None:
-    """Leave Ctrl-C to who started this process, because a terminal sends it to all, and do not outlive it.
+    """Prepare a new worker process: one thread, no reaction to Ctrl-C, and exit with the parent process.
 
-    One thread, in this process's environment and not in the parent's, where others may be starting theirs. Numba has
-    been imported if the user's script does so, takes a later ``NUMBA_NUM_THREADS`` for an error, and is told itself.
+    A terminal sends Ctrl-C to all processes, but only the parent shall act on it. Threads are limited in the
+    environment of this process and not of the parent, where other threads may be starting processes. Numba has its own
+    call: it may be imported already, by the user's script, and would then take a change of ``NUMBA_NUM_THREADS`` for an
+    error.
     """
-    os.environ.update(dict.fromkeys(PINNED, "1"))
+    os.environ.update(dict.fromkeys(THREAD_SETTINGS, "1"))
     set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_die_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+    threading.Thread(target=_exit_with, args=(multiprocessing.parent_process(),), daemon=True).start()
 
 
-def _die_with(parent: Any) -> None:
+def _exit_with(parent: Any) -> None:
     parent.join()
     os._exit(1)

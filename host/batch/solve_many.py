@@ -1,4 +1,4 @@
-"""Many problems, one after the other or side by side: what an estimation asks for."""
+"""The function :func:`solve_many`, which solves a batch of problems, as estimation and calibration need it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from beltline.host.batch.pool import WorkerLostError
 from beltline.host.batch.store import Store, key
 from beltline.host.batch.submit import Submitter, submitter
-from beltline.host.batch.worker import Answer, Settings, alternatives, kept
+from beltline.host.batch.worker import Answer, Settings, alternatives, transferable
 from beltline.host.devices import DEVICES, REFERENCES, DeviceError, Progress, check_options, known
 from beltline.host.problem.checks import ProblemError, check_progress, shown, whole
 from beltline.host.problem.general import extras
@@ -33,37 +33,45 @@ from beltline.host.solver.solve_general import METHOD, check_general
 from beltline.sim.progress import reporting
 
 CHUNK_LIMIT = 65_536
-"""Most problems that a worker is sent at a time."""
+"""Largest number of problems that a worker is sent at a time."""
 
 GPU_CHUNK = 256
-"""Problems of a launch on a graphics card, where nothing else is said."""
+"""Default number of problems in one launch on a GPU."""
 
 IN_FLIGHT_LIMIT = 1_000_000
-"""Most chunks that are with an executor at a time."""
+"""Largest number of chunks that an executor has at a time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attempt:
-    """A problem of a batch, and what came of it.
+    """One problem of a batch with its result or its error, as :func:`beltline.solve_many` yields them.
 
     Parameters
     ----------
     index : int
-        Its place among the problems, from 0.
+        Position of the problem in the batch, from 0.
     key : str
-        Content hash of the problem and of the options that change the answer; empty where there is no problem.
+        Hash (SHA-256) of the problem and of the options that change the result; empty if there is no problem. The key
+        of the result in a :class:`~beltline.host.batch.store.Store`.
     problem : Problem or None
-        None where the function that was to make it failed.
+        None if the function that should make it failed.
     result : Result, GeneralResult or None
-        A :class:`~beltline.host.results.general_result.GeneralResult` of a problem of the general form. None where
-        there is an error. A result that is not solved (``result.success``) is a result.
+        For a problem of the general form a :class:`~beltline.host.results.general_result.GeneralResult`. None if there
+        is an error. A solve that ends without convergence is not an error: see ``result.success``.
     error : Exception or None
-        Why there is no result: a ``ProblemError``, a ``DeviceError``, or what else was raised.
+        Why there is no result: a ``ProblemError``, a ``DeviceError``, or another exception.
     seconds : float
-        From the conversion of the tables to the verification of the result, on the computer that solved it; less what
-        it waited for others to leave the device.
+        Time for conversion of the tables, solution and verification on the computer that solved the problem, without
+        the time of waiting for the device.
     stored : bool
-        Whether the result was in the store before.
+        Whether the result was found in the store and not computed now.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> [attempt] = bl.solve_many([bl.rbc(grid=64)], device="cpu")
+    >>> attempt.index, attempt.success, attempt.error is None, attempt.result.value.shape
+    (0, True, True, (64, 4))
     """
 
     index: int
@@ -75,10 +83,10 @@ class Attempt:
     stored: bool = False
 
     def __str__(self) -> str:
-        said = f"{type(self.error).__name__}: {self.error}" if self.result is None else self.result.message
+        status = f"{type(self.error).__name__}: {self.error}" if self.result is None else self.result.message
         return report(
             f"Attempt {self.index}{f' at {self.problem.name}' if self.problem else ''}",
-            [("status", said), ("seconds", f"{self.seconds:.3g}{', from the store' if self.stored else ''}")],
+            [("status", status), ("seconds", f"{self.seconds:.3g}{', from the store' if self.stored else ''}")],
         )
 
     __repr__ = __str__
@@ -86,7 +94,7 @@ class Attempt:
 
     @property
     def success(self) -> bool:
-        """Whether there is a result, and it is solved."""
+        """Whether there is a result, and the problem was solved (``result.success``)."""
         return self.result is not None and self.result.success
 
 
@@ -111,64 +119,84 @@ def solve_many(
     method: str | None = None,
     **options: Any,
 ) -> Iterator[Attempt]:
-    """Solve ``problems`` and yield an :class:`Attempt` of each, as :func:`beltline.host.solver.solve.solve` would solve
-    it.
+    """Solve many problems and yield an :class:`Attempt` for each, on one device, on all cores or on a cluster.
 
-    Problems are taken one by one as they are needed, so that a generator of millions is no more memory than a list of
-    ten. Without ``workers`` and ``executor`` they are solved in this process, on one open device: while it works on one
-    problem, the tables of the next are converted and the last result is verified, and only tables that changed are
-    moved. One that fails does not stop the others. After Ctrl-C, or when the iterator is closed, the device is
-    free again, and what was stored stays.
+    Each problem is solved as :func:`beltline.solve` would solve it. A problem that fails does not stop the others.
+    Problems are taken from the iterable only as they are needed, so that a generator of millions needs no more memory
+    than a list of ten.
+
+    Without ``workers`` and ``executor`` the problems are solved in this process on one device that stays open. While
+    the device works on a problem, the tables of the next one are converted and the last result is verified; only tables
+    that changed are transferred. After Ctrl-C, or when the iterator is closed, the device is free again, and results in
+    the store remain.
 
     Parameters
     ----------
-    problems
-        Problems, or functions without arguments that make one (``functools.partial(bl.rbc, beta=0.99)``), so that
-        parameters out of range are the failure of that problem and not of the batch. Problems of the general form need
-        device ``"cpu"`` or ``"gpu"``, and may stand among others there.
+    problems : iterable
+        Problems (:class:`~beltline.host.problem.problem.Problem`), or functions without arguments that return one, such
+        as ``functools.partial(bl.rbc, beta=0.99)``. With a function, an invalid parameter is an error of that problem
+        and not of the batch. Problems of the general form need device ``"cpu"`` or ``"gpu"``, where both forms may be
+        mixed.
     tol, max_sweeps, progress, verify, value_bits, money_bits, timeout, method
-        As of :func:`beltline.host.solver.solve.solve`, the same for all; ``timeout`` is that of each run. On ``"gpu"``
-        the method is by default ``"shift"`` where the horizon is infinite; on a sweep engine it can be ``"shift"``,
-        with option ``start``. A ``method`` or an option that only one of the two forms has is the failure of problems
-        of the other.
-    device
-        By default ``"auto"``: the first board that is free, for a batch in this process, else the processor with method
-        ``"auto"``. Name of a device, or an open session, which is left open.
-    order
-        ``"given"``: attempts come in the order of the problems. ``"finished"``: as they finish.
-    warm
-        Whether to start from the value of the nearest problem that the same device has solved in this batch, by
-        ``parameters``, ``beta`` and ``eta``, each over its spread; where shapes differ or its value is no possible
-        start, as usual. Results then keep to ``tol`` and their error bound, but not to the last bit.
-    store
-        Directory of a :class:`~beltline.host.batch.store.Store`: results are kept there as soon as there are any, and
-        what is there already is not solved again. Errors are not kept.
-    workers
-        Processes of this computer to solve in, one thread each (:class:`~beltline.host.batch.pool.Workers`).
-    executor
-        To solve in instead: a :class:`~beltline.host.batch.pool.Workers`, any other executor of ``concurrent.futures``,
-        or a ``Client`` of Dask's ``distributed``. Each of its processes opens a device of its own and keeps it, and
-        solves a problem on one thread, or on as many as ``NUMBA_NUM_THREADS`` says there. It is left running. Retries,
-        and what becomes of the tasks of workers that are lost, are its business.
-    chunk
-        Problems that a worker is sent at a time, 1 by default: more is quicker where problems are small, and a lost
-        worker loses more. With device ``"gpu"`` the problems of a launch, 256 by default; those of the general form
-        have a launch each.
-    in_flight
-        Most chunks that are taken from ``problems`` and not yielded yet; by default four a worker.
+        As in :func:`beltline.solve`, the same for all problems; ``timeout`` applies to each run. On ``"gpu"`` the
+        default method for an infinite horizon is ``"shift"``. On a sweep engine ``method="shift"`` takes the option
+        ``start``. A problem of a form that does not support the method or an option fails with an error.
+    device : str or Session
+        ``"auto"``, the default: for a batch in this process the first free board; otherwise the processor with method
+        ``"auto"``. Or the name of a device, or an open session, which stays open.
+    order : {"given", "finished"}
+        Whether attempts come in the order of the problems, or as soon as they finish.
+    warm : bool
+        Whether each problem starts from the solution of the nearest problem that the same device has solved in this
+        batch. Distance is measured by ``parameters``, ``beta`` and ``eta``, each divided by its range. Where shapes
+        differ, or a solution cannot serve as a first guess, the problem starts from its own ``start``. Results have the
+        same ``tol`` and a valid error bound, but not the same last bits. Only for devices of the accelerator.
+    store : path or Store, optional
+        Directory of a :class:`~beltline.host.batch.store.Store`. Every result is written there at once, and a problem
+        whose result is there already is not solved again. Errors are not stored.
+    workers : int, optional
+        Number of processes of this computer to solve in, with one thread each
+        (:class:`~beltline.host.batch.pool.Workers`).
+    executor : optional
+        An executor to solve in instead: a :class:`~beltline.host.batch.pool.Workers`, any other executor of
+        ``concurrent.futures``, or a ``Client`` of Dask's ``distributed``. Each of its processes opens a device of its
+        own, keeps it open, and solves on one thread, or on ``NUMBA_NUM_THREADS`` threads if that is set in its
+        environment. The executor is not shut down. It decides on retries and on the tasks of lost workers.
+    chunk : int, optional
+        Number of problems that are sent to a worker at a time, 1 by default. Larger chunks are faster for small
+        problems, but a lost worker loses more work. On ``"gpu"`` the number of problems in one launch, 256 by default;
+        problems of the general form have a launch each.
+    in_flight : int, optional
+        Largest number of chunks that are taken from ``problems`` before their attempts are yielded; by default four for
+        each worker.
     **options
-        Of the device or the method; ``update`` is none of them, for prices that move are those of one problem. For a
-        device, a list is of alternatives, of which each worker takes the first that is free: ``slot=[0, 1, 2, 3]``.
+        Options of the device or the method. ``update`` is not supported, because prices belong to one problem. For an
+        option of a device, a list gives alternatives, of which each worker takes the first that is free, such as
+        ``slot=[0, 1, 2, 3]`` for four boards.
+
+    Yields
+    ------
+    Attempt
+        The problem with its result or its error.
 
     Raises
     ------
     ProblemError
-        An argument is wrong, or the store is none or damaged.
+        An argument is wrong, or the store is damaged or not a store.
     DeviceError
         A device cannot be opened.
     BrokenExecutor
-        The user's own process pool lost a process, and with it all that it was asked for; or the executor was shut
-        down, or its scheduler is gone.
+        A process of the user's own pool died, which makes the whole pool fail; or the executor was shut down, or lost
+        its scheduler.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> problems = [bl.rbc(grid=128, eta=eta) for eta in (1.0, 2.0)]
+    >>> for attempt in bl.solve_many(problems, device="cpu"):
+    ...     print(attempt.problem.eta, attempt.success, attempt.result.error_bound < 1e-8)
+    1.0 True True
+    2.0 True True
     """
     check_progress(progress)
     device, method = _unnamed(named(device), method, options, executor is None and workers is None, warm)
@@ -179,7 +207,7 @@ def solve_many(
     try:
         given = iter(problems)
     except TypeError:
-        raise ProblemError(f"problems must be a number of Problems to go through, not {shown(problems)}") from None
+        raise ProblemError(f"problems must be an iterable of Problem, such as a list, not {shown(problems)}") from None
     chunk = whole(
         "chunk",
         (GPU_CHUNK if device == "gpu" else 1) if chunk is None else chunk,
@@ -197,12 +225,12 @@ def solve_many(
 def _unnamed(
     device: Any, method: str | None, options: dict[str, Any], here: bool, warm: object
 ) -> tuple[str | Session, str | None]:
-    """Device and method, by rule where no device is named; options of a board are added to ``options``."""
+    """Return device and method, chosen by rule if none is named; options of a board are added to ``options``."""
     if not (isinstance(device, str) and device == UNNAMED):
         return device, method
     check_unnamed(method, options)
     if warm:
-        raise ProblemError("warm is for machines: name one with it, as in device='emulator'")
+        raise ProblemError("warm needs a device of the accelerator: name one, as in device='emulator'")
     for name, where in boards() if here and method is None else ():
         with contextlib.suppress(DeviceError), Session(name, False, **where) as session:
             session.open()
@@ -214,20 +242,20 @@ def _unnamed(
 def _settings(
     device: object, options: dict[str, Any], each: SolveOptions, warm: object, executor: object, workers: object
 ) -> Settings:
-    """Everything that can be checked without a problem, checked."""
+    """Check all arguments that do not depend on a problem; return them as settings."""
     if executor is not None and workers is not None:
-        raise ProblemError("workers must be None where there is an executor, which has its own")
+        raise ProblemError("workers must be None if an executor is given, which has its own")
     machine = isinstance(device, Session) or known(device) in DEVICES
     name = "" if isinstance(device, Session) else str(device)
     if machine:
         method, start = machine_method(device, each.method, options)
         if start == "last":
-            raise ProblemError("start = 'last' needs problems that follow each other: use warm=True in a batch")
+            raise ProblemError("start='last' is not supported in a batch: use warm=True")
         each = replace(each, method=method, start=start)
     if isinstance(device, Session):
         no_options(options)
         if executor is not None or workers is not None:
-            raise ProblemError("device must be a name where others solve, for an open one cannot be sent to them")
+            raise ProblemError("device must be a name if workers or executor is given, as an open one cannot be sent")
     elif machine:
         for chosen in alternatives(options):
             check_options(name, chosen)
@@ -238,16 +266,19 @@ def _settings(
     warm = flag("warm", warm)
     if not machine:
         if warm:
-            raise ProblemError(f"warm is for machines, and device {device!r} is none")
+            raise ProblemError(
+                f"warm is not supported by device {device!r}: leave it out, or name a device of the accelerator, such "
+                f"as device='emulator'"
+            )
         if each.method not in (None, AUTO, METHOD):
             check_method(each.method)
         if "update" in options:
-            raise ProblemError("update must not be given to a batch: prices that move are those of one problem")
+            raise ProblemError("update must not be given to a batch: prices belong to one problem, so use bl.solve")
     return Settings(device=name, options=options, solve=each, warm=warm)
 
 
 def _key(settings: Settings, problem: Problem) -> str:
-    """All machines return the same bits, so which of them it was is no part of the key."""
+    """Return the key of a result. All devices of the accelerator return the same bits, so they share keys."""
     machine, each = settings.device not in REFERENCES, settings.solve
     decides = {
         "solver": "machine" if machine else settings.device,
@@ -268,8 +299,8 @@ def _check_general(index: int, problem: Problem, settings: Settings) -> None:
     """Check that a problem of the general form can be solved with these settings, before it is sent anywhere."""
     if settings.device not in REFERENCES:
         raise ProblemError(
-            f"problem {index}, {problem.name!r}, has {', '.join(extras(problem))}, which no machine takes in a batch: "
-            f"pass device={' or device='.join(map(repr, GENERAL_DEVICES))}"
+            f"problem {index}, {problem.name!r}, has {', '.join(extras(problem))}, which the accelerator does not "
+            f"support in a batch: pass device={' or device='.join(map(repr, GENERAL_DEVICES))}"
         )
     try:
         check_general(problem, settings.solve, settings.device, settings.options)
@@ -281,16 +312,16 @@ _Waiting = tuple[int, str, Problem]
 """Index, key, and what is to be solved."""
 
 
-GONE = (
-    "the executor has cancelled what it was asked for: it was shut down, or lost its scheduler; "
-    "results so far were delivered, and those of a store stay in it"
+EXECUTOR_GONE = (
+    "the executor has cancelled the remaining problems: it was shut down, or lost its scheduler; "
+    "results so far were yielded, and those in a store remain there"
 )
-"""What is said where nobody will solve the problems that are left."""
+"""Message for a batch whose executor ended before all problems were solved."""
 
 
 @dataclass(eq=False)
 class _Chunk:
-    """Neighbours among the problems: those that are under way together, and those there is nothing to do for."""
+    """Consecutive problems that are sent together, with the attempts that are known already in their places."""
 
     items: list[Attempt | _Waiting] = field(default_factory=list)
     future: Future[list[Answer]] | None = None
@@ -302,14 +333,14 @@ class _Chunk:
         return all(isinstance(item, Attempt) for item in self.items)
 
     def answered(self, answers: list[Answer]) -> list[Attempt]:
-        """Put the attempts in their places, and return those that are new."""
-        told = iter(answers)
+        """Put the attempts of ``answers`` in their places, and return them."""
+        remaining = iter(answers)
         new = []
         for i, item in enumerate(self.items):
             if not isinstance(item, Attempt):
                 index, name, problem = item
-                said = next(told)
-                attempt = Attempt(index, name, problem, said.result(problem), said.error, said.seconds)
+                answer = next(remaining)
+                attempt = Attempt(index, name, problem, answer.result(problem), answer.error, answer.seconds)
                 self.items[i] = attempt
                 new.append(attempt)
         return new
@@ -344,7 +375,7 @@ class _Batch:
         self._done = self._failed = self._found = 0
 
     def attempts(self) -> Iterator[Attempt]:
-        """Solve, and yield."""
+        """Solve the problems and yield their attempts."""
         with (
             contextlib.nullcontext() if self._store is None else self._store.writing(),
             reporting(self._progress) as report,
@@ -381,7 +412,7 @@ class _Batch:
         return f"{text}, {self._done / max(seconds, 1e-9):,.3g} a second"
 
     def _fill(self, to: Submitter) -> None:
-        """Take problems until as many chunks are under way as may be."""
+        """Take problems and submit them until the largest number of chunks is in progress."""
         limit = self._limit or 4 * to.count()
         while self._more and len(self._under_way) < limit:
             chunk = _Chunk()
@@ -393,24 +424,24 @@ class _Batch:
                 chunk.future = to.submit(problems)
 
     def _take(self) -> Attempt | _Waiting | None:
-        """The next problem, or the attempt at it where nothing is to be solved; None at the end."""
+        """Return the next problem, or its attempt if it failed or is in the store; None after the last."""
         try:
             index, item = next(self._problems)
         except StopIteration:
             self._more = False
             return None
         except Exception as error:
-            # What was asked for before is still delivered.
+            # Raised only after the attempts of all earlier problems have been yielded.
             self._more, self._over = False, error
             return None
         try:
             problem = item() if callable(item) else item
             if not isinstance(problem, Problem | type) and isinstance(problem, Solvable):
-                raise ProblemError(f"problem {index} is a model, {type(problem).__name__}: give its problem()")
+                raise ProblemError(f"problem {index} is a model, {type(problem).__name__}: pass its problem()")
             if not isinstance(problem, Problem):
                 raise ProblemError(f"problem {index} must be a Problem, not {shown(problem)}")
         except Exception as error:
-            return Attempt(index, "", None, None, kept(error), 0.0)
+            return Attempt(index, "", None, None, transferable(error), 0.0)
         name = _key(self._settings, problem)
         try:
             if problem.general:
@@ -422,7 +453,7 @@ class _Batch:
         return index, name, problem
 
     def _collect(self) -> None:
-        """Wait until something is done that can be yielded, and store all that is."""
+        """Wait until an attempt can be yielded, and write all finished results to the store."""
         waiting = {one.future: one for one in self._under_way if one.future is not None and not one.done()}
         ready = self._under_way[0].done() if self._given else any(one.done() for one in self._under_way)
         if not waiting:
@@ -444,15 +475,15 @@ class _Batch:
 
 
 def _answers(chunk: _Chunk, future: Future[list[Answer]]) -> list[Answer]:
-    """What came back; an error of the executor is that of each problem, unless it cannot go on at all."""
+    """Return the answers of a chunk. An error of the call counts for each problem; one of the executor is raised."""
     try:
         error = future.exception()
     except CancelledError:
-        raise BrokenExecutor(GONE) from None
+        raise BrokenExecutor(EXECUTOR_GONE) from None
     if error is None:
         return future.result()
     if isinstance(error, BrokenExecutor | DeviceError) and not isinstance(error, WorkerLostError):
         raise error
     if not isinstance(error, Exception):
         raise error
-    return [Answer(None, kept(error), 0.0) for _ in chunk.problems()]
+    return [Answer(None, transferable(error), 0.0) for _ in chunk.problems()]

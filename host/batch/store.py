@@ -1,10 +1,10 @@
-"""Results of a batch on disk, so that a run that was killed goes on where it was.
+"""Storage of the results of a batch on disk, so that a batch that was interrupted continues where it ended.
 
-A store is a directory. Each result is a file of its own, ``ab/abcdef....npz``, which
-:func:`beltline.host.results.load.load` reads and whose name is the :func:`key` of what was solved. A file is written
-beside its place, flushed to the disk, and renamed: it is there whole or not at all, whoever is killed meanwhile.
-``index.jsonl`` has a line for each, to look results up by; nothing rests on it, and it is made anew from the files
-where it is not theirs. One process at a time writes.
+A store is a directory. Each result is a file of its own, ``ab/abcdef....npz``, whose name is the :func:`key` of the
+problem and its options; :func:`beltline.host.results.load.load` reads it. A file is written under a temporary name,
+flushed to the disk and renamed, so that it is complete or absent even if the process is killed. ``index.jsonl`` has a
+line for each result, to look results up. Nothing depends on it, and it is rebuilt from the files if it does not match
+them. Only one process at a time can write.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from beltline.host.results.result import Result
 from beltline.host.results.save import content
 
 FORMAT = 2
-"""Version of a store, and of its keys. Files of version 1 had no checksum."""
+"""Version of the store and its keys. Files of version 1 had no checksum."""
 
 MARK = "beltline-store.json"
-"""What tells a store from any other directory."""
+"""Name of the file by which a store is recognized."""
 
 INDEX = "index.jsonl"
 LOCK = "lock"
@@ -47,9 +47,10 @@ _READERS: dict[str, Callable[..., Result | GeneralResult]] = {
 
 
 def key(problem: Problem, options: Mapping[str, Any]) -> str:
-    """SHA-256 of what decides the answer: the tables and numbers that solvers read, and ``options``; in hex digits.
+    """Return the key of a result: the SHA-256, in hexadecimal digits, of everything that determines it.
 
-    Names, labels and parameters of a problem are not among them.
+    That is the tables and numbers that solvers read, and ``options``. Names, labels and parameters of a problem do not
+    change its key.
     """
     arrays, numbers = _general_parts(problem) if problem.general else _simple_parts(problem)
     digest = hashlib.sha256()
@@ -61,13 +62,13 @@ def key(problem: Problem, options: Mapping[str, Any]) -> str:
 
 
 def _simple_parts(problem: Problem) -> tuple[list[NDArray[Any]], list[Any]]:
-    """Tables and numbers that decide the solution of a problem of the simple form."""
+    """Return the tables and numbers that determine the solution of a problem of the simple form."""
     arrays = [problem.grid, problem.wealth, problem.transition, problem.start]
     return arrays, [problem.beta.hex(), problem.eta.hex(), problem.horizon]
 
 
 def _general_parts(problem: Problem) -> tuple[list[NDArray[Any]], list[Any]]:
-    """Those of one of the general form: however it was written, the tables that its solver reads."""
+    """Return those of a problem of the general form: the tables that its solver reads, however it was written."""
     arrays = [problem.grid, problem.start]
     regimes: list[Any] = []
     for one in problem.form.alternatives:
@@ -78,17 +79,30 @@ def _general_parts(problem: Problem) -> tuple[list[NDArray[Any]], list[Any]]:
 
 
 class Store:
-    """A directory of results, by :func:`key`.
+    """A directory with the results of batches, from which they can be loaded again.
+
+    Pass it, or its path, as ``store=`` to :func:`beltline.solve_many`.
 
     Parameters
     ----------
-    path
-        Of a store, or of a directory that is empty or not there yet, which becomes one when it is first written to.
+    path : path
+        Directory of a store, or a directory that is empty or does not exist. It becomes a store when the first result
+        is written.
 
     Raises
     ------
     ProblemError
-        It is something else, or a store of another version.
+        The directory contains other files, or a store of another version.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> attempts = list(bl.solve_many([bl.rbc(grid=64)], device="cpu", store="runs"))
+    >>> store = bl.Store("runs")
+    >>> len(store), store.index()[0]["status"]
+    (1, 'converged')
+    >>> store.load(attempts[0].key).success
+    True
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -106,13 +120,16 @@ class Store:
         if not mark.exists():
             if any(entry.name != LOCK for entry in os.scandir(self.path)):
                 raise ProblemError(
-                    f"store {str(self.path)!r} is a directory of other things, without {MARK}: name a new or empty one"
+                    f"store {str(self.path)!r} is a directory with other files and without {MARK}: name a new or empty "
+                    f"one"
                 )
             return
         try:
             known = json.loads(mark.read_text())["format"]
         except (ValueError, TypeError, KeyError):
-            raise ProblemError(f"store {str(self.path)!r} has a {MARK} that no store has") from None
+            raise ProblemError(
+                f"store {str(self.path)!r} has a {MARK} that was not written by Beltline: name a new or empty directory"
+            ) from None
         if known != FORMAT:
             raise ProblemError(f"store {str(self.path)!r} has format {shown(known)}, not {FORMAT}: name a new one")
 
@@ -123,7 +140,7 @@ class Store:
         return sum(1 for _ in self.keys())
 
     def keys(self) -> Iterator[str]:
-        """Keys of all results, in no order."""
+        """Return an iterator over the keys of all results, in no particular order."""
         if not self.path.is_dir():
             return
         for folder in os.scandir(self.path):
@@ -133,16 +150,16 @@ class Store:
                         yield entry.name.removesuffix(".npz")
 
     def file(self, key: str) -> Path:
-        """Where the result of a key is, or would be."""
+        """Return the path of the file of a result, whether it exists or not."""
         return self.path / key[:2] / f"{key}.npz"
 
     def load(self, key: str) -> Result | GeneralResult:
-        """Return a result with the problem that it was solved of.
+        """Return the result of a key, with its problem.
 
         Raises
         ------
         ProblemError
-            There is none of that key, or its file is none of ours.
+            There is no such result, or its file is damaged.
         """
         found = self._read(key, None)
         if found is None:
@@ -150,25 +167,25 @@ class Store:
         return found
 
     def get(self, key: str, problem: Problem) -> Result | GeneralResult | None:
-        """Return the result of ``problem``, whose key this is; None if it is not stored.
+        """Return the result of ``problem``, which has this key; None if it is not stored.
 
         Raises
         ------
         ProblemError
-            The file is not one that was written for this key.
+            The file is damaged, or was not written for this key.
         """
         return self._read(key, problem)
 
     def _read(self, key: str, problem: Problem | None) -> Result | GeneralResult | None:
-        """The result of a key, with ``problem`` or that of the file; None if it is not stored."""
+        """Return the result of a key, with ``problem`` or else the problem in the file; None if it is not stored."""
         file = self.file(key)
         try:
             with archive.reading(file) as stored:
                 if stored.kind not in _READERS or stored.facts.get("key") != key:
-                    raise archive.FileError(repr(str(file)), "holds something else")
+                    raise archive.FileError(repr(str(file)), "does not contain the result of this key")
                 found = _READERS[stored.kind](stored, problem)
                 if found.value.shape[-2:] != (found.problem.points, found.problem.states):
-                    raise archive.FileError(repr(str(file)), "holds the result of another problem")
+                    raise archive.FileError(repr(str(file)), "contains the result of another problem")
                 return found
         except FileNotFoundError:
             return None
@@ -179,12 +196,14 @@ class Store:
             ) from error
 
     def put(self, key: str, result: Result | GeneralResult) -> None:
-        """Keep a result, within :meth:`writing`. What only chance decided, a run that somebody stopped, is not kept.
+        """Write a result to the store, within :meth:`writing`.
+
+        A run that was stopped is not stored: another run of the same problem would give another result.
 
         Raises
         ------
         OSError
-            The disk refused; the store is as it was.
+            The disk could not be written to; the store is unchanged.
         """
         if not self._writing:
             raise RuntimeError("a store is written to within `with store.writing():`")
@@ -192,11 +211,11 @@ class Store:
             return
         target = self.file(key)
         target.parent.mkdir(exist_ok=True)
-        # Not compressed: that takes ten times as long, and values hardly shrink.
+        # Not compressed: compression takes ten times as long and hardly makes values smaller.
         kind, facts, arrays = content(result)
         archive.write(target, kind, {"key": key, **facts}, arrays, packed=False)
         line = (json.dumps(_line(key, result)) + "\n").encode()
-        # One write at the end of the file: of two lines none is between the other.
+        # A single write in append mode, so that lines of several writers cannot mix.
         index = os.open(self.path / INDEX, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             os.write(index, line)
@@ -204,18 +223,23 @@ class Store:
             os.close(index)
 
     def index(self) -> list[dict[str, Any]]:
-        """What is known of each result but its arrays: ``key``, ``file``, parameters, and how the run went."""
+        """Return a dictionary for each result: all facts except its arrays.
+
+        The entries are ``key``, ``file`` (relative to the store), ``name``, ``beta`` (None if it is a table), ``eta``,
+        ``horizon``, ``parameters``, ``status``, ``success``, ``sweeps``, ``residual``, ``error_bound``, ``device``,
+        ``method`` and, for problems of the simple form, ``change``.
+        """
         lines = self._lines()
         return lines if len(lines) == len(self) else self._read_all()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[None]:
-        """Make the directory a store if it is none yet, and let nobody else write meanwhile.
+        """Open the store for writing during the block, and make the directory a store if it is not one yet.
 
         Raises
         ------
         ProblemError
-            Another process writes to it, or it cannot be written to.
+            Another process is writing to it, or the directory cannot be written to.
         """
         try:
             self.path.mkdir(exist_ok=True)
@@ -230,7 +254,7 @@ class Store:
             if not (self.path / MARK).exists():
                 with replacing(self.path / MARK) as file:
                     file.write((json.dumps({"format": FORMAT}) + "\n").encode())
-            # Nobody else writes, so they were left by one that was killed.
+            # No other process writes, so these temporary files were left by one that was killed.
             for part in self.path.glob(f"??/{PART.format('*')}"):
                 part.unlink(missing_ok=True)
             if len(self._lines()) != len(self):
@@ -242,7 +266,7 @@ class Store:
             os.close(lock)
 
     def rebuild(self) -> None:
-        """Make the index anew from the files."""
+        """Write the index again from the files of the results."""
         lines = "".join(json.dumps(line) + "\n" for line in self._read_all())
         with replacing(self.path / INDEX) as file:
             file.write(lines.encode())
@@ -251,11 +275,11 @@ class Store:
         return [_line(key, self.load(key)) for key in sorted(self.keys())]
 
     def _lines(self) -> list[dict[str, Any]]:
-        """The lines of the index that are whole, one a key, and whose file is there."""
+        """Return the valid lines of the index whose file exists, one for each key."""
         found: dict[str, dict[str, Any]] = {}
         with contextlib.suppress(FileNotFoundError):
             for text in (self.path / INDEX).read_text().splitlines():
-                # A line that was being written when somebody pulled the plug is none.
+                # A power failure can leave a line incomplete.
                 with contextlib.suppress(ValueError, KeyError, TypeError):
                     line = json.loads(text)
                     if line["key"] in self:
@@ -273,7 +297,7 @@ def _line(key: str, result: Result | GeneralResult) -> dict[str, Any]:
         "key": key,
         "file": f"{key[:2]}/{key}.npz",
         "name": problem.name,
-        # None where it is a table.
+        # None if it is a table.
         "beta": problem.beta if isinstance(problem.beta, float) else None,
         "eta": problem.eta,
         "horizon": problem.horizon,

@@ -1,4 +1,4 @@
-"""Where the problems of a batch are solved: on threads of this process, or by an executor."""
+"""Submission of the problems of a batch to threads of this process or to an executor."""
 
 from __future__ import annotations
 
@@ -16,14 +16,26 @@ from beltline.host.problem.problem import Problem
 from beltline.host.solver.session import Session
 
 IN_FLIGHT = 32
-"""Chunks that are with an executor of whose size nothing is known."""
+"""Number of chunks that an executor of unknown size is given at a time."""
 
-ASK_SECONDS = 5.0
-"""Between two looks at how large a cluster is."""
+CLUSTER_POLL_SECONDS = 5.0
+"""Seconds between two queries of the size of a cluster."""
 
 
 class Submitter:
-    """Where problems are solved: in threads of this process, or with an executor."""
+    """Sends problems to an executor.
+
+    Parameters
+    ----------
+    executor
+        Of the kind of ``concurrent.futures``.
+    settings
+        Settings of the batch.
+    count
+        Function that returns the number of workers.
+    own
+        Whether the executor was made for this batch, and is shut down with it.
+    """
 
     def __init__(self, executor: Executor, settings: Settings, count: Callable[[], int], own: bool) -> None:
         self.executor = executor
@@ -35,13 +47,16 @@ class Submitter:
         return self.executor.submit(work, self.settings, problems)
 
     def close(self, finished: bool) -> None:
-        """End what was begun for this batch; not ``finished``, what is under way is of no use any more."""
+        """Shut down the executor if it was made for this batch; if not ``finished``, cancel the calls in progress."""
         if self._own:
             self.executor.shutdown(wait=True, cancel_futures=not finished)
 
 
 class _ThreadSubmitter(Submitter):
-    """Two threads at one device: one is at it, and the other converts or verifies."""
+    """Sends problems to two threads of this process that share one device.
+
+    While one thread uses the device, the other converts the next problem or verifies the last result.
+    """
 
     def __init__(self, worker: Worker, settings: Settings) -> None:
         super().__init__(pair(), settings, lambda: 1, True)
@@ -62,22 +77,23 @@ class _ThreadSubmitter(Submitter):
 
 
 def submitter(device: str | Session, settings: Settings, executor: Any, workers: int | None) -> Callable[[], Submitter]:
-    """Return what makes the submitter, once the first problem is asked for; all arguments are checked here.
+    """Check where a batch is to be solved; return the function that makes its submitter, for the first problem.
 
     Parameters
     ----------
     device, executor, workers
-        As of :func:`beltline.host.batch.solve_many.solve_many`.
+        As in :func:`beltline.host.batch.solve_many.solve_many`.
     settings
+        Settings of the batch.
 
     Raises
     ------
     ProblemError
-        The executor is none, or the number of workers out of range.
+        ``executor`` is not an executor, or ``workers`` is out of range.
     """
     if workers is not None:
-        crew = Workers(workers)
-        return lambda: Submitter(crew, settings, lambda: crew.count, True)
+        pool = Workers(workers)
+        return lambda: Submitter(pool, settings, lambda: pool.count, True)
     if executor is None:
         machine = settings.device not in REFERENCES
         return lambda: _ThreadSubmitter(Worker(device, settings.options if machine else {}), settings)
@@ -85,7 +101,7 @@ def submitter(device: str | Session, settings: Settings, executor: Any, workers:
         return lambda: Submitter(executor, settings, lambda: executor.count, False)
     if isinstance(executor, Executor):
         return lambda: Submitter(executor, settings, lambda: IN_FLIGHT // 4, False)
-    # A Client of Dask, which is no dependency: its executor is one of the standard kind.
+    # A Client of Dask, recognized by its methods because Dask need not be installed. It has a standard executor.
     if callable(getattr(executor, "get_executor", None)) and callable(getattr(executor, "nthreads", None)):
         return lambda: Submitter(executor.get_executor(pure=False), settings, _threads_of(executor), False)
     raise ProblemError(
@@ -94,12 +110,15 @@ def submitter(device: str | Session, settings: Settings, executor: Any, workers:
 
 
 def _threads_of(client: Any) -> Callable[[], int]:
-    """How many threads the workers of a cluster have, at least two; asked for now and then, as workers come and go."""
+    """Return a function that returns the number of threads of a cluster, at least two.
+
+    The cluster is queried again after some seconds, because workers come and go.
+    """
     known, when = 0, -math.inf
 
     def count() -> int:
         nonlocal known, when
-        if time.monotonic() - when >= ASK_SECONDS:
+        if time.monotonic() - when >= CLUSTER_POLL_SECONDS:
             known, when = sum(client.nthreads().values()), time.monotonic()
         return max(2, known)
 

@@ -1,7 +1,7 @@
-"""What one process does of a batch: it owns a device, which stays open from problem to problem.
+"""The worker of a batch in one process: it has a device that stays open from problem to problem.
 
 A process has one worker for each device, made when the first problem arrives. Several threads may solve with one
-worker: they convert tables and verify results side by side, and take turns on the device. So the device gets its next
+worker: they convert tables and verify results in parallel, and use the device in turn. So the device gets its next
 tables as soon as it has returned the last results.
 """
 
@@ -35,24 +35,25 @@ from beltline.host.solver.prepare import Prepared
 from beltline.host.solver.reference import solve_batch
 from beltline.host.solver.session import Session
 
-GIVE_WAY = 100e-6
-"""Seconds for which a thread stands back after its run."""
+YIELD_SECONDS = 100e-6
+"""Seconds for which a thread sleeps after its run, so that the next one can start its own."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What all problems of a batch have in common; travels to every worker.
+    """What all problems of a batch have in common; sent to every worker.
 
     Parameters
     ----------
     device
-        Name of it.
+        Name of the device.
     options
-        Of the device or method. For a device, a list is of alternatives: the first that is not in use is opened.
+        Options of the device or the method. A list for an option of a device gives alternatives: the first that is not
+        in use is opened.
     solve
-        Of each solve. Its start is that of a machine and not ``"last"``, which no batch knows.
+        Options of each solve. Its ``start`` is never ``"last"``, which batches do not support.
     warm
-        Whether to start from the nearest solved neighbour.
+        Whether to start from the nearest problem that was solved before.
     """
 
     device: str
@@ -63,14 +64,24 @@ class Settings:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a worker returns for one problem; without the problem, which who asks has."""
+    """What a worker returns for one problem. The problem itself is left out, because the caller has it.
+
+    Parameters
+    ----------
+    found
+        Class of the result and its fields, or None.
+    error
+        The error if there is no result, or None.
+    seconds
+        Time that the problem took.
+    """
 
     found: tuple[type[Result] | type[GeneralResult], dict[str, Any]] | None
     error: Exception | None
     seconds: float
 
     def result(self, problem: Problem) -> Result | GeneralResult | None:
-        """The result, None where there is an error instead."""
+        """Return the result, completed by its problem; None if there is an error."""
         if self.found is None:
             return None
         kind, facts = self.found
@@ -78,47 +89,50 @@ class Answer:
 
 
 def answer(result: Result | GeneralResult, seconds: float) -> Answer:
-    """A result as it travels."""
+    """Return a result as it is sent to the caller."""
     facts = {field.name: getattr(result, field.name) for field in fields(result) if field.name != "problem"}
     return Answer((type(result), facts), None, seconds)
 
 
-def kept(error: Exception) -> Exception:
-    """An error as it travels: those of strangers by their words, as they may not be pickled."""
+def transferable(error: Exception) -> Exception:
+    """Return an error as it is sent to the caller.
+
+    An exception of another package may not be picklable, so it becomes a ``RuntimeError`` with its text.
+    """
     if type(error) in (ProblemError, MemoryError) or isinstance(error, DeviceError):
         return error
     return RuntimeError(f"{type(error).__name__}: {error}")
 
 
 class Cancelled(Exception):
-    """Nobody wants the answer any more."""
+    """The batch has ended, so that the answer is not needed any more."""
 
 
 class Turns:
-    """Lets runs on the device follow each other in the order in which they were asked for."""
+    """Makes runs use the device in the order in which they were submitted."""
 
     def __init__(self) -> None:
         self._last = threading.Event()
         self._last.set()
 
     def next(self) -> tuple[threading.Event, threading.Event]:
-        """``(before, own)``: wait for the one, and set the other when the device is free again."""
+        """Return two events ``(before, own)``: wait for the first, and set the second when the device is free again."""
         before, self._last = self._last, threading.Event()
         return before, self._last
 
 
 BATCH_METHOD = "shift"
-"""By default on a graphics card, where the horizon is infinite: there the fastest in a batch."""
+"""Default method on a GPU for an infinite horizon: the fastest for a batch."""
 
 
 def pair() -> ThreadPoolExecutor:
-    """Two threads for a worker, with as many of Numba's as the thread that makes them may use."""
+    """Return an executor of two threads for a worker, each with the number of Numba threads of the current thread."""
     return ThreadPoolExecutor(2, initializer=set_num_threads, initargs=(get_num_threads(),))
 
 
 @contextlib.contextmanager
 def _taking(turn: tuple[threading.Event, threading.Event] | None) -> Iterator[Callable[[], object]]:
-    """Give what waits for the turn; when the block ends, however it does, the next one may go."""
+    """Give a function that waits for the turn. When the block ends, also with an error, the next turn begins."""
     if turn is None:
         yield lambda: None
         return
@@ -131,14 +145,14 @@ def _taking(turn: tuple[threading.Event, threading.Event] | None) -> Iterator[Ca
 
 
 class Worker:
-    """An open device for one problem after the other.
+    """A device that is opened for the first problem and stays open for all others.
 
     Parameters
     ----------
     device
-        Name of a device, or a session, which is left open.
+        Name of a device, or a session, which is not closed with the worker.
     options
-        Of the device that is opened.
+        Options of the device, with lists for alternatives.
     """
 
     def __init__(self, device: str | Session, options: Mapping[str, Any]) -> None:
@@ -156,7 +170,7 @@ class Worker:
         problem: Problem,
         turn: tuple[threading.Event, threading.Event] | None = None,
     ) -> Answer:
-        """Solve one problem; what is wrong with it, or with its run, is in the answer.
+        """Solve one problem. Errors of the problem or of its run are returned in the answer.
 
         Raises
         ------
@@ -174,22 +188,23 @@ class Worker:
                 else:
                     work = self._opened().prepare(problem, settings.solve)
                     with self._alone(wait) as waited:
-                        # Others had the device: that is no time of this problem.
+                        # Time of waiting for the device is not counted.
                         begin += waited
                         completed = self._run(work, settings.warm)
             if settings.device not in REFERENCES:
                 if turn is not None:
-                    # Python lets a thread go on for 5 ms: who has the device now is to start its run before that.
-                    time.sleep(GIVE_WAY)
+                    # Python switches threads only after 5 ms. The thread that has the device now shall start its run
+                    # earlier than that.
+                    time.sleep(YIELD_SECONDS)
                 result = self._or_plain(settings, work, completed)
             return answer(result, time.perf_counter() - begin)
         except NotOpen as error:
             raise error.why from None
         except Exception as error:
-            return Answer(None, kept(error), time.perf_counter() - begin)
+            return Answer(None, transferable(error), time.perf_counter() - begin)
 
     def solve_all(self, settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
-        """Solve several problems; the next is converted while one is solved. Errors as of :meth:`solve`."""
+        """Solve several problems, converting the next one while one is solved; errors as :meth:`solve`."""
         if settings.device == "gpu":
             return self._batch(settings, problems)
         if len(problems) == 1 or settings.device in REFERENCES:
@@ -201,18 +216,18 @@ class Worker:
 
     @contextlib.contextmanager
     def _alone(self, wait: Callable[[], object]) -> Iterator[float]:
-        """Have the device; gives the seconds that it took to get it."""
-        asked = time.perf_counter()
+        """Have exclusive use of the device during the block; gives the seconds of waiting for it."""
+        begin = time.perf_counter()
         wait()
         with self._running:
-            yield time.perf_counter() - asked
+            yield time.perf_counter() - begin
 
     def cancel(self) -> None:
-        """End the run in progress within a fraction of a second, and begin no other."""
+        """End the run in progress within a fraction of a second, and start no other."""
         self._cancelled.set()
 
     def close(self) -> None:
-        """Close the session, if it was opened here."""
+        """Close the session if this worker opened it."""
         with self._running:
             self._drop()
 
@@ -220,7 +235,7 @@ class Worker:
         with self._opening:
             if self._session is not None and self._session is not self._device:
                 session, self._session = self._session, None
-                # A device that is gone may say so once more.
+                # A device that was lost may raise its error again.
                 with contextlib.suppress(DeviceError, OSError):
                     session.close()
 
@@ -231,25 +246,25 @@ class Worker:
             return self._session
 
     def _run(self, work: Prepared, warm: bool) -> Completed:
-        self._look("")
+        self._check_cancelled("")
         near = self.neighbours.nearest(work) if warm else None
         if near is not None:
             work = replace(work, image=replace(work.image, start=near))
         try:
-            completed = self._opened().run(work, self._look)
+            completed = self._opened().run(work, self._check_cancelled)
         except DeviceTimeoutError:
-            # It was stopped; and one that could not be is reset before the next run.
+            # The run was stopped. A device that cannot be stopped is reset before the next run.
             raise
         except DeviceError:
-            # Whatever state it is in, the next problem begins with one that is opened anew.
+            # The state of the device is unknown, so the next problem opens it again.
             self._drop()
             raise
         if warm:
-            self.neighbours.keep(completed)
+            self.neighbours.add(completed)
         return completed
 
     def _or_plain(self, settings: Settings, work: Prepared, completed: Completed) -> Result:
-        """The result of a run of ``work``; where shifts or a neighbour's values led it astray, of plain sweeps."""
+        """Return the result of a run of ``work``, or of plain sweeps if extrapolation or a warm start made it fail."""
 
         def again() -> Result:
             with self._running:
@@ -261,19 +276,20 @@ class Worker:
             return result
         return or_plain(result, again, "those from another problem's values" if from_neighbour else "shifted ones")
 
-    def _look(self, text: str) -> None:
+    def _check_cancelled(self, text: str) -> None:
+        """Raise :class:`Cancelled` after :meth:`cancel`; called with each line of progress."""
         if self._cancelled.is_set():
             raise Cancelled
 
     def _reference(self, settings: Settings, problem: Problem) -> Result | GeneralResult:
-        self._look("")
+        self._check_cancelled("")
         options, simple = settings.solve, not problem.general
         if options.method is None and settings.device == "gpu" and simple and problem.horizon is None:
             options = replace(options, method=BATCH_METHOD)
-        return solve_in_double(problem, options, settings.device, dict(settings.options), self._look)
+        return solve_in_double(problem, options, settings.device, dict(settings.options), self._check_cancelled)
 
     def _batch(self, settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
-        """On a graphics card, neighbours of one shape in one launch; those of the general form one by one."""
+        """Solve on a GPU: consecutive problems of one shape in one launch, those of the general form one by one."""
         answers: list[Answer] = []
         for (general, horizon, _), same in itertools.groupby(
             problems, key=lambda problem: (problem.general, problem.horizon, problem.wealth.shape)
@@ -282,13 +298,13 @@ class Worker:
             begin = time.perf_counter()
             if not general and horizon is None and len(group) > 1:
                 with self._running:
-                    self._look("")
+                    self._check_cancelled("")
                     try:
                         results = solve_batch(
                             group, settings.solve, settings.solve.method or BATCH_METHOD, dict(settings.options)
                         )
                     except ProblemError:
-                        # One of them is at fault, or all are too much at a time: one by one it shows.
+                        # One of them is wrong, or together they do not fit in memory: solve them one by one.
                         results = []
                 if results:
                     each = (time.perf_counter() - begin) / len(group)
@@ -299,7 +315,7 @@ class Worker:
 
 
 class NotOpen(Exception):
-    """No device of those named can be opened, and ``why``."""
+    """None of the devices can be opened; ``why`` is the error of the last one."""
 
     def __init__(self, why: Exception) -> None:
         super().__init__(str(why))
@@ -307,7 +323,13 @@ class NotOpen(Exception):
 
 
 def alternatives(options: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All choices of options that are lists, in order: ``slot=[0, 1]`` is slot 0, and where that is in use, slot 1."""
+    """Return all combinations of options that are lists, in order.
+
+    ``slot=[0, 1]`` means slot 0 and, if that is in use, slot 1.
+
+    >>> alternatives({"slot": [0, 1], "lanes": 4})
+    [{'slot': 0, 'lanes': 4}, {'slot': 1, 'lanes': 4}]
+    """
     choices = [value if isinstance(value, list) else [value] for value in options.values()]
     return [dict(zip(options, chosen, strict=True)) for chosen in itertools.product(*choices)]
 
@@ -323,7 +345,7 @@ def _first_free(device: str, choices: Sequence[Mapping[str, Any]]) -> Session:
                 raise NotOpen(error) from None
         except (DeviceError, ProblemError) as error:
             raise NotOpen(error) from None
-    raise NotOpen(DeviceError(f"device {device!r} has an option that is a list of nothing"))
+    raise NotOpen(DeviceError(f"an option of device {device!r} is an empty list: give at least one value"))
 
 
 _workers: dict[str, Worker] = {}
@@ -331,7 +353,7 @@ _making = threading.Lock()
 
 
 def worker_of(settings: Settings) -> Worker:
-    """Return the worker of a device in this process, made once, and closed when the process ends."""
+    """Return the worker of a device in this process; it is made once, and closed when the process ends."""
     name = repr((settings.device, sorted(settings.options.items()) if settings.device in DEVICES else None))
     with _making:
         if name not in _workers:
@@ -342,22 +364,22 @@ def worker_of(settings: Settings) -> Worker:
 
 
 def work(settings: Settings, problems: Sequence[Problem]) -> list[Answer]:
-    """Solve ``problems`` with this process's worker, on :func:`threads_said` threads: what a worker is sent.
+    """Solve problems with the worker of this process, on :func:`configured_threads` threads. Executors call this.
 
     Raises
     ------
     DeviceError
         The device cannot be opened.
     """
-    with threads(threads_said()):
+    with threads(configured_threads()):
         return worker_of(settings).solve_all(settings, problems)
 
 
-def threads_said() -> int:
-    """Numba's threads of a worker: as ``NUMBA_NUM_THREADS`` says, else one, for each core is to have a worker.
+def configured_threads() -> int:
+    """Return the number of Numba threads of a worker: ``NUMBA_NUM_THREADS`` if set, else 1 (a worker per core).
 
-    Numba itself does not ask again once it is imported: too early where a worker is told only when it runs, as by
-    ``LocalCluster(env=...)``, because a process that is spawned imports the user's script first.
+    The variable is read here because Numba reads it only when it is imported. A spawned process imports the user's
+    script, and with it Numba, before a cluster sets the environment (``LocalCluster(env=...)``).
     """
-    said = os.environ.get("NUMBA_NUM_THREADS", "")
-    return max(1, int(said)) if said.isdecimal() else 1
+    setting = os.environ.get("NUMBA_NUM_THREADS", "")
+    return max(1, int(setting)) if setting.isdecimal() else 1

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.constraints.board_builds import kept
+from beltline.constraints.board_builds import recorded
 from beltline.host import __version__
 from beltline.host.devices import Device, DeviceError, DeviceLostError, DeviceTimeoutError, Progress
 from beltline.host.devices.base import built_sizes, check_identity
@@ -262,7 +262,7 @@ class _Tester:
         hertz = device.read_register("CLOCK_HZ")
         self._build = replace(built_sizes(device), clock_hz=hertz)
         build_hash, build = device.read_register("BUILD_HASH"), self._build
-        boards = [name for name, known in kept().items() if known.build_hash == build_hash]
+        boards = [name for name, known in recorded().items() if known.build_hash == build_hash]
         of = f" ({' or '.join(boards)})" if boards else ""
         shape = f"{build.lanes} lanes" if build.features.lanes else f"fold {build.fold}"
         made_for = f", {hertz:,} Hz" if hertz else ""

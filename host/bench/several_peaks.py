@@ -1,7 +1,9 @@
 """What several peaks cost: ``python -m beltline.host.bench.several_peaks``.
 
 The same savings problem, concave and with what gives objectives several peaks, is solved by each method side by side,
-verified apart from the times; then savings problems on random grids, of which every one must be solved and verified.
+each solve right after a concave one. Printed is the median of the ratios of their times, without verification; on
+device ``cpu`` these are times of the processor, of all threads, which other programs disturb little. Then savings
+problems on random grids are solved, of which every one must be solved and verified.
 """
 
 from __future__ import annotations
@@ -36,6 +38,21 @@ def wealths(points: int = POINTS) -> dict[str, Array]:
     }
 
 
+def stepped(points: int = POINTS) -> dict[str, Array]:
+    """Cash on hand with many steps, by their name, ``(points, STATES)`` each.
+
+    It is the same at two, three or five points in a row; or it rises by random amounts at every second or fifth point,
+    or at 99 points.
+    """
+    plain, row = wealths(points)["concave"], np.arange(points)
+    rng = np.random.default_rng(1)
+    found = {f"flat over {k}": plain[row // k * k] for k in (2, 3, 5)}
+    for k in (2, 5):
+        found[f"a step every {k}"] = plain + 0.02 * rng.random((points // k + 1, STATES)).cumsum(axis=0)[row // k]
+    found["a hundred jumps"] = plain + 0.3 * rng.random((100, STATES)).cumsum(axis=0)[row * 100 // points]
+    return found
+
+
 def savings(wealth: Array) -> Problem:
     """Savings with this cash on hand, ``(N_k, STATES)``."""
     chain = np.full((STATES, STATES), 0.05) + 0.75 * np.eye(STATES)
@@ -61,28 +78,33 @@ def uneven(seed: int) -> Problem:
 
 
 def seconds(problem: Problem, method: str, device: str) -> float:
-    """Of one solve, without verification."""
-    begin = time.perf_counter()
+    """Of one solve, without verification: on the processor its time, which other programs take little part in."""
+    clock = time.process_time if device == "cpu" else time.perf_counter
+    begin = clock()
     solve(problem, device=device, method=method, tol=1e-6, verify=False)
-    return time.perf_counter() - begin
+    return clock() - begin
 
 
 def compare(repeats: int, device: str, points: int) -> bool:
     """Print what each problem takes by each method beside the concave one; whether all are solved and verified."""
-    problems = {name: savings(wealth) for name, wealth in wealths(points).items()}
+    bent, steps = wealths(points), stepped(points)
+    problems = {name: savings(wealth) for name, wealth in {**bent, **steps}.items()}
+    first = next(iter(problems))
     good = True
     for method in METHODS:
-        spent: dict[str, list[float]] = {name: [] for name in problems}
         for problem in problems.values():
             good &= solve(problem, device=device, method=method, tol=1e-6).success
             seconds(problem, method, device)
+        concave: list[float] = []
+        ratios: dict[str, list[float]] = {name: [] for name in problems if name != first}
         for _ in range(repeats):
-            for name, problem in problems.items():
-                spent[name].append(seconds(problem, method, device))
-        middle = {name: statistics.median(times) for name, times in spent.items()}
-        first, *others = middle
-        more = ", ".join(f"{name} {middle[name] / middle[first]:.1f} times that" for name in others)
-        print(f"{method:9} {points:,} x {STATES}: {first} {middle[first] * 1e3:.1f} ms, {more}", flush=True)
+            for name, found in ratios.items():
+                concave.append(seconds(problems[first], method, device))
+                found.append(seconds(problems[name], method, device) / concave[-1])
+        print(f"{method:9} {points:,} x {STATES}: {first} {statistics.median(concave) * 1e3:.1f} ms", flush=True)
+        for names in (bent, steps):
+            some = [f"{name} {statistics.median(ratios[name]):.1f}" for name in names if name != first]
+            print(f"{'':9} times that: {', '.join(some)}", flush=True)
     print("all verified" if good else "NOT all verified", flush=True)
     return good
 

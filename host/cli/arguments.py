@@ -1,4 +1,4 @@
-"""What is typed on the command line, checked before any work."""
+"""Parsing and checks of arguments of the command line, before any work."""
 
 from __future__ import annotations
 
@@ -8,22 +8,23 @@ import tempfile
 from pathlib import Path
 from typing import NoReturn
 
-# Checks of problems are imported where they are needed: they take a moment, and `beltline --help` needs none.
+# Checks of problems are imported where they are needed: that takes a moment, and `beltline --help` needs none.
 
 REFUSED = 2
-"""Exit code."""
+"""Exit code for input that was refused."""
 
 LONGEST_NAME = 200
-"""Bytes of the name of a file to write; file systems have 255, of which the temporary neighbour takes some."""
+"""Longest name of a file to write, in bytes. File systems allow 255, and the name of the temporary file is longer."""
 
 LONGEST_SENTENCE = 400
+"""Longest message of the parser, in characters."""
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, without what a terminal would act on."""
+    """An argument parser whose error messages are one line without control characters."""
 
     def error(self, message: str) -> NoReturn:
-        """End with a sentence and exit code 2."""
+        """Print the message and exit with code 2."""
         line = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in message)
         if len(line) > LONGEST_SENTENCE:
             line = f"{line[: LONGEST_SENTENCE - 3]}..."
@@ -31,12 +32,12 @@ class Parser(argparse.ArgumentParser):
 
 
 def file_name(text: str) -> Path:
-    """Return the path of a file that is read.
+    """Return the path of a file to read.
 
     Raises
     ------
     argparse.ArgumentTypeError
-        It can be none.
+        ``text`` cannot be the name of a file.
     """
     from beltline.host.problem.checks import shown
 
@@ -47,56 +48,56 @@ def file_name(text: str) -> Path:
 
 
 def new_file_name(text: str) -> Path:
-    """Return the path of a file that is written.
+    """Return the path of a file to write.
 
     Raises
     ------
     argparse.ArgumentTypeError
-        It can be none.
+        ``text`` cannot be the name of a file, or is too long.
     """
     from beltline.host.problem.checks import shown
 
     path = file_name(text)
     if (length := len(os.fsencode(path.name))) > LONGEST_NAME:
         raise argparse.ArgumentTypeError(
-            f"{shown(text)} is a name of {length} bytes, and files are written under at most {LONGEST_NAME}"
+            f"{shown(text)} is a name of {length} bytes, longer than the {LONGEST_NAME} that are accepted"
         )
     return path
 
 
 def kind_name(text: str) -> str:
-    """Return the name of a kind of figure, which becomes part of a file's name.
+    """Return the name of a kind of figure, which may become part of the name of a file.
 
     Raises
     ------
     argparse.ArgumentTypeError
-        It can be none.
+        ``text`` cannot be such a name.
     """
     from beltline.host.problem.checks import shown
 
     if not text.isidentifier() or len(text) > LONGEST_NAME // 4:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no kind of figure")
+        raise argparse.ArgumentTypeError(f"{shown(text)} is not a kind of figure")
     return text
 
 
 def check_output(given: argparse.Namespace) -> None:
-    """Check where the files of a solve go: ``out``, ``plot`` with its ``kind``, and ``checkpoint`` if there is one.
+    """Check the files that a solve will write: ``out``, ``plot`` with its ``kind``, and ``checkpoint``.
 
     Raises
     ------
     ProblemError
-        One cannot be written, or there is a kind of figure and no figure.
+        One cannot be written, or ``--kind`` is given without ``--plot``.
     """
     from beltline.host.problem.checks import ProblemError
 
     if given.kind is not None and given.plot is None:
-        raise ProblemError("--kind is what --plot draws: add --plot")
+        raise ProblemError("--kind needs --plot, whose figure it selects")
     for name in ("out", "plot", "checkpoint"):
         check_writable(name, getattr(given, name, None))
 
 
 def check_writable(name: str, path: Path | None) -> None:
-    """Check that files can be made in the folder of ``path``, by making one that has no name or loses it at once.
+    """Check that files can be written to the directory of ``path``, by creating a temporary file there.
 
     Raises
     ------

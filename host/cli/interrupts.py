@@ -1,8 +1,8 @@
-"""Ctrl-C on the command line: heard at any time, never lost, and no traceback.
+"""Handling of Ctrl-C on the command line: it works at any time and prints no traceback.
 
-Before a command begins its work there is nothing to save, and the process ends at once, in the middle of an import or
-not (:func:`hear`). From :func:`begin_work` on, Ctrl-C is an exception as usual; where Python cannot pass it on, in the
-callbacks with which modules are imported and functions compiled, it is raised anew.
+Before a command begins its work there is nothing to save, and Ctrl-C ends the process at once, even during an import
+(:func:`hear`). From :func:`begin_work` on, Ctrl-C raises ``KeyboardInterrupt`` as usual. During callbacks in which
+Python cannot propagate an exception, as while modules are imported or functions compiled, it is raised again later.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
 INTERRUPTED = 130
-"""Exit code."""
+"""Exit code after an interrupt."""
 
 AGAIN_SECONDS = 0.05
-"""Until an interrupt that was lost in a callback is raised anew."""
+"""Seconds after which an interrupt that was lost in a callback is raised again."""
 
 
 def _end_at_once(number: int, frame: FrameType | None) -> None:
@@ -33,14 +33,14 @@ def _again(lost: UnraisableHookArgs) -> None:
     if not issubclass(lost.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(lost)
         return
-    # To the main thread, which may wait for something by now.
+    # Sent to the main thread, which may be waiting for something by now.
     timer = threading.Timer(AGAIN_SECONDS, signal.pthread_kill, (threading.main_thread().ident, signal.SIGINT))
     timer.daemon = True
     timer.start()
 
 
 def hear() -> bool:
-    """Have Ctrl-C end this process at once, unless it is ignored here; whether it is not."""
+    """Make Ctrl-C end this process at once. Return False, and change nothing, if Ctrl-C has another handler."""
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return False
     signal.signal(signal.SIGINT, _end_at_once)
@@ -49,13 +49,13 @@ def hear() -> bool:
 
 
 def begin_work() -> None:
-    """Have Ctrl-C raise ``KeyboardInterrupt`` from here on, so that what began can end in order."""
+    """Make Ctrl-C raise ``KeyboardInterrupt`` from now on, so that work in progress can be ended properly."""
     if signal.getsignal(signal.SIGINT) is _end_at_once:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def end_work(code: int) -> None:
-    """Have Ctrl-C end the process with its exit code: what is left is the end of the interpreter."""
+    """Make Ctrl-C end the process with its exit code, because only the exit of the interpreter remains."""
 
     def end(number: int, frame: FrameType | None) -> None:
         os._exit(code)

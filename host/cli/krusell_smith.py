@@ -1,6 +1,4 @@
-"""``beltline solve krusell-smith``: its options, its report, its files. Exit codes are those of
-:mod:`beltline.host.cli.main`.
-"""
+"""The command ``beltline solve krusell-smith``. Exit codes are those of :mod:`beltline.host.cli.main`."""
 
 from __future__ import annotations
 
@@ -25,14 +23,14 @@ from beltline.host.results.files import check_target
 
 
 def plot_option(group: Any, draws: str) -> None:
-    """Add ``--plot``, which without a file's name is in ``policy.png``; ``draws`` begins the sentence of its help."""
+    """Add the option ``--plot``, whose file is ``policy.png`` by default; ``draws`` begins its help text."""
     group.add_argument(
         "--plot",
         type=new_file_name,
         nargs="?",
         const=Path("policy.png"),
         metavar="FILE.png",
-        help=f"{draws} to this file ({', '.join(SUFFIXES)}; policy.png if not named)",
+        help=f"{draws} to this file ({', '.join(SUFFIXES)}; default policy.png)",
     )
 
 
@@ -50,69 +48,82 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         )
 
     model = parser.add_argument_group("model")
-    option(model, "--agents", int, 10_000, "households of the panel, a multiple of 50")
-    option(model, "--periods", int, 1_100, "quarters of the panel")
-    option(model, "--discard", int, 100, "quarters at its beginning that are not looked at")
-    option(model, "--grid", int, 100, "points of k of the Euler-equation iteration")
-    option(model, "--choices", int, CHOICES, "points of k of a table")
-    option(model, "--top", float, 1000.0, "highest k of both")
-    option(model, "--means", int, 4, "points of mean capital K; four of them are 16 exogenous states of a table")
-    option(model, "--low", float, 30.0, "lowest K")
-    option(model, "--high", float, 50.0, "highest K")
-    option(model, "--beta", float, 0.99, "discount factor a quarter")
-    option(model, "--eta", float, 1.0, "relative risk aversion; 1 is log", "--gamma")
-    option(model, "--seed", int, 0, "of the shocks")
+    option(model, "--agents", int, 10_000, "number of households in the panel, a multiple of 50")
+    option(model, "--periods", int, 1_100, "number of quarters of the panel")
+    option(model, "--discard", int, 100, "number of first quarters of the panel that are discarded")
+    option(model, "--grid", int, 100, "grid points of capital k, for household euler")
+    option(model, "--choices", int, CHOICES, "grid points of capital k, for household table")
+    option(model, "--top", float, 1000.0, "highest grid point of k")
+    option(model, "--means", int, 4, "grid points of mean capital K; four of them give 16 exogenous states of a table")
+    option(model, "--low", float, 30.0, "lowest grid point of K")
+    option(model, "--high", float, 50.0, "highest grid point of K")
+    option(model, "--beta", float, 0.99, "quarterly discount factor")
+    option(model, "--eta", float, 1.0, "relative risk aversion; 1 is log utility", "--gamma")
+    option(model, "--seed", int, 0, "seed of the random shocks")
     run = parser.add_argument_group("solution")
-    option(run, "--tol", float, 1e-7, "stop when the law believed and the law estimated differ by less")
+    option(run, "--tol", float, 1e-7, "stop when the expected and the estimated law of motion differ by less than this")
     run.add_argument(
         "--household-tol",
         type=float,
         metavar="X",
-        help="stop a household when no k' changes by this much, or of a table no V (default 1e-08, 1e-07)",
+        help="solve the household until k' changes by less than this, or the value function for household table "
+        "(default 1e-08, 1e-07)",
     )
-    option(run, "--relaxation", float, 0.4, "how far a law goes towards the one estimated")
-    option(run, "--max-iterations", int, 100, "stop after this many laws in any case")
+    option(run, "--relaxation", float, 0.4, "weight of the estimated law in the next expected law")
+    option(run, "--max-iterations", int, 100, "largest number of laws of motion that are tried")
     run.add_argument(
         "--device",
         default="auto",
         metavar="NAME",
-        help=f"of the household: auto, the processor; {', '.join((*DEVICES, *REFERENCES))} (default %(default)s)",
+        help=f"where the household is solved: auto (the processor), {', '.join((*DEVICES, *REFERENCES))} (default "
+        "%(default)s)",
     )
     run.add_argument(
-        "--household", metavar="NAME", help=f"{' or '.join(HOUSEHOLDS)} (default euler on cpu and gpu, table on others)"
+        "--household",
+        metavar="NAME",
+        help=f"{' or '.join(HOUSEHOLDS)}: solve the household by iteration on the Euler equation, or as a Bellman "
+        "equation on a grid (default euler on cpu and gpu, table on others)",
     )
     run.add_argument(
-        "--panel", default="cpu", metavar="NAME", help=f"{' or '.join(PANELS)}: where it is simulated (default cpu)"
+        "--panel",
+        default="cpu",
+        metavar="NAME",
+        help=f"where the panel is simulated: {' or '.join(PANELS)} (default cpu)",
     )
     run.add_argument(
         "--interpolation",
         default="bicubic",
         metavar="NAME",
-        help=f"of the panel: {', '.join(INTERPOLATIONS)} (default %(default)s)",
+        help=f"interpolation of the policy in the panel: {', '.join(INTERPOLATIONS)} (default %(default)s)",
     )
     run.add_argument(
         "--method",
         metavar="NAME",
-        help=f"of a table on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default mpi); on a sweep engine: shift",
+        help=f"for household table, on {' and '.join(REFERENCES)}: {', '.join(METHODS)} (default mpi); on a sweep "
+        "engine: shift",
     )
-    run.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the device or method")
     run.add_argument(
-        "--compare", action="store_true", help="simulate with every interpolation and print its error on the path of K"
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="an option of the device or method"
+    )
+    run.add_argument(
+        "--compare",
+        action="store_true",
+        help="simulate with every interpolation and print the error of each in the path of K",
     )
     output = parser.add_argument_group("output")
-    output.add_argument("--out", type=new_file_name, metavar="FILE.npz", help="write everything to this file (.npz)")
-    plot_option(output, "draw")
+    output.add_argument("--out", type=new_file_name, metavar="FILE.npz", help="write the result to this file (.npz)")
+    plot_option(output, "draw a figure")
     output.add_argument(
         "--kind",
         type=kind_name,
         metavar="NAME",
-        help=f"of plot: {', '.join(KrusellSmith.kinds)} (default policy)",
+        help=f"kind of the figure of --plot: {', '.join(KrusellSmith.kinds)} (default policy)",
     )
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
 
 
 def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]]) -> int:
-    """Solve as ``given`` says, and return the exit code; ``options`` reads those of the device."""
+    """Run the command and return its exit code; ``options`` parses the values of ``--option``."""
     if given.out is not None:
         check_target("out", given.out, KrusellSmith.suffixes)
     kind = "policy" if given.kind is None else given.kind
@@ -126,7 +137,7 @@ def run(given: argparse.Namespace, options: Callable[[list[str]], dict[str, Any]
     of_device = options(given.option) | ({} if given.method is None else {"method": given.method})
     for name in of_device:
         if name != "method" and name in vars(given):
-            raise ProblemError(f"option {name!r} is none of a device or method: use --{name.replace('_', '-')}")
+            raise ProblemError(f"{name!r} is not an option of a device or method: use --{name.replace('_', '-')}")
     begin_work()
     try:
         result = krusell_smith(points=given.grid, **{name: getattr(given, name) for name in model.split()}).solve(

@@ -1,8 +1,9 @@
 """The command line, ``beltline``.
 
-Exit codes: 0 solved; 1 not solved (what there is was still written), a device was lost or took too long, or a file
-could not be read or written; 2 refused before any work; 130 interrupted, nothing written but a checkpoint. A plot of a
-result that is not solved is drawn, and is exit code 1.
+Exit codes are 0 if the problem was solved; 1 if it was not solved (the result is still written), if a device was lost
+or took too long, or if a file could not be read or written; 2 if the input was refused before any work; 130 if the
+command was interrupted (nothing is written except a checkpoint). A plot of a result that is not solved is drawn, with
+exit code 1.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from beltline.host.cli.arguments import (
 )
 from beltline.host.cli.interrupts import INTERRUPTED, begin_work
 
-# Everything else is imported by the command that needs it, so that `beltline --help` answers at once.
+# Everything else is imported by the command that needs it, so that `beltline --help` appears at once.
 
 ECONOMY = "krusell-smith"
-"""The model that is an economy, with a command line of its own (:mod:`beltline.host.cli.krusell_smith`)."""
+"""The model with a command line of its own (:mod:`beltline.host.cli.krusell_smith`)."""
 
 
 def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
-    """The parser of all commands; only those among ``words`` have their arguments, which take imports to list."""
+    """Return the parser. Only the commands in ``words`` get their arguments, because listing these needs imports."""
     parser = Parser(prog="beltline", description="An accelerator for Bellman equations.", allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"beltline {__version__}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True, parser_class=Parser)
@@ -49,7 +50,7 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     from beltline.host.models.catalogue import MODELS, parameters
     from beltline.host.results.save import SUFFIXES
 
-    # No `choices`: they would blame the value of a mistyped option for being no model.
+    # Without `choices`: argparse would then report the value of a mistyped option as an invalid model.
     default = next(iter(MODELS))
     known = "; ".join(f"{name}, {entry.about}{' (the default)' * (name == default)}" for name, entry in MODELS.items())
     parser.add_argument(
@@ -66,42 +67,44 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
     for name, (kind, text) in parameters().items():
         model.add_argument(f"--{name}", type=kind, metavar="N" if kind is int else "X", help=text)
     run = parser.add_argument_group("solution")
-    option(run, "--tol", float, 1e-10, "stop when no value changes by this much, in utility (default %(default)s)")
-    option(run, "--max-sweeps", int, 10_000, "stop after this many sweeps in any case (default %(default)s)")
+    option(
+        run, "--tol", float, 1e-10, "stop when all values change by less than this, in utility (default %(default)s)"
+    )
+    option(run, "--max-sweeps", int, 10_000, "largest number of sweeps (default %(default)s)")
     run.add_argument(
         "--device",
         metavar="NAME",
-        help=f"auto (the default: a board that is free, else a GPU where it pays, else the CPU), "
-        f"{', '.join((*DEVICES, *REFERENCES))}",
+        help=f"auto (the default: a free board, else a GPU if it saves time, else the CPU), "
+        f"{', '.join((*DEVICES, *REFERENCES))}; `beltline devices` describes them",
     )
     run.add_argument(
         "--method",
         metavar="NAME",
-        help=f"on {' and '.join(REFERENCES)}: auto, {', '.join(METHODS)} (by default auto where no device is "
-        "named, else warm); on a sweep engine: shift",
+        help=f"on {' and '.join(REFERENCES)}: auto, {', '.join(METHODS)} (default auto if no device is named, else "
+        "warm); on a sweep engine: shift",
     )
     run.add_argument(
         "--option",
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"of the device or method, any number of times ({_device_options()})",
+        help=f"an option of the device or method; may be repeated ({_device_options()})",
     )
     run.add_argument(
         "--timeout",
         type=float,
         metavar="X",
-        help="of a machine, as --device emulator: stop a run that has not ended after this many seconds, exit code 1; "
-        "with ages, their verification too",
+        help="on the accelerator, such as --device emulator: stop a run after this many seconds, with exit code 1; for "
+        "a finite horizon also its verification",
     )
     run.add_argument(
         "--checkpoint",
         type=new_file_name,
         metavar="FILE.npz",
-        help="of a machine, as --device emulator: save value and sweeps there every half minute and on Ctrl-C, and "
-        "resume from it; deleted when converged",
+        help="on the accelerator, such as --device emulator: save the value function to this file every 30 seconds and "
+        "on Ctrl-C, and continue from it if it exists; it is deleted after convergence",
     )
-    run.add_argument("--no-verify", action="store_true", help="skip the exact double-precision check of the result")
+    run.add_argument("--no-verify", action="store_true", help="skip the exact check of the result in double precision")
     output = parser.add_argument_group("output")
     output.add_argument(
         "--out",
@@ -110,7 +113,9 @@ def _solve_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"write value, policy and tables to this file ({', '.join(SUFFIXES)})",
     )
     equilibrium_cli.plot_option(output, "draw value and policy")
-    output.add_argument("--kind", type=kind_name, metavar="NAME", help="what --plot draws, as for `beltline plot`")
+    output.add_argument(
+        "--kind", type=kind_name, metavar="NAME", help="kind of the figure of --plot, as in `beltline plot --help`"
+    )
     output.add_argument("--quiet", action="store_true", help="print no report and no progress")
 
 
@@ -123,18 +128,19 @@ def _plot_arguments(parser: argparse.ArgumentParser) -> None:
         "--kind",
         type=kind_name,
         metavar="NAME",
-        help="policy, value and policy; euler, Euler equation errors; distribution, the stationary one; irf, the "
-        "response to a step of the exogenous state; ages and life, of a life cycle (default policy); regions, of "
-        "the general form, where each alternative is taken; and of an economy what its page of the documentation names",
+        help="policy (the default): value and policy; euler: Euler equation errors; distribution: the stationary "
+        "distribution; irf: the response to a step of the exogenous state; ages, life: figures of a life cycle; "
+        "regions: where each alternative of the general form is taken; further kinds of an economy are on its page of "
+        "the documentation",
     )
     parser.add_argument(
         "--out",
         type=new_file_name,
         metavar="FILE.png",
-        help=f"draw to this file ({', '.join(SUFFIXES)}), replacing it; by default a .png beside FILE, "
-        "with -NAME after its name for other kinds than policy, if there is none yet",
+        help=f"write the figure to this file ({', '.join(SUFFIXES)}), replacing it; by default to a new .png file "
+        "beside FILE, with -NAME after its name for kinds other than policy",
     )
-    parser.add_argument("--quiet", action="store_true", help="do not print where the figure is")
+    parser.add_argument("--quiet", action="store_true", help="do not print the path of the figure")
 
 
 def _bench_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,12 +151,20 @@ def _bench_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--grids", metavar="N,N,...", help="grid points (default 16, 32, ... 65536, and 262144)")
     parser.add_argument(
-        "--budget", type=float, default=BUDGET, metavar="X", help="seconds a solve may take (default %(default)s)"
+        "--budget",
+        type=float,
+        default=BUDGET,
+        metavar="X",
+        help="longest time of a solve in seconds (default %(default)s)",
     )
     parser.add_argument(
-        "--seconds", type=float, default=540.0, metavar="X", help="seconds of the whole run (default %(default)s)"
+        "--seconds",
+        type=float,
+        default=540.0,
+        metavar="X",
+        help="longest time in total in seconds (default %(default)s)",
     )
-    parser.add_argument("--quiet", action="store_true", help="print the table only")
+    parser.add_argument("--quiet", action="store_true", help="print the table only, without progress")
 
 
 def _selftest_arguments(parser: argparse.ArgumentParser) -> None:
@@ -162,9 +176,9 @@ def _selftest_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME=VALUE",
-        help=f"of the device, any number of times ({_device_options()})",
+        help=f"an option of the device; may be repeated ({_device_options()})",
     )
-    parser.add_argument("--quiet", action="store_true", help="print the report only, and no progress")
+    parser.add_argument("--quiet", action="store_true", help="print the report only, without progress")
 
 
 def _no_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,8 +190,9 @@ def _equilibrium_parser() -> argparse.ArgumentParser:
 
     parser = Parser(
         prog=f"beltline solve {ECONOMY}",
-        description="Solve Krusell and Smith's economy: the law of motion of capital, and a panel that follows it.",
-        epilog="Exit code 0: solved; 1: not solved, for example at the limit of iterations; 2: refused; "
+        description="Solve the economy of Krusell and Smith (1998): the law of motion of aggregate capital that "
+        "households expect, and a panel of households whose capital follows it.",
+        epilog="Exit code 0: solved; 1: not solved, for example at the limit of iterations; 2: the input was refused; "
         "130: interrupted.",
         allow_abbrev=False,
     )
@@ -186,14 +201,14 @@ def _equilibrium_parser() -> argparse.ArgumentParser:
 
 
 def _device_options() -> str:
-    """What the help says of them."""
+    """Return the names of all devices' options as text for the help."""
     from beltline.host.devices import DEVICES
 
     return "; ".join(f"{name}: {', '.join(has.options)}" for name, has in DEVICES.items() if has.options)
 
 
 def _options(given: Sequence[str]) -> dict[str, Any]:
-    """Options as typed: whole numbers, hexadecimal ones too, true and false, otherwise text."""
+    """Return the values of ``--option``: integers (also hexadecimal), ``true`` and ``false``, or else text."""
     import inspect
 
     from beltline.host.problem.checks import ProblemError, shown
@@ -207,7 +222,7 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
         if name in found:
             raise ProblemError(f"option {shown(name)} is given twice")
         if name in inspect.signature(solve).parameters:
-            raise ProblemError(f"option {name!r} is none of a device or method: use --{name.replace('_', '-')}")
+            raise ProblemError(f"{name!r} is not an option of a device or method: use --{name.replace('_', '-')}")
         try:
             found[name] = {"true": True, "false": False}[value] if value in ("true", "false") else int(value, 0)
         except ValueError:
@@ -218,7 +233,7 @@ def _options(given: Sequence[str]) -> dict[str, Any]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    # No table problem but an outer loop around one, with options of its own.
+    # This model has an outer loop around a problem, and therefore options of its own.
     economy = words[:2] == ["solve", ECONOMY]
     try:
         given = _equilibrium_parser().parse_args(words[2:]) if economy else _parser(words).parse_args(words)
@@ -295,7 +310,7 @@ def _bench(given: argparse.Namespace) -> int:
 
 
 def _kind(given: argparse.Namespace) -> tuple[str, ...]:
-    """The kind of figure, if one was named."""
+    """Return the kind of figure as an argument, or none if the option was not given."""
     return () if given.kind is None else (given.kind,)
 
 
@@ -311,13 +326,13 @@ def _plot(given: argparse.Namespace) -> int:
         ending = "" if given.kind in (None, "policy") else f"-{given.kind}"
         out = given.file.with_name(f"{given.file.stem}{ending}.png")
         if out.exists():
-            raise ProblemError(f"{str(out)!r} exists already; name it with --out to replace it")
+            raise ProblemError(f"{str(out)!r} exists already: pass it as --out to replace it")
     check_plot(out)
     check_writable("plot", out)
     begin_work()
     result = load(given.file)
     with warnings.catch_warnings():
-        # Said below, in one sentence and with the file's name.
+        # Reported below, in one sentence with the name of the file.
         warnings.simplefilter("ignore")
         result.plot(out, *_kind(given))
     if not given.quiet:
@@ -343,11 +358,11 @@ def _solve(given: argparse.Namespace) -> int:
     if given.plot is not None:
         check_plot(given.plot)
     check_output(given)
-    asked = {name: getattr(given, name) for name in parameters()}
+    values = {name: getattr(given, name) for name in parameters()}
     if given.model not in MODELS:
         known = (*MODELS, ECONOMY)
         raise ProblemError(f"model must be one of {', '.join(map(repr, known))}, not {shown(given.model)}")
-    problem = made(given.model, {name: value for name, value in asked.items() if value is not None})
+    problem = made(given.model, {name: value for name, value in values.items() if value is not None})
     if given.out is not None and isinstance(problem, Model):
         check_target("out", given.out, problem.suffixes)
     if given.kind is not None:
@@ -386,42 +401,46 @@ COMMANDS: dict[
     tuple[str, str, str, Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]],
 ] = {
     "solve": (
-        "solve a model and report",
-        "Solve a model by value function iteration and print a report.",
-        "Exit code 0: solved; 1: not solved, for example at the sweep limit; 2: refused; 130: interrupted.",
+        "solve a model and print a report",
+        "Solve a model and print a report: status, error bound, device and times. The value function and the policy "
+        "can be written to a file and drawn.",
+        "Exit code 0: solved; 1: not solved, for example at the sweep limit; 2: the input was refused; "
+        "130: interrupted.",
         _solve_arguments,
         _solve,
     ),
     "plot": (
         "draw a saved result",
-        "Draw a figure of a result that was saved, and say where it is.",
+        "Draw a figure of a result that was saved by `beltline solve --out` or `result.save`, and print its path.",
         "Exit code 0: drawn; 1: drawn, but the result is not solved, or a file cannot be read or written; "
-        "2: refused; 130: interrupted.",
+        "2: the input was refused; 130: interrupted.",
         _plot_arguments,
         _plot,
     ),
     "bench": (
-        "time every device and method here",
-        "Time every device and method that this computer has, check that they agree, and print one table.",
-        "Exit code 0: all agree; 1: not all; 2: refused; 130: interrupted.",
+        "time all devices and methods on this computer",
+        "Time all devices and methods that can be used on this computer, check that they agree, and print a table.",
+        "Exit code 0: all agree; 1: some disagree; 2: the input was refused; 130: interrupted.",
         _bench_arguments,
         _bench,
     ),
     "selftest": (
-        "check a device, and print a report to paste",
-        "Check a device: who answers, its registers and tables, small solves against the software model, clocks "
-        "against the formula and against this computer's timer, and the speed of transfers. Print a report to paste.",
-        "Exit code 0: all checks passed; 1: one failed or could not be run, or the device was lost; 2: refused, or not "
-        "opened; 130: interrupted.",
+        "check a device and print a report",
+        "Check a device of the accelerator: its identity, registers and tables, small solves against the emulator, its "
+        "number of clocks against the formula and this computer's timer, and the speed of transfers. Print a report, "
+        "for a bug report for example.",
+        "Exit code 0: all checks passed; 1: a check failed or could not be run, or the device was lost; 2: the input "
+        "was refused, or the device could not be opened; 130: interrupted.",
         _selftest_arguments,
         _selftest,
     ),
     "devices": (
-        "list what there is to solve on here",
-        "List the devices that can be named, and why those that are not here are not.",
+        "list the devices, and which can be used here",
+        'List all devices: name, description, and either "here" or why it cannot be used on this computer.',
         "Exit code 0.",
         _no_arguments,
         _devices,
     ),
 }
-"""Of each command: its line in the help, its description, its last words, its arguments, and what runs it."""
+"""For each command: its line in the help, its description and epilog, and the functions that add its arguments and run
+it."""

@@ -1,4 +1,4 @@
-"""Devices by name, all behind :class:`beltline.host.devices.base.Device`."""
+"""The devices of the accelerator by name. All have the interface :class:`beltline.host.devices.base.Device`."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from beltline.host.devices.base import (
     Progress,
 )
 from beltline.host.devices.made import sweep_build
-from beltline.host.problem.checks import ProblemError, meant, shown
+from beltline.host.problem.checks import ProblemError, shown, suggestion
 from beltline.host.problem.general import WORKAROUND
 from beltline.hw.interface.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
 
 if TYPE_CHECKING:
-    # It compiles, and takes a second.
+    # Not imported at run time: it loads compiled code, which takes a second.
     from beltline.host.problem.problem import Problem
 
 __all__ = [
@@ -51,13 +51,13 @@ DEVICES: dict[str, Backend] = {
     "serial": serial.BACKEND,
     "xdma": xdma.BACKEND,
 }
-"""The machines, by the names that users call them."""
+"""The devices of the accelerator, by the names that users give in ``device=``."""
 
 OLDER = {"model": "emulator"}
-"""Names that devices had before, and are taken to mean."""
+"""Former names of devices, which are still accepted, and their current names."""
 
 REFERENCES = ("cpu", "gpu")
-"""Names of the solvers in double precision (:mod:`beltline.host.solver.reference`), which are no machine."""
+"""Names of the solvers in double precision (:mod:`beltline.host.solver.reference`), which have no accelerator."""
 
 ARGUMENTS = (
     "checkpoint",
@@ -73,11 +73,11 @@ ARGUMENTS = (
     "value_bits",
     "verify",
 )
-"""Arguments of a solve, which those that are misspelt are compared with."""
+"""Names of the arguments of a solve, for suggestions where one is misspelt."""
 
 
 def renamed(device: Any) -> Any:
-    """Return ``device``, or if it is a name that a device had before, the name that it has now.
+    """Return the current name of a device if ``device`` is a former name; otherwise ``device`` itself.
 
     >>> renamed("model")
     'emulator'
@@ -86,12 +86,12 @@ def renamed(device: Any) -> Any:
 
 
 def known(name: object) -> str:
-    """Return the name of a device, or of a solver in double precision, as it is now.
+    """Return the current name of a device, ``"cpu"`` and ``"gpu"`` included.
 
     Raises
     ------
     ProblemError
-        ``name`` is none; the message lists them.
+        There is no such device; the message lists all.
     """
     now = renamed(name)
     if isinstance(now, str) and (now in DEVICES or now in REFERENCES):
@@ -102,18 +102,25 @@ def known(name: object) -> str:
 
 
 def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParameters:
-    """Return the sizes of the smallest assembly line that ``problem`` fits, or sweep engine of so many lanes.
+    """Return the parameters of the smallest accelerator that ``problem`` fits.
+
+    Parameters
+    ----------
+    problem
+    lanes
+        Number of lanes of a sweep engine; by default the accelerator has an assembly line.
 
     Of a problem with several alternatives each is a state of its own in each exogenous state.
 
     Raises
     ------
     ProblemError
-        No build is that large.
+        The problem is larger than the largest possible build.
     """
     if problem.points > GRID_LIMIT:
         raise ProblemError(
-            f"grid has {problem.points} points, more than the {GRID_LIMIT} that the largest build can hold"
+            f"grid has {problem.points} points, more than the {GRID_LIMIT} that the largest build of the "
+            f"accelerator can hold: use device 'cpu' or 'gpu'"
         )
     count = max(1, len(problem.alternatives))
     if count > 1 and count * problem.states > STATES_LIMIT:
@@ -123,64 +130,69 @@ def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParamet
         )
     if problem.states > STATES_LIMIT:
         raise ProblemError(
-            f"transition has {problem.states} states, more than the {STATES_LIMIT} that the largest build can hold"
+            f"transition has {problem.states} states, more than the {STATES_LIMIT} that the largest build of the "
+            f"accelerator can hold: use device 'cpu' or 'gpu'"
         )
     grid = max(4, 1 << (problem.points - 1).bit_length())
     if lanes is not None:
-        # A horizon's values are read after each of its ages.
+        # A sweep engine does not store the values of all ages: the host reads them after each age.
         return sweep_build(MachineParameters(grid, problem.states * count), lanes)
     results = (problem.horizon or 1) * problem.points * problem.states
     if results > RESULTS_LIMIT:
         raise ProblemError(
-            f"horizon {problem.horizon} keeps {results} values, more than the {RESULTS_LIMIT} "
-            f"that the largest build can hold"
+            f"a problem with horizon {problem.horizon} has {results} values at all ages, more than the {RESULTS_LIMIT} "
+            f"that the largest build of the accelerator can hold: use device 'cpu' or 'gpu', or lanes= for a "
+            f"sweep engine"
         )
     return MachineParameters(grid=grid, states=problem.states, results=max(results, grid * problem.states))
 
 
 def check_options(name: str, options: Mapping[str, object]) -> None:
-    """Check that ``name`` is a machine that has these options, as far as can be told without opening it.
+    """Check that a device of the accelerator has these options, as far as possible without opening it.
 
     Raises
     ------
     ProblemError
-        No machine has that name, or it has no such option, or not of that value.
+        There is no such device, it has no such option, or the option has a wrong value.
     """
     name = known(name)
     if name not in DEVICES:
         raise ProblemError(
-            f"device {name!r} is no machine, and there is nothing of it to open: call bl.solve(problem, "
+            f"device {name!r} is not a device of the accelerator and cannot be opened: call bl.solve(problem, "
             f"device={name!r}), or open one of {', '.join(map(repr, DEVICES))}"
         )
     has = DEVICES[name].options
     for option in options:
         if option not in has:
             takes = f"it takes {', '.join(has)}" if has else "it takes none"
-            raise ProblemError(f"device {name!r} has no option {option!r}: {takes}{meant(option, (*ARGUMENTS, *has))}")
+            hint = suggestion(option, (*ARGUMENTS, *has))
+            raise ProblemError(f"device {name!r} has no option {option!r}: {takes}{hint}")
     DEVICES[name].check(**options)
 
 
 def open_device(
     name: str, parameters: MachineParameters | None = None, progress: Progress | None = None, **options: object
 ) -> Device:
-    """Open the device called ``name``.
+    """Open a device of the accelerator.
 
     Parameters
     ----------
     name
         One of ``DEVICES``.
     parameters
-        Sizes that are needed. An elastic device is built to them; another one has its own.
+        Sizes of the problem. The devices ``"emulator"`` and ``"rtl"`` are built for them; a board has the sizes of its
+        bitstream.
     progress
+        Called with lines of progress.
     **options
-        Of the device, as ``DEVICES[name].options`` lists them.
+        Options of the device, as ``DEVICES[name].options`` lists them.
 
     Raises
     ------
     ProblemError
-        No device has that name or such an option.
+        There is no such device or option.
     DeviceError
-        It cannot be opened.
+        The device cannot be opened.
     """
     name = known(name)
     check_options(name, options)

@@ -1,4 +1,4 @@
-"""What a device is to the driver, and what all devices behind a bus have in common."""
+"""The interface between the driver and a device, and the common base of all devices that are reached over a bus."""
 
 from __future__ import annotations
 
@@ -32,55 +32,69 @@ from beltline.hw.interface.registers import (
 from beltline.hw.interface.windows import WindowParameters
 
 Progress = Callable[[str], None]
-"""Called with a short line about what is going on; a later line replaces an earlier one."""
+"""A function that is called with a short line of progress; each line replaces the one before."""
 
 ALL_ONES = 0xFFFF_FFFF
-"""What a bus reads where nobody answers."""
+"""The word that a bus returns if no device responds."""
 
 POLL_FIRST, POLL_LAST = 20e-6, 2e-3
-"""Seconds between two looks at the status of a busy device: they double from the first to the last."""
+"""Seconds between two reads of the status of a busy device: the pause doubles from the first to the second value."""
 
 
 _STATUS_BITS = sum(Status)
 
 
 class DeviceError(RuntimeError):
-    """A device that cannot be opened, or that does not behave as its register map says."""
+    """A device cannot be opened, or does not behave as its register map says; a ``RuntimeError``.
+
+    The message names the device, what went wrong, and where it is known what to do. The kinds
+    :class:`DeviceInUseError`, :class:`DeviceLostError` and :class:`DeviceTimeoutError` can be caught one by one.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> try:
+    ...     bl.open("pynq")
+    ... except bl.DeviceError as error:
+    ...     print("no board")
+    no board
+    """
 
 
 class DeviceInUseError(DeviceError):
-    """Another process, or another session of this one, holds the device."""
+    """The device is in use by another process, another session, or another thread."""
 
 
 class DeviceLostError(DeviceError):
-    """The device does not answer any more, or answers what no Beltline would."""
+    """The device does not respond any more, or returned data that no Beltline device returns."""
 
 
 class DeviceTimeoutError(DeviceError):
-    """The device did not end its run in time."""
+    """The device did not end its run before ``timeout``, or makes no progress."""
 
 
 @runtime_checkable
 class Device(Protocol):
-    """Registers by name, table windows in blocks, and time to run. Nothing here knows of problems.
+    """The interface of a device of the accelerator: registers by name, tables in blocks, and waiting.
 
-    While the device is busy every access but the reading of registers and the writing of ``COMMAND`` raises
+    To add a device, implement these methods (``docs/add-a-device.md``); an object that has them can be passed as
+    ``device=``. While the device is busy, every access except reading registers and writing ``COMMAND`` raises
     ``DeviceError`` and changes nothing.
     """
 
     @property
     def name(self) -> str:
-        """What reports call the device."""
+        """Name of the device in reports."""
 
     @property
     def clocks_source(self) -> str:
-        """Where ``CLOCKS`` comes from, as in "... clocks (modelled by formula)"."""
+        """Where the register ``CLOCKS`` comes from, for reports: "modelled by formula", for instance."""
 
     def read_register(self, name: str) -> int:
-        """Return a whole quantity, however many 32-bit registers it takes."""
+        """Return the value of a register, which may consist of several 32-bit words."""
 
     def write_register(self, name: str, value: int) -> None:
-        """Write a whole quantity, however many 32-bit registers it takes."""
+        """Write the value of a register, which may consist of several 32-bit words."""
 
     def write_block(self, table: Table, first: int, words: NDArray[np.int64]) -> None:
         """Write contiguous 64-bit ``words`` to a table window from word ``first``."""
@@ -89,13 +103,13 @@ class Device(Protocol):
         """Return ``count`` 64-bit words of a table window from word ``first``."""
 
     def wait(self, seconds: float) -> bool:
-        """Let the device go on for about ``seconds``, less when it finishes; true when it is not busy."""
+        """Wait for about ``seconds``, or less if the device finishes; return whether it is not busy."""
 
     def close(self) -> None:
-        """Let go of the device. Closing twice is no error."""
+        """Release the device. Closing twice is fine."""
 
 
-def _alone() -> list[tuple[str, str, str]]:
+def _one_place() -> list[tuple[str, str, str]]:
     return []
 
 
@@ -109,30 +123,32 @@ def _unchecked(**options: object) -> None:
 
 @dataclass(frozen=True)
 class Backend:
-    """A kind of device, by its name.
+    """A kind of device, registered in ``DEVICES`` under its name.
 
     Parameters
     ----------
     description
-        What runs, in a few words.
+        What it is, in a few words.
     missing
-        Why it cannot be used here, in a few words; empty if it can. Quick, opens nothing, and never raises.
+        Function that returns why it cannot be used on this computer, in a few words; empty if it can. It is fast, opens
+        no device, and never raises.
     open
-        Called with the sizes that are needed, or None for whatever there is, with what to tell of progress, and with
-        the backend's own options as keywords; opens the device or raises ``DeviceError``.
+        Function that opens the device or raises ``DeviceError``. It is called with the sizes that are needed (None for
+        any), a function for lines of progress, and the options as keywords.
     options
-        Names of those options, and what they mean.
+        Names of the options, with their descriptions for ``beltline devices``.
     elastic
-        Whether the machine is made to the sizes asked for. If not, it has those of its bitstream.
+        Whether the device is built for the sizes of a problem. A board has the sizes of its bitstream.
     places
-        Where there may be several: ``(place, what is there, what is missing)`` of each, the last empty where nothing
-        is known to be, as in ``("slot 0", "0000:34:00.0", "")``. Quick, opens nothing, and is only called where nothing
-        is missing.
+        Function that lists the places where such a device may be, if there may be several: ``(place, what is there,
+        what is missing)``, as in ``("slot 0", "0000:34:00.0", "")``. The last is empty if nothing is known to be
+        missing. It is fast, opens no device, and is called only if ``missing`` returns nothing.
     check
-        Called with options, of those that there are, before any work; raises ``ProblemError`` where one is wrong.
+        Function that is called with options before any work, and raises ``ProblemError`` if one is wrong.
     ready
-        The options of each machine that is known to be a Beltline, so that a solve which names no device may open it.
-        Quick, opens nothing, and touches nothing that may be somebody else's; by default none is known.
+        Function that returns the options of each device that is known to be a Beltline, so that a solve for which no
+        device is named may open it. It is fast, opens no device, and accesses nothing that another program may use. By
+        default it returns none.
     """
 
     description: str
@@ -140,18 +156,18 @@ class Backend:
     open: Callable[..., Device]
     options: dict[str, str]
     elastic: bool
-    places: Callable[[], list[tuple[str, str, str]]] = _alone
+    places: Callable[[], list[tuple[str, str, str]]] = _one_place
     check: Callable[..., None] = _unchecked
     ready: Callable[[], list[dict[str, Any]]] = _none_ready
 
 
 def register_named(name: str, forbidden: Access) -> Register:
-    """Return a register that can be accessed otherwise than ``forbidden``.
+    """Return the register of this name.
 
     Raises
     ------
     DeviceError
-        There is none of that name, or it cannot be read or written.
+        There is no such register, or its access is ``forbidden``: it can only be written, or only be read.
     """
     register = REGISTERS.get(name)
     if register is None:
@@ -162,7 +178,7 @@ def register_named(name: str, forbidden: Access) -> Register:
 
 
 def encoded(register: Register, value: int) -> list[int]:
-    """``Register.encode``, with its error as a ``DeviceError``."""
+    """Return the words of a value for a register; a value out of range is a ``DeviceError``."""
     try:
         return register.encode(value)
     except ValueError as error:
@@ -175,7 +191,7 @@ def check_block(windows: WindowParameters, table: Table, first: int, count: int,
     Raises
     ------
     DeviceError
-        It does not.
+        It does not, or the table cannot be written or read.
     """
     if table not in (WRITABLE if writing else READABLE):
         raise DeviceError(f"table {Table(table).name} is {'read' if writing else 'write'} only")
@@ -185,19 +201,19 @@ def check_block(windows: WindowParameters, table: Table, first: int, count: int,
 
 
 def check_words(words: NDArray[np.int64]) -> None:
-    """Check the form of a block.
+    """Check that a block is a vector of int64.
 
     Raises
     ------
     TypeError
-        It is no vector of int64.
+        It is not.
     """
     if words.dtype != np.int64 or words.ndim != 1:
         raise TypeError(f"words must be a vector of int64, not {words.ndim}-dimensional {words.dtype}")
 
 
 def read_steady(device: Device, name: str) -> int:
-    """Read a register that stands still until two readings in a row agree, three times at most.
+    """Read a register whose value does not change, until two readings in a row agree, at most three times.
 
     Raises
     ------
@@ -216,7 +232,7 @@ def read_steady(device: Device, name: str) -> int:
 
 
 def expected(device: Device, name: str, value: int) -> int:
-    """Read a register that should hold ``value``: once where it does, and as :func:`read_steady` where it does not."""
+    """Read a register that should have ``value``: once if it has, and by :func:`read_steady` if it has not."""
     return value if device.read_register(name) == value else read_steady(device, name)
 
 
@@ -226,29 +242,30 @@ def check_identity(device: Device) -> None:
     Raises
     ------
     DeviceLostError
-        Nobody answers.
+        No device responds.
     DeviceError
-        It has another identity, or another version of the map.
+        The device has another identity, or another version of the register map.
     """
     identity = device.read_register("IDENTITY")
     if identity == ALL_ONES:
-        raise DeviceLostError(f"device {device.name!r} does not answer: its identity reads all ones")
+        raise DeviceLostError(f"device {device.name!r} does not answer: its register IDENTITY reads all ones")
     if identity != IDENTITY:
         raise DeviceError(f"device {device.name!r} has identity 0x{identity:08X}, not 0x{IDENTITY:08X}: not a Beltline")
     version = device.read_register("VERSION")
     if version != VERSION:
         raise DeviceError(
-            f"device {device.name!r} has version {version} of the register map, this host needs {VERSION}"
+            f"device {device.name!r} has version {version} of the register map, but this host needs {VERSION}: rebuild "
+            f"its bitstream with this version of Beltline"
         )
 
 
 def built_sizes(device: Device) -> MachineParameters:
-    """Engine and sizes of the build, and what its clocks follow from, from its registers.
+    """Read the parameters of a build from its registers: engine, sizes, and all that the number of clocks depends on.
 
     Raises
     ------
     DeviceError
-        They are those of no build, or this host does not know the engine.
+        No build has such parameters, or this host does not know the engine.
     """
     number = read_steady(device, "ENGINE")
     alternatives = number == ALTERNATIVES_ENGINE
@@ -260,7 +277,7 @@ def built_sizes(device: Device) -> MachineParameters:
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
         names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
         names += f", {ALTERNATIVES_ENGINE} (SWEEP with proof, costs and alternatives)"
-        raise DeviceError(f"device {device.name!r} has engine {number}, this host knows {names}")
+        raise DeviceError(f"device {device.name!r} has engine {number}, but this host knows only {names}")
     sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
     if FEATURES[Engine(number)].folds:
@@ -270,17 +287,19 @@ def built_sizes(device: Device) -> MachineParameters:
         kinds = {"proof": proof, "costs": costs, "alternatives": alternatives}
         return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
-        raise DeviceError(f"device {device.name!r} reports sizes of no build: {error}") from None
+        raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None
 
 
 class BusDevice(ABC):
-    """A :class:`Device` whose registers and table windows are reached at byte addresses.
+    """A :class:`Device` whose registers and table windows are accessed at byte addresses of a bus.
 
-    Subclasses give the four accesses. Everything is checked here before the bus is touched, because a refused access
-    ends a program on some of them (SIGBUS on Zynq): names, ranges, whether the device is busy, and whether it is open.
+    A subclass implements the four accesses ``_read_word``, ``_write_word``, ``_read_words`` and ``_write_words``. All
+    checks are made here before the bus is accessed (names, ranges, whether the device is busy and open), because an
+    access that the device refuses ends the program on some buses (SIGBUS on Zynq).
 
-    A bus tells of a device that is gone by what it reads: all ones, or the word that a bridge answers with. So the
-    identity is read again after every block, and a status that no Beltline has, or a register of all ones, is doubted.
+    A bus shows that a device is gone only by the data that it returns: all ones, or a fixed word of a bridge.
+    Therefore the identity is read again after every block, and also where a register reads all ones or a status has
+    unknown flags.
     """
 
     _closed = False
@@ -288,12 +307,12 @@ class BusDevice(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """What reports call the device."""
+        """Name of the device in reports."""
 
     @property
     @abstractmethod
     def clocks_source(self) -> str:
-        """Where ``CLOCKS`` comes from."""
+        """Where the register ``CLOCKS`` comes from, for reports."""
 
     @abstractmethod
     def _read_word(self, offset: int) -> int:
@@ -312,14 +331,14 @@ class BusDevice(ABC):
         """Fill the contiguous ``words`` from byte ``offset`` of the windows, in a block."""
 
     def close(self) -> None:
-        """Let go of the device. Closing twice is no error; any other use after it raises ``DeviceError``."""
+        """Release the device. Closing twice is fine; any other use of a closed device raises ``DeviceError``."""
         if not self._closed:
             self._closed = True
             self._release()
 
     @abstractmethod
     def _release(self) -> None:
-        """Give back what the device holds. Called once."""
+        """Release the resources of the device. Called once."""
 
     def read_register(self, name: str) -> int:
         register = register_named(name, Access.WRITE)
@@ -329,7 +348,8 @@ class BusDevice(ABC):
             raise DeviceLostError(f"device {self.name!r} does not answer: register {name} reads all ones")
         if name == "STATUS" and words[0] & ~_STATUS_BITS:
             raise DeviceLostError(
-                f"device {self.name!r} answers as no Beltline would: register STATUS reads 0x{words[0]:08X}"
+                f"device {self.name!r} returned data that no Beltline device returns: register STATUS reads "
+                f"0x{words[0]:08X}"
             )
         return register.decode(words)
 
@@ -369,7 +389,7 @@ class BusDevice(ABC):
         return True
 
     def windows(self) -> WindowParameters:
-        """Where the tables of this build lie; read from the device once."""
+        """Return the windows of the tables of this build, which follow from registers that are read once."""
         if self._windows is None:
             self._windows = WindowParameters(built_sizes(self))
         return self._windows
@@ -390,30 +410,38 @@ class BusDevice(ABC):
     def _check_answers(self, after: str) -> None:
         identity = self._read_word(REGISTERS["IDENTITY"].offset)
         if identity == ALL_ONES:
-            raise DeviceLostError(f"device {self.name!r} does not answer after {after}: its identity reads all ones")
+            raise DeviceLostError(
+                f"device {self.name!r} does not answer after {after}: its register IDENTITY reads all ones"
+            )
         if identity != IDENTITY:
             raise DeviceLostError(
                 f"device {self.name!r} has identity 0x{identity:08X} after {after}, not 0x{IDENTITY:08X}: "
-                f"no Beltline any more"
+                f"it is not a Beltline any more"
             )
 
     def _check_idle(self, what: str) -> None:
         if self.read_register("STATUS") & Status.BUSY:
-            raise DeviceError(f"device {self.name!r} is busy and keeps {what} to itself")
+            raise DeviceError(f"device {self.name!r} is busy, and {what} cannot be accessed until its run has ended")
 
 
 def check_fits(device: Device, build: MachineParameters, points: int, states: int, results: int) -> None:
     """Check that a problem fits the build of a device.
 
+    Parameters
+    ----------
+    device, build
+    points, states, results
+        Grid points, exogenous states, and values to store, which for a horizon are those of all ages.
+
     Raises
     ------
     ProblemError
-        It is larger, in one sentence that says in what.
+        One of these is larger than in the build; the message says which.
     """
     for what, size, largest in (
         ("grid points", points, build.grid),
         ("exogenous states", states, build.states),
-        ("values to keep", results, build.results),
+        ("values to store", results, build.results),
     ):
         if size > largest:
             raise ProblemError(f"the problem has {size} {what}, more than the {largest} of device {device.name!r}")

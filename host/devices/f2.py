@@ -1,13 +1,14 @@
-"""AWS F2 (VU47P), by ctypes on the FPGA library of the AWS FPGA SDK: ``libfpga_mgmt.so``, which has ``fpga_pci`` too.
+"""The device ``"f2"``: an FPGA card of AWS F2 (VU47P), through the library ``libfpga_mgmt.so`` of the AWS FPGA SDK.
 
-Written against the SDK's headers, release 2.0.2, and tested with a stand-in of its calls: it never ran on an instance.
+The library is called by ctypes. It was written against the headers of SDK 2.0.2 and tested with a substitute for its
+functions; it never ran on an instance.
 
-Registers are on OCL (AXI4-Lite, ``APP_PF_BAR0``), by ``fpga_pci_peek`` and ``fpga_pci_poke``. Tables are on PCIS
-(512-bit AXI4, ``APP_PF_BAR4``), mapped into memory and copied by NumPy, and not by ``fpga_pci_write_burst``, which
-stores four bytes at a time and has no counterpart for reading. The mapping is write-combining where the shell allows
-it: the processor then gathers stores to bursts of 64 bytes, one beat of the bus, and may hold them back, for which
-:class:`beltline.host.devices.mapped.PcieDevice` has the cure. Reading is slow on any such mapping: each load is a trip
-over PCIe.
+Registers are on OCL (AXI4-Lite, ``APP_PF_BAR0``), accessed by ``fpga_pci_peek`` and ``fpga_pci_poke``. Tables are on
+PCIS (512-bit AXI4, ``APP_PF_BAR4``), mapped into memory and copied by NumPy; the library's ``fpga_pci_write_burst``
+stores only four bytes at a time and has no counterpart for reading. The mapping is write-combining if the shell allows
+it: the processor then combines stores to bursts of 64 bytes, one beat of the bus, and may delay them, which
+:class:`beltline.host.devices.mapped.PcieDevice` takes into account. Reading is slow on any such mapping: each load is a
+round trip over PCIe.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ FPGA_ERR_PCI_MISSING = 20
 METRICS_BYTES = 504
 
 IDENTITY, SUBSYSTEM = (0x1D0F, 0xF0BE), (0xFEDC, 0x1D51)
-"""Vendor and device of Beltline's PCI function, and of its subsystem: those of ``constraints/cl_id_defines.vh``."""
+"""PCI vendor and device of Beltline's function and of its subsystem, as in ``constraints/cl_id_defines.vh``."""
 
 
 class ResourceMap(ctypes.Structure):
-    """``struct fpga_pci_resource_map``: where a physical function is, and its base address registers."""
+    """``struct fpga_pci_resource_map``: the address of a physical function, and its base address registers."""
 
     _pack_ = 1
     _fields_ = (
@@ -91,7 +92,7 @@ class ImageInfo(ctypes.Structure):
         ("spec", SlotSpec),
         ("sh_version", ctypes.c_uint32),
         ("metrics", ctypes.c_uint8 * METRICS_BYTES),
-        # Other releases have more metrics; what the library writes must find room.
+        # Other releases write more metrics, for which there must be space.
         ("reserved", ctypes.c_uint8 * 1024),
     )
 
@@ -128,7 +129,7 @@ PROTOTYPES: dict[str, tuple[Any, tuple[Any, ...]]] = {
         (ctypes.c_int, ctypes.c_uint64, ctypes.c_uint64, ctypes.POINTER(ctypes.c_void_p)),
     ),
 }
-"""Functions of the library that are used: what they return, and their arguments."""
+"""The functions of the library that are used, with the types of their results and arguments."""
 
 
 def library() -> Any:
@@ -137,7 +138,7 @@ def library() -> Any:
     Raises
     ------
     DeviceError
-        There is none, or it lacks a function.
+        The library is not installed, or lacks a function.
     """
     try:
         loaded = ctypes.CDLL(LIBRARY)
@@ -163,7 +164,7 @@ def _check(fpga: Any, code: int, slot: int | None, doing: str) -> None:
 
 @contextlib.contextmanager
 def _management(fpga: Any, slot: int) -> Iterator[None]:
-    """The management functions, which hold the mailboxes of all slots until closed."""
+    """Open the management functions for the block; while open, they occupy the mailboxes of all slots."""
     _check(fpga, fpga.fpga_mgmt_init(), slot, "starting the management library")
     try:
         yield
@@ -172,12 +173,12 @@ def _management(fpga: Any, slot: int) -> Iterator[None]:
 
 
 def slots(fpga: Any = None) -> list[tuple[int, ResourceMap]]:
-    """The slots of this instance that hold an FPGA, and the physical function of the application in each.
+    """Return the slots of this instance that have an FPGA, with the physical function of the application in each.
 
     Raises
     ------
     DeviceError
-        There is no library, or it cannot say.
+        The library is missing, or its query fails.
     """
     fpga = fpga or library()
     specs = (SlotSpec * FPGA_SLOT_MAX)()
@@ -185,13 +186,13 @@ def slots(fpga: Any = None) -> list[tuple[int, ResourceMap]]:
     if code == FPGA_ERR_PCI_MISSING:
         return []
     _check(fpga, code, None, "looking for slots")
-    # A cleared slot has no application, but always its management.
+    # A cleared slot has no application function, but always a management function.
     return [(slot, spec.map[FPGA_APP_PF]) for slot, spec in enumerate(specs) if spec.map[FPGA_MGMT_PF].vendor_id]
 
 
 @dataclass(frozen=True)
 class Image:
-    """What a slot holds: ``status`` in the words of the SDK, ``afi`` or ``"none"``, and the shell's version."""
+    """The image in a slot: ``status`` in the SDK's words, identifier ``afi`` or ``"none"``, and shell version."""
 
     status: str
     afi: str
@@ -199,12 +200,12 @@ class Image:
 
 
 def describe(slot: int, fpga: Any = None) -> Image:
-    """What a slot holds.
+    """Return the image in a slot.
 
     Raises
     ------
     DeviceError
-        It does not answer.
+        The library is missing, or the slot does not answer.
     """
     fpga = fpga or library()
     info = ImageInfo()
@@ -218,25 +219,25 @@ def describe(slot: int, fpga: Any = None) -> Image:
 
 
 def load_image(slot: int, afi: str, fpga: Any = None) -> None:
-    """Load an Amazon FPGA image, and wait until it is there.
+    """Load an Amazon FPGA image into a slot, and wait until it is loaded.
 
     Raises
     ------
     ProblemError
-        ``afi`` is no such name.
+        ``afi`` is not the identifier of an image.
     DeviceError
-        It cannot be loaded.
+        The image cannot be loaded.
     """
     _check_afi(afi)
     fpga = fpga or library()
     info = ImageInfo()
     with _management(fpga, slot):
-        # The library's own time-out is the least that it accepts.
+        # 0 selects the library's own timeout.
         code = fpga.fpga_mgmt_load_local_image_sync(slot, afi.encode(), 0, 0, info)
         _check(fpga, code, slot, f"loading {afi}")
     if info.status != FPGA_STATUS_LOADED:
         name = fpga.fpga_mgmt_get_status_name(info.status).decode("ascii", "replace")
-        raise DeviceError(f"device 'f2', slot {slot}: loading {afi} ended with the slot {name}")
+        raise DeviceError(f"device 'f2', slot {slot}: after loading {afi} the slot has status {name}, not loaded")
 
 
 def clear_image(slot: int, fpga: Any = None) -> None:
@@ -245,9 +246,9 @@ def clear_image(slot: int, fpga: Any = None) -> None:
     Raises
     ------
     DeviceInUseError
-        Another process has it.
+        Another process uses the slot.
     DeviceError
-        It cannot be cleared.
+        The slot cannot be cleared.
     """
     fpga = fpga or library()
     lock = _lock(slot)
@@ -275,7 +276,7 @@ class F2Device(PcieDevice):
     Raises
     ------
     DeviceError
-        The slot cannot be attached to, or holds no Beltline, or one of a build that is not known.
+        The slot cannot be attached to, or has no Beltline, or one of an unknown build.
     """
 
     name = "f2"
@@ -303,7 +304,7 @@ class F2Device(PcieDevice):
         windows = self.windows()
         words = windows.offset(Table.POLICY) // 8 + windows.words(Table.POLICY)
         pointer = ctypes.c_void_p()
-        # In bytes: the header says double words, the library checks the number against the bytes that there are.
+        # The size is in bytes. The header says double words, but the library compares the number with bytes.
         self._check(self._fpga.fpga_pci_get_address(handle, 0, 8 * words, pointer), f"mapping {8 * words} bytes")
         if not pointer.value:
             raise DeviceError(f"device 'f2', slot {self._slot}: mapping {8 * words} bytes gave no address")
@@ -330,7 +331,7 @@ class F2Device(PcieDevice):
         self._check(self._fpga.fpga_pci_poke(self._registers, offset, word), f"writing register byte {offset}")
 
     def _release(self) -> None:
-        # Unmapped memory must not be within reach.
+        # The memory is unmapped next, so no reference to it may remain.
         self._tables = np.empty(0, dtype=np.int64)
         self._detach()
         if self._lock is not None:
@@ -342,7 +343,7 @@ class F2Device(PcieDevice):
 
 
 def missing() -> str:
-    """What the device lacks here, in a few words."""
+    """Return why the device cannot be used on this computer, in a few words; empty if it can."""
     try:
         ctypes.CDLL(LIBRARY)
     except OSError:
@@ -354,7 +355,7 @@ def missing() -> str:
 
 
 def places() -> list[tuple[str, str, str]]:
-    """The slots of this instance."""
+    """Return the slots of this instance, as ``Backend.places`` wants them."""
     return [
         (
             f"slot {slot}",
@@ -367,7 +368,7 @@ def places() -> list[tuple[str, str, str]]:
 
 
 def ready() -> list[dict[str, Any]]:
-    """The slots whose application has Beltline's PCI identity."""
+    """Return the options for each slot whose application has Beltline's PCI identity."""
     if missing():
         return []
     return [
@@ -386,27 +387,30 @@ def open_f2(
     afi: str | None = None,
     builds: str | os.PathLike[str] | None = None,
 ) -> F2Device:
-    """Open the machine in a slot. Its sizes are its own; ``parameters`` is not looked at.
+    """Open the accelerator in a slot of an AWS F2 instance.
 
     Parameters
     ----------
-    parameters, progress
+    parameters
+        Ignored: a board has the sizes of its bitstream.
+    progress
+        Called with lines of progress.
     slot
-        0 to 7.
+        Number of the slot, 0 to 7.
     afi
-        Image to load first, unless the slot holds it already, as in ``"agfi-0123456789abcdef0"``; by default what is
-        there is opened.
+        Image to load first, as in ``"agfi-0123456789abcdef0"``, unless it is in the slot already. By default the image
+        in the slot is used.
     builds
-        File of builds (:mod:`beltline.hw.interface.builds`) that the image may be of, besides those of the boards.
+        File of additional builds (:mod:`beltline.hw.interface.builds`) that the image may have.
 
     Raises
     ------
     ProblemError
         An option is wrong; nothing was done.
     DeviceInUseError
-        Another process has the slot.
+        Another process uses the slot.
     DeviceError
-        There is no library, no card, or no Beltline in it, or one of a build that is not known.
+        The library or the card is missing, or the slot has no Beltline, or one of an unknown build.
     """
     slot = whole("slot", slot, f"a whole number from 0 to {FPGA_SLOT_MAX - 1}", lambda v: 0 <= v < FPGA_SLOT_MAX)
     if afi is not None:
@@ -416,8 +420,8 @@ def open_f2(
     lock = _lock(slot)
     try:
         if afi is not None:
-            held = describe(slot, fpga)
-            if (held.status, held.afi) != ("loaded", afi):
+            present = describe(slot, fpga)
+            if (present.status, present.afi) != ("loaded", afi):
                 if progress:
                     progress(f"loading {afi} into slot {slot}")
                 load_image(slot, afi, fpga)
@@ -428,12 +432,12 @@ def open_f2(
 
 
 BACKEND = Backend(
-    description="AWS F2 (VU47P), through the FPGA library",
+    description="an FPGA card of AWS F2 (VU47P), through the library of the AWS FPGA SDK",
     missing=missing,
     open=open_f2,
     options={
         "slot": "number of the slot (default 0)",
-        "afi": "image to load first, as in agfi-0123456789abcdef0; by default what is there is opened",
+        "afi": "image to load first, as in agfi-0123456789abcdef0; by default the image in the slot is used",
         "builds": OPTION,
     },
     elastic=False,

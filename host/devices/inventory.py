@@ -1,4 +1,7 @@
-"""What there is to solve on here, and why the rest is not: quick, and without opening anything."""
+"""The list of devices for ``beltline devices``: which can be used on this computer, and why the others cannot.
+
+Nothing is opened to find that out, so that the list appears at once.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +19,13 @@ class Entry:
     Parameters
     ----------
     name
-        What ``device=`` takes.
+        Name for ``device=``.
     place
-        Which of several, as in ``"slot 0"``; empty where there is only one.
+        Which of several devices of this name, as in ``"slot 0"``; empty if there is only one.
     what
-        What runs, and for one of several, what is known of it.
+        Description, and what is known about this one of several.
     missing
-        Why it cannot be used here; empty if it can.
+        Why it cannot be used on this computer; empty if it can.
     """
 
     name: str
@@ -32,8 +35,8 @@ class Entry:
 
 
 def inventory() -> list[Entry]:
-    """Return all devices that can be named, those that are here and those that are not."""
-    entries = [Entry("auto", "", "the default: a board that is free, else gpu where it pays, else cpu", "")]
+    """Return all devices, those that can be used on this computer and those that cannot."""
+    entries = [Entry("auto", "", "the default: a free board, else gpu if it saves time, else cpu", "")]
     for name, backend in DEVICES.items():
         missing = backend.missing()
         places: list[tuple[str, str, str]] = []
@@ -46,13 +49,13 @@ def inventory() -> list[Entry]:
             entries += [Entry(name, place, f"{backend.description}: {what}", lacks) for place, what, lacks in places]
         else:
             entries.append(Entry(name, "", backend.description, missing))
-    entries.append(Entry("cpu", "", "the reference solvers in double precision, on the processor", ""))
-    entries.append(Entry("gpu", "", "the reference solvers in double precision, on a CUDA card", _no_gpu()))
+    entries.append(Entry("cpu", "", "solvers in double precision, on the processor", ""))
+    entries.append(Entry("gpu", "", "solvers in double precision, on a CUDA GPU", _no_gpu()))
     return entries
 
 
 def _no_gpu() -> str:
-    # First, because the module below takes a second to import.
+    # Checked first, because the import below takes a second.
     if importlib.util.find_spec("cupy") is None:
         return "package cupy not installed"
     from beltline.gpu_ref.cuda import solver as cuda
@@ -61,7 +64,7 @@ def _no_gpu() -> str:
 
 
 def table(entries: list[Entry]) -> str:
-    """``entries`` as lines with columns: name, what, and whether it is here."""
+    """Return ``entries`` as lines with three columns: name, description, and "here" or what is missing."""
     rows = [(f"{e.name} {e.place}".rstrip(), e.what, e.missing or "here") for e in entries]
     first, second = (max(len(row[k]) for row in rows) + 2 for k in (0, 1))
     return "".join(f"{name:<{first}}{what:<{second}}{state}\n" for name, what, state in rows)

@@ -1,4 +1,4 @@
-"""Which bitstreams a device takes: those that this Beltline's own generator makes, and those recorded by it."""
+"""The check that a bitstream is one that this version of Beltline generates, or one of the user's own builds."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from beltline.host.problem.checks import ProblemError, shown
 from beltline.hw.interface.builds import Build, read
 
 OPTION = "build.json of a build of your own, as `python -m beltline.hw.top.verilog` writes it"
-"""What option ``builds`` means."""
+"""Description of the option ``builds``."""
 
 _FLOWS = {"pynq": (Flow.ZYNQ, Flow.MPSOC), "f2": (Flow.F2,), "serial": (Flow.ECP5,), "xdma": (Flow.XDMA,)}
-"""How the bitstreams of the boards are made that a device reaches."""
+"""The tool flows of the boards that each device can be."""
 
 CLOCK = "CLOCK_HZ"
 
-_FEW = 2
-"""Most boards whose commands are written out."""
+_LISTED_COMMANDS = 2
+"""Largest number of boards whose build commands are all written out in a message."""
 
 
 def recorded(path: object) -> tuple[Build, ...]:
-    """The builds in a user's file; none if ``path`` is None.
+    """Return the builds in a user's file; none if ``path`` is None.
 
     Raises
     ------
     ProblemError
-        It is no path, or there is no such file, or it is none of builds.
+        ``path`` is not a path, or the file does not exist or is not a file of builds.
     """
     if path is None:
         return ()
@@ -41,36 +41,38 @@ def recorded(path: object) -> tuple[Build, ...]:
     except OSError as error:
         raise ProblemError(f"builds '{os.fspath(path)}' cannot be read: {error.strerror or error}") from None
     except ValueError as error:
-        raise ProblemError(f"builds '{os.fspath(path)}' is no file of builds: {error}") from None
+        raise ProblemError(f"builds '{os.fspath(path)}' is not a file of builds: {error}") from None
 
 
 def check_build(device: Device, known: Sequence[Build] = ()) -> None:
-    """Check that the bitstream in ``device`` is one of the boards' builds, or one of ``known``, by its content hash.
+    """Check that the bitstream in ``device`` is a build of one of the boards, or one of ``known``, by its hash.
 
     Raises
     ------
     DeviceError
-        It is neither. The message has its hash, what was expected of which boards, and the commands that build it.
+        It is neither. The message has its hash, those of the boards it could be, and the commands that build them.
     """
     built = device.read_register("BUILD_HASH")
-    kept = builds.kept()
-    if any(build.build_hash == built for build in (*kept.values(), *known)):
+    recorded_builds = builds.recorded()
+    if any(build.build_hash == built for build in (*recorded_builds.values(), *known)):
         return
-    mine = [name for name in kept if BOARDS[name].flow in _FLOWS[device.name]]
-    # A clock of its builder's choice does not change the hash of a build: it is looked at last.
-    sizes = {name: kept[name].parameters.reported for name in mine}
-    meant = [name for name in mine if all(device.read_register(r) == v for r, v in sizes[name].items() if r != CLOCK)]
-    meant = [name for name in meant if device.read_register(CLOCK) == sizes[name][CLOCK]] or meant
-    names = meant or mine
+    possible = [name for name in recorded_builds if BOARDS[name].flow in _FLOWS[device.name]]
+    # The clock frequency can be chosen by the builder without a change of the hash, so it is compared last.
+    sizes = {name: recorded_builds[name].parameters.reported for name in possible}
+    similar = [
+        name for name in possible if all(device.read_register(r) == v for r, v in sizes[name].items() if r != CLOCK)
+    ]
+    similar = [name for name in similar if device.read_register(CLOCK) == sizes[name][CLOCK]] or similar
+    names = similar or possible
     hashes: dict[str, list[str]] = {}
     for name in names:
-        hashes.setdefault(kept[name].digits, []).append(name)
+        hashes.setdefault(recorded_builds[name].digits, []).append(name)
     expected = ", ".join(f"{digits} for {' and '.join(names)}" for digits, names in hashes.items())
     commands = " or ".join(f"'{builds.rebuild(name)}'" for name in names)
-    if len(names) > _FEW:
+    if len(names) > _LISTED_COMMANDS:
         commands = f"'{builds.rebuild('NAME', names[0])}', NAME being one of {', '.join(names)}"
     raise DeviceError(
-        f"device {device.name!r} has a bitstream of build {built:016x}, which this Beltline does not make"
-        f"{', though its sizes are those of one' if meant else ''}: it makes {expected}; rebuild with {commands}, or "
-        f"name the build.json of your own build with option builds"
+        f"device {device.name!r} has a bitstream of build {built:016x}, which this version of Beltline does not make"
+        f"{', although its sizes are those of one that it makes' if similar else ''}: it makes {expected}; rebuild "
+        f"with {commands}, or pass the build.json of your own build with option builds"
     )

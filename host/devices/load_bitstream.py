@@ -48,7 +48,7 @@ def checked(path: object, known: Sequence[Build] = ()) -> Bitstream:
         found = check(Path(path))
     except BitstreamError as error:
         raise DeviceError(f"the bitstream was not loaded: {error}") from None
-    builds = (*board_builds.kept().values(), *known)
+    builds = (*board_builds.recorded().values(), *known)
     if not any(build.digits == found.build_hash for build in builds):
         raise DeviceError(
             f"the bitstream was not loaded: '{os.fspath(path)}' is of build {found.build_hash}, which this Beltline "

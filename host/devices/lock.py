@@ -1,9 +1,9 @@
-"""One process at a time for one board.
+"""Exclusive use of a board: only one process at a time can open it.
 
-A board has one set of registers, and two programs that load it by turns would each get the other's numbers. So a
-backend that opens a board first locks a file that stands for it. The kernel drops the lock when its holder closes the
-file or dies, however it dies, so a lock is never left over; the file itself stays, because to delete it would let two
-programs lock two files of one name.
+A board has one set of registers, so two programs that used it in turn would get each other's results. Therefore a lock
+file for the board is locked before the board is opened. The kernel releases the lock when the process closes the file
+or ends in any way, so that no lock remains. The file itself is not deleted: otherwise two programs could lock two
+different files of the same name.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from pathlib import Path
 from beltline.host.devices.base import DeviceError, DeviceInUseError
 
 RUN = Path("/run/lock")
-"""Where locks belong, on most systems: empty after a restart, and open to all users."""
+"""Directory for lock files on most systems: empty after a restart, and writable by all users."""
 
 OTHERWISE = Path("/tmp")
-"""Where they go on a system that lets only root write there."""
+"""Directory for lock files on a system where only root can write to ``RUN``."""
 
 
 def directory() -> Path:
-    """Where the lock files are. It depends on the computer alone: not on the user, nor on the environment."""
+    """Return the directory of the lock files. It is the same for all users and does not depend on the environment."""
     try:
         everyone = RUN.stat().st_mode & stat.S_IWOTH
     except OSError:
@@ -34,21 +34,21 @@ def directory() -> Path:
 
 
 class BoardLock:
-    """Exclusive use of one board, from the construction to :meth:`release` or the end of the process.
+    """Exclusive use of one board, from construction to :meth:`release` or the end of the process.
 
-    A process that is forked meanwhile keeps the lock if this one dies, and cannot release it.
+    A process that is forked in between keeps the lock if this process dies, and cannot release it.
 
     Parameters
     ----------
     board
-        Names the board on this computer, as in ``"f2-slot0"``: letters, digits, and ``.``, ``_``, ``-``.
+        Name of the board on this computer, as in ``"f2-slot0"``: letters, digits, ``.``, ``_`` and ``-``.
 
     Raises
     ------
     DeviceInUseError
-        Another process, or this one, holds it; the message names the process.
+        Another process, or this one, has the lock; the message names the process.
     DeviceError
-        The file cannot be opened or locked, or is no file that could be ours.
+        The file cannot be opened or locked, or is not a lock file.
     """
 
     def __init__(self, board: str) -> None:
@@ -72,13 +72,13 @@ class BoardLock:
         os.pwrite(self._file, f"{self._holder}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let others have the board. Twice is no error."""
+        """Release the board for other processes. Releasing twice is fine."""
         if self._file >= 0:
             file, self._file = self._file, -1
             if os.getpid() == self._holder:
-                # The next holder is told of by its own number, or by none, never by ours.
+                # So that a message about the next process with the lock never shows the id of this one.
                 os.ftruncate(file, 0)
-                # Said, and not left to the closing, for a process that was forked meanwhile has the file open too.
+                # Closing the file is not enough: a process that was forked in between has it open, too.
                 fcntl.flock(file, fcntl.LOCK_UN)
             os.close(file)
 
@@ -92,12 +92,13 @@ def _opened(path: Path) -> int:
     flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         try:
-            # Not created in the same call: in a directory open to all, some kernels refuse that for others' files.
+            # Opened without O_CREAT first: in a directory that all can write to, some kernels refuse O_CREAT for a file
+            # of another user.
             file = os.open(path, flags)
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(path, flags | os.O_CREAT | os.O_EXCL, 0o666))
-                # Whatever the umask: the next user needs it too.
+                # Independent of the umask, because other users must be able to lock it, too.
                 os.chmod(path, 0o666)
             file = os.open(path, flags)
     except OSError as error:
@@ -110,15 +111,15 @@ def _opened(path: Path) -> int:
 
 
 def _wrong(file: int) -> str:
-    """Why an open file is not written to; empty for one that only ever was a lock.
+    """Return why an open file must not be used as a lock file; empty if it can be.
 
-    In a directory open to all, somebody may have given the name to a file of somebody else.
+    In a directory that all users can write to, the name may have been given to a file of another kind.
     """
     known = os.fstat(file)
     if not stat.S_ISREG(known.st_mode):
-        return "it is no ordinary file"
+        return "it is not a regular file"
     if known.st_nlink > 1:
         return "it is also known by another name (a hard link)"
     if known.st_size > 32 or not re.fullmatch(rb"(\d+\n)?", os.pread(file, 32, 0)):
-        return "it holds something else than the number of a process"
+        return "it contains something other than a process id"
     return ""

@@ -1,4 +1,4 @@
-"""Options of the devices that are made to measure: which engine they have."""
+"""Options of the devices ``"emulator"`` and ``"rtl"``, which are built for a problem: engine, size and features."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from beltline.hw.interface.parameters import EVALUATORS, FOLD_LIMIT, LANES_LIMIT
 from beltline.hw.interface.registers import Engine
 
 OPTIONS = {
-    "fold": f"stages of the line that a physical stage serves in turn, 1 to {FOLD_LIMIT} (default 1)",
-    "evaluators": f"evaluators of a physical stage, {', '.join(map(str, EVALUATORS))} (default 4)",
-    "lanes": f"a sweep engine with so many lanes, a power of two from 1 to {LANES_LIMIT} (default the assembly line)",
+    "fold": f"number of stages of the assembly line that share one physical stage, 1 to {FOLD_LIMIT} (default 1)",
+    "evaluators": f"utility evaluators in each physical stage, {', '.join(map(str, EVALUATORS))} (default 4)",
+    "lanes": f"number of lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}; without it an assembly line",
     "proof": "1 for a sweep engine that proves the choices of every sweep (default 0)",
-    "costs": "1 for one that takes a cost of each choice, with proof=1 (default 0)",
-    "alternatives": "1 for one that takes alternatives and regimes, with costs=1 (default 0)",
+    "costs": "1 for a sweep engine that supports a cost of each choice; needs proof=1 (default 0)",
+    "alternatives": "1 for a sweep engine that supports alternatives and regimes; needs costs=1 (default 0)",
 }
 
 
 def check_options(**options: object) -> None:
-    """Check the options, of those that are given.
+    """Check the values of the options that are given.
 
     Raises
     ------
     ProblemError
-        One is wrong.
+        One is wrong, or two do not go together.
     """
     if "fold" in options:
         wanted = f"a whole number from 1 to {FOLD_LIMIT}"
@@ -39,14 +39,15 @@ def check_options(**options: object) -> None:
         for name in ("fold", "evaluators"):
             if name in options:
                 raise ProblemError(
-                    f"option {name!r} is for an assembly line, and lanes = {lanes} asks for a sweep engine"
+                    f"option {name!r} is for the assembly line, but lanes = {lanes} selects the sweep engine: leave "
+                    f"out one of them"
                 )
     proves = "proof" in options and whole("proof", options["proof"], "0 or 1", lambda v: v in (0, 1))
     if proves and "lanes" not in options:
-        raise ProblemError("option 'proof' is for a sweep engine: pass lanes= too")
+        raise ProblemError("option 'proof' needs the sweep engine: pass lanes=, too")
     costs = "costs" in options and whole("costs", options["costs"], "0 or 1", lambda v: v in (0, 1))
     if costs and not proves:
-        raise ProblemError("option 'costs' is for a sweep engine that proves its choices: pass lanes= and proof=1 too")
+        raise ProblemError("option 'costs' needs a sweep engine that proves its choices: pass lanes= and proof=1, too")
     name = "alternatives"
     if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)) and not costs:
         raise ProblemError(
@@ -55,7 +56,10 @@ def check_options(**options: object) -> None:
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
-    """The least sweep engine of so many lanes that holds what ``build`` does, but for the values of a horizon."""
+    """Return the smallest sweep engine with ``lanes`` lanes for the sizes of ``build``.
+
+    It has no memory for the values of all ages (``results``), which the host reads after each age.
+    """
     return replace(
         build,
         grid=max(build.grid, ROW_WORDS * lanes),
@@ -75,7 +79,10 @@ def made(
     costs: int | None = None,
     alternatives: int | None = None,
 ) -> MachineParameters:
-    """A machine of these sizes, or little larger, with these options; None is as it is in ``parameters``."""
+    """Return the parameters of an accelerator with at least these sizes and these options.
+
+    An option that is None has the value that it has in ``parameters``.
+    """
     if lanes is not None:
         build = sweep_build(parameters, lanes)
         if alternatives and build.states == 1:

@@ -1,4 +1,4 @@
-"""What boards have in common whose table windows are mapped into the memory of the program."""
+"""The common base of boards whose tables are mapped into the memory of the program."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from beltline.host.devices.base import BusDevice, DeviceLostError
 from beltline.hw.interface.registers import REGISTERS, Table
 
 LINE_WORDS = 8
-"""Words of a line of 64 bytes: what write-combining gathers, and the widest access of a processor."""
+"""Words in a line of 64 bytes: the unit of write-combining, and the widest access of a processor."""
 
 _ALIGNED_BYTES = 16
-"""Alignment that copies in the C library go by."""
+"""Alignment in bytes that copies in the C library need."""
 
 
 class MappedDevice(BusDevice):
-    """A :class:`BusDevice` with its windows at ``tables``: an array of int64, mapped, uncached or write-combining.
+    """A :class:`BusDevice` whose tables are at ``_tables``, a mapped array of int64, uncached or write-combining.
 
-    On ARM such memory ends a program that accesses it unaligned (SIGBUS), and copies in the C library are unaligned at
-    their ends, or throughout if source and target are aligned differently. So only whole lines are copied in a block,
-    between buffers that are aligned alike; the at most seven words before and after go one by one, aligned. Copies in
-    the C library also write some words twice, where a block has no length of theirs; the device would add those up
-    twice (:mod:`beltline.hw.interface.sums`), so words are written by a loop of NumPy's that writes each once. These
-    rules were made from the manuals: they never ran on a board.
+    On ARM an unaligned access to such memory ends the program (SIGBUS). Copies in the C library are unaligned at their
+    ends, or throughout if source and target have different alignment. Therefore only whole lines are copied as a block,
+    between buffers of equal alignment; the words before and after them, at most seven, are copied one by one. Copies in
+    the C library may also write some words twice, which the device would count twice in its checksums
+    (:mod:`beltline.hw.interface.sums`); so words are written by a NumPy loop that writes each word once.
+
+    These rules follow the manuals; they were never tested on a board.
     """
 
     _tables: NDArray[np.int64]
@@ -52,29 +53,29 @@ class MappedDevice(BusDevice):
         part = self._tables[first : first + count]
         if part.size != count:
             raise DeviceLostError(
-                f"device {self.name!r} came short: {part.size} of {count} words at byte {offset} of its tables"
+                f"device {self.name!r} maps only {part.size} of {count} words at byte {offset} of its tables"
             )
         return part
 
 
 class PcieDevice(MappedDevice):
-    """A :class:`MappedDevice` behind PCIe, with registers mapped uncached and tables, where possible, write-combining.
+    """A :class:`MappedDevice` on PCIe. Registers are mapped uncached, tables write-combining where possible.
 
-    A processor holds stores to write-combining memory back for as long as it likes, and a load from the same memory
-    does not make it send them; an access to uncached memory does. Registers and tables are also two ways into the chip,
-    on neither of which an access waits for the other. So after every block a register is read, which empties the
-    processor's buffers, and then a word of the tables, which on PCIe overtakes no write before it.
+    A processor may delay stores to write-combining memory for any time. A load from the same memory does not make it
+    send them, but an access to uncached memory does. Registers and tables also have separate paths into the chip, which
+    do not wait for each other. Therefore, after every block, first a register is read, which empties the processor's
+    buffers, and then a word of the tables, because on PCIe a read cannot overtake the writes before it.
     """
 
     def _write_words(self, offset: int, words: NDArray[np.int64]) -> None:
         super()._write_words(offset, words)
         self._read_word(REGISTERS["IDENTITY"].offset)
-        # W can be read on every build, which X cannot.
+        # W can be read on every build; X cannot.
         self._part(self.windows().offset(Table.W), 1).item()
 
 
 def _lines(mapped: NDArray[np.int64]) -> tuple[int, int]:
-    """First word of the whole lines in ``mapped``, and the word after the last."""
+    """Return the index of the first word of the whole lines in ``mapped``, and that after their last word."""
     begin = min(-(mapped.ctypes.data // mapped.itemsize) % LINE_WORDS, mapped.size)
     return begin, begin + (mapped.size - begin) // LINE_WORDS * LINE_WORDS
 

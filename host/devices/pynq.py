@@ -1,11 +1,11 @@
-"""A Zynq-7000 or Zynq UltraScale+ board, through PYNQ.
+"""The device ``"pynq"``: a Zynq-7000 or Zynq UltraScale+ board, through PYNQ.
 
-Written against the package ``pynq`` 2.7 to 4.0 (4.0 dropped Zynq-7000), and tested with a stand-in of its calls: it
-never ran on a board. There it needs root, as PYNQ does.
+It was written against the package ``pynq`` 2.7 to 4.0 (4.0 dropped Zynq-7000) and tested with a substitute for its
+functions; it never ran on a board. On a board it needs root, as PYNQ does.
 
 The design has one IP with two AXI slave interfaces, ``s_axi_registers`` and ``s_axi_tables``. Older versions of PYNQ
-list such an IP once for each interface, as ``beltline/s_axi_tables``; from 3.0 on one of the two is lost. So addresses
-come from ``ip_dict``, and what is not there from the ``.hwh`` file itself.
+list such an IP once for each interface, as ``beltline/s_axi_tables``; from 3.0 on they list only one of the two.
+Therefore addresses are taken from ``ip_dict`` or, if missing there, from the ``.hwh`` file itself.
 """
 
 from __future__ import annotations
@@ -35,26 +35,27 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Interrupt, Status, Table
 
 if TYPE_CHECKING:
-    # It takes a moment, and only interrupts need it.
+    # Not imported at run time: it takes a moment, and only interrupts need it.
     import asyncio
 
 REGISTERS_INTERFACE, TABLES_INTERFACE = "s_axi_registers", "s_axi_tables"
 """Names of the slave interfaces in the block design."""
 
 BITSTREAM = "beltline.bit"
-"""What is loaded by default: PYNQ looks in the current directory and in the overlays that are installed."""
+"""Default bitstream; PYNQ looks for it in the current directory and among the installed overlays."""
 
 REGISTERS_BYTES = 4096
 
-INTERRUPT_PATIENCE = 0.1
-"""Seconds of waiting for an interrupt after which the status is looked at all the same: one that never comes, because
-another event loop has it, costs time and nothing else."""
+INTERRUPT_SECONDS = 0.1
+"""Seconds of waiting for an interrupt after which the status is read anyway. So an interrupt that never arrives,
+because another event loop receives it, only costs time."""
 
 CLOCK_TOLERANCE = 1e-3
-"""Largest difference, as a share, between the clock that PYNQ set and the build's: dividers are whole numbers."""
+"""Largest relative difference between the clock frequency that PYNQ has set and that of the build. They may differ
+because clock dividers are whole numbers."""
 
 FPGA_MANAGER = Path("/sys/class/fpga_manager/fpga0")
-"""Through which PYNQ loads bitstreams."""
+"""The kernel interface through which PYNQ loads bitstreams; it exists on boards only."""
 
 
 class PynqDevice(MappedDevice):
@@ -67,17 +68,18 @@ class PynqDevice(MappedDevice):
     registers, tables
         Byte addresses of the two interfaces.
     tables_bytes
-        What is mapped behind the second one at most; 0 if that is not known.
+        Size of the second interface in bytes; 0 if it is not known.
     interrupt
-        Pin to wait for, as in ``"beltline/interrupt"``; empty for polling.
+        Pin to wait for, as in ``"beltline/interrupt"``; empty to poll the status.
     lock
+        Lock of the board, released with the device.
     known
-        Builds that it may be, besides those of the boards.
+        Builds that it may have in addition to those of the boards.
 
     Raises
     ------
     DeviceError
-        No Beltline is at these addresses, or not all of its tables, or it is of a build that is not known.
+        No Beltline is at these addresses, its tables do not fit the second interface, or its build is unknown.
     """
 
     name = "pynq"
@@ -119,7 +121,7 @@ class PynqDevice(MappedDevice):
         self._registers.write(offset, int(word))
 
     def write_register(self, name: str, value: int) -> None:
-        """Write a whole quantity; with an interrupt in use, a run is started with the interrupt enabled."""
+        """Write the value of a register; if an interrupt is used, it is enabled before a run starts."""
         starting = self._interrupt is not None and name == "COMMAND" and value & Command.RUN
         if starting and not self.read_register("STATUS") & Status.BUSY:
             super().write_register("INTERRUPT", Interrupt.ENABLE)
@@ -133,11 +135,11 @@ class PynqDevice(MappedDevice):
             left = end - time.monotonic()
             if left <= 0:
                 return False
-            _loop().run_until_complete(_within(self._interrupt, min(left, INTERRUPT_PATIENCE)))
+            _loop().run_until_complete(_within(self._interrupt, min(left, INTERRUPT_SECONDS)))
         return True
 
     def _release(self) -> None:
-        # The mappings go with their last reference.
+        # The memory is unmapped when the last reference to it is gone.
         self._registers = self._interrupt = None
         self._tables = np.empty(0, dtype=np.int64)
         if self._lock is not None:
@@ -146,14 +148,14 @@ class PynqDevice(MappedDevice):
 
 @functools.cache
 def _loop() -> asyncio.AbstractEventLoop:
-    """The loop of all interrupts: PYNQ ties each line to the loop that first asks for it, and keeps it there."""
+    """Return the event loop of all interrupts. PYNQ binds an interrupt to the loop that first uses it, for good."""
     import asyncio
 
     return asyncio.new_event_loop()
 
 
 def _loop_runs() -> bool:
-    """Whether this thread runs an event loop, as a notebook does; another cannot run beside it."""
+    """Return whether this thread runs an event loop, as a notebook does; then no other loop can run in it."""
     import asyncio
 
     try:
@@ -164,17 +166,17 @@ def _loop_runs() -> bool:
 
 
 def check_clock(pynq: Any, device: PynqDevice) -> None:
-    """Compare the clock that the board gives the fabric, as PYNQ reads it, with the one that the build was made for.
+    """Compare the clock frequency of the programmable logic, as PYNQ reads it, with that of the build.
 
     Warns
     -----
     RuntimeWarning
-        It is slower, so that times are longer than those of the documentation, or PYNQ cannot say.
+        The clock is slower, so that runs take longer than documented, or PYNQ cannot read its frequency.
 
     Raises
     ------
     DeviceError
-        It is faster: the chip's timing was met at the build's clock and at no faster one.
+        The clock is faster than the one for which the timing of the build was checked.
     """
     built = device.read_register("CLOCK_HZ")
     if not built:
@@ -183,14 +185,16 @@ def check_clock(pynq: Any, device: PynqDevice) -> None:
         hertz = 1e6 * float(pynq.Clocks.fclk0_mhz)
     except Exception as error:
         # PYNQ raises errors of all kinds.
-        warnings.warn(f"device 'pynq': PYNQ cannot say which clock the fabric has: {error}", RuntimeWarning, 3)
+        warnings.warn(
+            f"device 'pynq': PYNQ cannot read the clock frequency of the programmable logic: {error}", RuntimeWarning, 3
+        )
         return
     if abs(hertz - built) <= CLOCK_TOLERANCE * built:
         return
-    said = f"device 'pynq' has a clock of {hertz / 1e6:.6g} MHz, and its build was made for {built / 1e6:.6g} MHz"
+    found = f"device 'pynq' has a clock of {hertz / 1e6:.6g} MHz, and its build was made for {built / 1e6:.6g} MHz"
     if hertz > built:
-        raise DeviceError(f"{said}: load the bitstream with its .hwh file beside it, by which PYNQ sets the clock")
-    warnings.warn(f"{said}: runs take longer", RuntimeWarning, 3)
+        raise DeviceError(f"{found}: load the bitstream with its .hwh file beside it, by which PYNQ sets the clock")
+    warnings.warn(f"{found}: runs take longer", RuntimeWarning, 3)
 
 
 async def _made(pynq: Any, pin: str) -> Any:
@@ -202,18 +206,18 @@ async def _within(interrupt: Any, seconds: float) -> None:
 
     try:
         await asyncio.wait_for(interrupt.wait(), seconds)
-    # Until Python 3.11 another class than the built-in one.
+    # Before Python 3.11 this is not the built-in TimeoutError.
     except asyncio.TimeoutError:
         return
 
 
 def hwh_ranges(path: Path, interface: str) -> set[tuple[int, int]]:
-    """Byte address and bytes of all slave interfaces of that name in a hardware handoff file.
+    """Return byte address and size of all slave interfaces of this name in a hardware handoff file (``.hwh``).
 
     Raises
     ------
     DeviceError
-        There is no such file, or it is none.
+        The file does not exist or is not such a file.
     """
     try:
         root = ElementTree.parse(path).getroot()
@@ -230,14 +234,14 @@ def hwh_ranges(path: Path, interface: str) -> set[tuple[int, int]]:
 
 
 def address(overlay: Any, interface: str) -> tuple[int, int]:
-    """Byte address and bytes of a slave interface of an overlay.
+    """Return byte address and size of a slave interface of an overlay.
 
     Raises
     ------
     DeviceError
-        It has none of that name, or more than one.
+        The overlay has no interface of this name, or several.
     """
-    # A window that Vivado takes for memory is in mem_dict, which not every version has.
+    # An interface that Vivado treats as memory is in mem_dict, which not every version of PYNQ has.
     entries = [*overlay.ip_dict.values(), *getattr(overlay, "mem_dict", {}).values()]
     found = {
         (int(entry["phys_addr"]), int(entry["addr_range"]))
@@ -252,20 +256,20 @@ def address(overlay: Any, interface: str) -> tuple[int, int]:
         raise DeviceError(
             f"overlay '{overlay.bitfile_name}' has "
             + (f"{len(found)} interfaces {interface} ({addresses})" if found else f"no interface {interface}")
-            + ", not one: give registers= and tables="
+            + ", not one: pass the addresses as registers= and tables="
         )
     return found.pop()
 
 
 def missing() -> str:
-    """What the device lacks here, in a few words."""
+    """Return why the device cannot be used on this computer, in a few words; empty if it can."""
     if importlib.util.find_spec("pynq") is None:
         return "package not installed"
     return "" if FPGA_MANAGER.exists() else f"no board: there is no {FPGA_MANAGER}"
 
 
 def ready() -> list[dict[str, Any]]:
-    """The board, where the default bitstream lies in the current directory: nothing else says what is to run in it."""
+    """Return the board if the default bitstream is in the current directory; nothing else shows which to run."""
     return [{}] if not missing() and Path(BITSTREAM).exists() else []
 
 
@@ -280,30 +284,34 @@ def open_pynq(
     interrupt: str = "",
     builds: str | os.PathLike[str] | None = None,
 ) -> PynqDevice:
-    """Load a bitstream and open the machine in it. Its sizes are its own; ``parameters`` is not looked at.
+    """Load a bitstream into the board and open the accelerator in it.
 
     Parameters
     ----------
-    parameters, progress
+    parameters
+        Ignored: a board has the sizes of its bitstream.
+    progress
+        Called with lines of progress.
     bitstream
-        With its ``.hwh`` file beside it; without, where both addresses are given. Clocks are then what they were.
+        Path of the bitstream, with its ``.hwh`` file beside it. If both addresses are given, the ``.hwh`` file is not
+        needed, and clock frequencies are left unchanged.
     registers, tables
-        Byte addresses of the two interfaces, by default those of the design.
+        Byte addresses of the two interfaces, by default those in the ``.hwh`` file.
     download
         False if the bitstream is loaded already.
     interrupt
         Pin to wait for, as in ``"beltline/interrupt"``; by default the status is polled.
     builds
-        File of builds (:mod:`beltline.hw.interface.builds`) that the bitstream may be of, besides those of the boards.
+        File of additional builds (:mod:`beltline.hw.interface.builds`) that the bitstream may have.
 
     Raises
     ------
     ProblemError
         An option is wrong; nothing was done.
     DeviceInUseError
-        Another process has the board.
+        Another process uses the board.
     DeviceError
-        There is no PYNQ, no board, or no Beltline in the bitstream, or one of a build that is not known.
+        PYNQ or the board is missing, or the bitstream has no Beltline, or one of an unknown build.
     """
     if not isinstance(bitstream, str | os.PathLike):
         raise ProblemError(f"bitstream must be the path of a file, not {shown(bitstream)}")
@@ -312,7 +320,7 @@ def open_pynq(
     if not isinstance(interrupt, str):
         raise ProblemError(f"interrupt must be the name of a pin, such as 'beltline/interrupt', not {shown(interrupt)}")
     if (registers is None) != (tables is None):
-        raise ProblemError(f"{'tables' if tables is None else 'registers'} must be given where the other address is")
+        raise ProblemError(f"{'tables' if tables is None else 'registers'} must be given if the other address is given")
     given: list[int] = []
     for name, value in (("registers", registers), ("tables", tables)):
         if value is not None:
@@ -347,7 +355,7 @@ def open_pynq(
         lock.release()
         raise
     except Exception as error:
-        # PYNQ raises errors of all kinds, of its own and of what it calls.
+        # PYNQ raises errors of all kinds, its own and those of other packages.
         lock.release()
         raise DeviceError(f"device 'pynq' cannot be opened with '{os.fspath(bitstream)}': {error}") from error
     except BaseException:
@@ -360,9 +368,9 @@ BACKEND = Backend(
     missing=missing,
     open=open_pynq,
     options={
-        "bitstream": f"path of the bitstream, its .hwh file beside it (default {BITSTREAM})",
-        "registers": "byte address of the registers, where there is no .hwh file",
-        "tables": "byte address of the tables, likewise",
+        "bitstream": f"path of the bitstream, with its .hwh file beside it (default {BITSTREAM})",
+        "registers": "byte address of the registers, if there is no .hwh file",
+        "tables": "byte address of the tables, if there is no .hwh file",
         "download": "False if the bitstream is loaded already",
         "interrupt": "pin to wait for, as in beltline/interrupt; by default the status is polled",
         "builds": OPTION,

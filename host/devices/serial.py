@@ -1,10 +1,10 @@
-"""A board at the other end of a serial line, mostly a USB bridge: the frames of :mod:`beltline.hw.bus.serial_frames`,
-by pyserial.
+"""The device ``"serial"``: a board on a serial line, usually behind a USB bridge, by pyserial.
 
-Tested with the gateware, in simulation, at the other end of a pseudo-terminal: it never met a board.
+Requests and answers are the frames of :mod:`beltline.hw.bus.serial_frames`. The device was tested with simulated
+gateware at the other end of a pseudo-terminal; it was never used with a board.
 
-Every request is answered. One whose answer does not come, or is not sound, is made again after a silence, which tells
-the bridge that whatever it may have heard is over. No request is carried out twice; see
+Every request is answered. A request whose answer is missing or damaged is sent again after a silence, by which the
+bridge recognizes that the frame before has ended. No request is executed twice; see
 :class:`beltline.hw.bus.serial_bridge.SerialBridge`.
 """
 
@@ -55,19 +55,20 @@ from beltline.hw.interface.builds import Build
 from beltline.hw.interface.parameters import MachineParameters
 
 PATIENCE = 0.5
-"""Seconds that an answer may take besides those of its bytes on the line: many times what USB makes of them."""
+"""Default of the option ``patience``: seconds that an answer may take in addition to the transmission of its bytes. It
+is many times the delay of USB."""
 
 LONGEST_SILENCE = 1.0
-"""Seconds between two requests at most: each silence is twice as long as that before it."""
+"""Longest silence before a request is sent again, in seconds. Each silence is twice as long as the one before."""
 
 UNKNOWN = "no USB device: a board only if one is wired to it"
-"""What is said of a port of the computer itself, which is there with or without anything behind it."""
+"""Note on a port of the computer itself, which exists with or without a board."""
 
 RETRIES = 4
-"""How often a request is made again."""
+"""Default of the option ``retries``: how often a request is sent again."""
 
 LARGEST_BYTES = HEADER.size + ANSWER_HEADER.size + WORD_BYTES * BLOCK_WORDS + 2 * CHECK_BYTES
-"""Of a request and its answer."""
+"""Largest number of bytes of a request and its answer together."""
 
 
 class SerialDevice(BusDevice):
@@ -76,19 +77,20 @@ class SerialDevice(BusDevice):
     Parameters
     ----------
     port
-        A ``serial.Serial``, open.
+        An open ``serial.Serial``.
     patience, retries
-        As of :func:`open_serial`.
+        As in :func:`open_serial`.
     lock
+        Lock of the port, released with the device.
     known
-        Builds that it may be, besides those of the boards.
+        Builds that it may have in addition to those of the boards.
 
     Raises
     ------
     DeviceLostError
-        Nobody answers.
+        No device answers.
     DeviceError
-        Whoever answers is no Beltline, or one of a build that is not known, or of sizes that no build has.
+        The device is not a Beltline, or its build is unknown.
     """
 
     name = "serial"
@@ -131,21 +133,21 @@ class SerialDevice(BusDevice):
             self._ask(Operation.WRITE_WORDS, offset + WORD_BYTES * first, part.size, part.tobytes())
 
     def _release(self) -> None:
-        # A port that is gone cannot even be closed in order.
+        # Closing a port that was unplugged may fail.
         with contextlib.suppress(OSError, termios.error):
             self._port.close()
         if self._lock is not None:
             self._lock.release()
 
     def _ask(self, operation: Operation, address: int, count: int = 1, payload: bytes = b"") -> bytes:
-        """Have a request carried out, once; return what its answer carries."""
+        """Send a request until it is answered, and return the payload of the answer. It is executed once."""
         self._tag = (self._tag + 1) % 256
         request = serial_frames.request(self._tag, operation, address, count, payload)
         expected = serial_frames.payload_bytes(operation, count)[1]
         with self._connected():
             for attempt in range(self._retries + 1):
                 if attempt:
-                    self._be_silent(min(2**attempt * SILENCE, LONGEST_SILENCE))
+                    self._pause(min(2**attempt * SILENCE, LONGEST_SILENCE))
                 self._port.write(request)
                 head = self._port.read(ANSWER_HEADER.size + CHECK_BYTES)
                 if len(head) < ANSWER_HEADER.size + CHECK_BYTES:
@@ -154,11 +156,11 @@ class SerialDevice(BusDevice):
                 first, tag, outcome = ANSWER_HEADER.unpack_from(head)
                 answer = head + self._port.read(expected if outcome == Outcome.DONE else 0)
                 if first != ANSWER or not serial_frames.sound(answer):
-                    fault = "answers with what is no sound answer"
+                    fault = "returned a damaged answer"
                 elif outcome == Outcome.DAMAGED:
-                    fault = "receives damaged requests"
+                    fault = "received a damaged request"
                 elif tag != self._tag:
-                    fault = "answers another request than the last"
+                    fault = "answered another request than the last one"
                 elif outcome != Outcome.DONE:
                     why = "is busy" if outcome == Outcome.BUSY else "has no such register or table word"
                     raise DeviceError(f"{self._where} refuses {operation.name} at byte {address}: it {why}")
@@ -166,8 +168,8 @@ class SerialDevice(BusDevice):
                     return answer[ANSWER_HEADER.size : -CHECK_BYTES]
         raise DeviceLostError(f"{self._where} {fault}, asked {attempt + 1} time{'s' if attempt else ''}")
 
-    def _be_silent(self, seconds: float) -> None:
-        """Send nothing, and throw away what comes, until for so long nothing did; or for ten times as long."""
+    def _pause(self, seconds: float) -> None:
+        """Send nothing and discard what arrives, until nothing arrived for ``seconds``, at most ten times as long."""
         pause = seconds + self._line_seconds
         for _ in range(10):
             time.sleep(pause)
@@ -177,7 +179,7 @@ class SerialDevice(BusDevice):
 
     @contextlib.contextmanager
     def _connected(self) -> Iterator[None]:
-        """Errors of the port as ours: it does not take what is sent, or it is gone, as a plug that was pulled."""
+        """Within the block, turn errors of the port, as when its plug is pulled, into ``DeviceLostError``."""
         try:
             yield
         except DeviceError:
@@ -187,14 +189,14 @@ class SerialDevice(BusDevice):
 
 
 def missing() -> str:
-    """What the device lacks here, in a few words."""
+    """Return why the device cannot be used on this computer, in a few words; empty if it can."""
     if importlib.util.find_spec("serial") is None:
         return "package pyserial not installed"
     return "" if places() else "no serial port"
 
 
 def places() -> list[tuple[str, str, str]]:
-    """The serial ports of this computer, and what speaks against a board there; nothing is sent to find out."""
+    """Return the serial ports of this computer, as ``Backend.places`` wants them; nothing is sent to them."""
     found = []
     for port in importlib.import_module("serial.tools.list_ports").comports():
         what = "a serial port" if port.description in (None, "n/a") else port.description
@@ -213,36 +215,39 @@ def open_serial(
     builds: str | os.PathLike[str] | None = None,
     bitstream: str | os.PathLike[str] | None = None,
 ) -> SerialDevice:
-    """Open the machine behind a serial port. Its sizes are its own; ``parameters`` is not looked at.
+    """Open the accelerator on a board at a serial port.
 
     Parameters
     ----------
-    parameters, progress
+    parameters
+        Ignored: a board has the sizes of its bitstream.
+    progress
+        Called with lines of progress while ``bitstream`` is loaded.
     port
         Path of the port, as in ``"/dev/ttyUSB0"``.
     baud
-        Bits a second, those of the build.
+        Bits per second; must be that of the build.
     patience
-        Seconds that an answer may take besides those of its bytes on the line.
+        Seconds that an answer may take in addition to the transmission of its bytes.
     retries
-        How often a request is made again whose answer does not come, or is not sound.
+        How often a request is sent again if its answer is missing or damaged.
     builds
-        File of builds (:mod:`beltline.hw.interface.builds`) that the bitstream may be of, besides those of the boards.
+        File of additional builds (:mod:`beltline.hw.interface.builds`) that the bitstream may have.
     bitstream
-        Bitstream to load into the board before, by its own cable. It is checked against ``bitstreams.json`` beside it
-        first; by default the board has one already.
+        Bitstream to load into the board first, through the board's own cable, after a check against
+        ``bitstreams.json`` beside it. By default the board has its bitstream already.
 
     Raises
     ------
     ProblemError
         An option is wrong; nothing was done.
     DeviceInUseError
-        Another process has the port.
+        Another process uses the port.
     DeviceLostError
-        Nobody answers.
+        No device answers.
     DeviceError
-        There is no pyserial, no such port, or no Beltline behind it, or one of a build that is not known; or the
-        bitstream is not what its checksum says, or could not be loaded.
+        The package pyserial or the port is missing, or the device is not a Beltline, or its build is unknown; or the
+        checksum of ``bitstream`` is wrong, or it could not be loaded.
     """
     if not isinstance(port, str | os.PathLike) or not os.fspath(port):
         raise ProblemError(f"port must be the path of a serial port, such as '/dev/ttyUSB0', not {shown(port)}")
@@ -274,33 +279,35 @@ def open_serial(
 
 def _opened(serial: Any, port: str, baud: int) -> Any:
     try:
-        # Exclusive: other programs that ask for it, as terminals do, are kept out too.
+        # Exclusive, so that other programs such as terminals cannot open it in the meantime.
         opened = serial.Serial(port, baud, exclusive=True)
     except (OSError, ValueError, termios.error) as error:
         number = getattr(error, "errno", None)
         if number == errno.EAGAIN:
             raise DeviceInUseError(f"device 'serial' at '{port}' is in use: another program has the port") from None
         cure = (
-            "; serial ports are for members of a group, dialout on Debian and Ubuntu" if number == errno.EACCES else ""
+            "; only members of a group may use serial ports, dialout on Debian and Ubuntu"
+            if number == errno.EACCES
+            else ""
         )
         raise DeviceError(
             f"device 'serial' cannot open '{port}' at {baud} baud: {os.strerror(number) if number else error}{cure}"
         ) from None
-    # USB bridges gather what they receive for 16 ms unless told otherwise; not all can be told.
+    # By default USB bridges collect received bytes for 16 ms. Not all of them can be set to less.
     with contextlib.suppress(OSError, ValueError, NotImplementedError, AttributeError, termios.error):
         opened.set_low_latency_mode(True)
     return opened
 
 
 BACKEND = Backend(
-    description="a board behind a serial line, such as USB",
+    description="a board on a serial line, such as USB",
     missing=missing,
     open=open_serial,
     options={
         "port": "path of the serial port, as in /dev/ttyUSB0",
-        "baud": f"bits a second, those of the build (default {BAUD})",
+        "baud": f"bits per second, as in the build (default {BAUD})",
         "patience": f"seconds that an answer may take (default {PATIENCE:g})",
-        "retries": f"how often a request is made again (default {RETRIES})",
+        "retries": f"how often a request is sent again (default {RETRIES})",
         "builds": OPTION,
         "bitstream": "bitstream to load before, checked against bitstreams.json beside it (default none)",
     },

@@ -1,4 +1,4 @@
-"""The device that needs no board: the bit-exact software model behind the machine's registers and table windows."""
+"""The device ``"emulator"``: the accelerator emulated bit for bit, with its registers and table windows."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ if TYPE_CHECKING:
 
 
 class ModelDevice:
-    """A :class:`~beltline.host.devices.base.Device` that answers as the gateware would.
+    """A :class:`~beltline.host.devices.base.Device` with the registers, tables and results of the gateware.
 
-    Commands act at once; a run goes on inside :meth:`wait`, one whole sweep at a time.
+    Commands act at once. A run makes progress only inside :meth:`wait`, one whole sweep at a time.
 
     Parameters
     ----------
     machine
-        Its tables are in table order. Where the engine has no lanes they are the windows; otherwise they are filled
-        from the windows when a run begins, and its results are put into the windows when it has ended.
+        The emulated engine with its tables, which are in table order. If the engine has no lanes, these tables are the
+        windows. Otherwise they are filled from the windows when a run begins, and the results are written to the
+        windows when it has ended.
     build
-        What it is the machine of, by default ``machine.parameters``.
+        Parameters of the build, by default ``machine.parameters``.
     """
 
     name = "emulator"
@@ -126,7 +127,7 @@ class ModelDevice:
         return part.view(np.int64).copy() if part.itemsize == 8 else part.astype(np.int64)
 
     def _add(self, name: str, words: NDArray[np.int64], first: int) -> None:
-        """Add to a register what gateware adds."""
+        """Add the checksum of words to a register, as the gateware does."""
         self._sums[name] = (self._sums[name] + table_sum(words, first)) % MODULUS
 
     def wait(self, seconds: float) -> bool:
@@ -138,7 +139,7 @@ class ModelDevice:
         return not self._busy
 
     def close(self) -> None:
-        """Let go of the model. Closing twice is no error; any other use after it raises ``DeviceError``."""
+        """Close the device. Closing twice is fine; any other use of a closed device raises ``DeviceError``."""
         self._closed = True
 
     def _check_open(self) -> None:
@@ -152,13 +153,13 @@ class ModelDevice:
     def _check_idle(self, what: str, flag: Refused) -> None:
         if self._busy:
             self._refused |= flag
-            raise DeviceError(f"device {self.name!r} is busy and keeps {what} to itself")
+            raise DeviceError(f"device {self.name!r} is busy, and {what} cannot be accessed until its run has ended")
 
     def _window(self, table: Table) -> NDArray[Any]:
         return self._tables[table]
 
     def _fill(self) -> None:
-        """Bring the problem in the windows into table order."""
+        """Copy the problem from the windows to the tables of the engine."""
         machine, build = self._machine, self._build
         grid, states = self._settings["GRID"], self._settings["STATES"]
         if not self._in_lanes or not (2 <= grid <= build.grid and 1 <= states <= build.states):
@@ -172,12 +173,12 @@ class ModelDevice:
                 words[part.table : part.table + part.count] = part.of(self._tables[table])
 
     def _publish(self) -> None:
-        """Put the results of a run that has ended into the windows."""
+        """Copy the results of a run that has ended to the windows."""
         if self._layout is None or self._busy:
             return
         machine = self._machine
         for table, words in ((Table.V, machine.v), (Table.POLICY, machine.policy)):
-            # Before the first sweep the policy is another problem's.
+            # Before the first sweep the policy is that of another problem.
             if table is Table.V or machine.sweeps:
                 for part in self._layout.blocks(table):
                     part.of(self._tables[table])[:] = words[part.table : part.table + part.count]
@@ -196,7 +197,7 @@ class ModelDevice:
             if table in READABLE:
                 self._add("SUM", self._words(Table(table), first, count), first)
         if Command.RUN in command and not self._busy:
-            # Here, because it compiles: a list of devices needs it not.
+            # Imported here because it loads compiled code, which a list of devices does not need.
             from beltline.hw.arithmetic.utility_constants import UtilityConstants
 
             settings = self._settings

@@ -1,10 +1,11 @@
-"""A card behind PCIe with AMD's XDMA bridge, such as the Alveo U250, by the files in which Linux shows its memory.
+"""The device ``"xdma"``: a PCIe card with AMD's XDMA bridge, such as the Alveo U250, through files of Linux.
 
-Written against the kernel's documentation of those files (``PCI/sysfs-pci``) and the guide of the bridge (PG195), and
-tested with plain files in their place: it never met a card. No driver of the vendor's is needed, nor its DMA engines.
+Linux gives access to the memory of a card through files in ``/sys``. The device was written against the kernel's
+documentation of these files (``PCI/sysfs-pci``) and the guide of the bridge (PG195), and tested with ordinary files in
+their place; it was never used with a card. Neither a driver of the vendor nor the bridge's DMA engines are needed.
 
-Registers are on BAR 0, the bridge's AXI4-Lite master, and tables on BAR 2, its bypass master, prefetchable, which Linux
-maps write-combining as ``resource2_wc`` where the processor can.
+Registers are on BAR 0, the bridge's AXI4-Lite master. Tables are on BAR 2, its bypass master, which is prefetchable;
+Linux maps it write-combining as ``resource2_wc`` if the processor supports that.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ CARDS = Path("/sys/bus/pci/devices")
 """One directory for each function on PCIe."""
 
 VENDOR = "0x10ee"
-"""Of the cards' PCI identity: AMD, once Xilinx."""
+"""PCI vendor of the cards: AMD, formerly Xilinx."""
 
 REGISTERS_FILE, TABLES_FILES = "resource0", ("resource2_wc", "resource2")
-"""Files of the two BARs; of the second, the first that there is."""
+"""Files of the two BARs; for the second, the first file that exists is used."""
 
 REGISTERS_BYTES = 4096
 
@@ -46,15 +47,16 @@ class XdmaDevice(PcieDevice):
     Parameters
     ----------
     directory
-        Of the card, in ``CARDS``.
+        Directory of the card, in ``CARDS``.
     lock
+        Lock of the card, released with the device.
     known
-        Builds that it may be, besides those of the boards.
+        Builds that it may have in addition to those of the boards.
 
     Raises
     ------
     DeviceError
-        Its memory cannot be mapped, or it holds no Beltline, or one of a build that is not known.
+        Its memory cannot be mapped, or it has no Beltline, or one of an unknown build.
     """
 
     name = "xdma"
@@ -80,7 +82,7 @@ class XdmaDevice(PcieDevice):
         self._registers[offset // 4] = word
 
     def _release(self) -> None:
-        # The mappings go with their last reference.
+        # The memory is unmapped when the last reference to it is gone.
         self._registers = np.empty(0, dtype="<u4")
         self._tables: NDArray[np.int64] = np.empty(0, dtype=np.int64)
         if self._lock is not None:
@@ -88,7 +90,7 @@ class XdmaDevice(PcieDevice):
 
 
 def _enable(directory: Path) -> None:
-    """Have the card answer, which nobody did where no driver has it."""
+    """Enable the card's memory, which is disabled as long as no driver uses the card."""
     file = directory / "enable"
     try:
         if file.read_text(encoding="ascii").strip() == "0":
@@ -114,7 +116,7 @@ def _mapped(file: Path, size: int) -> mmap.mmap:
 
 
 def _closed(file: Path, error: OSError) -> DeviceError:
-    cure = ": root may" if isinstance(error, PermissionError) else ""
+    cure = ": only root may open it" if isinstance(error, PermissionError) else ""
     return DeviceError(f"device 'xdma' cannot open '{file}': {error.strerror}{cure}")
 
 
@@ -126,7 +128,7 @@ def _text(file: Path) -> str:
 
 
 def places() -> list[tuple[str, str, str]]:
-    """The cards of the vendor's on PCIe; whether a Beltline is in one shows when it is opened."""
+    """Return the vendor's cards on PCIe. Whether one has a Beltline is checked when it is opened."""
     found = []
     for directory in sorted(CARDS.glob("*")):
         if _text(directory / "vendor") == VENDOR:
@@ -136,7 +138,7 @@ def places() -> list[tuple[str, str, str]]:
 
 
 def missing() -> str:
-    """What the device lacks here, in a few words."""
+    """Return why the device cannot be used on this computer, in a few words; empty if it can."""
     return "" if places() else "no AMD card on PCIe"
 
 
@@ -147,24 +149,27 @@ def open_xdma(
     card: str | None = None,
     builds: str | os.PathLike[str] | None = None,
 ) -> XdmaDevice:
-    """Open the machine in a card, whose bitstream is there. Its sizes are its own; ``parameters`` is not looked at.
+    """Open the accelerator on a PCIe card, whose bitstream must be loaded already.
 
     Parameters
     ----------
-    parameters, progress
+    parameters
+        Ignored: a card has the sizes of its bitstream.
+    progress
+        Not called: opening takes no time.
     card
-        Address on PCIe, as in ``"0000:65:00.0"``; by default that of the only card of the vendor's.
+        PCIe address of the card, as in ``"0000:65:00.0"``; not needed if there is only one card of the vendor.
     builds
-        File of builds (:mod:`beltline.hw.interface.builds`) that the bitstream may be of, besides those of the boards.
+        File of additional builds (:mod:`beltline.hw.interface.builds`) that the bitstream may have.
 
     Raises
     ------
     ProblemError
         An option is wrong; nothing was done.
     DeviceInUseError
-        Another process has the card.
+        Another process uses the card.
     DeviceError
-        There is no card, or several and none is named, or no Beltline in it, or one of a build that is not known.
+        There is no card, or several and none is named, or it has no Beltline, or one of an unknown build.
     """
     if card is not None:
         _check_card(card)
@@ -172,7 +177,7 @@ def open_xdma(
     if card is None:
         there = [place.removeprefix("card ") for place, *_ in places()]
         if len(there) != 1:
-            cure = f"name one of {', '.join(there)} with option card" if there else "load it, and let Linux look again"
+            cure = f"choose one of {', '.join(there)} with option card" if there else "load it and rescan the PCIe bus"
             raise DeviceError(f"device 'xdma' finds {len(there)} AMD cards in '{CARDS}', not one: {cure}")
         card = there[0]
     directory = CARDS / card
@@ -188,15 +193,15 @@ def open_xdma(
 
 def _check_card(card: Any) -> None:
     if not isinstance(card, str) or not re.fullmatch(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]", card):
-        raise ProblemError(f"card must be an address on PCIe, such as '0000:65:00.0', not {shown(card)}")
+        raise ProblemError(f"card must be a PCIe address, such as '0000:65:00.0', not {shown(card)}")
 
 
 BACKEND = Backend(
-    description="a card behind PCIe with the XDMA bridge, such as the Alveo U250",
+    description="a PCIe card with the XDMA bridge, such as the Alveo U250",
     missing=missing,
     open=open_xdma,
     options={
-        "card": "address on PCIe, as in 0000:65:00.0; by default that of the only card",
+        "card": "PCIe address, as in 0000:65:00.0; not needed if there is only one card",
         "builds": OPTION,
     },
     elastic=False,

@@ -9,7 +9,7 @@ import numpy as np
 from beltline.host.problem.checks import ProblemError, real, whole
 from beltline.host.problem.grids import grid_uniform
 from beltline.host.problem.markov import tauchen
-from beltline.host.problem.model_parameters import chain_size, parameter
+from beltline.host.problem.model_parameters import chain_size, levels, parameter
 from beltline.host.problem.problem import HORIZON_LIMIT, Problem
 
 
@@ -77,7 +77,7 @@ def life_cycle(
     wage = real("wage", wage, "a number above 0", lambda v: 0 < v < math.inf)
     assets = grid_uniform(low, high, grid)
     log_e, transition = tauchen(states, rho, sigma, width=width)
-    e = np.exp(log_e)
+    e = levels("productivity", log_e, "rho, sigma or width")
     wealth = (1 + interest) * assets[:, None] + wage * e
     if (wealth[0] <= assets[0]).any():
         raise ProblemError(

@@ -1,4 +1,4 @@
-"""An alternative of a problem in the general form: what can be done in a period."""
+"""One alternative of a problem of the general form: one of the things that a decision maker can do in a period."""
 
 from __future__ import annotations
 
@@ -14,50 +14,58 @@ from beltline.host.problem.checks import ProblemError, numbers_of, plain_text, r
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Alternative:
-    """What can be done in a period, such as "repay", "work" or "exit": tables that replace the problem's own.
+    """One of several things that a decision maker can do in a period, such as "repay", "work" or "exit".
 
-    Tables and mappings are copied; tables are checked by the :class:`~beltline.host.problem.problem.Problem` that they
-    are given to.
+    Pass a list of these as ``alternatives=`` of a :class:`~beltline.host.problem.problem.Problem`. The problem then has
+    the general form: in each regime ``r`` the best of its alternatives ``d`` is taken,
+
+        v_d(x, s) = max over x' of  U(W(x, s) - G(x', s)) + kappa(s) + beta(s) * E[V_r'(x', s')]
+
+    where ``W``, ``G``, ``beta`` and the distribution of ``s'`` and ``r'`` are those of the alternative. A table that an
+    alternative leaves out is the problem's. Tables and mappings are copied. The problem checks shapes and values.
 
     Parameters
     ----------
     name : str
-        What reports, plots and messages call it.
+        Name in reports, plots and messages; not empty.
     regime : str
-        The regime in which it can be taken. Regimes come into being by being named, in this order; by default all
-        alternatives are of one.
+        Regime in which the alternative can be taken. A regime exists as soon as an alternative names it; regimes are
+        numbered in the order of first mention. By default all alternatives belong to one regime without a name.
     leads_to : str or mapping of str to float, optional
-        The regime of the next period, or the probability of each; by default the same regime.
+        Regime of the next period, or the probability of each regime. By default the regime does not change.
     wealth : (N_k, N_z) array, optional
-        Cash on hand ``W(x, s)``, non-decreasing in ``x``, units of money; with a horizon also ``(T, N_k, N_z)``. By
-        default the problem's.
+        Cash on hand ``W(x, s)``, in units of the good; must not fall in ``x``. With a horizon of ``T`` ages also
+        ``(T, N_k, N_z)``.
     cost : (N_k,) or (N_k, N_z) array, optional
-        What ending the period with ``x'`` costs, ``G(x', s)``, units of money; with a horizon also ``(T, N_k, N_z)``.
-        By default the problem's.
-    low, high : int or (N_k,) or (N_k, N_z) array of int, optional
-        Lowest and highest index of ``x'``, which do not fall in ``x``. By default the problem's.
-    choice : int or array, optional
-        The one index of ``x'`` that there is, in place of ``low`` and ``high``.
+        Cost ``G(x', s)`` of ending the period with ``x'``, in units of the good. With a horizon also
+        ``(T, N_k, N_z)``. Where neither the alternative nor the problem has one, the cost is ``x'`` itself.
+    low, high : int, or (N_k,) or (N_k, N_z) array of int, optional
+        Lowest and highest grid index of ``x'``; must not fall in ``x``.
+    choice : int, or (N_k,) or (N_k, N_z) array of int, optional
+        The only grid index of ``x'`` that is allowed, in place of ``low`` and ``high``.
     transition : (N_z, N_z) array, optional
-        Markov matrix; with a horizon also ``(T, N_z, N_z)``. By default the problem's.
+        Markov matrix of the exogenous state. With a horizon also ``(T, N_z, N_z)``.
     beta : float or (N_z,) array, optional
-        Discount factor, above 0; with a horizon also ``(T, N_z)``, and any size. By default the problem's.
-    kappa : float or (N_z,) array
-        Utility of the alternative itself; with a horizon also ``(T, N_z)``.
+        Discount factor, above 0. With a horizon also ``(T, N_z)``, and then it may be 1 or more.
+    kappa : float or (N_z,) array, optional
+        Utility of the alternative itself, added to that of consumption; 0 by default. With a horizon also
+        ``(T, N_z)``.
     value : (N_k, N_z) array, optional
-        What it is worth, of an alternative without a choice; ``-inf`` where it cannot be taken. Then there is nothing
-        else but ``name`` and ``regime``.
+        Value of an alternative without a choice of ``x'``, in units of utility; ``-inf`` where it cannot be taken. With
+        a horizon also ``(T, N_k, N_z)``. All other parameters but ``name`` and ``regime`` must then be left out.
 
     Raises
     ------
     ProblemError
-        A name is none, both ``choice`` and a bound are given, or ``value`` and something else, or a table is not one
-        of real numbers.
+        The name is empty or not a string, ``choice`` is given together with a bound, ``value`` is given together with
+        another table, a table does not consist of real numbers, or the probabilities of ``leads_to`` do not sum to 1.
 
     Examples
     --------
-    >>> Alternative(name="retire", leads_to="retired").name
-    'retire'
+    >>> import beltline as bl
+    >>> exclusion = bl.Alternative(name="wait", regime="excluded", leads_to={"good": 0.28, "excluded": 0.72}, choice=0)
+    >>> exclusion.chances()
+    {'good': 0.28, 'excluded': 0.72}
     """
 
     name: str
@@ -82,15 +90,15 @@ class Alternative:
         if self.value is not None:
             for name in ("leads_to", *TABLES, "choice", "kappa"):
                 if getattr(self, name) is not None:
-                    raise ProblemError(f"alternative {self.name!r} has a value of its own, so it must have no {name}")
+                    raise ProblemError(f"alternative {self.name!r} is given by its value, so it must have no {name}")
         for name in (*TABLES, "choice", "kappa", "value"):
-            object.__setattr__(self, name, kept(f"{name} of alternative {self.name!r}", getattr(self, name)))
+            object.__setattr__(self, name, read_only(f"{name} of alternative {self.name!r}", getattr(self, name)))
         chances = self.chances()
         if isinstance(self.leads_to, Mapping):
             object.__setattr__(self, "leads_to", MappingProxyType(chances))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to other processes, to which a view of a mapping cannot."""
+        """The state for pickling: a read-only view of a mapping cannot be pickled, so ``leads_to`` is copied."""
         return self.__dict__ | ({"leads_to": self.chances()} if isinstance(self.leads_to, Mapping) else {})
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -98,12 +106,12 @@ class Alternative:
             object.__setattr__(self, name, MappingProxyType(value) if isinstance(value, dict) else value)
 
     def chances(self) -> dict[str, float]:
-        """The probability of each regime of the next period that is named.
+        """Return the probability of each regime of the next period, by name; regimes left out have probability 0.
 
         Raises
         ------
         ProblemError
-            ``leads_to`` is neither the name of a regime nor probabilities of some.
+            ``leads_to`` is neither the name of a regime nor a mapping of names to probabilities that sum to 1.
         """
         given: Any = self.leads_to
         if given is None:
@@ -112,7 +120,9 @@ class Alternative:
             return {given: 1.0}
         what = f"leads_to of alternative {self.name!r}"
         if not isinstance(given, Mapping) or not all(isinstance(name, str) for name in given):
-            raise ProblemError(f"{what} must be the name of a regime, or probabilities by name, not {shown(given)}")
+            raise ProblemError(
+                f"{what} must be the name of a regime, or a mapping of names to probabilities, not {shown(given)}"
+            )
         found = {
             name: real(f"{what}: the probability of {name!r}", chance, "from 0 to 1", lambda p: 0 <= p <= 1)
             for name, chance in given.items()
@@ -122,13 +132,13 @@ class Alternative:
         return found
 
 
-def kept(name: str, table: Any) -> Any:
-    """A read-only copy of a table; a number, or what is no table, as it is, for the problem to check.
+def read_only(name: str, table: Any) -> Any:
+    """Return a read-only copy of an array; return what has no axes, such as a number or None, unchanged and unchecked.
 
     Raises
     ------
     ProblemError
-        It is a table, and not one of real numbers.
+        ``table`` is an array or a sequence, but not of real numbers.
     """
     given = numbers_of(name, table, "an array of real numbers", scalars=True)
     if given.ndim == 0:
@@ -139,4 +149,4 @@ def kept(name: str, table: Any) -> Any:
 
 
 TABLES = ("wealth", "cost", "low", "high", "transition", "beta")
-"""What an alternative takes from its problem where it has none of its own."""
+"""Tables that an alternative takes from its problem where it is not given any of its own."""

@@ -4,4 +4,4 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
-"""Numbers in double precision, of any shape; which one, a docstring says."""
+"""An array in double precision. Docstrings state the shape."""

@@ -1,4 +1,4 @@
-"""Checks of what a user passes in, each failing with one sentence."""
+"""Checks of arguments. A check that fails raises :class:`ProblemError` with one sentence."""
 
 from __future__ import annotations
 
@@ -13,31 +13,45 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class ProblemError(ValueError):
-    """Input that cannot be solved. The message is one sentence: the value, what was expected, and where."""
+    """An argument is wrong, so that nothing was computed; a ``ValueError``.
+
+    The message is one sentence. It names the argument, the accepted values and the value that was given, and in a table
+    the first entry that is wrong.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> bl.grid_uniform(0.0, 1.0, points=1)
+    Traceback (most recent call last):
+        ...
+    beltline.host.problem.checks.ProblemError: points must be a whole number from 2 to 1048576, not 1
+    """
 
 
 def shown(value: Any) -> str:
-    """Return ``value`` as a user would type it, cut to a length that fits a sentence."""
+    """Return ``repr(value)`` on one line, cut to 60 characters, for a message."""
     text = repr(value.item() if isinstance(value, np.generic) else value)
     text = " ".join(text.split())
     return text if len(text) <= 60 else text[:57] + "..."
 
 
 def is_plain(text: str) -> bool:
-    """Whether ``text`` has no control characters: none that move a terminal's cursor, end a line, or turn the direction
-    of writing, and no halves of surrogate pairs, which no file can hold.
+    """Return whether ``text`` has no control characters and can be written to a file.
+
+    Refused are characters that move the cursor of a terminal, end a line or change the direction of writing, and
+    single surrogates, which UTF-8 cannot encode.
     """
-    turns = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in turns for c in text)
+    direction = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    return not any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") or c in direction for c in text)
 
 
 def plain_text(name: str, value: Any) -> str:
-    """Return ``value`` if it is a string without control characters.
+    """Return ``value`` if it is a string without control characters (:func:`is_plain`).
 
     Raises
     ------
     ProblemError
-        It is not.
+        It is not a string, or has a control character.
     """
     if not isinstance(value, str):
         raise ProblemError(f"{name} must be a string, not {shown(value)}")
@@ -46,8 +60,14 @@ def plain_text(name: str, value: Any) -> str:
     return value
 
 
-def meant(name: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean ...?"`` with the name among ``known`` that is nearest to ``name``, else nothing."""
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean ...?"`` for a mistyped ``name``, as the end of a message.
+
+    The name suggested is the closest of ``known``. The text is empty if none is close, or if ``name`` itself is known.
+
+    >>> suggestion("max_sweep", ["max_sweeps", "tol"])
+    "; did you mean 'max_sweeps'?"
+    """
     known = list(known)
     if name in known:
         return ""
@@ -56,12 +76,23 @@ def meant(name: str, known: Iterable[str]) -> str:
 
 
 def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> float:
-    """Return ``value`` as a float if it is a real number (no bool, no string) for which ``holds``.
+    """Return ``value`` as a float if it is a real number and satisfies a condition.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value
+        Accepted are Python and NumPy real numbers and arrays without axes; neither booleans nor strings.
+    wanted : str
+        The condition in words.
+    holds : function of float
+        The condition; an integer too large for a float is passed to it as infinity.
 
     Raises
     ------
     ProblemError
-        It is not: "``name`` must be ``wanted``, not ``value``".
+        "``name`` must be ``wanted``, not ``value``".
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
@@ -76,12 +107,23 @@ def real(name: str, value: Any, wanted: str, holds: Callable[[float], bool]) -> 
 
 
 def whole(name: str, value: Any, wanted: str, holds: Callable[[int], bool]) -> int:
-    """Return ``value`` as an int if it is a whole number (no bool, no float) for which ``holds``.
+    """Return ``value`` as an int if it is a whole number and satisfies a condition.
+
+    Parameters
+    ----------
+    name : str
+        Name of the argument, for the message.
+    value
+        Accepted are Python and NumPy integers and integer arrays without axes; neither booleans nor floats.
+    wanted : str
+        The condition in words.
+    holds : function of int
+        The condition.
 
     Raises
     ------
     ProblemError
-        It is not: "``name`` must be ``wanted``, not ``value``".
+        "``name`` must be ``wanted``, not ``value``".
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
@@ -91,23 +133,24 @@ def whole(name: str, value: Any, wanted: str, holds: Callable[[int], bool]) -> i
 
 
 def place(name: str, index: tuple[int, ...] | tuple[np.intp, ...]) -> str:
-    """Return ``name[i, j]``."""
+    """Return how messages name an entry of a table: ``name[i, j]``."""
     return f"{name}[{', '.join(str(int(i)) for i in index)}]"
 
 
 def first(mask: NDArray[np.bool_]) -> tuple[int, ...]:
-    """Return the index of the first true entry, in table order."""
+    """Return the index of the first true entry in row-major order; the first entry if none is true."""
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(mask)), mask.shape))
 
 
 def numbers_of(name: str, values: Any, wanted: str, *, scalars: bool = False) -> NDArray[Any]:
-    """Return ``values`` as an array if they are real numbers and none is masked; ``scalars`` lets anything through that
-    is not a sequence.
+    """Return ``values`` as an array if they are real numbers, none of them masked.
+
+    With ``scalars``, a value that is not a sequence is returned as an array without axes, whatever its type.
 
     Raises
     ------
     ProblemError
-        They are not: "``name`` must be ``wanted``, not ...".
+        "``name`` must be ``wanted``, not ...".
     """
     if np.ma.is_masked(values):
         where = first(np.ma.getmaskarray(values))
@@ -122,12 +165,12 @@ def numbers_of(name: str, values: Any, wanted: str, *, scalars: bool = False) ->
 
 
 def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
-    """Return a read-only float64 copy of ``values`` if they are finite real numbers in ``dimensions`` dimensions.
+    """Return a read-only float64 copy of ``values`` if they are finite real numbers with ``dimensions`` axes.
 
     Raises
     ------
     ProblemError
-        They are not; the first offender is named.
+        They are not; the message names the first entry that is wrong.
     """
     kind = "one-dimensional" if dimensions == 1 else "two-dimensional"
     given = numbers_of(name, values, f"a {kind} array of real numbers")
@@ -143,12 +186,12 @@ def table(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
 
 
 def check_progress(progress: object) -> None:
-    """Check that ``progress`` is a function, None or False.
+    """Check that ``progress`` is a function, None or False, as the parameter ``progress`` of every solver must be.
 
     Raises
     ------
     ProblemError
-        It is not.
+        It is anything else.
     """
     if not (progress is None or progress is False or callable(progress)):
         raise ProblemError(f"progress must be a function of one string, None or False, not {shown(progress)}")

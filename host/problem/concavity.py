@@ -1,7 +1,9 @@
-"""Concavity of values in ``x``, which searches with few candidates rest on.
+"""Concavity in ``x`` of the first guess ``V0``, which searches that compare only a few candidates need.
 
-A value on a grid is rarely concave to the last digit: where households stop at a limit, the values of choices from a
-grid are not concave from point to point. Devices and methods that need a concave start take its least concave majorant.
+The objective of a state then has a single peak in ``x'``, so that the search can stop at the first point whose
+neighbours are lower. The value function of a problem whose choices lie on a grid is rarely concave to the last digit:
+near a borrowing limit, for instance, it is not. Devices and methods that need a concave first guess use its least
+concave majorant.
 """
 
 from __future__ import annotations
@@ -17,13 +19,26 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import slope_fall, slope_noise, slope_rise
 
 START_ROUNDING = 2.0**-50
-"""Relative error (a few roundings of double precision) that a start may carry without being called non-concave."""
+"""Relative error of ``start`` (a few roundings of double precision) that does not count as a lack of concavity."""
 
 
-def convex_at(grid: Array, start: Array, wealth: Array, beta: float, eta: float) -> tuple[int, int, float] | None:
-    """Where ``start`` is too convex in ``x`` to search from: first grid point, state, and the rise of its slope.
+def first_convexity(grid: Array, start: Array, wealth: Array, beta: float, eta: float) -> tuple[int, int, float] | None:
+    """Find where ``start`` is so convex in ``x`` that an objective of the first sweep may have several peaks.
 
-    None where utility's curvature makes up for any rise, so that the objectives of a first sweep have a single peak.
+    The objective is ``U(W - x') + beta E[V0(x')]``. Where the slope of ``beta V0`` rises by less than the slope of
+    utility falls, the objective is concave although ``V0`` is not.
+
+    Parameters
+    ----------
+    grid : (N_k,) array
+    start, wealth : (N_k, N_z) arrays
+        First guess ``V0`` and cash on hand.
+    beta, eta : float
+
+    Returns
+    -------
+    (point, state, rise), or None where every objective has a single peak
+        The first grid point and exogenous state, and by how much the slope of ``start`` rises there.
     """
     if grid.size < 3:
         return None
@@ -33,7 +48,7 @@ def convex_at(grid: Array, start: Array, wealth: Array, beta: float, eta: float)
         largest = np.maximum(np.maximum(size[:-2], size[1:-1]), size[2:])
         noise = START_ROUNDING * largest * slope_noise(grid, 1.0)[:, None]
         fall = slope_fall(grid, float(wealth.max()), eta)[:, None]
-        # Slopes beyond double precision are not known to fall.
+        # A slope that overflowed compares as false, and then counts as convex: it is not known to fall.
         convex = ~(rise <= noise) & ~(beta * rise <= fall)
     if not convex.any():
         return None
@@ -42,28 +57,29 @@ def convex_at(grid: Array, start: Array, wealth: Array, beta: float, eta: float)
 
 
 def concave_majorant(values: ArrayLike, grid: ArrayLike) -> Array:
-    """Return the smallest concave function of ``x`` that is nowhere below ``values``, on the grid.
+    """Return the least concave majorant of a function on a grid: the smallest concave function nowhere below it.
 
-    A start that every search can begin from, of a value that is not concave: one that was loaded, drawn between the
-    points of another grid, or returned by a solve of a problem with kinks. Devices whose search needs it make it
-    themselves for problems with an infinite horizon.
+    Use it to make a first guess (``start=`` of a :class:`~beltline.host.problem.problem.Problem`) that every device and
+    method accepts from a value that is not concave, such as one that was loaded, interpolated from another grid, or
+    computed for a problem with kinks. For problems with an infinite horizon, devices and methods that need a concave
+    first guess do this themselves.
 
     Parameters
     ----------
     values : (N_k,) or (N_k, N_z) array
-        Finite; each column is a function of ``x`` of its own.
+        Values of the function, finite. Each column is a separate function of ``x``.
     grid : (N_k,) array
-        ``X``, strictly increasing, uniform or not.
+        Grid of ``x``, strictly increasing, with any spacing.
 
     Returns
     -------
-    float64 array of the shape of ``values``, in its units. Equal to ``values`` where these touch it, and on straight
-    lines between those points.
+    float64 array of the shape of ``values``
+        In the units of ``values``. It is piecewise linear and equals ``values`` at its kinks.
 
     Raises
     ------
     ProblemError
-        An argument is not of that kind.
+        ``values`` is not finite or does not have one row per grid point, or ``grid`` does not increase.
 
     Examples
     --------
@@ -71,7 +87,7 @@ def concave_majorant(values: ArrayLike, grid: ArrayLike) -> Array:
     >>> bl.concave_majorant([0.0, 0.0, 3.0, 3.5], grid=[0.0, 1.0, 3.0, 4.0]).tolist()
     [0.0, 1.0, 3.0, 3.5]
     """
-    # Here, because it takes a fifth of a second to load.
+    # Imported here because loading it takes a fifth of a second.
     from scipy.optimize import isotonic_regression
 
     x = table("grid", grid, 1)
@@ -85,7 +101,7 @@ def concave_majorant(values: ArrayLike, grid: ArrayLike) -> Array:
         return majorant.reshape(given.shape)
     steps = np.diff(x) / (x[-1] - x[0])
     for column in majorant.T:
-        # In units of its size, so that no difference leaves the range.
+        # Scaled by its largest value, so that no difference overflows.
         unit = max(float(np.abs(column).max()), np.finfo(float).tiny)
         slopes = np.diff(column / unit) / steps
         knots = isotonic_regression(slopes, weights=steps, increasing=False).blocks
@@ -93,15 +109,17 @@ def concave_majorant(values: ArrayLike, grid: ArrayLike) -> Array:
     return majorant.reshape(given.shape)
 
 
-def searchable(problem: Problem) -> tuple[Problem, str]:
-    """Return ``problem`` with a start that a search resting on single peaks can begin from, and a sentence about it.
+def with_concave_start(problem: Problem) -> tuple[Problem, str]:
+    """Return ``problem`` with a first guess from which a search that needs a single peak can begin, and a note.
 
-    With a horizon the start is part of the problem, and stays: verification finds out whether the search was right.
-    The sentence is empty where nothing is replaced.
+    With an infinite horizon, a ``start`` that is too convex is replaced by its least concave majorant, and the note
+    says so in one sentence for ``message`` of the result. Otherwise the problem is returned unchanged, with an empty
+    note. With a finite horizon ``start`` is the value after the last age, a part of the problem that must not change;
+    verification then tells whether the search found the best choices.
     """
     if problem.horizon is not None:
         return problem, ""
-    convex = convex_at(problem.grid, problem.start, problem.wealth, problem.beta, problem.eta)
+    convex = first_convexity(problem.grid, problem.start, problem.wealth, problem.beta, problem.eta)
     if convex is None:
         return problem, ""
     point, state, _ = convex

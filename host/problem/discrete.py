@@ -1,4 +1,4 @@
-"""Discrete dynamic programs: any reward of a state and an action, and any distribution of the next state."""
+"""Discrete dynamic programs: any reward of a state and an action, any distribution of the next state."""
 
 from __future__ import annotations
 
@@ -17,31 +17,38 @@ from beltline.host.problem.report import as_html, report
 if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.program import Program
 
-MOST = 2**31 - 1
-"""Most states, actions and lotteries."""
+INDEX_LIMIT = 2**31 - 1
+"""Largest number of states, of actions, and of different distributions of the next state."""
 
-PIECE = 2**22
-"""Pairs whose rewards are asked of a function together."""
+PAIRS_PER_CALL = 2**22
+"""Number of pairs of a state and an action for which ``reward`` and other functions are called at once, about."""
 
 
 @dataclass(frozen=True, eq=False)
 class DiscreteProblem:
-    """A discrete dynamic program, as :func:`beltline.from_discrete_dp` and :func:`beltline.from_factors` make it.
+    """A discrete dynamic program: finitely many states and actions, with any rewards and any transitions.
 
         V(i) = max over a in A(i) of  R(i, a) + beta * sum_j Q(i, a, j) V(j)
 
-    ``bl.solve`` solves it on the processor, and returns a
-    :class:`~beltline.host.results.discrete_result.DiscreteResult`.
+    Make one with :func:`beltline.from_discrete_dp` or :func:`beltline.from_factors`. ``bl.solve`` solves it on the
+    processor and returns a :class:`~beltline.host.results.discrete_result.DiscreteResult`.
 
     Parameters
     ----------
     program : Program
-        Its tables (:mod:`beltline.gpu_ref.discrete`).
+        Its rewards and transitions as the solver stores them (:mod:`beltline.gpu_ref.discrete`).
     shape : tuple of int
-        Of the tables of its solution: ``(n,)``, or ``(N_k, N_z)`` where a state is an endogenous and an exogenous one,
-        state ``k * N_z + z``.
+        Shape of the tables of its solution: ``(n,)``, or ``(N_k, N_z)`` where state ``k * N_z + z`` is the endogenous
+        state ``k`` together with the exogenous state ``z``.
     name : str
-        What reports call it.
+        Name in reports.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> problem = bl.from_discrete_dp(R=[[5, 10], [-1, 2]], Q=[[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]], beta=0.95)
+    >>> problem.states, problem.pairs, problem.beta
+    (2, 4, 0.95)
     """
 
     program: Program
@@ -63,18 +70,22 @@ class DiscreteProblem:
 
     @property
     def pairs(self) -> int:
-        """Pairs of a state and an action; of those of a state with the same transitions, the best alone is kept."""
+        """Number of pairs of a state and an action that the solver compares.
+
+        Actions of one state that lead to the same distribution of the next state count once: only the best can be
+        chosen, and the others are dropped when the problem is made.
+        """
         return self.program.pairs
 
     @property
     def size(self) -> str:
-        """The number of states, in words."""
+        """The number of states as text for reports."""
         if len(self.shape) == 1:
             return f"{self.states:,} states"
         return f"{self.shape[0]:,} endogenous x {self.shape[1]:,} exogenous states"
 
     def state_name(self, number: int) -> str:
-        """What messages call a state."""
+        """Return how messages name the state of this number."""
         return _state_name(number, self.shape)
 
     def __str__(self) -> str:
@@ -101,41 +112,52 @@ def from_factors(
     feasible: ArrayLike | Callable[..., Any] | None = None,
     name: str = "discrete problem",
 ) -> DiscreteProblem:
-    """Make a problem of which an action chooses the next endogenous state, while a chain moves the exogenous one.
+    """Make a discrete dynamic program whose actions choose the next endogenous state.
 
-        V(k, z) = max over a, feasible(k, z, a), of  reward(k, z, a) + beta * sum_z' P(z, z') V(k', z'),
+    The exogenous state follows a Markov chain:
+
+        V(k, z) = max over a with feasible(k, z, a) of  reward(k, z, a) + beta * sum_z' P(z, z') V(k', z'),
                   k' = endog_next(k, z, a)
 
-    Transitions are never written out: only rewards grow with the number of pairs. These are the arguments that
-    QuantEcon.py discusses for its own ``DiscreteDP`` (its issue 228).
+    The transition matrix of the pair of states is never formed, so that memory is needed for rewards only. The
+    arguments are those proposed for ``DiscreteDP`` of QuantEcon.py (its issue 228).
 
     Parameters
     ----------
     endog_size : int
         ``N_k``, the number of endogenous states.
     exog_chain : (N_z, N_z) array
-        ``P``; rows sum to 1. Or an object with such a ``P``, such as QuantEcon's ``MarkovChain``.
+        Markov matrix ``P(z, z')``; rows sum to 1 within ``ROW_SUM_TOLERANCE`` (1e-12). Or an object with such an
+        attribute ``P``, such as QuantEcon's ``MarkovChain``.
     num_actions : int, optional
-        ``N_a``; by default ``N_k``.
+        ``N_a``, the number of actions; by default ``N_k``.
     reward : (N_k, N_z, N_a) array, or function
-        In units of utility; ``-inf`` where an action cannot be taken. A function is called with arrays of ``k``, ``z``
-        and ``a`` of one shape, and returns an array of it.
+        In units of utility; ``-inf`` where an action cannot be taken. A function is called as ``reward(k, z, a)`` with
+        three integer arrays of one shape and must return an array of that shape.
     endog_next : (N_k, N_z, N_a) array of int, or function, optional
-        The next endogenous state; by default the action itself.
+        The next endogenous state ``k'``; by default the action itself. A function is called as ``reward`` is.
     beta : float
-        Discount factor, from 0 and below 1.
+        Discount factor, at least 0 and below 1.
     feasible : (N_k, N_z, N_a) array of bool, or function, optional
-        Where an action can be taken; rewards elsewhere are not looked at.
+        Whether an action can be taken; by default every action can. Where it is false, ``reward`` and ``endog_next``
+        are ignored. A function is called as ``reward`` is.
     name : str
+        Name in reports and messages.
+
+    Returns
+    -------
+    DiscreteProblem
+        Its solution has tables of shape ``(N_k, N_z)``.
 
     Raises
     ------
     ProblemError
-        An argument is wrong, or a state has no action; the first fault, in one sentence.
+        An argument has a wrong type, shape or value, a state has no action, or the problem does not fit in memory. The
+        message is one sentence about the first error found.
 
     Examples
     --------
-    Savings, with assets and income on grids, and consumption that must be above 0:
+    A savings problem with assets and income on grids, in which consumption must be above 0:
 
     >>> import numpy as np
     >>> import beltline as bl
@@ -150,53 +172,53 @@ def from_factors(
     """
     from beltline.gpu_ref.discrete.program import next_states, program_of
 
-    n_k = whole("endog_size", endog_size, f"a whole number from 1 to {MOST}", lambda v: 1 <= v <= MOST)
+    n_k = whole("endog_size", endog_size, f"a whole number from 1 to {INDEX_LIMIT}", lambda v: 1 <= v <= INDEX_LIMIT)
     chain = table("exog_chain", getattr(exog_chain, "P", exog_chain), 2)
     n_z = chain.shape[0]
     if chain.shape != (n_z, n_z):
         raise ProblemError(f"exog_chain must be square, one row and one column per exogenous state, not {chain.shape}")
     check_chances(chain, lambda z, j: place("exog_chain", (z, j)), lambda z: f"row {z} of exog_chain")
-    wanted = f"a whole number from 1 to {MOST}, or None for endog_size"
-    n_a = n_k if num_actions is None else whole("num_actions", num_actions, wanted, lambda v: 1 <= v <= MOST)
+    wanted = f"a whole number from 1 to {INDEX_LIMIT}, or None for endog_size"
+    n_a = n_k if num_actions is None else whole("num_actions", num_actions, wanted, lambda v: 1 <= v <= INDEX_LIMIT)
     if reward is None:
         raise ProblemError("reward must be an array or a function, not None")
     if endog_next is None and n_a > n_k:
         raise ProblemError(f"endog_next must be given where num_actions = {n_a} is above endog_size = {n_k}")
     beta = discount(beta)
     state, action, rewards, following = _pairs(reward, endog_next, feasible, (n_k, n_z, n_a))
-    everyone_chooses(np.bincount(state, minlength=n_k * n_z), (n_k, n_z))
+    check_every_state_has_action(np.bincount(state, minlength=n_k * n_z), (n_k, n_z))
     exogenous = np.arange(n_k * n_z) % n_z
-    with refused():
+    with memory_as_problem_error():
         lottery = exogenous[state] * n_k + following
         program = program_of(state, action, rewards, lottery, next_states(chain, n_k), beta, exogenous)
     return DiscreteProblem(program, (n_k, n_z), name)
 
 
 def _pairs(reward: Any, endog_next: Any, feasible: Any, shape: tuple[int, int, int]) -> list[NDArray[Any]]:
-    """State, action, reward and next endogenous state of every pair that can be taken, ``(L,)`` each."""
+    """State, action, reward and next endogenous state of every feasible pair, ``(L,)`` each."""
     from beltline.gpu_ref.discrete.program import check_pairs
 
-    with refused():
+    with memory_as_problem_error():
         check_pairs(int(np.prod(shape, dtype=np.float64)))
     n_k, n_z, n_a = shape
-    rewards = _table("reward", reward, shape, "iuf", "real numbers")
-    moves = None if endog_next is None else _table("endog_next", endog_next, shape, "iu", "whole numbers")
-    taken = None if feasible is None else _table("feasible", feasible, shape, "b", "True and False")
+    rewards = _rows_of("reward", reward, shape, "iuf", "real numbers")
+    next_rows = None if endog_next is None else _rows_of("endog_next", endog_next, shape, "iu", "whole numbers")
+    feasible_rows = None if feasible is None else _rows_of("feasible", feasible, shape, "b", "True and False")
     parts = []
-    step = max(1, PIECE // (n_z * n_a))
+    step = max(1, PAIRS_PER_CALL // (n_z * n_a))
     for begin in range(0, n_k, step):
         end = min(begin + step, n_k)
         found = rewards(begin, end)
-        here = np.ones(found.shape, np.bool_) if taken is None else taken(begin, end)
-        bad = here & ~(np.isfinite(found) | (found == -np.inf))
+        allowed = np.ones(found.shape, np.bool_) if feasible_rows is None else feasible_rows(begin, end)
+        bad = allowed & ~(np.isfinite(found) | (found == -np.inf))
         if bad.any():
             at = first(bad)
             where = place("reward", (begin + at[0], *at[1:]))
             raise ProblemError(
                 f"reward must be finite, or -inf where an action cannot be taken, but {where} is {found[at]}"
             )
-        k, z, a = np.nonzero(here & (found > -np.inf))
-        following = a if moves is None else moves(begin, end)[k, z, a]
+        k, z, a = np.nonzero(allowed & (found > -np.inf))
+        following = a if next_rows is None else next_rows(begin, end)[k, z, a]
         out = (following < 0) | (following >= n_k)
         if out.any():
             p = int(np.argmax(out))
@@ -206,10 +228,14 @@ def _pairs(reward: Any, endog_next: Any, feasible: Any, shape: tuple[int, int, i
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def _table(
+def _rows_of(
     name: str, given: Any, shape: tuple[int, int, int], kinds: str, what: str
 ) -> Callable[[int, int], NDArray[Any]]:
-    """What returns the rows from one to another endogenous state of an array or a function, checked."""
+    """Return a function of ``(begin, end)`` that gives these rows (endogenous states) of an argument, checked.
+
+    The argument ``given`` is a table of ``shape`` or a function of ``k``, ``z`` and ``a``. ``kinds`` are the accepted
+    kinds of NumPy dtypes, ``what`` are they in words.
+    """
 
     def checked(found: NDArray[Any], wanted: tuple[int, ...]) -> NDArray[Any]:
         if found.dtype.kind not in kinds:
@@ -222,7 +248,7 @@ def _table(
         whole_table = checked(_array(name, given), shape)
         return lambda begin, end: whole_table[begin:end]
 
-    def asked(begin: int, end: int) -> NDArray[Any]:
+    def called(begin: int, end: int) -> NDArray[Any]:
         k, z, a = np.indices((end - begin, *shape[1:]))
         try:
             with np.errstate(all="ignore"):
@@ -231,11 +257,11 @@ def _table(
             if "truth value" not in str(error):
                 raise
             raise ProblemError(
-                f"{name} must take arrays of k, z and a; a function of single numbers does as numpy.vectorize({name})"
+                f"{name} must take arrays of k, z and a; wrap a function of single numbers: numpy.vectorize({name})"
             ) from error
         return checked(_array(name, found), k.shape)
 
-    return asked
+    return called
 
 
 def _array(name: str, given: Any) -> NDArray[Any]:
@@ -246,23 +272,32 @@ def _array(name: str, given: Any) -> NDArray[Any]:
 
 
 def discount(beta: Any) -> float:
-    """Return ``beta`` as a float, if it is from 0 and below 1."""
-    return real("beta", beta, "a number from 0 and below 1, as the horizon is infinite", lambda b: 0 <= b < 1)
-
-
-def check_chances(rows: Any, entry: Callable[[int, int], str], row: Callable[[int], str]) -> None:
-    """Check that rows of finite numbers, dense or sparse, are distributions.
-
-    Parameters
-    ----------
-    rows
-    entry, row
-        What an entry and a row are called.
+    """Return ``beta`` as a float if it is at least 0 and below 1.
 
     Raises
     ------
     ProblemError
-        The first fault.
+        It is not.
+    """
+    return real("beta", beta, "a number from 0 and below 1, as the horizon is infinite", lambda b: 0 <= b < 1)
+
+
+def check_chances(rows: Any, entry: Callable[[int, int], str], row: Callable[[int], str]) -> None:
+    """Check that the rows of a matrix are probability distributions.
+
+    Parameters
+    ----------
+    rows : (m, n) array or scipy.sparse array
+        Finite numbers.
+    entry : function of (row, column)
+        How messages name an entry.
+    row : function of row
+        How messages name a row.
+
+    Raises
+    ------
+    ProblemError
+        An entry is negative, or a row does not sum to 1 within ``ROW_SUM_TOLERANCE``; the first of them.
     """
     at, to = (rows < 0).nonzero()
     if at.size:
@@ -274,13 +309,20 @@ def check_chances(rows: Any, entry: Callable[[int, int], str], row: Callable[[in
         raise ProblemError(f"{row(bad)} must sum to 1 within {ROW_SUM_TOLERANCE:g}, not to {sums[bad]:.15g}")
 
 
-def everyone_chooses(actions: NDArray[np.int64], shape: tuple[int, ...]) -> None:
-    """Check that every state has an action; ``actions`` are their numbers by state.
+def check_every_state_has_action(actions: NDArray[np.int64], shape: tuple[int, ...]) -> None:
+    """Check that every state has an action.
+
+    Parameters
+    ----------
+    actions : (n,) array
+        Number of actions of each state.
+    shape
+        That of the tables of the solution, to name a state by it.
 
     Raises
     ------
     ProblemError
-        The first that has none.
+        A state has none; the message names the first.
     """
     if (actions == 0).any():
         where = _state_name(int(np.argmax(actions == 0)), shape)
@@ -294,9 +336,9 @@ def _state_name(number: int, shape: tuple[int, ...]) -> str:
 
 
 @contextlib.contextmanager
-def refused() -> Iterator[None]:
-    """What does not fit the memory, as an error of the problem."""
+def memory_as_problem_error() -> Iterator[None]:
+    """Within the block, raise a :class:`ProblemError` in place of a ``MemoryError``."""
     try:
         yield
     except MemoryError as error:
-        raise ProblemError(str(error) or "the problem does not fit the memory of this computer") from error
+        raise ProblemError(str(error) or "the problem does not fit in the memory of this computer") from error

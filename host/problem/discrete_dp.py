@@ -1,4 +1,4 @@
-"""Problems from the arrays of QuantEcon's ``DiscreteDP``, which need not be installed."""
+"""Discrete dynamic programs from the arrays of QuantEcon's ``DiscreteDP``; QuantEcon need not be installed."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from beltline.host.problem.checks import ProblemError, first, place, shown, whole
 from beltline.host.problem.discrete import (
-    MOST,
+    INDEX_LIMIT,
     DiscreteProblem,
     check_chances,
+    check_every_state_has_action,
     discount,
-    everyone_chooses,
-    refused,
+    memory_as_problem_error,
 )
 from beltline.host.problem.problem import ROW_SUM_TOLERANCE
 
-ROWS = 2**24
-"""Entries of a dense ``Q`` that are made sparse together."""
+ENTRIES_PER_STEP = 2**24
+"""Number of entries of a dense ``Q`` that are copied to a sparse matrix at once, about."""
 
 
 def from_discrete_dp(
@@ -33,42 +33,47 @@ def from_discrete_dp(
     endog_size: int | None = None,
     name: str = "discrete problem",
 ) -> DiscreteProblem:
-    """Make a problem from what QuantEcon's ``DiscreteDP`` is made from, in either of its forms, or from one itself.
+    """Make a discrete dynamic program from the arguments of QuantEcon's ``DiscreteDP``, or from a ``DiscreteDP``.
 
-    Any transitions do. Where many pairs of a state and an action have the same distribution of the next state, as where
-    an action chooses the next endogenous state, this is found, and their expectations are taken once.
+    Both of its forms are accepted: the product form, with arrays over all states and actions, and the form by pairs,
+    with one entry for each feasible pair of a state and an action. Transitions may be any. Pairs that have the same
+    distribution of the next state (as when an action chooses the next endogenous state) are recognized, and each such
+    expectation is computed once.
 
     Parameters
     ----------
     R : (n, m) array, or (L,) array, or DiscreteDP
-        Reward of action ``a`` in state ``i``, in units of utility, and ``-inf`` where it cannot be taken; or those of
-        the pairs of ``s_indices`` and ``a_indices``. Of a ``DiscreteDP`` the rest is taken, too.
+        Product form: reward of action ``a`` in state ``i``, in units of utility; ``-inf`` where it cannot be taken. By
+        pairs: the reward of each pair. A ``DiscreteDP`` brings ``Q``, ``beta`` and the indices with it; these must then
+        be left out.
     Q : (n, m, n) array, or (L, n) array or scipy.sparse matrix
-        Probabilities of the next state. Those of a pair that cannot be taken are not looked at.
+        Probabilities of the next state. Those of an action that cannot be taken are ignored.
     beta : float
-        Discount factor, from 0 and below 1.
+        Discount factor, at least 0 and below 1.
     s_indices, a_indices : (L,) array of int, optional
-        State and action of each pair, in any order.
+        By pairs: state and action of each pair, in any order.
     endog_size : int, optional
-        ``N_k``, where state ``i`` is the endogenous state ``i // N_z`` and the exogenous state ``i % N_z`` with ``N_z``
-        ``n / N_k``: then tables of the solution have shape ``(N_k, N_z)``, and every row of ``Q`` must be one next
-        endogenous state and the row of one exogenous chain.
+        ``N_k``, the number of endogenous states, if a state is a pair of an endogenous and an exogenous state: state
+        ``i`` is then ``(i // N_z, i % N_z)`` with ``N_z = n / N_k``. Tables of the solution have shape ``(N_k, N_z)``.
+        Each row of ``Q`` must then combine one next endogenous state with the row of one exogenous Markov matrix.
     name : str
+        Name in reports and messages.
 
     Returns
     -------
     DiscreteProblem
-        For ``bl.solve``.
+        For ``bl.solve``. Its solution has tables of shape ``(n,)``, or ``(N_k, N_z)`` with ``endog_size``.
 
     Raises
     ------
     ProblemError
-        An array does not fit, a probability or a reward is none, a state has no action, or ``Q`` is not what
-        ``endog_size`` says; the first fault, in one sentence.
+        Shapes do not agree, a reward is not a number, a row of ``Q`` is not a distribution, a state has no action,
+        ``Q`` does not have the structure that ``endog_size`` requires, or the problem does not fit in memory. The
+        message is one sentence about the first error found.
 
     Examples
     --------
-    Puterman (2005), section 3.1, in the product form and by pairs:
+    The example of Puterman (2005), section 3.1, in the product form and by pairs:
 
     >>> import beltline as bl
     >>> R, Q = [[5, 10], [-1, -float("inf")]], [[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]]
@@ -82,20 +87,18 @@ def from_discrete_dp(
 
     if Q is None and all(hasattr(R, each) for each in ("R", "Q", "beta", "s_indices", "a_indices")):
         if beta is not None or s_indices is not None or a_indices is not None:
-            raise ProblemError(
-                "beta, s_indices and a_indices are those of the DiscreteDP, and must not be given as well"
-            )
+            raise ProblemError("beta, s_indices and a_indices are taken from the DiscreteDP and must not be given")
         R, Q, beta, s_indices, a_indices = R.R, R.Q, R.beta, R.s_indices, R.a_indices
     beta = discount(beta)
     rewards = _rewards(R)
-    with refused():
+    with memory_as_problem_error():
         check_pairs(rewards.size)
         made = _product if rewards.ndim == 2 else _by_pairs
         pairs = made(rewards, Q, s_indices, a_indices)
         _check_finite(pairs)
         check_chances(pairs.chances, pairs.entry, pairs.row)
         states = pairs.chances.shape[1]
-        everyone_chooses(np.bincount(pairs.state, minlength=states), (states,))
+        check_every_state_has_action(np.bincount(pairs.state, minlength=states), (states,))
         shape = (states,) if endog_size is None else _factors(pairs, endog_size)
         lotteries, lottery = distinct(pairs.chances)
         number, lotteries, group = numbered(pairs.state, lottery, lotteries)
@@ -105,7 +108,17 @@ def from_discrete_dp(
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Pairs that can be taken; ``number`` is that of each in the arrays that were given, None in the product form."""
+    """The feasible pairs, and how messages name them.
+
+    Attributes
+    ----------
+    state, action, reward
+        ``(L,)``.
+    chances
+        ``(L, n)`` sparse: the probabilities of the next state.
+    number
+        ``(L,)``: position of each pair in the caller's arrays by pairs; None in the product form.
+    """
 
     state: NDArray[np.int64]
     action: NDArray[np.int64]
@@ -114,13 +127,13 @@ class _Pairs:
     number: NDArray[np.int64] | None
 
     def entry(self, pair: int, to: int) -> str:
-        """What the caller calls a probability."""
+        """Return how messages name a probability: its place in the caller's ``Q``."""
         if self.number is None:
             return place("Q", (int(self.state[pair]), int(self.action[pair]), to))
         return place("Q", (int(self.number[pair]), to))
 
     def row(self, pair: int) -> str:
-        """What the caller calls a row."""
+        """Return how messages name the distribution of a pair: its place in the caller's ``Q``."""
         if self.number is None:
             return place("Q", (int(self.state[pair]), int(self.action[pair])))
         return f"row {self.number[pair]} of Q"
@@ -146,11 +159,11 @@ def _rewards(R: Any) -> NDArray[np.float64]:
 
 
 def _product(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> _Pairs:
-    """The pairs of the product form."""
+    """Return the feasible pairs of arguments in the product form."""
     from scipy import sparse
 
     if s_indices is not None or a_indices is not None:
-        raise ProblemError(f"s_indices and a_indices go with an R of shape (L,), not {R.shape}")
+        raise ProblemError(f"s_indices and a_indices need an R of shape (L,), one reward per pair, not {R.shape}")
     n, m = R.shape
     wanted = f"Q must have shape {(n, m, n)}, as R has {(n, m)}"
     if sparse.issparse(Q):
@@ -159,17 +172,17 @@ def _product(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> 
     if given.shape != (n, m, n):
         raise ProblemError(f"{wanted}, not {given.shape}")
     state, action = np.nonzero(R > -np.inf)
-    step = max(1, ROWS // max(1, n))
+    step = max(1, ENTRIES_PER_STEP // max(1, n))
     parts = [
         sparse.csr_array(given[state[p : p + step], action[p : p + step]].astype(np.float64))
         for p in range(0, state.size, step)
     ]
-    everyone_chooses(np.bincount(state, minlength=n), (n,))
+    check_every_state_has_action(np.bincount(state, minlength=n), (n,))
     return _Pairs(state, action, R[state, action], sparse.vstack(parts, format="csr"), None)
 
 
 def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) -> _Pairs:
-    """The pairs of the form by pairs."""
+    """Return the feasible pairs of arguments in the form by pairs."""
     from scipy import sparse
 
     given = Q if sparse.issparse(Q) else _dense(Q)
@@ -178,7 +191,7 @@ def _by_pairs(R: NDArray[np.float64], Q: Any, s_indices: Any, a_indices: Any) ->
     if given.dtype.kind not in "iuf":
         raise ProblemError(f"Q must be made of real numbers, not of type {given.dtype}")
     state = _indices("s_indices", s_indices, R.size, given.shape[1] - 1)
-    action = _indices("a_indices", a_indices, R.size, MOST)
+    action = _indices("a_indices", a_indices, R.size, INDEX_LIMIT)
     order = np.lexsort((action, state))
     twice = np.flatnonzero((np.diff(state[order]) == 0) & (np.diff(action[order]) == 0))
     if twice.size:
@@ -223,7 +236,10 @@ def _check_finite(pairs: _Pairs) -> None:
 
 
 def _factors(pairs: _Pairs, endog_size: Any) -> tuple[int, int]:
-    """``(N_k, N_z)``, if every row of ``Q`` is one next endogenous state and the row of one exogenous chain."""
+    """Return ``(N_k, N_z)`` after checking that ``Q`` has the structure that ``endog_size`` requires.
+
+    Every row of ``Q`` must be one next endogenous state combined with a row of one exogenous Markov matrix.
+    """
     from scipy import sparse
 
     states = pairs.chances.shape[1]
@@ -234,7 +250,8 @@ def _factors(pairs: _Pairs, endog_size: Any) -> tuple[int, int]:
         lambda v: v > 0 and states % v == 0,
     )
     n_z = states // n_k
-    # Every row has an entry. What it should be: where its first entry is, with the chain of the first such pair.
+    # A row's first entry gives its next endogenous state (every row has an entry), and the first pair of an exogenous
+    # state gives that state's row of the Markov matrix. All other entries are compared with what follows from these.
     rows = pairs.chances
     following = rows.indices[rows.indptr[:-1]] // n_z
     z = pairs.state % n_z
@@ -252,8 +269,8 @@ def _factors(pairs: _Pairs, endog_size: Any) -> tuple[int, int]:
         pair = int(at.min())
         j = int(to[at == pair].min())
         raise ProblemError(
-            f"with endog_size = {n_k} an action must choose the next endogenous state, and one chain move the "
-            f"{n_z} exogenous {'state' if n_z == 1 else 'states'}, but {pairs.entry(pair, j)} is {rows[pair, j]:.6g} "
-            f"where that gives {wanted[pair, j]:.6g}; without endog_size any Q will do"
+            f"with endog_size = {n_k} an action must choose the next endogenous state, and one Markov chain must "
+            f"govern the {n_z} exogenous {'state' if n_z == 1 else 'states'}, but {pairs.entry(pair, j)} is "
+            f"{rows[pair, j]:.6g} instead of {wanted[pair, j]:.6g}; leave out endog_size, and any Q is accepted"
         )
     return n_k, n_z

@@ -1,4 +1,4 @@
-"""Problems of tables as discrete programs, and as the arrays of QuantEcon's ``DiscreteDP``."""
+"""Conversion of problems to discrete dynamic programs and to the arrays of QuantEcon's ``DiscreteDP``."""
 
 from __future__ import annotations
 
@@ -8,36 +8,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError, shown
-from beltline.host.problem.discrete import DiscreteProblem, refused
+from beltline.host.problem.discrete import DiscreteProblem, memory_as_problem_error
 from beltline.host.problem.problem import Problem
 
 
 def to_discrete_dp(
     problem: Problem | DiscreteProblem,
 ) -> tuple[NDArray[np.float64], Any, float, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the arguments of QuantEcon's ``DiscreteDP`` for a problem, so that its methods check what is solved here.
+    """Convert a problem to the arguments of QuantEcon's ``DiscreteDP``, to check a solution with another solver.
 
-    Of a :class:`~beltline.host.problem.problem.Problem` state ``(r * N_k + x) * N_z + s`` is grid point ``x`` and
-    exogenous state ``s`` in regime ``r``, and action ``d * N_k + x'`` the choice of ``x'`` under alternative ``d``.
-    Alternatives that are a table without a choice (``value=``) are paid at once and lead to one more state, the last,
-    which is worth nothing. Where several actions of a state have the same distribution of the next state, only the best
-    is returned.
+    With QuantEcon: ``DiscreteDP(*bl.to_discrete_dp(problem)).solve(method="policy_iteration").v``.
+
+    Parameters
+    ----------
+    problem : Problem or DiscreteProblem
+        Of a :class:`~beltline.host.problem.problem.Problem`, state ``(r * N_k + x) * N_z + s`` is grid point ``x`` with
+        exogenous state ``s`` in regime ``r``, and action ``d * N_k + x'`` is the choice of grid point ``x'`` under
+        alternative ``d``. An alternative that is given by its value (``value=``) has this value as its reward, and
+        leads to one additional state, the last, whose value is 0.
 
     Returns
     -------
     R : (L,) float64 array
-        Rewards of the pairs that can be taken.
+        Reward of each feasible pair of a state and an action. Where several actions of a state lead to the same
+        distribution of the next state, only the best is returned.
     Q : (L, n) scipy.sparse array
-        Their probabilities of the next state.
+        Probabilities of the next state of each pair.
     beta : float
+        Discount factor.
     s_indices, a_indices : (L,) int64 array
         State and action of each pair.
 
     Raises
     ------
     ProblemError
-        The problem has ages, taste shocks, or several discount factors, none of which ``DiscreteDP`` has, or does not
-        fit the memory.
+        The problem has a finite horizon, taste shocks or several discount factors, which ``DiscreteDP`` has not; or the
+        arrays do not fit in memory.
 
     Examples
     --------
@@ -45,12 +51,10 @@ def to_discrete_dp(
     >>> R, Q, beta, s, a = bl.to_discrete_dp(bl.rbc(grid=64))
     >>> R.shape == s.shape == a.shape, Q.shape[1]
     (True, 256)
-
-    With QuantEcon: ``DiscreteDP(*bl.to_discrete_dp(problem)).solve(method="policy_iteration").v``.
     """
     if not isinstance(problem, Problem | DiscreteProblem):
         raise ProblemError(f"problem must be a Problem or a DiscreteProblem, not {shown(problem)}")
-    with refused():
+    with memory_as_problem_error():
         if isinstance(problem, Problem):
             problem = discrete_of(problem)
         program = problem.program
@@ -65,13 +69,7 @@ def to_discrete_dp(
 
 
 def discrete_of(problem: Problem) -> DiscreteProblem:
-    """A problem of tables as a discrete one, with states and actions as of :func:`to_discrete_dp`.
-
-    Raises
-    ------
-    ProblemError
-        As there.
-    """
+    """Convert a problem to a discrete dynamic program, with states, actions and errors as of :func:`to_discrete_dp`."""
     from scipy import sparse
 
     from beltline.gpu_ref.discrete.program import check_pairs, next_states, numbered, program_of
@@ -88,12 +86,12 @@ def discrete_of(problem: Problem) -> DiscreteProblem:
     if len(discounts) > 1:
         raise _lacks(problem, "one beta", f"betas from {min(discounts):g} to {max(discounts):g}")
     outside = any(not isinstance(one, Branch) for one in form.alternatives)
-    # One more state, where what is paid at once leads to.
+    # Alternatives given by their value lead to one additional state.
     states = regimes * n_k * n_z + outside
     parts: list[tuple[Any, ...]] = []
     lotteries: list[Any] = []
     count = 0
-    with refused():
+    with memory_as_problem_error():
         check_pairs(len(form.alternatives) * n_k * n_k * n_z)
         for d, one in enumerate(form.alternatives):
             here = (one.regime * n_k + np.arange(n_k)[:, None]) * n_z + np.arange(n_z)
@@ -127,4 +125,4 @@ def discrete_of(problem: Problem) -> DiscreteProblem:
 
 
 def _lacks(problem: Problem, wanted: str, found: str) -> ProblemError:
-    return ProblemError(f"a discrete program has {wanted}, and problem {problem.name!r} has {found}")
+    return ProblemError(f"a discrete dynamic program must have {wanted}, but problem {problem.name!r} has {found}")

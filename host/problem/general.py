@@ -1,4 +1,4 @@
-"""Problems in the general form, as tables of :mod:`beltline.gpu_ref.general`."""
+"""The general form of a problem: how it is recognized, checked and passed to :mod:`beltline.gpu_ref.general`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from beltline.host.problem.checks import ProblemError, shown
 if TYPE_CHECKING:
     from beltline.gpu_ref.general.form import Form
 
-PLAIN = "save"
-"""The one alternative of a problem that names none."""
+ONLY_ALTERNATIVE = "save"
+"""Name of the single alternative of a problem that was given none."""
 
 WORKAROUND = "solve it with bl.solve(problem), on device 'cpu' or 'gpu'"
 
 
 class Tables(Protocol):
-    """What is read here of a :class:`~beltline.host.problem.problem.Problem`; it may be unchecked yet."""
+    """The attributes of a :class:`~beltline.host.problem.problem.Problem` that this file reads, perhaps unchecked."""
 
     @property
     def grid(self) -> Any: ...
@@ -54,10 +54,10 @@ class Tables(Protocol):
 
 
 def extras(problem: Tables) -> tuple[str, ...]:
-    """What of a problem only the general form has, in words; nothing where it is one of the simple form.
+    """Return the features of a problem that only the general form has, in words; empty for the simple form.
 
-    The simple form has one alternative and one regime, ``cost`` ``x'`` and no bounds, one ``beta`` below 1, ``eta``
-    above 0, and tables without ages.
+    The simple form has one alternative and one regime, no ``cost`` (so that it is ``x'``), no bounds on ``x'``, no
+    taste shocks, a single ``beta`` below 1, ``eta`` above 0, and tables that do not depend on age.
     """
     found = [name for name in ("alternatives", "cost", "low", "high", "taste") if _given(getattr(problem, name))]
     if _number(problem.eta) and problem.eta == 0:
@@ -71,7 +71,7 @@ def extras(problem: Tables) -> tuple[str, ...]:
 
 
 def _given(value: Any) -> bool:
-    """Whether something is there: no ``None``, no empty sequence, no 0 for ``taste``."""
+    """Return whether an argument differs from its default: None, an empty sequence, or 0."""
     if isinstance(value, tuple | list):
         return bool(value)
     return value is not None and not (_number(value) and value == 0)
@@ -82,7 +82,7 @@ def _number(value: Any) -> bool:
 
 
 def dimensions(value: Any) -> int:
-    """How many axes there are; 0 of a ragged sequence, which has none."""
+    """Return the number of axes of an array or a sequence; 0 for a ragged sequence, which cannot be an array."""
     try:
         return np.ndim(value)
     except ValueError:
@@ -90,32 +90,37 @@ def dimensions(value: Any) -> int:
 
 
 def check_simple(problem: Tables, what: str, but: tuple[str, ...] = ()) -> None:
-    """Check that a problem is of the simple form, which is all that ``what`` takes, ``but`` for some of :func:`extras`.
+    """Check that a problem has the simple form.
+
+    Parameters
+    ----------
+    problem
+    what
+        The device or method that needs it, for the message.
+    but
+        Features of the general form (as :func:`extras` names them) that are accepted nevertheless.
 
     Raises
     ------
     ProblemError
-        It is not; the sentence says why, and what to do.
+        It has other features of the general form; the message names them and what to do.
     """
     if found := [name for name in extras(problem) if name not in but]:
-        raise ProblemError(
-            f"{what} takes problems of one alternative, and problem {problem.name!r} has {', '.join(found)}: "
-            f"{WORKAROUND}"
-        )
+        raise ProblemError(f"{what} cannot solve problem {problem.name!r}, which has {', '.join(found)}: {WORKAROUND}")
 
 
 def regimes_of(alternatives: tuple[Alternative, ...]) -> tuple[str, ...]:
-    """The regimes in the order in which alternatives name theirs; one without a name where there are none."""
+    """Return the regimes in the order in which alternatives first name them; one nameless regime by default."""
     return tuple(dict.fromkeys(one.regime for one in alternatives)) or ("",)
 
 
 def form_of(problem: Tables) -> Form:
-    """Return a problem's tables as the solver wants them.
+    """Check a problem of the general form and return its tables as solvers read them.
 
     Raises
     ------
     ProblemError
-        They break a condition of the general form; the first fault, in one sentence.
+        A table breaks a condition of the general form; one sentence about the first error found.
     """
     from beltline.gpu_ref.general.checks import each_can_be_taken
     from beltline.gpu_ref.general.form import Branch, Form, Outside
@@ -123,7 +128,7 @@ def form_of(problem: Tables) -> Form:
     given = problem.alternatives
     if not isinstance(given, tuple | list) or not all(isinstance(one, Alternative) for one in given):
         raise ProblemError(f"alternatives must be a sequence of Alternative, not {shown(given)}")
-    taken = tuple(given) or (Alternative(name=PLAIN),)
+    taken = tuple(given) or (Alternative(name=ONLY_ALTERNATIVE),)
     regimes = regimes_of(taken)
     shape = (np.shape(problem.grid)[0], np.shape(problem.transition)[-1])
     parts: list[Branch | Outside] = []
@@ -155,10 +160,12 @@ def form_of(problem: Tables) -> Form:
         form = Form(tuple(parts), problem.eta, problem.taste, problem.negative, problem.horizon)
         each_can_be_taken(form)
     except ValueError as error:
-        sentence = _in_names(str(error), regimes)
+        sentence = _naming_regimes(str(error), regimes)
         for one in taken:
-            sentence = _of_choice(sentence, one)
-        raise ProblemError(sentence if given else sentence.removeprefix(f"alternative {PLAIN!r}: ")) from None
+            sentence = _naming_choice(sentence, one)
+        if not given:
+            sentence = sentence.removeprefix(f"alternative {ONLY_ALTERNATIVE!r}: ")
+        raise ProblemError(sentence) from None
     if form.shape[1:] != shape:
         raise ProblemError(
             f"tables must have one row per grid point and one column per exogenous state, shape {shape}, not "
@@ -168,12 +175,14 @@ def form_of(problem: Tables) -> Form:
 
 
 def _check_shapes(one: Alternative, tables: dict[str, Any], shape: tuple[int, int], horizon: int | None) -> None:
-    """Refuse tables by grid point of another shape than ``Problem`` says; of ages, the form says what is wrong.
+    """Check that the tables over grid points have a shape that ``Problem`` accepts.
+
+    A first axis of ages passes here, whatever its length: ``Form`` checks it against the horizon.
 
     Raises
     ------
     ValueError
-        The first of them, in one sentence.
+        A table has another shape; the message is about the first.
     """
     for name in ("wealth", "cost", "low", "high", "choice"):
         given = np.shape(tables[name])
@@ -188,14 +197,14 @@ def _check_shapes(one: Alternative, tables: dict[str, Any], shape: tuple[int, in
             allowed.append(f"{(horizon, *shape)} by age")
         wanted = " or ".join(allowed)
         what = f"alternative {one.name!r}: " if getattr(one, name, None) is not None else ""
-        hint = ": what depends on both x and x' fits bl.from_factors" if both else ""
+        hint = "; for a cost that depends on both x and x' use bl.from_factors" if both else ""
         raise ValueError(
             f"{what}{name} must {'be an index or have shape' if index else 'have shape'} {wanted}, not {given}{hint}"
         )
 
 
 def _by_state(table: ArrayLike, shape: tuple[int, int]) -> Any:
-    """A table, also where it is given as a vector for every ``s``; what is wrong with it, the form says."""
+    """Repeat a vector over grid points for every exogenous state; return anything else, for ``Form`` to check."""
     if np.ndim(table) == 1 and np.shape(table)[0] == shape[0]:
         return np.repeat(np.asarray(table)[:, None], shape[1], axis=1)
     return table
@@ -207,21 +216,21 @@ def _mix(one: Alternative, regimes: tuple[str, ...]) -> NDArray[np.float64]:
         if name not in regimes:
             known = ", ".join(repr(regime) for regime in regimes)
             raise ProblemError(
-                f"alternative {one.name!r} leads to regime {name!r}, which has no alternative; there are {known}"
+                f"alternative {one.name!r} leads to regime {name!r}, which has no alternative; the regimes are {known}"
             )
     return np.array([chances.get(regime, 0.0) for regime in regimes])
 
 
-def _in_names(sentence: str, regimes: tuple[str, ...]) -> str:
-    """A sentence about regimes by number, by name."""
+def _naming_regimes(sentence: str, regimes: tuple[str, ...]) -> str:
+    """Replace the numbers of regimes in a message by their names."""
     for number, name in enumerate(regimes):
         if name:
             sentence = sentence.replace(f"regime {number} ", f"regime {name!r} ")
     return sentence
 
 
-def _of_choice(sentence: str, one: Alternative) -> str:
-    """A sentence about a bound of an alternative that has a choice in its place."""
+def _naming_choice(sentence: str, one: Alternative) -> str:
+    """Call ``low`` of an alternative ``choice`` in a message, if that is what the user gave."""
     begins = f"alternative {one.name!r}: low"
     if one.choice is None or not re.match(re.escape(begins) + r"\b", sentence):
         return sentence
@@ -230,7 +239,7 @@ def _of_choice(sentence: str, one: Alternative) -> str:
 
 
 def start_of(problem: Tables) -> NDArray[np.float64]:
-    """The first value of each regime, ``(N_r, N_k, N_z)``."""
+    """Return ``start`` by regime, ``(N_r, N_k, N_z)``: one table for all regimes is repeated."""
     start = problem.start
     regimes = len(regimes_of(tuple(problem.alternatives)))
     return np.ascontiguousarray(np.broadcast_to(start, (regimes, *start.shape[-2:])))

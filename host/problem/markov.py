@@ -1,4 +1,4 @@
-"""Markov chains for autoregressive processes."""
+"""Markov chains that approximate autoregressive processes."""
 
 from __future__ import annotations
 
@@ -14,38 +14,50 @@ from beltline.host.problem.model_parameters import chain_size, parameter
 def tauchen(
     n: int, rho: float, sigma: float, mean: float = 0.0, width: float = 3.0
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Approximate ``y' = mean (1 - rho) + rho y + e``, ``e ~ N(0, sigma**2)``, by a Markov chain (Tauchen 1986).
+    """Approximate a first-order autoregression by a Markov chain, by the method of Tauchen (1986).
+
+    The process is ``y' = mean (1 - rho) + rho y + e`` with ``e ~ N(0, sigma**2)``.
 
     Parameters
     ----------
-    n
-        Number of states, 1 to ``CHAIN_LIMIT``. One state is the unconditional mean.
-    rho
-        Persistence, above -1 and below 1.
-    sigma
+    n : int
+        Number of states, from 1 to ``CHAIN_LIMIT`` (1,024). With one state the chain stays at ``mean``.
+    rho : float
+        Autocorrelation, above -1 and below 1.
+    sigma : float
         Standard deviation of ``e``, above 0.
-    mean
+    mean : float, default 0
         Unconditional mean of ``y``.
-    width
-        Half-width of the grid in unconditional standard deviations ``sigma / sqrt(1 - rho**2)``, above 0.
+    width : float, default 3
+        Distance from the mean to either end of the grid, above 0, in unconditional standard deviations
+        ``sigma / sqrt(1 - rho**2)``.
 
     Returns
     -------
     grid : (n,) float64 array
-        Evenly spaced values of ``y`` (``ln z`` where ``y`` is the log of productivity).
+        Evenly spaced values of ``y``; take ``np.exp(grid)`` where ``y`` is the log of productivity.
     transition : (n, n) float64 array
-        Probability of each interval around a grid point, given the row's point; the first and the last interval
-        reach to infinity. Rows sum to 1 within one rounding.
+        ``transition[i, j]`` is the probability, given ``y = grid[i]``, that ``y'`` falls into the interval around
+        ``grid[j]``; the first and the last interval extend to infinity. Rows sum to 1 within one rounding.
 
     Raises
     ------
     ProblemError
-        An argument out of range.
+        An argument is out of range.
 
     Sources
     -------
     Tauchen (1986), "Finite state Markov-chain approximations to univariate and vector autoregressions",
     Economics Letters 20, 177-181.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> grid, transition = bl.tauchen(3, rho=0.9, sigma=0.1, width=2.0)
+    >>> grid.round(4).tolist()
+    [-0.4588, 0.0, 0.4588]
+    >>> transition.round(4).tolist()
+    [[0.9668, 0.0332, 0.0], [0.0109, 0.9782, 0.0109], [0.0, 0.0332, 0.9668]]
     """
     n = chain_size("n", n)
     rho = parameter("rho", rho)
@@ -60,8 +72,8 @@ def tauchen(
     transition = np.empty((n, n))
     for s in range(n):
         z = (edges - rho * offsets[s]) / (sigma * math.sqrt(2))
-        # Both tails by erfc keep the relative accuracy of probabilities far from the centre; an interval's
-        # probability is taken in the tail where its two ends are small.
+        # Each tail has its own erfc, which keeps probabilities far from the centre accurate relative to their size.
+        # The probability of an interval is a difference in the tail in which both of its ends are small.
         below = np.array([0.0, *(0.5 * math.erfc(-v) for v in z), 1.0])
         above = np.array([1.0, *(0.5 * math.erfc(v) for v in z), 0.0])
         transition[s] = np.where(below[1:] <= 0.5, np.diff(below), -np.diff(above))
@@ -70,40 +82,53 @@ def tauchen(
 
 
 def rouwenhorst(n: int, rho: float, sigma: float, mean: float = 0.0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Approximate ``y' = mean (1 - rho) + rho y + e``, ``e ~ N(0, sigma**2)``, by a Markov chain (Rouwenhorst 1995).
+    """Approximate a first-order autoregression by a Markov chain, by the method of Rouwenhorst (1995).
 
-    The chain is that of the number of heads among ``n - 1`` coins, each of which stays as it is with probability
-    ``(1 + rho)/2``. It has the process's mean, variance ``sigma**2/(1 - rho**2)`` and autocorrelation ``rho`` exactly,
-    for every ``n`` from 2, which :func:`tauchen`'s has not, least of all where ``rho`` is near 1.
+    The process is ``y' = mean (1 - rho) + rho y + e`` with ``e ~ N(0, sigma**2)``. For every ``n`` from 2 the chain has
+    exactly its mean, its variance ``sigma**2 / (1 - rho**2)`` and its autocorrelation ``rho``. The chain of
+    :func:`tauchen` has them only approximately, and worst where ``rho`` is near 1.
+
+    The state of the chain is the number of heads among ``n - 1`` coins, each of which keeps its side with probability
+    ``(1 + rho) / 2``.
 
     Parameters
     ----------
-    n
-        Number of states, 1 to ``CHAIN_LIMIT``. One state is the unconditional mean.
-    rho
-        Persistence, above -1 and below 1.
-    sigma
+    n : int
+        Number of states, from 1 to ``CHAIN_LIMIT`` (1,024). With one state the chain stays at ``mean``.
+    rho : float
+        Autocorrelation, above -1 and below 1.
+    sigma : float
         Standard deviation of ``e``, above 0.
-    mean
+    mean : float, default 0
         Unconditional mean of ``y``.
 
     Returns
     -------
     grid : (n,) float64 array
-        Evenly spaced values of ``y``, ``sqrt(n - 1)`` unconditional standard deviations to either side of the mean.
+        Evenly spaced values of ``y``, from ``sqrt(n - 1)`` unconditional standard deviations below the mean to as many
+        above it; take ``np.exp(grid)`` where ``y`` is the log of productivity.
     transition : (n, n) float64 array
-        Rows sum to 1 within a few roundings.
+        Probability of each next state (column) given today's (row). Rows sum to 1 within a few roundings.
 
     Raises
     ------
     ProblemError
-        An argument out of range.
+        An argument is out of range.
 
     Sources
     -------
     Rouwenhorst (1995), "Asset pricing implications of equilibrium business cycle models", in Cooley (ed.), Frontiers of
     Business Cycle Research, 294-330. Kopecky and Suen (2010), "Finite state Markov-chain approximations to highly
     persistent processes", Review of Economic Dynamics 13(3), 701-714.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> grid, transition = bl.rouwenhorst(3, rho=0.8, sigma=0.6)
+    >>> grid.round(4).tolist()
+    [-1.4142, 0.0, 1.4142]
+    >>> transition.round(4).tolist()
+    [[0.81, 0.18, 0.01], [0.09, 0.82, 0.09], [0.01, 0.18, 0.81]]
     """
     n = chain_size("n", n)
     rho = parameter("rho", rho)
@@ -114,17 +139,18 @@ def rouwenhorst(n: int, rho: float, sigma: float, mean: float = 0.0) -> tuple[ND
 
 
 def rouwenhorst_by_age(n: int, rho: float, sigma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Approximate ``y_t = rho y_(t-1) + e_t``, ``e_t ~ N(0, sigma_t**2)``, from ``y = 0`` on, by a chain by age.
+    """Approximate an autoregression over the life cycle by a Markov chain whose grid depends on age.
 
-    The grid spreads with the variance of ``y_t``, so that ``rho`` may be 1, a random walk. The chain has the process's
-    variance at each age and its autocovariances exactly, for every ``n`` from 2. At the first age its states have the
-    probabilities of ``n - 1`` coins, ``(n - 1 over k) / 2**(n - 1)``.
+    The process is ``y_t = rho y_(t-1) + e_t`` with ``e_t ~ N(0, sigma_t**2)``, and 0 before the first age. The grid
+    widens with the standard deviation of ``y_t``, so that ``rho`` may be 1 (a random walk). For every ``n`` from 2 the
+    chain has exactly the variance of the process at each age, and its autocovariances, if at the first age state ``k``
+    has the binomial probability ``(n - 1 over k) / 2**(n - 1)``.
 
     Parameters
     ----------
-    n
-        Number of states, 1 to ``CHAIN_LIMIT``. One state is 0.
-    rho
+    n : int
+        Number of states, from 1 to ``CHAIN_LIMIT`` (1,024). With one state the chain stays at 0.
+    rho : float
         Persistence, above -1 and at most 1.
     sigma : (T,) array
         Standard deviation of ``e_t`` at each age, above 0.
@@ -132,14 +158,15 @@ def rouwenhorst_by_age(n: int, rho: float, sigma: ArrayLike) -> tuple[NDArray[np
     Returns
     -------
     grid : (T, n) float64 array
-        Evenly spaced values of ``y_t``, ``sqrt(n - 1)`` standard deviations to either side of 0.
+        By age: evenly spaced values of ``y_t``, from ``sqrt(n - 1)`` standard deviations below 0 to as many above it.
     transition : (T - 1, n, n) float64 array
-        From each age to the next; rows sum to 1 within a few roundings.
+        From each age to the next: probability of each next state (column) given today's (row). Rows sum to 1 within a
+        few roundings.
 
     Raises
     ------
     ProblemError
-        An argument out of range.
+        An argument is out of range.
 
     Sources
     -------
@@ -164,10 +191,13 @@ def rouwenhorst_by_age(n: int, rho: float, sigma: ArrayLike) -> tuple[NDArray[np
 
 
 def _coins(n: int, stay: float) -> NDArray[np.float64]:
-    """The chain of the number of heads among ``n - 1`` coins, each of which stays as it is with that probability."""
+    """The chain of the number of heads among ``n - 1`` coins, each of which keeps its side with probability ``stay``.
+
+    Returned is ``(n, n)``. The recursion over the number of coins is that of Rouwenhorst (1995).
+    """
     transition = np.ones((1, 1))
     for size in range(2, n + 1):
-        # One coin more, counted once as the first and once as the last, but for the two rows where all are alike.
+        # One coin more. Rows in which both sides show count it twice, so they are halved; the first and last do not.
         wider = np.zeros((size, size))
         wider[:-1, :-1] += stay * transition
         wider[:-1, 1:] += (1 - stay) * transition

@@ -1,9 +1,10 @@
-"""The one form of every problem that is solved here.
+"""The Bellman equation that devices solve, as tables on a grid.
 
     V(x, s) = max over x' in X, x' < W(x, s) of  U(W(x, s) - x')  +  beta * sum_s' Q(s, s') V(x', s')
 
-with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``, and ``ln c`` at ``eta = 1``; and, on processors, the general form
-of :mod:`beltline.host.problem.general`, of which this is the simplest case.
+with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``, or ``ln c`` at ``eta = 1``. This is the simple form, which every
+device solves. Processors also solve the general form (:mod:`beltline.host.problem.general`), of which it is the
+simplest case.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from beltline.host.problem.alternative import Alternative, kept
+from beltline.host.problem.alternative import Alternative, read_only
 from beltline.host.problem.checks import ProblemError, first, place, plain_text, real, shown, table, whole
 from beltline.host.problem.general import dimensions, extras, form_of, regimes_of
 from beltline.host.problem.report import as_html, report
@@ -28,27 +29,30 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.general.form import Form
 
 ROW_SUM_TOLERANCE = 1e-12
-"""How far a row of ``Q`` may be from 1: several thousand roundings of double precision, yet far less than the last
-digit of a published table of probabilities."""
+"""Largest difference from 1 of the sum of a row of probabilities: several thousand roundings of double precision, yet
+far less than the last digit of a published table."""
 
 ETA_WANTED = f"a number from 0 to {ETA_LIMIT:g}"
 
 HORIZON_LIMIT = 65_536
-"""Largest ``horizon``."""
+"""Largest ``horizon``, in ages."""
 
 RESERVED = frozenset(
     {"age", "state", "next_state", "value", "policy", "policy_values", "wealth", "transition", "start"}
     | {"marginal_wealth", "output", "consumption", "investment", "regime", "alternative", "choice", "probability"}
     | {"values", "probabilities", "prices", "cost", "low", "high", "beta"}
 )
-"""Names that tables and files have for other things."""
+"""Names of variables and dimensions of results and files, which states must not have."""
 
 
 def names(asset: str, shock: str) -> tuple[str, str]:
-    """Return ``asset`` and ``shock`` as names that can stand in tables and files.
+    """Return the descriptions ``asset`` and ``shock`` as names of dimensions for tables and files.
 
-    In lower case, without the symbol (a last word of one letter), and with underscores for the rest; ``x`` and ``s``
-    where nothing is left or the name is taken.
+    A name is in lower case, without a symbol at the end (a last word of one letter), with underscores in place of
+    spaces and punctuation. Where that is no valid name, or is in :data:`RESERVED`, the names are ``x`` and ``s``.
+
+    >>> names("capital k", "productivity z")
+    ('capital', 'productivity')
     """
 
     def plain(text: str, otherwise: str) -> str:
@@ -64,66 +68,99 @@ def names(asset: str, shock: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Problem:
-    """A Bellman equation as tables, checked when it is made.
+    """A Bellman equation on a grid, given by tables; checked when it is made, and solved with ``bl.solve``.
 
-    Arrays are copied to read-only float64. No solver reads ``marginal_wealth``, ``output`` or what follows them.
+        V(x, s) = max over x' in grid, x' < W(x, s) of  U(W(x, s) - x') + beta * sum_s' Q(s, s') V(x', s')
 
-    What is marked as general form makes the problem one of it, and so does ``eta`` 0 (``U(c) = c``), a ``beta`` by
-    state, ``(N_z,)``, and with a horizon ``wealth`` or ``transition`` with a first axis of ages, ``beta`` by age and
-    state, ``(T, N_z)``, or a ``beta`` of 1 or more. Then every alternative of a state may be out of reach but one,
-    ``start`` may be ``(N_r, N_k, N_z)``, one table a regime, and processors solve it (``docs/general-form.md``).
+    ``U`` is CRRA utility, ``c**(1 - eta) / (1 - eta)``, or ``ln c`` at ``eta = 1``. Every device solves this simple
+    form.
+
+    Parameters marked *general form* give the problem the general form (``docs/general-form.md``), which processors
+    solve and of which the accelerator solves only a few features. The same is true of ``eta = 0`` (``U(c) = c``), of a
+    ``beta`` by state, ``(N_z,)``, and, with a horizon of ``T`` ages, of tables by age: ``wealth`` ``(T, N_k, N_z)``,
+    ``transition`` ``(T, N_z, N_z)``, ``beta`` ``(T, N_z)``, and of a ``beta`` of 1 or more. In the general form
+    ``start`` may have a table for each regime, ``(N_r, N_k, N_z)``, and in every state at least one alternative must be
+    feasible.
+
+    Arrays are copied to read-only float64. Solvers do not read the parameters that describe the problem: ``name``,
+    ``asset``, ``labels``, ``marginal_wealth``, ``output``, ``shock``, ``shock_values`` and ``parameters``.
 
     Parameters
     ----------
     grid : (N_k,) array
-        The endogenous state ``X``, strictly increasing, uniform or not; at least 2 points.
+        Grid of the endogenous state ``x``, strictly increasing, with any spacing; at least 2 points.
     wealth : (N_k, N_z) array
-        Cash on hand ``W(x, s)``, non-decreasing in ``x`` and above ``grid[0]``, so that every state has a choice.
+        Cash on hand ``W(x, s)``, in units of the good. It must not fall in ``x`` and must be above ``grid[0]``, so that
+        every state has a feasible choice.
     transition : (N_z, N_z) array
-        Markov matrix ``Q(s, s')``; rows (today's state) sum to 1 within ``ROW_SUM_TOLERANCE``.
+        Markov matrix ``Q(s, s')``. Rows (today's state) sum to 1 within ``ROW_SUM_TOLERANCE`` (1e-12).
     start : (N_k, N_z) array
-        ``V0``: the first guess or, with ``horizon``, the value after the last age; finite. It need not be concave in
-        ``x``: where a device or method searches with few candidates, which needs that, a first guess is replaced by
-        its :func:`~beltline.host.problem.concavity.concave_majorant`, and ``message`` of the result says so.
+        With an infinite horizon the first guess of the value function; with a finite horizon the value after the last
+        age. Finite, in units of utility. It need not be concave in ``x``: a device or method that needs a concave first
+        guess replaces it by its :func:`~beltline.host.problem.concavity.concave_majorant`, and ``message`` of the
+        result says so.
     beta : float
         Discount factor, above 0 and below 1.
     eta : float
-        Relative risk aversion, from 0 (general form) to ``ETA_LIMIT``.
+        Relative risk aversion, above 0 and at most ``ETA_LIMIT`` (16); 0 is *general form*.
     horizon : int, optional
-        Number of ages of a finite-horizon problem. Without it the horizon is infinite.
+        Number of ages ``T`` of a problem with a finite horizon, at most 65,536. By default the horizon is infinite.
     cost : (N_k,) or (N_k, N_z) array, optional
-        General form: what ending the period with ``x'`` costs, ``G(x', s)``, in place of ``x'``; it need not rise.
-    low, high : int or (N_k,) or (N_k, N_z) array of int, optional
-        General form: lowest and highest index of ``x'``, which do not fall in ``x``.
-    alternatives : sequence of Alternative
-        General form: what can be done in a period; the tables of the problem are those that an alternative has none of
-        its own of.
-    taste : float
-        General form: scale of taste shocks (extreme value) over the alternatives, units of utility; 0 is none.
-    negative : bool
-        General form, with ``eta`` 0 only: whether what is consumed (a dividend) may be negative.
+        *General form.* Cost ``G(x', s)`` of ending the period with ``x'``, in units of the good; it replaces ``x'`` in
+        the budget, and need not rise in ``x'``. With a horizon also ``(T, N_k, N_z)``.
+    low, high : int, or (N_k,) or (N_k, N_z) array of int, optional
+        *General form.* Lowest and highest grid index of ``x'``; must not fall in ``x``.
+    alternatives : sequence of Alternative, optional
+        *General form.* The alternatives of which the best is taken in each period. Where an alternative leaves out a
+        table, that of the problem applies.
+    taste : float, default 0
+        *General form.* Scale of taste shocks (type I extreme value) to the alternatives, in units of utility; 0 means
+        none.
+    negative : bool, default False
+        *General form*, with ``eta = 0`` only. Whether consumption (a dividend, say) may be negative.
     name : str
-        What reports and plots call the problem.
+        Name of the problem in reports and plots.
     asset : str
-        What plots call ``x``.
+        Name of ``x`` in reports and plots, such as "capital k".
     labels : sequence of N_z str, optional
-        What plots call the exogenous states; by default their ``shock_values``.
+        Names of the exogenous states in reports and plots. By default they are made from ``shock_values``.
     marginal_wealth : (N_k, N_z) array, optional
-        ``dW/dx (x, s)``, what one more unit of the asset brings, above 0. Euler equation errors need it.
+        ``dW/dx (x, s)``: the gain in cash on hand from one more unit of ``x``, above 0. Needed for Euler equation
+        errors.
     output : (N_k, N_z) array, optional
-        Income of the period, ``Y(x, s)``, in units of the good; ``Y`` less consumption is investment. Moments and
-        impulse responses of the two need it.
+        Income of the period ``Y(x, s)``, in units of the good; ``Y`` less consumption is investment. Needed for moments
+        and impulse responses of output and investment.
     shock : str
-        What reports and plots call ``s``.
+        Name of ``s`` in reports and plots, such as "productivity z".
     shock_values : (N_z,) array, optional
-        The exogenous states as numbers, such as productivity, where one number says all of a state.
+        The exogenous states as numbers, such as productivity, if a single number describes each state.
     parameters : mapping of str to float, optional
-        What the tables were made from, for the record: nothing is computed from it.
+        Parameters from which the tables were made, for reports and files. Nothing is computed from them.
 
     Raises
     ------
     ProblemError
-        The first fault found, in one sentence.
+        A table has a wrong shape, a value that is not finite, or breaks a condition above. The message is one sentence
+        about the first error found.
+
+    Examples
+    --------
+    Saving at a gross return of 1.03, with a random income and no borrowing:
+
+    >>> import numpy as np
+    >>> import beltline as bl
+    >>> grid, income = np.linspace(0.0, 10.0, 200), np.array([0.6, 1.4])
+    >>> problem = bl.Problem(
+    ...     grid=grid,
+    ...     wealth=1.03 * grid[:, None] + income,
+    ...     transition=[[0.9, 0.1], [0.1, 0.9]],
+    ...     start=np.zeros((200, 2)),
+    ...     beta=0.95,
+    ...     eta=2.0,
+    ... )
+    >>> result = bl.solve(problem, device="cpu")
+    >>> result.success, result.value.shape
+    (True, (200, 2))
     """
 
     grid: NDArray[np.float64]
@@ -189,7 +226,7 @@ class Problem:
     def _check_simple(self, keep: Callable[[str, object], None]) -> None:
         wanted = "a number above 0" if self.horizon is not None else "a number above 0 and below 1"
         keep("beta", real("beta", self.beta, wanted, lambda beta: 0 < beta < 1))
-        # One of 0 is of the general form, and not checked here.
+        # An eta of 0 makes the problem general, and then _check_general checks it.
         keep("eta", real("eta", self.eta, ETA_WANTED, lambda eta: 0 < eta <= ETA_LIMIT))
         for name in ("transition", "wealth", "start"):
             keep(name, table(name, getattr(self, name), 2))
@@ -210,7 +247,7 @@ class Problem:
         if isinstance(self.beta, int | float):
             keep("beta", float(self.beta))
         for name in ("cost", "low", "high", "beta"):
-            keep(name, kept(name, getattr(self, name)))
+            keep(name, read_only(name, getattr(self, name)))
         regimes = self.form.shape[0]
         keep("alternatives", tuple(self.alternatives))
         if start.shape[-2:] != (self.points, self.states) or (start.ndim == 3 and start.shape[0] != regimes):
@@ -230,17 +267,17 @@ class Problem:
                 )
 
     def __getstate__(self) -> dict[str, Any]:
-        """What travels to other processes: all but ``form``, which is made of the rest."""
+        """The state for pickling: all but ``form``, which can be computed again from the rest."""
         return {name: value for name, value in self.__dict__.items() if name != "form"}
 
     @cached_property
     def form(self) -> Form:
-        """The tables as solvers of the general form read them; also of a problem of the simple form.
+        """The problem as solvers of the general form read it; a problem of the simple form has one, too.
 
         Raises
         ------
         ProblemError
-            They break a condition of the general form; the first fault, in one sentence.
+            A table breaks a condition of the general form; one sentence about the first error found.
         """
         return form_of(self)
 
@@ -264,12 +301,12 @@ class Problem:
 
     @property
     def general(self) -> bool:
-        """Whether it is a problem of the general form, which processors solve."""
+        """Whether the problem has features that only the general form has; processors solve all of these."""
         return bool(extras(self))
 
     @property
     def regimes(self) -> tuple[str, ...]:
-        """Names of the regimes, in the order in which the alternatives name theirs; ``("",)`` where there are none."""
+        """Names of the regimes, in the order in which the alternatives first name them; ``("",)`` by default."""
         return regimes_of(tuple(self.alternatives))
 
     @property
@@ -284,8 +321,10 @@ class Problem:
 
     @property
     def state_names(self) -> tuple[str, ...]:
-        """What reports and plots call each exogenous state: ``labels``, or else its number in ``shock_values`` with
-        the symbol of ``shock`` ("z = 0.984" of "productivity z"), or else "state 0" and so on.
+        """Names of the exogenous states in reports and plots.
+
+        These are the ``labels``; without labels the ``shock_values`` after the symbol in ``shock`` ("z = 0.984" if
+        ``shock`` is "productivity z"); without either "state 0", "state 1" and so on.
         """
         if self.labels:
             return self.labels
@@ -293,19 +332,19 @@ class Problem:
             return tuple(f"state {s}" for s in range(self.states))
         last = self.shock.split()[-1:]
         symbol = last[0] if last and len(last[0]) == 1 else self.shock
-        # As many digits as tell all apart, where they are not equal.
+        # The fewest digits (at least 4) with which different values have different names.
         values = self.shock_values.tolist()
         digits = next((d for d in range(4, 17) if len({f"{v:.{d}g}" for v in values}) == len(set(values))), 17)
         return tuple(f"{symbol} = {value:.{digits}g}" for value in values)
 
     @property
     def asset_name(self) -> str:
-        """``asset`` as a name for tables and files: "capital k" is ``capital``."""
+        """``asset`` as the name of a dimension of tables and files: "capital k" becomes ``capital``."""
         return names(self.asset, self.shock)[0]
 
     @property
     def shock_name(self) -> str:
-        """``shock`` as a name for tables and files: "productivity z" is ``productivity``."""
+        """``shock`` as the name of a dimension of tables and files: "productivity z" becomes ``productivity``."""
         return names(self.asset, self.shock)[1]
 
     def _check_facts(self) -> None:
@@ -365,5 +404,5 @@ class Problem:
             (s,) = first(poor)
             raise ProblemError(
                 f"wealth[0, {s}] = {self.wealth[0, s]:.17g} must exceed grid[0] = {self.grid[0]:.17g}, "
-                f"or that state can afford no choice"
+                f"or no choice is affordable in that state"
             )

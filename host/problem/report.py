@@ -1,4 +1,4 @@
-"""How a report is laid out, as text and for notebooks."""
+"""The layout of printed reports, as text and as tables of notebooks."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import textwrap
 from collections.abc import Iterable
 
 REPORT_WIDTH = 118
-"""Columns of a printed report."""
+"""Width of a printed report, in characters."""
 
 
 class Report(str):
-    """Text of a report, which knows its ``heading`` and ``rows``."""
+    """The text of a report, with its ``heading`` and its ``rows`` (name, text) as attributes."""
 
     heading: str
     rows: tuple[tuple[str, str], ...]
 
 
 def report(title: str, rows: Iterable[tuple[str, str]], names: int = 14) -> Report:
-    """A title, and below it each row's text beside its name, which has ``names`` columns; long texts are wrapped.
+    """Return a report: a title, and below it one line per row, with a column of names ``names`` characters wide.
+
+    A text that is too long for a line continues on the next.
 
     >>> print(report("Savings", [("status", "solved")]))
     Savings
@@ -30,15 +32,15 @@ def report(title: str, rows: Iterable[tuple[str, str]], names: int = 14) -> Repo
         textwrap.fill(f"  {name:<{names}}{text}", REPORT_WIDTH, subsequent_indent=margin, break_on_hyphens=False)
         for name, text in rows
     ]
-    told = Report("\n".join([title, *wrapped]))
-    told.heading, told.rows = title, rows
-    return told
+    text = Report("\n".join([title, *wrapped]))
+    text.heading, text.rows = title, rows
+    return text
 
 
 def as_html(shown: object) -> str:
-    """What a notebook shows of an object: its report as a table, or else its text as it is printed.
+    """Return what a notebook shows of an object: its report as a table, or else its printed text.
 
-    ``_repr_html_`` of whatever has a report is this.
+    Classes that have a report use this as their ``_repr_html_``.
 
     >>> class Solved:
     ...     def __str__(self):
@@ -49,5 +51,5 @@ def as_html(shown: object) -> str:
     text = shown.__str__()
     if not isinstance(text, Report):
         return f"<pre>{html.escape(text)}</pre>"
-    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(said)}</td></tr>" for name, said in text.rows)
+    rows = "".join(f"<tr><th>{html.escape(name)}</th><td>{html.escape(cell)}</td></tr>" for name, cell in text.rows)
     return f"<table><caption>{html.escape(text.heading)}</caption>{rows}</table>"

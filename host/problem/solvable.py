@@ -1,4 +1,4 @@
-"""What the solver needs to know of a model: that it can solve itself."""
+"""The interface by which ``bl.solve`` recognizes a model that brings its own method of solution."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 @runtime_checkable
 class Solvable(Protocol):
-    """Anything with a ``solve`` of its own that is no :class:`~beltline.host.problem.problem.Problem`: a model."""
+    """An object other than a :class:`~beltline.host.problem.problem.Problem` that has a method ``solve``: a model."""
 
     def solve(self, **options: Any) -> Any:
-        """Solve it; ``options`` are the arguments of :func:`beltline.host.solver.solve.solve`."""
+        """Solve the model. ``options`` are keyword arguments of :func:`beltline.host.solver.solve.solve`."""

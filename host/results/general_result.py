@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from beltline.host.problem.general import PLAIN
+from beltline.host.problem.general import ONLY_ALTERNATIVE
 from beltline.host.problem.problem import Problem
 from beltline.host.problem.report import as_html, report
 from beltline.host.results.machine_rows import machine_rows
@@ -126,7 +126,7 @@ class GeneralResult:
     @property
     def alternatives(self) -> tuple[str, ...]:
         """Names of the alternatives."""
-        return tuple(one.name for one in self.problem.alternatives) or (PLAIN,)
+        return tuple(one.name for one in self.problem.alternatives) or (ONLY_ALTERNATIVE,)
 
     @property
     def policy_values(self) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Solves that name no device: a board if one is there and free, else a graphics card where it pays, else processors."""
+"""Solves for which no device is named: on a free board, or else on a GPU if it saves time, or else on the processor."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ def solve_automatic(
 ) -> Result:
     """Solve a problem of the simple form on the first device that succeeds, by the method that suits it.
 
-    Arguments as of :func:`beltline.host.solver.solve.solve`. A method that is named is one of processors and graphics
-    cards, so that no board is asked.
+    Arguments as in :func:`beltline.host.solver.solve.solve`. If a method is named, it is one of the processor or a GPU,
+    and boards are not tried.
 
     Raises
     ------
     ProblemError
-        An option needs a device or a method to be named, or is wrong.
+        An option is wrong, or needs a device or a method to be named.
     """
     check_unnamed(options.method, more)
-    passed = []
+    failures = []
     for name, where in boards() if options.method is None else ():
         result, failed = _on_board(name, where, problem, options, progress)
         if result is not None and result.success:
-            return replace(result, chosen=f"{name}: chosen because the board is there and free")
-        passed.append(f"{name} failed: {failed}")
+            return replace(result, chosen=f"{name}: chosen because the board is present and free")
+        failures.append(f"{name} failed: {failed}")
     with reporting(progress) as report:
         result = _on_processors(problem, options, more, report)
-    return replace(result, chosen="; ".join([result.chosen, *(passed or ["no board is ready"])]))
+    return replace(result, chosen="; ".join([result.chosen, *(failures or ["no board is ready"])]))
 
 
 def solve_in_double(
@@ -51,7 +51,7 @@ def solve_in_double(
     more: dict[str, Any],
     report: Progress | None,
 ) -> Any:
-    """Solve a problem of any form in double precision, on ``"cpu"``, ``"gpu"`` or, by rule, ``"auto"``."""
+    """Solve a problem of any form in double precision on ``"cpu"`` or ``"gpu"``; ``"auto"`` chooses one of them."""
     if isinstance(problem, DiscreteProblem):
         return solve_discrete(problem, options, device, more, report)
     if problem.general:
@@ -62,22 +62,22 @@ def solve_in_double(
 
 
 def _on_processors(problem: Problem, options: SolveOptions, more: dict[str, Any], report: Progress | None) -> Result:
-    """On a graphics card where it pays, else on processors."""
+    """Solve on a GPU if it saves time and succeeds, or else on the processor."""
     options = replace(options, method=options.method or AUTO)
     why = without_gpu(problem)
     if not why:
         try:
             result = solve_reference(problem, options, "gpu", dict(more), report)
             if result.success:
-                return _told(result, f"a GPU pays for {problem.points * problem.states:,} states")
+                return _with_reason(result, f"a GPU saves time with {problem.points * problem.states:,} states")
             why = f"gpu failed: {result.message}"
         except (DeviceError, ProblemError) as error:
             why = f"gpu failed: {error}"
-    return _told(solve_reference(problem, options, "cpu", more, report), why)
+    return _with_reason(solve_reference(problem, options, "cpu", more, report), why)
 
 
-def _told(result: Result, why: str) -> Result:
-    """``result`` with ``why`` it is of its device; one whose method was named was not chosen by a rule."""
+def _with_reason(result: Result, why: str) -> Result:
+    """Return ``result`` with the reason ``why`` for its device added to its field ``chosen``."""
     chosen = result.chosen or f"{result.device}, {result.method}: the method was named"
     return replace(result, chosen=f"{chosen}; {why}")
 
@@ -89,7 +89,7 @@ def _on_board(
     options: SolveOptions,
     progress: Progress | Literal[False] | None,
 ) -> tuple[Result | None, str]:
-    """What a board made of ``problem``, and why it is no success."""
+    """Solve on a board; return the result (None after an error) and its message, which says what failed."""
     try:
         with Session(name, progress, **where) as session:
             result = session.solve_with(problem, options, progress)

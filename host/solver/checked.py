@@ -1,7 +1,8 @@
-"""What the host compares with a device, so that a fault is no result: tables by their sums, settings by reading them
-back, and the report of a run by what its numbers have to do with each other.
+"""Checks of transfers and runs, so that a fault of a device becomes an error and not a result.
 
-None of it depends on ``verify``. What a device computes wrongly and reports consistently is not found here.
+Tables are compared by checksums, settings by reading them back, and the registers of a run with each other. All this
+is independent of ``verify``. A device that computes wrong values and reports consistent registers is not found here,
+but by verification.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
 
 @dataclass(frozen=True, eq=False)
 class Load:
-    """Words that a table holds, or is to hold: ``words``, a vector of int64, in ``blocks`` of its window."""
+    """Contents of a table of the device: the vector ``words`` (int64), at ``blocks`` of the window of ``table``."""
 
     table: Table
     words: NDArray[np.int64]
@@ -32,60 +33,63 @@ class Load:
 
     @property
     def sum(self) -> int:
-        """The sum of the words where they lie."""
+        """The checksum of the words at their places in the window."""
         return _sum(self.words, self.blocks)
 
     def same(self, other: Load | None) -> bool:
-        """Whether ``other`` has the same words in the same place."""
+        """Return whether ``other`` has the same words at the same places."""
         return other is not None and self.blocks == other.blocks and np.array_equal(self.words, other.words)
 
 
 class CheckedTables:
-    """The tables of one device, of which only what it does not hold is moved, and what is moved is compared by sums.
+    """The tables of one device. Only tables that changed are transferred, and every transfer is checked by checksums.
 
-    Sums run on, so the host remembers them, and a register is read once where it says what is expected. Where one has
-    changed without a transfer, the chip was reset or somebody else has written to it, and its table is written anew.
+    The device accumulates its checksums over all transfers, so the host stores their last values; a register is read
+    only once if it has the expected value. If a checksum changed without a transfer, the device was reset or another
+    program has written to it, and the table is written again.
 
     Parameters
     ----------
     device
+        Open.
 
     Attributes
     ----------
     lost
-        Whether the last :meth:`load` found something else than the host knew of, so that nothing is where it was.
+        Whether the last :meth:`load` found a checksum that the host did not expect, so that the contents of the device
+        are unknown.
     """
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self.lost = False
-        self._held: dict[Table, Load] = {}
+        self._contents: dict[Table, Load] = {}
         self._sums: dict[str, int] = {}
-        self._asked: dict[str, int] = {}
+        self._sum_settings: dict[str, int] = {}
 
     def forget(self, *tables: Table) -> None:
-        """Know nothing of what ``tables`` hold, by default all of them and of the device."""
+        """Treat the contents of ``tables`` as unknown; without arguments all of them, and the checksums."""
         if not tables:
             self._sums.clear()
-            self._asked.clear()
+            self._sum_settings.clear()
         for table in tables or Table:
-            self._held.pop(table, None)
+            self._contents.pop(table, None)
 
     def hold(self, load: Load) -> None:
-        """Know that a table holds ``load``."""
-        self._held[load.table] = load
+        """Record that the device has ``load`` in its table, as after a run that wrote it."""
+        self._contents[load.table] = load
 
     def load(self, loads: Sequence[Load]) -> list[Table]:
-        """Have the device hold ``loads``; return the tables that were written.
+        """Write ``loads`` to the device, except those that it has already; return the tables that were written.
 
         Raises
         ------
         DeviceError
-            The sum of what arrived was another one twice.
+            The checksum of a table was wrong, and wrong again after a second transfer.
         """
         device = self.device
         self.lost = False
-        written = [load for load in loads if not load.same(self._held.get(load.table))]
+        written = [load for load in loads if not load.same(self._contents.get(load.table))]
         wanted = {}
         for load in loads:
             name = WRITTEN[load.table]
@@ -98,7 +102,7 @@ class CheckedTables:
         settle(device)
         for load in loads:
             if self._arrived(load.table, wanted[load.table]):
-                self._held[load.table] = load
+                self._contents[load.table] = load
                 continue
             if load not in written:
                 self.lost = True
@@ -113,7 +117,7 @@ class CheckedTables:
         return self._sums[name] == wanted
 
     def _write(self, load: Load) -> None:
-        """Write a table whose last transfer went wrong, or that the device does not hold any more."""
+        """Write a table again whose last transfer failed, or whose contents the device has lost."""
         name = WRITTEN[load.table]
         before = self._sums[name] = settled(self.device, name)
         write_table(self.device, load.table, load.words, load.blocks)
@@ -121,18 +125,18 @@ class CheckedTables:
         if not self._arrived(load.table, (before + load.sum) % MODULUS):
             found = (self._sums[name] - before) % MODULUS
             raise DeviceError(
-                f"device {self.device.name!r} did not take table {load.table.name} as it was written: its sum of the "
-                f"{load.words.size:,} words is 0x{found:08x}, not 0x{load.sum:08x}, also when they were written again"
+                f"device {self.device.name!r} did not receive table {load.table.name} as it was sent: the checksum of "
+                f"its {load.words.size:,} words is 0x{found:08x}, not 0x{load.sum:08x}, also after a second transfer"
             )
-        self._held[load.table] = load
+        self._contents[load.table] = load
 
     def fetch(self, count: int, *parts: tuple[Table, tuple[Words, ...]]) -> list[NDArray[np.int64]]:
-        """Return ``count`` words of each of ``parts``, tables and blocks, read once more where sums differ.
+        """Read ``count`` words of each of ``parts`` (a table and its blocks), a second time where checksums differ.
 
         Raises
         ------
         DeviceError
-            The sum was another one again.
+            The checksum was wrong the second time, too.
         """
         if "SUM" not in self._sums:
             self._sums["SUM"] = settled(self.device, "SUM")
@@ -141,42 +145,42 @@ class CheckedTables:
 
     def _fetch_again(self, count: int, table: Table, blocks: tuple[Words, ...]) -> NDArray[np.int64]:
         before = self._sums["SUM"] = settled(self.device, "SUM")
-        self._asked.clear()
+        self._sum_settings.clear()
         (words,), right = self._fetch(count, [(table, blocks)])
         if right:
             return words
         found, wanted = _sum(words, blocks), (self._sums["SUM"] - before) % MODULUS
         raise DeviceError(
-            f"device {self.device.name!r} did not return table {table.name} as it holds it: the sum of the {count:,} "
-            f"words is 0x{found:08x}, not 0x{wanted:08x}, also when they were read again"
+            f"table {table.name} did not arrive as device {self.device.name!r} has it: the checksum of the {count:,} "
+            f"words is 0x{found:08x}, not 0x{wanted:08x}, also when they were read a second time"
         )
 
     def _fetch(
         self, count: int, parts: Sequence[tuple[Table, tuple[Words, ...]]]
     ) -> tuple[list[NDArray[np.int64]], bool]:
-        """Tables, and whether their sum is what the device makes of what it holds while it hands them over."""
+        """Read tables; return them, and whether their checksum agrees with the one that the device computed."""
         fetched = []
         wanted = self._sums["SUM"]
         for table, blocks in parts:
             found = []
             for block in blocks:
-                self._ask({"SUM_TABLE": table, "SUM_FIRST": block.window, "SUM_COUNT": block.count})
+                self._start_sum({"SUM_TABLE": table, "SUM_FIRST": block.window, "SUM_COUNT": block.count})
                 found.append(read_table(self.device, table, block.count, (Words(block.window, 0, block.count),)))
-                # The next block waits for this one.
+                # The device must finish this block before it is given the next one.
                 settle(self.device)
-            # One block, as the tables of the largest problem are, is not copied again.
+            # A single block, as for the largest problem of a build, is not copied again.
             words = found[0] if len(found) == 1 else np.concatenate(found)
             wanted += _sum(words, blocks)
             fetched.append(words)
         self._sums["SUM"] = expected(self.device, "SUM", wanted % MODULUS)
         return fetched, self._sums["SUM"] == wanted % MODULUS
 
-    def _ask(self, settings: Mapping[str, int]) -> None:
-        """Have the device add up words; what goes wrong here shows in the sum."""
+    def _start_sum(self, settings: Mapping[str, int]) -> None:
+        """Start the checksum of a block on the device; an error in these settings gives a wrong checksum."""
         for name, value in settings.items():
-            if self._asked.get(name) != value:
+            if self._sum_settings.get(name) != value:
                 self.device.write_register(name, value)
-                self._asked[name] = value
+                self._sum_settings[name] = value
         self.device.write_register("COMMAND", Command.SUM)
 
 
@@ -185,18 +189,18 @@ def _sum(words: NDArray[np.int64], blocks: Sequence[Words]) -> int:
 
 
 def settled(device: Device, name: str) -> int:
-    """Read a sum once it stands still; errors as of :func:`settle`."""
+    """Read a checksum register after all checksums are complete; errors as :func:`settle`."""
     settle(device)
     return read_steady(device, name)
 
 
 def settle(device: Device) -> None:
-    """Wait until all sums stand still.
+    """Wait until the device has computed all checksums.
 
     Raises
     ------
     DeviceTimeoutError
-        They do not.
+        It makes no progress for ``waiting.STUCK_SECONDS``.
     """
     last, since = -1, time.monotonic()
     while left := device.read_register("SUMMING"):
@@ -205,18 +209,18 @@ def settle(device: Device) -> None:
             last, since = left, now
         elif now - since >= waiting.STUCK_SECONDS:
             raise DeviceTimeoutError(
-                f"device {device.name!r} is stuck: register SUMMING reads {left} and did so for {now - since:.1f} "
-                f"seconds"
+                f"device {device.name!r} is stuck: register SUMMING, which is 0 when checksums are complete, has been "
+                f"{left} for {now - since:.1f} seconds"
             )
 
 
 def configure(device: Device, settings: Mapping[str, int]) -> None:
-    """Write registers and read them back; what one does not hold is written again.
+    """Write registers and read them back; a register with another value is written a second time.
 
     Raises
     ------
     DeviceError
-        A register held something else again.
+        A register has another value after the second time, too.
     """
     for name, value in settings.items():
         device.write_register(name, value)
@@ -227,26 +231,26 @@ def configure(device: Device, settings: Mapping[str, int]) -> None:
         found = read_steady(device, name)
         if found != value:
             raise DeviceError(
-                f"device {device.name!r} holds {found} in register {name}, not {value}, also when it was written again"
+                f"device {device.name!r} has {found} in register {name}, not {value}, also after it was written again"
             )
 
 
 _ENDED = sum(set(Status) - {Status.BUSY, Status.BAD_CONFIGURATION})
-"""Flags that a run which has ended may have."""
+"""Flags that the status of an ended run can have."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A run as it was asked for.
+    """The settings of a run, with which its report must agree.
 
     Parameters
     ----------
     build
-        Of the device.
+        Parameters of the device.
     points, states, limit, epsilon
-        As in its registers.
+        Grid points, exogenous states, sweep limit and tolerance, as written to the registers.
     horizon, shift, peaks
-        Flags of its mode.
+        Flags of the mode register.
     """
 
     build: MachineParameters
@@ -261,7 +265,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Report:
-    """What the registers of a device say of a run that has ended, each read until two readings agree."""
+    """The registers of a device after a run, each read until two readings agree."""
 
     status: Status
     sweeps: int
@@ -280,12 +284,12 @@ class Report:
         )
 
     def contradiction(self, asked: Asked) -> str:
-        """What cannot be so, in a clause; empty where everything fits.
+        """Return a clause that says which registers contradict each other; empty if none do.
 
-        A run has one reason to have ended, which agrees with its sweeps and its norm; every sweep does all states; and
-        the clocks of an assembly line follow from its sweeps.
+        A run has exactly one reason for its end, which must agree with its number of sweeps and its last change. Every
+        sweep updates all states. The clocks of an assembly line follow from its number of sweeps.
         """
-        # Here, because it brings the engines.
+        # Imported here because it loads all engines.
         from beltline.hw.top.engine_table import ENGINES
 
         status, sweeps, limit, work = self.status, self.sweeps, asked.limit, asked.points * asked.states
@@ -313,7 +317,8 @@ class Report:
             or (Status.CONVERGED in status and not tested)
         ):
             return f"it made {sweeps:,} sweeps of at most {limit:,} (status {status!r})"
-        # A sweep that is shifted or keeps the choices ends no run, so such a one may be stopped behind.
+        # A run does not end with a sweep that extrapolates or evaluates a policy, so it can be stopped after one whose
+        # change is below the tolerance.
         below = self.norm < asked.epsilon
         if tested and not failed and below != (Status.CONVERGED in status) and not (asked.shift and stopped):
             return f"the last change of V is {self.norm}, where one below {asked.epsilon} ends it (status {status!r})"

@@ -1,4 +1,4 @@
-"""Where a long solve leaves what it has, so that another process resumes to the same bits."""
+"""Checkpoints: files from which a long solve continues in another process, to the same bits."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from beltline.host.results.files import check_target
 from beltline.host.solver.fixed_point import Image
 
 EVERY = 30.0
-"""Seconds between two savings."""
+"""Default number of seconds between two savings."""
 
 KIND = "checkpoint"
-"""Of an archive."""
+"""Kind of the archive file."""
 
 COUNTERS = ("sweeps", "states_done", "clocks", "norm")
 
 
 @dataclass(frozen=True, eq=False)
 class Saved:
-    """A run as far as it went.
+    """The state of a run between two sweeps.
 
     Parameters
     ----------
     value, policy : (N_k, N_z) int64 arrays
-        ``V`` in units of value, and indexes of ``x'``, after ``sweeps``.
+        ``V`` in units of its last fraction bit, and grid indexes of ``x'``, after ``sweeps``.
     sweeps, states_done, clocks
         Counters so far.
     norm
-        Largest change of ``V`` in the last sweep, in units of value.
+        Largest change of ``V`` in the last sweep, in the units of ``value``.
     """
 
     value: NDArray[np.int64]
@@ -49,21 +49,22 @@ class Saved:
 
 
 class Checkpoint:
-    """A file ``.npz`` that holds a :class:`Saved` run of one problem.
+    """A file (``.npz``) with the :class:`Saved` state of a run of one problem.
 
-    A sweep begins from nothing but ``V``, so a run that starts from a saved ``V`` gives the bits that it would have
-    given without a break.
+    A sweep depends on nothing but ``V``, so a run that starts from a saved ``V`` returns the same bits as a run without
+    a break.
 
     Parameters
     ----------
     path
+        Its name must end in ``.npz``.
     every
         Seconds between two savings, above 0.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for such a file, or ``every`` no such number.
+        ``path`` cannot be used for such a file, or ``every`` is not above 0.
     """
 
     def __init__(self, path: str | os.PathLike[str], every: float = EVERY) -> None:
@@ -71,21 +72,21 @@ class Checkpoint:
         self.every = real("checkpoint_every", every, "a number of seconds above 0", lambda v: 0 < v < math.inf)
 
     def load(self, image: Image) -> Saved | None:
-        """Return what was saved of ``image``, None if there is no file.
+        """Return the saved state of the run of ``image``; None if there is no file.
 
         Raises
         ------
         ProblemError
-            The file is damaged or no checkpoint, or one of another problem, tolerance or format.
+            The file is damaged, is not a checkpoint, or belongs to another problem, tolerance or number format.
         """
         title = f"checkpoint {str(self.path)!r}"
         try:
             with archive.reading(self.path, title) as file:
                 if file.kind != KIND:
-                    raise archive.FileError(title, f"holds {shown(file.kind)} and not a run")
+                    raise archive.FileError(title, f"contains {shown(file.kind)}, not a checkpoint of a run")
                 facts = checked("its run", file.facts, {"key": TEXT} | dict.fromkeys(COUNTERS, COUNT))
                 if facts.pop("key") != _key(image):
-                    raise archive.FileError(title, "is of another problem, tolerance or number format")
+                    raise archive.FileError(title, "belongs to another problem, tolerance or number format")
                 whole = archive.Table(("<i8",), image.wealth.shape)
                 arrays = file.arrays({"value": whole, "policy": whole})
                 bad = (arrays["policy"] < 0) | (arrays["policy"] >= image.grid.shape[0])
@@ -99,7 +100,7 @@ class Checkpoint:
         return Saved(arrays["value"], arrays["policy"], **facts)
 
     def save(self, image: Image, saved: Saved) -> None:
-        """Replace the file, whole or not at all."""
+        """Replace the file by a new state, atomically: an interrupt leaves the old file intact."""
         facts = {"key": _key(image), **{name: getattr(saved, name) for name in COUNTERS}}
         archive.write(self.path, KIND, facts, {"value": saved.value, "policy": saved.policy}, packed=False)
 
@@ -109,7 +110,7 @@ class Checkpoint:
 
 
 def _key(image: Image) -> str:
-    """What two images have in common only if their runs have the same bits."""
+    """Return a hash of all data that the bits of a run depend on."""
     digest = hashlib.sha256()
     for array in (image.grid, image.wealth, image.transition, image.start):
         digest.update(repr((array.shape, array.dtype.str)).encode())

@@ -1,4 +1,4 @@
-"""The host's work after a run: its result, verified and told in sentences."""
+"""The host's work after a run of the accelerator: verification, and the result with its message."""
 
 from __future__ import annotations
 
@@ -22,13 +22,23 @@ from beltline.host.solver.verify_costs import costly_sweep
 from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.registers import Status
 
-SPOILED = Status.SATURATED | Status.INFEASIBLE
-"""Of a run whose values mean nothing."""
+INVALID = Status.SATURATED | Status.INFEASIBLE
+"""Status flags of a run whose values cannot be used."""
 
 
 @dataclass(frozen=True, eq=False)
 class Completed:
-    """A run that has ended, and what reports say of its device."""
+    """A run that has ended, with what its result says about the device.
+
+    Parameters
+    ----------
+    work, run
+        The prepared problem, and what the device returned.
+    timing
+        Seconds of the parts so far.
+    device, clocks_source
+        Name of the device, and whether its clocks were counted by hardware, by simulation or by a model.
+    """
 
     work: Prepared
     run: Run
@@ -37,9 +47,9 @@ class Completed:
     clocks_source: str
 
     def result(self, report: Progress | None = None) -> Any:
-        """Return the result, verified if that was asked for: the host's work after a run, without the device.
+        """Return the result, verified if the options ask for it. The device is not used.
 
-        It is a :class:`~beltline.host.results.general_result.GeneralResult` of a problem with a cost.
+        For a problem with a cost it is a :class:`~beltline.host.results.general_result.GeneralResult`.
         """
         return _result(self, report)
 
@@ -54,7 +64,7 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
     if image.stands is not None:
         policy = image.stands[policy, np.arange(problem.states)].astype(np.int32)
     if problem.horizon is not None:
-        # Sweep t solves the age that t others follow.
+        # Sweeps go backwards in age: the first one solves the last age.
         value, policy = np.ascontiguousarray(value[::-1]), np.ascontiguousarray(policy[::-1])
     change = math.ldexp(done.norm, -image.value_bits)
     deadline = math.inf
@@ -62,11 +72,11 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
         deadline = time.monotonic() + options.timeout - sum(done.timing.values())
     unproven = False
     proven = Status.PROVEN in done.status
-    if not options.verify and not done.status & SPOILED and not proven:
+    if not options.verify and not done.status & INVALID and not proven:
         costly = problem.cost is not None or Status.PEAKS in done.status
         unproven = costly or not peaked(problem, image, done.value, done.norm, deadline)
-    looks = FEATURES[done.engine].peaks
-    if done.status & SPOILED or (unproven and not looks):
+    engine_detects_peaks = FEATURES[done.engine].peaks
+    if done.status & INVALID or (unproven and not engine_detects_peaks):
         quality = UNPROVEN
     elif options.verify or unproven:
         if report:
@@ -77,13 +87,13 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
     else:
         quality = trust(problem, image, value, policy, change, proven)
     outcome, message = _outcome(work, done, change, quality)
-    if unproven and not looks:
+    if unproven and not engine_detects_peaks:
         message += UNBOUNDED
     elif unproven:
-        found = "has several peaks, as the engine found" if Status.PEAKS in done.status else "may have several peaks"
+        found = "has several peaks" if Status.PEAKS in done.status else "may have several peaks"
         message += (
-            f" The objective {found}, where a sweep engine may settle on any of them, so the result was verified all "
-            f"the same."
+            f" The objective {found}, of which the sweep engine may have found one that is not the highest, so the "
+            f"result was verified although verify is False."
         )
     known = _known(completed, outcome, message, quality)
     if problem.cost is not None:
@@ -130,7 +140,7 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
     whole = problem.horizon is None or done.value.shape[0] == problem.horizon
     proven = Status.PROVEN in done.status
     message = ""
-    if done.status & SPOILED or not whole or not done.sweeps:
+    if done.status & INVALID or not whole or not done.sweeps:
         quality = UNPROVEN
     elif proven and not options.verify:
         quality = trust_products(problem, image, found, change)
@@ -152,7 +162,7 @@ def _of_products(completed: Completed, report: Progress | None) -> GeneralResult
 
 
 def _general(value: NDArray[np.float64], policy: NDArray[np.int32], known: dict[str, Any]) -> GeneralResult:
-    """A result of the general form, which has one alternative and one regime."""
+    """Return the result in the general form, with one alternative and one regime."""
     value, policy = value[..., None, :, :], policy[..., None, :, :]
     return GeneralResult(
         value=value,
@@ -174,14 +184,13 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
         cure = "use fewer value bits" if image.value_bits else "rescale the problem"
         return Outcome.SATURATED, f"A value left the range of the fixed-point format {after}; {cure}."
     if Status.INFEASIBLE in done.status:
-        return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
+        return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
     if quality.missed and image.products is not None:
         return Outcome.NOT_VERIFIED, f"The run ended {after}. {quality.missed}"
     if quality.missed:
         return Outcome.NOT_VERIFIED, (
-            f"The run ended {after}, but {quality.missed}: "
-            f"the objective has more than one peak, which this engine cannot search and device 'cpu' can, "
-            f"or the device erred."
+            f"The run ended {after}, but {quality.missed}: either the objective has several peaks, which device 'cpu' "
+            f"can search and this engine cannot, or the device made an error."
         )
     if Status.STOPPED in done.status:
         return Outcome.STOPPED, f"The run was stopped {after}, with the last change of V at {change:.3g}."
@@ -195,5 +204,6 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
     more = math.ceil(math.log(tol / change) / math.log(factor)) + 1 if change >= tol and factor > 0 else 1
     return Outcome.LIMIT, (
         f"The largest change of V is still {change:.3g} after the limit of {max_sweeps:,} "
-        f"sweep{'' if max_sweeps == 1 else 's'}, not below {tol:g}; about {more:,} more are needed."
+        f"sweep{'' if max_sweeps == 1 else 's'}, not below {tol:g}; about {more:,} more are needed: "
+        f"increase max_sweeps."
     )

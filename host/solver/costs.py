@@ -1,14 +1,15 @@
-"""What a machine's table of costs holds: costs that do not fall in ``x'``, whatever those of the problem do.
+"""The table of costs of the accelerator, which must not fall in ``x'``, made from any costs of a problem.
 
-A candidate is *dominated* where a higher one costs less. If values do not fall in ``x``, the higher one promises no
-less either, so nobody needs the dominated one. A machine is given for it what the cheapest of all higher ones costs:
+A candidate ``x'`` is *dominated* if a higher one costs less. If the value function does not fall in ``x``, the higher
+one has no lower continuation value either, so a dominated candidate is never needed. In the table it gets the cost of
+the cheapest higher candidate:
 
     G'(x', s) = min over y >= x' of G(y, s)
 
-Then costs do not fall, candidates that can be afforded come first, and brackets prove choices
-(``docs/sweep-engine.md``). The optimum is that of the problem: under ``G'`` a dominated candidate is worth no more than
-the one that it costs as much as, and where a machine chooses it, which takes equal promises, that one is as good and
-stands for it.
+Then costs do not fall, the affordable candidates are those up to a highest one, and the search between the choices of
+neighbouring states proves its choices (``docs/sweep-engine.md``). The optimum is unchanged: under ``G'`` a dominated
+candidate is worth no more than the candidate whose cost it has. If the accelerator chooses it, the two have equal
+continuation values, and the policy is changed to the candidate that is not dominated.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from beltline.host.problem.problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """The costs of a problem as a machine takes them.
+    """The costs of a problem as the accelerator needs them.
 
     Parameters
     ----------
     table : (N_k, N_z) float64 array
-        ``G'``, in units of money, no more than what the richest have: none of them can afford that.
+        ``G'``, in units of the good, at most the largest cash on hand of each exogenous state: a candidate with that
+        cost is not affordable anyway.
     stands : (N_k, N_z) int64 array
-        Of each candidate the lowest one from it on that is not dominated.
+        For each candidate the index of the lowest candidate from it on that is not dominated, which replaces it.
     """
 
     table: NDArray[np.float64]
@@ -40,12 +42,12 @@ class Costs:
 
     @property
     def dominated(self) -> bool:
-        """Whether any candidate is."""
+        """Whether any candidate is dominated."""
         return bool((self.stands != np.arange(self.stands.shape[0])[:, None]).any())
 
 
 def costs_of(problem: Problem) -> Costs | None:
-    """Return the costs of a problem that has a table of them, None where ending with ``x'`` costs ``x'``."""
+    """Return the costs of a problem with ``cost``; None for one without, where ending with ``x'`` costs ``x'``."""
     if problem.cost is None:
         return None
     shape = (problem.points, problem.states)
@@ -58,36 +60,37 @@ def costs_of(problem: Problem) -> Costs | None:
 
 
 def check_form(problem: Problem) -> None:
-    """Check that a problem is of the simple form, or that nothing of it is of the general form but its cost.
+    """Check that a problem has the simple form, apart from a ``cost`` that does not depend on age.
 
     Raises
     ------
     ProblemError
-        There is more.
+        It has other features of the general form, which the accelerator does not support.
     """
-    check_simple(problem, "a machine", but=("cost",))
+    check_simple(problem, "the accelerator", but=("cost",))
     if problem.cost is not None and np.ndim(problem.cost) == 3:
         raise ProblemError(
-            f"a machine takes one table of costs, and problem {problem.name!r} has cost by age: {WORKAROUND}"
+            f"the accelerator cannot solve problem {problem.name!r}, which has cost by age: {WORKAROUND}"
         )
 
 
 def first_value(problem: Problem, costs: Costs | None) -> tuple[NDArray[np.float64], str]:
-    """Return the value that a machine begins from, ``(N_k, N_z)``, and a sentence where it is not the problem's own.
+    """Return the value function from which the accelerator begins, ``(N_k, N_z)``, and a note if it was changed.
 
-    Where candidates are dominated, values must not fall in ``x``. Those of a sweep do not.
+    If candidates are dominated, the value function must not fall in ``x``. Those that sweeps return do not. A first
+    guess that falls is replaced by its running maximum, and the note says so.
 
     Raises
     ------
     ProblemError
-        The value after the last age falls.
+        The problem has a horizon, and the value after the last age falls in ``x``.
     """
     start = problem.start.reshape(problem.points, problem.states)
     falls = np.diff(start, axis=0) < 0
     if costs is None or not costs.dominated or not falls.any():
         return start, ""
     if problem.horizon is None:
-        note = "The start falls as the grid rises, so its running maximum is taken in its place."
+        note = "The start falls as the grid rises, so the solve began from its running maximum."
         return np.maximum.accumulate(start), note
     i, s = first(falls)
     raise ProblemError(

@@ -1,4 +1,4 @@
-"""Runs fixed-point images on a device. The only code that knows what to write where."""
+"""The driver: runs fixed-point images on a device. It is the only code that knows what to write where."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Mode, Status, Table
 
 SWEEP_LIMIT_MAX = 2**32 - 1
-"""Largest sweep limit: the register's width."""
+"""Largest sweep limit that fits the register."""
 
 
 UNKNOWN = -1
-"""Build hash of a device that was not asked yet."""
+"""Stands for the build hash of a device as long as it has not been read."""
 
 RESETS = 2
-"""How often the report of the last run is cleared before the device is given up."""
+"""Number of attempts to clear the registers of the last run before that counts as an error."""
 
 
 class _Ended(enum.Enum):
@@ -55,23 +55,25 @@ class _Ended(enum.Enum):
 
 
 def _interrupted(checkpoint: Checkpoint | None, saved: Saved | None) -> KeyboardInterrupt:
-    """Ctrl-C, with what was saved before."""
+    """Return the exception for Ctrl-C, with a message about the checkpoint if one was saved."""
     if checkpoint is None or saved is None or not checkpoint.path.exists():
         return KeyboardInterrupt()
     return KeyboardInterrupt(
-        f"checkpoint {str(checkpoint.path)!r} holds the {saved.sweeps:,} sweeps so far, and the same call resumes there"
+        f"checkpoint {str(checkpoint.path)!r} holds the {saved.sweeps:,} sweeps so far, and the same call continues "
+        f"from there"
     )
 
 
 class Driver:
-    """Runs images on one device, and moves only what the device does not hold already.
+    """Runs fixed-point images on one device, and transfers only what is not on the device already.
 
-    Nobody else may write to the device meanwhile. What an error or Ctrl-C interrupts is moved anew the next time.
+    No other code may write to the device. A table whose transfer was interrupted, by an error or by Ctrl-C, is
+    transferred again by the next run.
 
     Parameters
     ----------
     device
-        Open, and left open.
+        An open device; it stays open.
     """
 
     def __init__(self, device: Device) -> None:
@@ -95,49 +97,51 @@ class Driver:
         shift: bool = False,
         peaks: bool = False,
     ) -> Run:
-        """Load ``image``, run it to the end, and read the results back.
+        """Load an image, run it to the end, and read the results.
 
         Parameters
         ----------
         image
+            The problem in fixed point.
         sweep_limit
-            Sweeps after which the run ends, 1 to ``SWEEP_LIMIT_MAX``; those of a checkpoint count.
+            Largest number of sweeps, 1 to ``SWEEP_LIMIT_MAX``, including those of a checkpoint.
         horizon
-            Number of ages; each sweep is then kept, and ``sweep_limit`` is not looked at.
+            Number of ages; then the result of every sweep is read, and ``sweep_limit`` is ignored.
         progress
+            Called with lines of progress.
         timeout
-            Seconds after which a run that has not ended is stopped.
+            Seconds after which an unfinished run is stopped.
         checkpoint
-            Where to begin, if it is there, and to save value and sweeps now and then, on Ctrl-C, and after a run that
-            did not converge. Not with a horizon.
+            File from which the run continues if it exists, and to which it is saved regularly, on Ctrl-C, and after a
+            run that did not converge. Not with a horizon.
         shift
-            Whether a sweep engine shifts ``V`` between its sweeps. Not with a horizon or a checkpoint.
+            Whether a sweep engine extrapolates ``V`` between its sweeps. Not with a horizon or a checkpoint.
         peaks
-            Whether a sweep engine seeks other peaks behind its last sweep: ``PEAKS`` of the run's status. Other engines
-            search where more peaks are no matter.
+            Whether a sweep engine looks for objectives with several peaks after its last sweep; the flag ``PEAKS`` of
+            the run's status says whether it found any. Other engines find the maximum with any number of peaks.
 
         Raises
         ------
-        DeviceError, ProblemError
-            The device answers with another identity or another version of the register map, its engine is unknown, or
-            the problem is larger than the build. And ``DeviceError`` where the device refuses its configuration or
-            returns a policy that is no index of the grid; of its kinds, ``DeviceTimeoutError`` after ``timeout``, or
-            where the device is stuck in a run, which is then still under way, and ``DeviceLostError`` where it does not
-            answer any more.
         ProblemError
-            The checkpoint belongs to another problem, or there is no shift on this device or for this problem.
+            The problem is larger than the build, the checkpoint belongs to another problem, or the device or the
+            problem does not support ``shift``.
+        DeviceError
+            The device is not a Beltline, or has an unknown engine or another version of the register map; it refused
+            its configuration, or returned a policy that is not a grid index. Also its kinds: ``DeviceTimeoutError``
+            after ``timeout``, or if the device is stuck, with its run still in progress; ``DeviceLostError`` if it does
+            not answer any more.
         KeyboardInterrupt
-            Passed on once the device has stopped at the end of its sweep.
+            On Ctrl-C, after the device has stopped at the end of its sweep.
         """
         if horizon is not None and checkpoint is not None:
-            raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
+            raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")
         if shift and (horizon is not None or checkpoint is not None):
             raise ProblemError("method 'shift' is for problems without a horizon, and for solves without a checkpoint")
         self._moved = []
         self._check_device(image, horizon)
         if shift and not self._build.features.shifts:
-            kind = "sweep engines without alternatives" if self._build.features.alternatives else "sweep engines"
-            raise ProblemError(f"method 'shift' is for {kind}, and device {self.device.name!r} is none")
+            kind = "a sweep engine without alternatives" if self._build.features.alternatives else "a sweep engine"
+            raise ProblemError(f"method 'shift' needs {kind}, which device {self.device.name!r} does not have")
         self._weights = shift_weights(image.transition) if shift else None
         self._seeks = peaks and self._build.features.peaks
         before = checkpoint.load(image) if checkpoint is not None else None
@@ -164,7 +168,7 @@ class Driver:
                 run = continued(before, run, self._begin_clocks(image))
             if checkpoint is not None:
                 settled = Status.CONVERGED in run.status or run.status & (Status.SATURATED | Status.INFEASIBLE)
-                # Whoever interrupts does not see the result, converged or not.
+                # After an interrupt the caller gets no result, so the file stays even if the run has converged.
                 if settled and (end is not _Ended.INTERRUPTED or run.status & (Status.SATURATED | Status.INFEASIBLE)):
                     checkpoint.remove()
                 elif run.sweeps:
@@ -192,7 +196,7 @@ class Driver:
         deadline: float,
         timing: dict[str, float],
     ) -> Run:
-        """A horizon on an engine that keeps one age: a run for each, which begins with the value of the one before."""
+        """Run a problem with a horizon on an engine that stores one age: one run for each age."""
         ages: list[Run] = []
         start = image if image.last_groups is None else replace(image, groups=image.last_groups)
         while True:
@@ -235,9 +239,9 @@ class Driver:
         )
 
     def _check_device(self, image: Image, horizon: int | None) -> None:
-        """Check that the device is one of ours, and that the problem fits it.
+        """Check that the device is a Beltline, and that the problem fits it.
 
-        A build's hash says all of its sizes, so they are read when another build answers than the last time.
+        The hash of a build determines all its sizes, so these are read again only if the hash has changed.
         """
         device = self.device
         check_identity(device)
@@ -262,7 +266,7 @@ class Driver:
         check_fits(device, self._build, points, states, ages * points * states)
 
     def _make_idle(self) -> None:
-        """End a run that somebody else began, who may have died."""
+        """Stop a run left over from another process."""
         device = self.device
         if not device.read_register("STATUS") & Status.BUSY:
             return
@@ -274,7 +278,7 @@ class Driver:
             raise DeviceTimeoutError(f"device {device.name!r} is busy and a reset does not end it (status {status!r})")
 
     def _forget(self) -> None:
-        """Clear the report of the last run, so that it is not taken for that of a run that never began."""
+        """Clear the registers of the last run, so that they cannot be taken for those of a run that did not start."""
         device = self.device
         for _ in range(RESETS):
             device.write_register("COMMAND", Command.RESET)
@@ -284,8 +288,8 @@ class Driver:
         raise DeviceError(f"device {device.name!r} is not reset by command RESET (status {status!r})")
 
     def _begin_clocks(self, image: Image) -> int:
-        """Clocks of a run before its first sweep."""
-        # Here, because it brings the engines.
+        """Return the number of clocks of a run before its first sweep."""
+        # Imported here because it loads all engines.
         from beltline.hw.top.engine_table import ENGINES
 
         points, states = image.start.shape
@@ -351,7 +355,10 @@ class Driver:
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float
     ) -> _Ended:
-        """Run to the end, until ``deadline``, or until the first sweep after ``pause``; ``done`` sweeps came before."""
+        """Run to the end, until ``deadline``, or until the first sweep after ``pause``, the time of the next saving.
+
+        ``done`` is the number of sweeps before this run, for lines of progress.
+        """
         device = self.device
         self._forget()
         self._tables.forget(Table.V)
@@ -371,12 +378,12 @@ class Driver:
                     if progress:
                         change = watch.read("NORM") * image.value_unit
                         text = f"sweep {done + sweeps:,} of at most {done + limit:,}"
-                        # The norm starts anew with every sweep.
+                        # NORM is 0 at the beginning of every sweep.
                         progress(f"{text}, largest change of V {change:.2e}" if sweeps and change else text)
             except DeviceError:
                 raise
             except BaseException:
-                # A second Ctrl-C, or an error of the user's own progress: no time for the end of the sweep.
+                # A second Ctrl-C, or an error of the user's progress function: do not wait for the end of the sweep.
                 device.write_register("COMMAND", Command.RESET)
                 raise
             return _Ended.INTERRUPTED if pressed() else _Ended.ITSELF
@@ -384,12 +391,12 @@ class Driver:
     def _results(
         self, image: Image, limit: int, horizon: int | None, timing: dict[str, float], age: bool = False
     ) -> Run:
-        """The report and the tables of a run of at most ``limit`` sweeps; ``age`` of a horizon's age alone."""
+        """Read the registers and tables of a run of at most ``limit`` sweeps; ``age`` for a run of a single age."""
         device = self.device
         report = Report.of(device)
         if Status.DONE not in report.status:
             raise DeviceLostError(
-                f"device {device.name!r} forgot the run: it is idle and not done (status {report.status!r})"
+                f"device {device.name!r} has lost the run: it is idle, but no run has ended (status {report.status!r})"
             )
         if Status.BAD_CONFIGURATION in report.status:
             raise DeviceError(f"device {device.name!r} refused its configuration (status {report.status!r})")
@@ -405,14 +412,14 @@ class Driver:
             peaks=self._seeks,
         )
         if cannot := report.contradiction(asked):
-            raise DeviceError(f"device {device.name!r} reports a run that cannot be: {cannot}")
+            raise DeviceError(f"device {device.name!r} reports a run that is not possible: {cannot}")
         sweeps = report.sweeps
-        kept = 1 if horizon is None else max(1, min(sweeps, horizon))
-        count = kept * points * states
-        # Engines that keep several ages have no lanes.
+        ages = 1 if horizon is None else max(1, min(sweeps, horizon))
+        count = ages * points * states
+        # Engines that store several ages have no lanes.
         blocks = Layout(self._build, points, states).blocks(Table.V) if horizon is None else (Words(0, 0, count),)
         with timed(timing, "read"):
-            # Before the first sweep the policy memory holds another problem's.
+            # Before the first sweep the policy memory has the policy of another problem.
             parts = [(table, blocks) for table in ((Table.V, Table.POLICY) if sweeps else (Table.V,))]
             value, *rest = self._tables.fetch(count, *parts)
             policy = rest[0] if rest else np.zeros_like(value)
@@ -420,11 +427,11 @@ class Driver:
         if foreign.any() and not report.status & (Status.SATURATED | Status.INFEASIBLE):
             raise DeviceError(
                 f"device {device.name!r} returned policy {policy[foreign][0]}, "
-                f"which is no index of {points} grid points"
+                f"which is not an index of the {points} grid points"
             )
         if horizon is None:
             self._tables.hold(Load(Table.V, value, blocks))
-        shape = (points, states) if horizon is None else (kept, points, states)
+        shape = (points, states) if horizon is None else (ages, points, states)
         return Run(
             status=report.status,
             value=value.reshape(shape),
@@ -449,5 +456,5 @@ def run(
     timeout: float | None = None,
     checkpoint: Checkpoint | None = None,
 ) -> Run:
-    """Run one image on a device of which nothing is known: ``Driver(device).run(...)``."""
+    """Run one image on a device in any state: ``Driver(device).run(...)``."""
     return Driver(device).run(image, sweep_limit, horizon, progress, timeout, checkpoint)

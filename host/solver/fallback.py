@@ -1,4 +1,4 @@
-"""What takes the place of an accelerated way to solve that failed: one that rests on less, and the message says so."""
+"""Replacement of an accelerated method that failed by a more robust one; the message of the result says so."""
 
 from __future__ import annotations
 
@@ -11,33 +11,39 @@ from beltline.host.solver.options import SolveOptions
 
 
 def plain(options: SolveOptions) -> SolveOptions:
-    """The options for plain sweeps of a machine from the problem's own start."""
+    """Return the options for plain sweeps of the accelerator from the problem's own ``start``."""
     return replace(options, method=None, start="given")
 
 
 def astray(result: Result) -> bool:
-    """Whether a machine's run failed as it does where shifts or another problem's values led it astray."""
+    """Return whether a run failed in a way that extrapolation, or the values of another problem, can cause."""
     return result.status in (Outcome.SATURATED, Outcome.NOT_VERIFIED)
 
 
 def or_plain(result: Result, again: Callable[[], Result], what: str = "shifted ones") -> Result:
-    """``result`` of a machine, or where it went :func:`astray` that of ``again``, plain sweeps, if they succeed.
+    """Return the result of the accelerator or, if it went :func:`astray`, that of plain sweeps if they succeed.
 
-    ``what`` names in the message what plain sweeps took the place of.
+    Parameters
+    ----------
+    result
+    again
+        Solves by plain sweeps.
+    what
+        What plain sweeps replace, for the message.
     """
     if not astray(result):
         return result
     other = again()
     if not other.success:
         return result
-    return replace(other, message=f"{other.message} Plain sweeps took the place of {what}: {result.message}")
+    return replace(other, message=f"{other.message} Plain sweeps replaced {what}, which had failed: {result.message}")
 
 
 def or_warm(result: Result, again: Callable[[], Result]) -> Result:
-    """``result`` of a solver in double precision, or where it failed that of ``again``, by ``warm``, if it succeeds.
+    """Return the result of a solver in double precision or, if it failed, that of ``warm`` if it succeeds.
 
-    Whatever the reason of the failure and whatever the limit of sweeps: another method may be led astray by its start,
-    sweep more slowly, or search where it should not, so nobody can say before whether ``warm`` fails too.
+    ``again`` solves by ``warm``. It is tried after any failure: another method may have begun from a bad first guess,
+    needed more sweeps, or missed a maximum, so that its failure does not tell whether ``warm`` fails, too.
     """
     if result.success or result.method == "warm":
         return result
@@ -46,5 +52,5 @@ def or_warm(result: Result, again: Callable[[], Result]) -> Result:
         return result
     timing = {part: result.timing.get(part, 0.0) + spent for part, spent in other.timing.items()}
     why = result.message[:1].lower() + result.message[1:]
-    message = f"{other.message} Method 'warm' took the place of {result.method!r}, which had failed: {why}"
+    message = f"{other.message} Method 'warm' replaced {result.method!r}, which had failed: {why}"
     return replace(other, message=message, timing=timing)

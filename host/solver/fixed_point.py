@@ -1,4 +1,4 @@
-"""The fixed-point image of a problem, with binary points under which nothing can overflow."""
+"""Conversion of a problem to the accelerator's fixed-point numbers, in formats in which nothing can overflow."""
 
 from __future__ import annotations
 
@@ -22,56 +22,59 @@ if TYPE_CHECKING:
     from beltline.host.solver.products import Products
 
 FRACTION_LIMIT = 52
-"""Most fraction bits of value, for which the error of ``ln c`` is bounded, and of amounts of money of 1/2 and more: the
-largest of them, a double, has no more. Smaller units have more, see :data:`MONEY_LIMIT`."""
+"""Largest number of fraction bits of values, for which the error of ``ln c`` is bounded. Also of amounts of the good if
+the largest is 1/2 or more: as a double it has no more bits. Smaller amounts may have more (:data:`MONEY_LIMIT`)."""
 
 MONEY_LIMIT = MONEY_BITS_LIMIT
-"""Most fraction bits of money: the utility unit has a range for ``ln c``, and an offset for powers."""
+"""Largest number of fraction bits of amounts, which the utility unit supports."""
 
 RANGE = 2.0**62
-"""Every bound, in units, stays below this, half of what the format holds; the other half absorbs all rounding."""
+"""Upper limit of all bounds, in units of the last fraction bit: half the range of the format. The other half is for
+rounding errors."""
 
 SMALLEST_IMPATIENCE = 2.0**-30
-"""Smallest ``1 - beta`` (times the row sums of ``Q``) of an infinite horizon. Above it, rounding of up to ``2**13``
-units a sweep adds up to less than ``2**43``, far within the half that :data:`RANGE` sets aside."""
+"""Smallest ``1 - beta`` (with ``beta`` times the largest row sum of ``Q``) of an infinite horizon. With it, rounding
+errors of up to ``2**13`` units in each sweep add up to less than ``2**43``, far less than :data:`RANGE` leaves."""
 
 NEARLY_LOG = 1e-4
-"""How near 1 an ``eta`` is that a message about too few bits names."""
+"""Largest distance of ``eta`` from 1 for which a message about too few bits suggests ``eta = 1``."""
 
 SMALLEST_TOLERANCE = 4
-"""Smallest tolerance in units of value. Below a few units, rounding decides whether the change falls that far."""
+"""Smallest tolerance, in units of value. Rounding would decide whether the change falls below a smaller one."""
 
 UTILITY_ERROR = 2.0**-50
-"""Relative error of the utility unit where it exceeds one unit of value."""
+"""Bound on the relative error of the utility unit, if that is more than one unit of value."""
 
 PADDING = MAXIMUM
-"""Grid points beyond ``N_k``: no wealth can afford them."""
+"""Value of the grid points beyond ``N_k`` in a larger build, which no cash on hand can afford."""
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """The tables of a problem as a machine holds them.
+    """The tables of a problem in the accelerator's fixed-point numbers.
+
+    A unit of amounts is ``2**-money_bits``, a unit of values ``2**-value_bits``.
 
     Parameters
     ----------
     money_bits, value_bits
-        Fraction bits of money and of value.
+        Fraction bits of amounts of the good and of values.
     grid : (N_k,) or (N_k, N_z) int64 array
-        ``X`` in units of money; of a problem with a cost the table of :class:`beltline.host.solver.costs.Costs`.
+        ``X`` in units of amounts; for a problem with a cost the table of :class:`beltline.host.solver.costs.Costs`.
     wealth : (N_k, N_z) int64 array
-        ``W`` in units of money.
+        ``W`` in units of amounts.
     transition : (N_z, N_z) uint64 array
-        ``beta Q`` in units of ``2**-64``, each the nearest to the exact product.
+        ``beta Q`` in units of ``2**-64``, each rounded to nearest from the exact product.
     start : (N_k, N_z) int64 array
-        ``V0`` in units of value.
+        ``V0`` in units of values.
     constants
-        The utility unit's run-time constants.
+        Constants of the utility unit for this problem.
     epsilon
-        The tolerance in units of value, rounded up: an integer is below it exactly when it is below the tolerance.
+        The tolerance in units of values, rounded up: an integer is below it exactly if it is below the tolerance.
     note
-        Empty, or a sentence on what the rounding cannot promise.
+        Empty, or a sentence about what rounding may change.
     stands : (N_k, N_z) int64 array or None
-        Of a problem with a cost, as of :class:`beltline.host.solver.costs.Costs`.
+        For a problem with a cost, as in :class:`beltline.host.solver.costs.Costs`.
     groups, last_groups : Groups or None
         Of a problem with alternatives: which exogenous states belong together, and what is added to their values; and
         the same in the run of a horizon's last age.
@@ -103,22 +106,25 @@ class Image:
 
 
 def modulus(problem: Problem) -> float:
-    """Return the Bellman operator's contraction modulus: ``beta`` times the largest row sum of ``Q``."""
+    """Return the contraction modulus of the Bellman operator: ``beta`` times the largest row sum of ``Q``.
+
+    It is at least ``beta``, also where all rows sum to less than 1 by rounding.
+    """
     return problem.beta * max(1.0, float(problem.transition.sum(axis=1).max()))
 
 
 def _ends(problem: Problem, costs: Costs | None) -> tuple[float, float]:
-    """Return what the poorest and the richest consume who take the cheapest choice."""
+    """Return the consumption of the poorest and of the richest state with the cheapest choice."""
     cheapest = problem.grid[0] if costs is None else costs.table[0]
     return float((problem.wealth[0] - cheapest).min()), float((problem.wealth[-1] - cheapest).max())
 
 
 def value_bounds(problem: Problem) -> tuple[float, float]:
-    """Return bounds on ``V`` after any number of sweeps, on ``beta Q V``, and on utility where it is of use.
+    """Return a lower and an upper bound on ``V`` after any number of sweeps, on ``beta Q V`` and on relevant utilities.
 
-    Always taking the cheapest ``x'`` bounds ``V`` from below: each sweep adds at least the utility of the poorest.
-    Eating everything but the cheapest ``x'`` in the best state bounds it from above. Both start from ``V0``, and sum
-    over the ages or, for an infinite horizon, to no more than a sweep's utility over ``1 - beta``.
+    The lower bound is the value of always choosing the cheapest ``x'`` in the poorest state, the upper bound that of
+    always choosing it in the richest state. Both start from ``V0``. Utility is summed over all ages; for an infinite
+    horizon the sum is at most the utility of one period divided by ``1 - beta``.
     """
     poorest, richest = (float(utility(c, problem.eta)) for c in _ends(problem, costs_of(problem)))
     lowest = [poorest, float(problem.start.min())]
@@ -135,25 +141,32 @@ def value_bounds(problem: Problem) -> tuple[float, float]:
 
 
 def fraction_bits(bound: float) -> int:
-    """Return the most fraction bits ``f`` with ``|bound| * 2**f < RANGE``, at most 52; negative where none do."""
+    """Return the largest number ``f`` of fraction bits with ``|bound| * 2**f < RANGE``, at most 52.
+
+    The result is negative if there is no such number.
+    """
     if not math.isfinite(bound):
         return -1
     return min(FRACTION_LIMIT, 62 - math.frexp(bound)[1])
 
 
 def money_fraction_bits(largest: float) -> int:
-    """As :func:`fraction_bits`, for money: below 1/2 as many more as the largest amount has leading zeros."""
+    """Return the number of fraction bits for amounts up to ``largest``.
+
+    It is that of :func:`fraction_bits`, plus the number of leading zeros of ``largest`` if that is below 1/2.
+    """
     if not 0.0 < largest < 0.5:
         return fraction_bits(largest)
     return min(MONEY_LIMIT, FRACTION_LIMIT - math.frexp(largest)[1])
 
 
 def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[float, float]) -> float:
-    """Return how far from zero the values of a sweep engine that shifts them may go, from ``start``, ``(N_k, N_z)``.
+    """Return a bound on ``|V|`` during a solve with method ``"shift"`` from ``start``, ``(N_k, N_z)``.
 
-    One exact sweep changes each state's values within a spread ``2 h``, and the shift takes what they have in common
-    to all sweeps to come. That leaves it within ``2 h beta / (1 - beta)`` of the solution, and so of later shifts by as
-    much again. ``bounds`` of :func:`value_bounds` hold for the solution, too.
+    The changes of one exact sweep in an exogenous state lie within an interval of length ``2 h``. Extrapolation adds
+    what they have in common for all further sweeps, which brings the values within ``2 h beta / (1 - beta)`` of the
+    solution, and later extrapolations within twice that. ``bounds`` are those of :func:`value_bounds`, which hold for
+    the solution, too.
     """
     from beltline.gpu_ref.exact import exact_sweep
 
@@ -169,7 +182,7 @@ def shifted_reach(problem: Problem, start: NDArray[np.float64], bounds: tuple[fl
 
 
 def _nearly_log(eta: float) -> str:
-    """What to say of an ``eta`` whose utility, ``c^(1 - eta) / (1 - eta)``, is the same large number for all ``c``."""
+    """Return the end of a message for ``eta`` close to 1, where ``c^(1 - eta) / (1 - eta)`` hardly depends on ``c``."""
     if eta == 1.0 or abs(eta - 1.0) > NEARLY_LOG:
         return ""
     return f"; utility of eta = {shown(eta)} is near {1.0 / (1.0 - eta):.3g} whatever is consumed: use eta = 1, log"
@@ -184,7 +197,7 @@ def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
         None fit, or more were asked for than certainly fit; ``reach`` says what must fit.
     """
     if certain < 0:
-        raise ProblemError(f"{reach}, more than 64-bit fixed point holds: rescale the problem")
+        raise ProblemError(f"{reach}, more than 64-bit fixed point can represent: rescale the problem")
     if asked is None:
         return certain
     name = f"{kind}_bits"
@@ -201,35 +214,36 @@ def _check_money(problem: Problem, grid: NDArray[np.int64], wealth: NDArray[np.i
         if broke.any():
             (s,) = first(broke)
             raise ProblemError(
-                f"wealth[0, {s}] = {problem.wealth[0, s]:.17g} exceeds the lowest cost by so little that it "
-                f"vanishes with {bits} fraction bits of money"
+                f"wealth[0, {s}] = {problem.wealth[0, s]:.17g} exceeds the lowest cost by so little that the "
+                f"difference is rounded to zero with money_bits = {bits}: use smaller units of the good"
             )
         return
     merged = np.diff(grid) <= 0
     if merged.any():
         (i,) = first(merged)
         raise ProblemError(
-            f"grid[{i}] and grid[{i + 1}] are {problem.grid[i + 1] - problem.grid[i]:.3g} apart and become one "
-            f"with {bits} fraction bits of money: use a coarser grid or smaller units"
+            f"grid[{i}] and grid[{i + 1}] are {problem.grid[i + 1] - problem.grid[i]:.3g} apart and become equal "
+            f"with money_bits = {bits}: use a coarser grid or smaller units of the good"
         )
     poor = wealth[0] <= grid[0]
     if poor.any():
         (s,) = first(poor)
         raise ProblemError(
             f"wealth[0, {s}] exceeds grid[0] by only {problem.wealth[0, s] - problem.grid[0]:.3g}, "
-            f"which vanishes with {bits} fraction bits of money"
+            f"which is rounded to zero with money_bits = {bits}: use smaller units of the good"
         )
 
 
 def _note(problem: Problem, value_bits: int) -> str:
-    """Return a sentence where rounding might exceed the objective's curvature, so that searches may differ.
+    """Return a note if rounding errors may exceed the curvature of an objective, so that searches may differ.
 
-    Along ``x'`` the objective's slope must fall from each grid interval to the next by more than errors can raise it:
-    utility is off by a unit or ``2**-50`` of itself, and ``EV`` by half a unit. Consumption that is smaller than the
-    largest has relatively more curvature than error (for ``ln``, whose size has no such order, a bound is added).
+    Along ``x'`` the slope of the objective must fall from each grid interval to the next by more than errors can raise
+    it. Utility has an error of one unit or ``2**-50`` of itself, and ``EV`` one of half a unit. It suffices to compare
+    at the largest consumption, where curvature is smallest relative to the error (for ``ln c``, which can be 0, the
+    error is taken to be larger).
     """
     if problem.points < 3 or problem.cost is not None:
-        # Whoever takes costs proves choices whatever the curvature.
+        # An engine with costs proves its choices, whatever the curvature.
         return ""
     richest = float(problem.wealth.max())
     most = np.maximum(richest - problem.grid[:-2], np.finfo(np.float64).tiny)
@@ -246,8 +260,8 @@ def _note(problem: Problem, value_bits: int) -> str:
     (j,) = first(flat)
     cure = "use a coarser grid" if value_bits == FRACTION_LIMIT else "use more value bits or a coarser grid"
     return (
-        f"Around grid point {j + 1} rounding with {value_bits} value bits may exceed the curvature of the objective, "
-        f"where searches can settle on different near-ties ({cure} to exclude it)."
+        f"Around grid point {j + 1} rounding with value_bits = {value_bits} may exceed the curvature of the objective, "
+        f"so that of choices that are almost equally good another one may be returned ({cure} to exclude it)."
     )
 
 
@@ -261,8 +275,8 @@ def coarse_money(poorest: float, eta: float, tol: float, bits: int) -> str:
     if not moved > tol:
         return ""
     return (
-        f"With {bits} fraction bits of money, rounding an amount by a unit moves the utility of the poorest by "
-        f"{moved:.2g}, more than tol = {tol:g}: values are no more exact than that (use smaller units of money)."
+        f"With money_bits = {bits}, rounding an amount by a unit moves the utility of the poorest by {moved:.2g}, more "
+        f"than tol = {tol:g}: values are no more exact than that (use smaller units of the good)."
     )
 
 
@@ -279,26 +293,27 @@ def fixed_point(
     *,
     shift: bool = False,
 ) -> Image:
-    """Return the fixed-point image of ``problem``.
+    """Convert a problem to fixed point.
 
     Parameters
     ----------
     problem
+        Of the simple form, or with a cost.
     tol
-        The run is to end when the largest change of ``V`` is below this; at least four units of value. Not looked at
-        with a finite horizon.
+        The run ends when the largest change of ``V`` is below this, in units of utility; at least four units of the
+        format of values. Ignored with a finite horizon.
     value_bits, money_bits
-        Fraction bits, 0 to 52 of value and to 90 of money; by default as many as cannot overflow, and of money no more
-        than the largest amount has as a double.
+        Fraction bits of values (0 to 52) and of amounts of the good (0 to 90). By default as many as cannot overflow,
+        and for amounts no more than the largest has as a double.
     shift
-        Whether a sweep engine is to shift ``V`` between its sweeps, which takes it further from zero on the way. Then
-        fewer bits of value are chosen.
+        Whether a sweep engine extrapolates ``V`` between its sweeps. Values may then be larger on the way, so that
+        fewer bits are chosen for them.
 
     Raises
     ------
     ProblemError
-        A bound exceeds the format, a tolerance is below what the format resolves, grid points merge, or consumption
-        of the poorest vanishes.
+        Values or amounts can exceed the format, the tolerance is below its resolution, two grid points become equal,
+        or consumption of the poorest is rounded to zero.
     """
     tol = real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
     if problem.horizon is None and 1 - modulus(problem) < SMALLEST_IMPATIENCE:
@@ -312,7 +327,7 @@ def fixed_point(
     reach = f"V can reach {low if -low > high else high:.3g}"
     certain = fraction_bits(max(-low, high))
     if shift and value_bits is None and problem.horizon is None:
-        # As many as shifts leave, but where they leave none, or too few for the tolerance.
+        # Extrapolation needs range, so it leaves fewer bits; unless that would be too few for the tolerance.
         fewer = fraction_bits(shifted_reach(problem, start, (low, high)))
         if fewer >= 0 and tol >= SMALLEST_TOLERANCE * 2.0**-fewer:
             certain = min(certain, fewer)

@@ -1,4 +1,4 @@
-"""The arguments of a solve as one object, checked once."""
+"""The arguments of a solve as one object, and their checks."""
 
 from __future__ import annotations
 
@@ -17,40 +17,41 @@ from beltline.host.solver.driver import SWEEP_LIMIT_MAX
 from beltline.host.solver.fixed_point import FRACTION_LIMIT, MONEY_LIMIT
 
 Start = Literal["given", "last", "stay", "coarse", "problem"]
-"""What a run of a machine begins with. ``"given"``: ``problem.start``. ``"last"``: the last solution of the session.
-``"stay"``, ``"coarse"``: those of :func:`beltline.host.solver.starts.start_value`. ``"problem"`` is another word for
-``"given"``."""
+"""The value function with which a run begins. ``"given"``: ``problem.start``. ``"last"``: the last solution of the
+session. ``"stay"``, ``"coarse"``: those of :func:`beltline.host.solver.starts.start_value`. ``"problem"`` means the
+same as ``"given"``."""
 
 MachineMethod = Literal["shift"]
-"""How a sweep engine can be told to iterate, besides plain sweeps."""
+"""Methods of a sweep engine other than plain sweeps."""
 
 UNNAMED = "auto"
-"""As a device: none is named, and rules choose it (:mod:`beltline.host.solver.rules`)."""
+"""Name of the device that stands for a choice by rules (:mod:`beltline.host.solver.rules`)."""
 
 MACHINE_ONLY = ("value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
-"""Options that the solvers in double precision lack."""
+"""Options that only devices of the accelerator have, and solvers in double precision do not."""
 
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """The options of a solve.
+    """The options of a solve, checked when they are made.
 
     Parameters
     ----------
     tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every
-        As of :func:`beltline.host.solver.solve.solve`.
+        As in :func:`beltline.host.solver.solve.solve`.
     method
-        Of a solver in double precision, None for its default; of a machine ``"shift"``, or None for plain sweeps. That
-        the device has such a method is checked by who knows the device.
+        Method of a solver in double precision, None for its default; on the accelerator ``"shift"``, or None for plain
+        sweeps. Whether the device has the method is not checked here.
     start
-        What a run of a machine begins with, a :data:`Start`.
+        The value function with which a run of the accelerator begins, a :data:`Start`.
     device
-        What the options are for; not kept. A solver in double precision takes none of ``MACHINE_ONLY``.
+        Name of the device that the options are for; it is used for checks and not stored. Solvers in double precision
+        accept none of ``MACHINE_ONLY``.
 
     Raises
     ------
     ProblemError
-        An option is not what its sentence says.
+        An option has a wrong type or value, or the device does not support it.
 
     Examples
     --------
@@ -73,17 +74,20 @@ class SolveOptions:
     def __post_init__(self, device: object) -> None:
         if importlib.util.find_spec("numba") is None:
             raise ProblemError(
-                "solving needs the Python package numba, which is not installed here: results are checked by compiled "
-                "code; `beltline selftest` makes most of its checks without it"
+                "solving needs the Python package numba, which is not installed here: compiled code checks the "
+                "results; `beltline selftest` makes most of its checks without it"
             )
         if isinstance(device, str) and device in REFERENCES:
             for name in MACHINE_ONLY:
                 if getattr(self, name) is not None:
-                    raise ProblemError(f"{name} is for machines, and device {device!r} is none")
+                    raise ProblemError(
+                        f"{name} is not supported by device {device!r}: leave it out, or name a device of the "
+                        f"accelerator, such as device='emulator'"
+                    )
         if isinstance(device, str) and device == UNNAMED:
             for name in MACHINE_ONLY:
                 if getattr(self, name) is not None:
-                    raise ProblemError(f"{name} is for machines: name one with it, as in device='emulator'")
+                    raise ProblemError(f"{name} needs a device of the accelerator: name one, as in device='emulator'")
         checked: dict[str, object] = {
             "start": start_named(self.start),
             "max_sweeps": _sweep_limit(self.max_sweeps),
@@ -98,12 +102,12 @@ class SolveOptions:
         self.saving()
 
     def saving(self) -> Checkpoint | None:
-        """The file to save to, None where none was named.
+        """Return the checkpoint file to save to; None if the option was not given.
 
         Raises
         ------
         ProblemError
-            It is no place for such a file.
+            The path cannot be used for such a file, or ``checkpoint_every`` is given alone.
         """
         if self.checkpoint is None:
             if self.checkpoint_every is not None:
@@ -114,17 +118,17 @@ class SolveOptions:
 
     @property
     def shift(self) -> bool:
-        """Whether a machine is to shift values between its sweeps."""
+        """Whether the sweep engine extrapolates values between its sweeps (``method="shift"``)."""
         return self.method == "shift"
 
 
 def start_named(start: object) -> Start:
-    """Return ``start`` by its own name.
+    """Return a :data:`Start` under its main name: ``"problem"`` becomes ``"given"``.
 
     Raises
     ------
     ProblemError
-        There is no such start.
+        ``start`` is none of the names.
     """
     if not isinstance(start, str) or start not in get_args(Start):
         *names, last = (repr(name) for name in get_args(Start) if name != "problem")
@@ -133,7 +137,7 @@ def start_named(start: object) -> Start:
 
 
 def machine_method(device: object, method: object, options: dict[str, Any]) -> tuple[MachineMethod | None, Start]:
-    """Return the method of a machine and its start, which is taken out of ``options``.
+    """Check the method for a device of the accelerator; return it and its ``start``, which is taken from ``options``.
 
     Parameters
     ----------
@@ -142,34 +146,37 @@ def machine_method(device: object, method: object, options: dict[str, Any]) -> t
     method
         ``"shift"`` or None.
     options
-        With ``start``, of method ``"shift"`` only: a :data:`Start`.
+        Options of the solve. ``start``, a :data:`Start`, is an option of method ``"shift"`` only.
 
     Raises
     ------
     ProblemError
-        No such method or start, or the device is made as an assembly line.
+        There is no such method or start, or the device has no sweep engine.
     """
     if method is None:
         return None, "given"
     if method != "shift":
-        raise ProblemError(f"method can be chosen on the devices {' and '.join(map(repr, REFERENCES))} only")
+        raise ProblemError(
+            f"method {shown(method)} needs device {' or '.join(map(repr, REFERENCES))}: a device of the accelerator "
+            f"has method 'shift' only"
+        )
     if isinstance(device, str) and DEVICES[known(device)].elastic and "lanes" not in options:
         raise no_lanes(device)
     return "shift", start_named(options.pop("start", "given"))
 
 
 def no_lanes(device: str | None) -> ProblemError:
-    """What is wrong with method ``"shift"`` on a device that is made as an assembly line."""
-    return ProblemError(f"method 'shift' is for sweep engines, and device {device!r} without lanes is none")
+    """Return the error for method ``"shift"`` on a device that is opened without a sweep engine."""
+    return ProblemError(f"method 'shift' needs the sweep engine: give device {device!r} the option lanes=, as lanes=16")
 
 
 def flag(name: str, value: object) -> bool:
-    """Return ``value`` as a bool.
+    """Return ``value`` as a bool if it is True or False.
 
     Raises
     ------
     ProblemError
-        It is neither True nor False.
+        It is anything else.
     """
     if not isinstance(value, bool | np.bool_):
         raise ProblemError(f"{name} must be True or False, not {shown(value)}")
@@ -177,7 +184,7 @@ def flag(name: str, value: object) -> bool:
 
 
 def _sweep_limit(max_sweeps: object) -> int:
-    """``max_sweeps`` if it is a limit that the register holds."""
+    """Return ``max_sweeps`` if it fits the device's register."""
     wanted = f"a whole number from 1 to {SWEEP_LIMIT_MAX}"
     return whole("max_sweeps", max_sweeps, wanted, lambda v: 1 <= v <= SWEEP_LIMIT_MAX)
 

@@ -1,4 +1,4 @@
-"""The host's work before a run: a problem as it goes to a device."""
+"""The host's work before a run: conversion of a problem to the accelerator's fixed-point tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from beltline.host.problem.checks import ProblemError
-from beltline.host.problem.concavity import searchable
+from beltline.host.problem.concavity import with_concave_start
 from beltline.host.problem.general import extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import RANGE, Image, fixed_point
@@ -21,16 +21,18 @@ from beltline.hw.interface.parameters import MachineParameters
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A problem as it goes to a device: what :meth:`Session.prepare` returns, and :meth:`Session.run` takes.
+    """A problem ready for a device: what :meth:`Session.prepare` returns and :meth:`Session.run` takes.
 
     Parameters
     ----------
     problem
+        As the user gave it.
     image
         Its tables in fixed point.
     build
-        Sizes of the machine to make, None where it is made already.
+        Parameters of the accelerator to emulate or simulate; None for a board, whose build is fixed.
     options
+        Options of the solve.
     """
 
     problem: Problem
@@ -40,8 +42,14 @@ class Prepared:
 
 
 def image_of(problem: Problem, options: SolveOptions, any_start: bool = False) -> Image:
-    """Return the fixed-point image of ``problem``, with the start that ``options`` ask for; ``"last"`` is none of them
-    (:func:`from_last`). The problem's own start is made concave unless the search takes ``any_start``.
+    """Convert a problem to fixed point, with the ``start`` of ``options``; ``"last"`` is left to :func:`from_last`.
+
+    Parameters
+    ----------
+    problem, options
+    any_start
+        Whether the device's search finds the maximum from any first guess. If not, the problem's ``start`` is replaced
+        by its concave majorant where needed.
 
     Raises
     ------
@@ -53,10 +61,10 @@ def image_of(problem: Problem, options: SolveOptions, any_start: bool = False) -
         from beltline.host.solver.product_image import product_image
 
         return product_image(problem, options.tol, options.value_bits, options.money_bits)
-    begun, note = (problem, "") if any_start or problem.cost is not None else searchable(problem)
+    begun, note = (problem, "") if any_start or problem.cost is not None else with_concave_start(problem)
     image = fixed_point(begun, options.tol, options.value_bits, options.money_bits, shift=options.shift)
     if options.start in ("stay", "coarse"):
-        return _from_elsewhere(problem, image, options.start, options.tol)
+        return _with_computed_start(problem, image, options.start, options.tol)
     return replace(image, note=f"{image.note} {note}".strip())
 
 
@@ -66,7 +74,14 @@ def needs_alternatives(problem: Problem) -> bool:
 
 
 def from_last(image: Image, last: Image, run: Run) -> Image:
-    """Return ``image`` with the value of the last run as its start, in its own units.
+    """Return ``image`` with the value function of the last run as its first guess, converted to its own format.
+
+    Parameters
+    ----------
+    image
+        The problem to be solved.
+    last, run
+        The last problem and its run.
 
     Raises
     ------
@@ -75,7 +90,8 @@ def from_last(image: Image, last: Image, run: Run) -> Image:
     """
     if run.value.shape != image.start.shape:
         raise ProblemError(
-            f"start = 'last' needs a problem of the last one's shape {run.value.shape}, not {image.start.shape}"
+            f"start='last' needs a problem of the shape of the last one, {run.value.shape}, not {image.start.shape}: "
+            f"use start='given'"
         )
     if _marks(image) != _marks(last):
         raise ProblemError(
@@ -118,9 +134,9 @@ def _continued_from(image: Image, value: NDArray[np.int64], shift: int) -> Image
     return replace(image, start=np.where(keeps, image.start, start))
 
 
-def _from_elsewhere(problem: Problem, image: Image, start: Literal["stay", "coarse"], tol: float) -> Image:
-    """``image`` with another start than the problem's, where it has such a one."""
-    # Here, because it compiles.
+def _with_computed_start(problem: Problem, image: Image, start: Literal["stay", "coarse"], tol: float) -> Image:
+    """Return ``image`` with a computed first guess, or unchanged where the problem has none or it does not fit."""
+    # Imported here because it loads compiled code.
     from beltline.host.solver.starts import start_value
 
     value = start_value(problem, start, tol)
@@ -133,12 +149,12 @@ def _from_elsewhere(problem: Problem, image: Image, start: Literal["stay", "coar
 
 
 def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
-    """``value`` with ``shift`` more fraction bits, fewer if that is negative, rounded to the nearest.
+    """Return a fixed-point ``value`` with ``shift`` more fraction bits, or fewer if negative, rounded to nearest.
 
     Raises
     ------
     ProblemError
-        It leaves the range.
+        The result leaves the range of the format.
     """
     if shift == 0:
         return value
@@ -147,6 +163,6 @@ def rescaled(value: NDArray[np.int64], shift: int) -> NDArray[np.int64]:
         return (value >> np.int64(-shift)) + ((value & ((half << np.int64(1)) - 1)) >= half)
     if np.abs(value.astype(np.float64)).max() * 2.0**shift >= RANGE:
         raise ProblemError(
-            "the last value is out of the range of this problem's, so start = 'last' cannot be used: use 'given'"
+            "values of the last problem are too large for this problem's number format: use start='given', not 'last'"
         )
     return value << np.int64(shift)

@@ -1,4 +1,4 @@
-"""Sessions: on a machine where one is named or there, and on processors and graphics cards in double precision."""
+"""The function ``bl.open``, and sessions of the devices that solve in double precision, ``"cpu"`` and ``"gpu"``."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from beltline.sim.progress import reporting
 
 
 class ProcessorSession:
-    """What :class:`~beltline.host.solver.session.Session` is for a machine, for the solvers in double precision.
+    """A session of the devices that solve in double precision, with the methods of :class:`beltline.Session`.
 
-    It keeps the last solution, from which ``start="last"`` begins.
+    It stores the last solution, from which ``start="last"`` begins.
 
     Parameters
     ----------
-    name
-        ``"cpu"``, ``"gpu"``, or ``"auto"``: for each problem the one that pays.
-    progress
-        As of :func:`beltline.host.solver.solve.solve`.
+    name : str
+        ``"cpu"``, ``"gpu"``, or ``"auto"``: for each problem the faster of the two.
+    progress : function of str, or False, optional
+        As in :func:`beltline.host.solver.solve.solve`; the default for all solves of the session.
     """
 
     moved: tuple[str, ...] = ()
-    """No table is moved to a machine."""
+    """Empty: no tables are transferred to a device of the accelerator."""
 
     device: None = None
-    """There is no machine to write to."""
+    """None: there is no device of the accelerator."""
 
     def __init__(self, name: str = UNNAMED, progress: Progress | Literal[False] | None = None) -> None:
         check_progress(progress)
@@ -51,7 +51,7 @@ class ProcessorSession:
         self.close()
 
     def close(self) -> None:
-        """Forget the last solution; no solve may follow."""
+        """Discard the last solution. The session cannot be used afterwards; closing twice is fine."""
         self._closed, self._last = True, None
 
     def solve(
@@ -66,21 +66,20 @@ class ProcessorSession:
         verify: bool = True,
         **options: Any,
     ) -> Any:
-        """Solve ``problem`` as :func:`beltline.host.solver.solve.solve` does.
+        """Solve a problem. Parameters not listed here are those of :func:`beltline.solve`.
 
         Parameters
         ----------
-        start
-            ``"last"``: the value of the last solution, where it has the shape of this problem's, and no horizon makes
-            the start a part of the problem; discrete problems begin anew. ``"stay"``, ``"coarse"``: option ``start`` of
-            the method, which must be named. ``"given"``: what the method does by itself.
-        method, **options
-            As of :func:`beltline.host.solver.solve.solve`.
+        start : str
+            The first guess of the value function. ``"given"``: the one that the method uses by default. ``"last"``: the
+            last solution of this session, if it has the shape of this problem. Discrete problems, and problems of the
+            general form or with a horizon, always begin as with ``"given"``. ``"stay"``, ``"coarse"``: the option
+            ``start`` of a method, which must be named.
 
         Raises
         ------
         ProblemError, DeviceError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`.
+            As :func:`beltline.solve`.
         """
         if self._closed:
             raise DeviceError("the session is closed")
@@ -107,7 +106,7 @@ class ProcessorSession:
     def _from_last(
         self, problem: Problem, given: SolveOptions, options: dict[str, Any], report: Progress | None
     ) -> Any:
-        """The solution from the value of the last one; None where that is no start."""
+        """Solve from the last solution; None where that cannot be the first guess of this problem."""
         last = self._last
         if last is None or problem.general or last.problem.general or problem.horizon is not None:
             return None
@@ -123,23 +122,29 @@ class ProcessorSession:
 def open_session(
     device: str = UNNAMED, progress: Progress | Literal[False] | None = None, **options: Any
 ) -> Session | ProcessorSession:
-    """Open a device for many problems: ``with bl.open("rtl") as device: device.solve(...)``.
+    """Open a device to solve many problems with it, each from the last solution if you like.
 
     Parameters
     ----------
-    device
-        Name of a machine (``beltline.host.devices.DEVICES``), which is opened, a board at once; or ``"cpu"`` or
-        ``"gpu"``. By default ``"auto"``: the first board that is there and free, and where there is none, for each
-        problem a graphics card where it pays, else the processor.
-    progress
-        As of :func:`beltline.host.solver.solve.solve`.
+    device : str
+        ``"auto"``, the default: the first board that is present and free; without a board, for each problem a GPU if
+        the problem is large enough to gain from one, or else the processor. ``"cpu"`` or ``"gpu"``. Or the name of a
+        device of the accelerator (``beltline devices`` lists them); a board is opened at once.
+    progress : function of str, or False, optional
+        As in :func:`beltline.solve`; the default for all solves of the session.
     **options
-        Of a machine that is named.
+        Options of a device of the accelerator that is named.
+
+    Returns
+    -------
+    Session or ProcessorSession
+        For a ``with`` statement. Its ``solve`` takes a problem and the arguments of :func:`beltline.solve`, and
+        ``start="last"``.
 
     Raises
     ------
     ProblemError
-        No such device or option.
+        There is no such device or option.
     DeviceError
         The device cannot be opened.
 
@@ -161,7 +166,7 @@ def open_session(
 def _in_double(
     device: str, progress: Progress | Literal[False] | None, options: dict[str, Any]
 ) -> Session | ProcessorSession:
-    """A session on a board, if ``device`` is ``"auto"`` and one is free, else in double precision."""
+    """Return a session of a board if ``device`` is ``"auto"`` and one is free, or else one in double precision."""
     check_progress(progress)
     check_unnamed(None, options)
     if device == "gpu":
@@ -177,5 +182,5 @@ def _in_double(
 
 
 def named(device: str | Device | Session | ProcessorSession) -> Any:
-    """``device``, by its name of now; of a session in double precision, its name."""
+    """Return ``device`` with an older name replaced by the current one; for a session in double precision its name."""
     return device.name if isinstance(device, ProcessorSession) else renamed(device)

@@ -1,7 +1,7 @@
-"""The reference solvers behind the same front as the machine: double precision on the processor or on a graphics card.
+"""Devices ``"cpu"`` and ``"gpu"``: the solvers in double precision, with the interface of all other devices.
 
-They know nothing of fixed point, clocks or builds, so a result of theirs has none. What they return is measured like
-any other: by one exact sweep on the problem's tables.
+Their results have no fixed-point formats, clocks or build. They are verified as those of the accelerator are, by one
+exact sweep on the problem's tables.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from beltline.host.devices import ARGUMENTS
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, meant, shown
-from beltline.host.problem.concavity import searchable
+from beltline.host.problem.checks import ProblemError, shown, suggestion
+from beltline.host.problem.concavity import with_concave_start
 from beltline.host.problem.problem import Problem
 from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.tables import Array
 
 AGES = {"cpu": ("grid", "binary", "monotone", "warm"), "gpu": ("monotone", "warm")}
-"""Methods that can solve ages one by one, by device."""
+"""Methods for problems with a finite horizon, by device."""
 
-STAGED = ("binary",)
-"""Methods whose search needs single peaks, and so a concave start."""
+NEED_CONCAVE_START = ("binary",)
+"""Methods whose search needs objectives with a single peak, and so a concave first guess."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +48,17 @@ class _Found:
     Parameters
     ----------
     value, policy
+        ``(N_k, N_z)``, or ``(T, N_k, N_z)`` with a horizon.
     sweeps
+        Number of sweeps.
     change
-        What its stopping rule measured.
+        What the stopping rule measured, in units of utility.
     converged
+        Whether the rule was met.
     exact
-        Whether the rule promises something.
+        Whether the rule guarantees an error bound.
     bound
-        Its own bound on ``max |V - V*|``.
+        The solver's own bound on ``max |V - V*|``, infinite if it has none.
     timing
         Seconds of its parts.
     """
@@ -73,31 +76,31 @@ class _Found:
 def solve_reference(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solve ``problem`` in double precision.
+    """Solve a problem of the simple form in double precision.
 
-    Where another method fails, ``warm`` is tried with the same limit of sweeps; where it succeeds it takes the place of
-    the other, and the message says so. So no method fails where ``warm`` succeeds.
+    If a method fails, the method ``warm`` is tried with the same limit of sweeps. If ``warm`` succeeds, its result is
+    returned, and the message says so. So no method fails where ``warm`` succeeds.
 
     Parameters
     ----------
     problem
         Of the simple form.
     options
-        Their method is one of ``beltline.gpu_ref.methods.METHODS``; by default ``"warm"``. ``"auto"`` is that of
-        :func:`beltline.host.solver.rules.ways`, and where it fails the next one.
+        Options of the solve. The method is one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``;
+        ``"auto"`` tries those of :func:`beltline.host.solver.rules.ways` in their order.
     device
-        One of ``beltline.host.devices.REFERENCES``.
+        ``"cpu"`` or ``"gpu"``.
     more
         Options of the method.
     report
-        Called with a line about what is going on.
+        Called with lines of progress.
 
     Raises
     ------
     ProblemError
-        The method or an option is unknown, or the problem does not fit.
+        The method or an option is unknown, or the problem does not fit the device.
     DeviceError
-        There is no such device here.
+        The device cannot be used on this computer.
     """
     if options.method == AUTO:
         return _by_rule(problem, options, device, more, report)
@@ -107,17 +110,17 @@ def solve_reference(
 def _by_rule(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """Solved by the first method of the rules that succeeds, or by ``warm``; where none does, what the first found."""
+    """Solve by the first method of the rules that succeeds, or by ``warm``; if all fail, return the first result."""
     if more:
         name = next(iter(more))
-        raise ProblemError(f"option {name!r} needs a method with a name: method 'auto' has options of its own")
+        raise ProblemError(f"option {name!r} needs a method to be named: method 'auto' sets the options itself")
     first: Result | None = None
     for way in ways(problem, device):
         if report and first is not None:
             report(f"method {first.method} failed; solving by method {way.method}")
         result = _solved(problem, replace(options, method=way.method), device, dict(way.options), report)
         if result.success and first is not None:
-            result = replace(result, message=f"{result.message} Before it method {first.method!r} had failed.")
+            result = replace(result, message=f"{result.message} Method {first.method!r}, tried before, had failed.")
         if result.success or result.status == Outcome.INFEASIBLE:
             return replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
         first = first or replace(result, chosen=f"{device}, {way}: chosen because {way.why}")
@@ -128,7 +131,7 @@ def _by_rule(
 def _or_warm(
     problem: Problem, options: SolveOptions, device: str, result: Result, report: Progress | None = None
 ) -> Result:
-    """``result``, or where it failed that of ``warm`` with the same ``options``, as of :func:`or_warm`."""
+    """Return ``result`` or, if it failed and ``warm`` succeeds, the result of ``warm`` (:func:`or_warm`)."""
 
     def by_warm() -> Result:
         if report:
@@ -141,19 +144,19 @@ def _or_warm(
 def _solved(
     problem: Problem, options: SolveOptions, device: str, more: dict[str, Any], report: Progress | None
 ) -> Result:
-    """As :func:`solve_reference`, by the method of ``options`` and no other."""
+    """Solve as :func:`solve_reference` does, but only by the method of ``options``."""
     from beltline.gpu_ref.methods import METHODS
 
     method = check_method(options.method or "warm")
     takes = METHODS[method].options
     for name in more:
-        if name not in takes and (hint := meant(name, (*ARGUMENTS, *takes))):
+        if name not in takes and (hint := suggestion(name, (*ARGUMENTS, *takes))):
             has = f"takes {', '.join(takes)}" if takes else "takes none"
             raise ProblemError(f"method {method!r} has no option {name!r}: it {has}{hint}")
     if problem.horizon is not None and method not in AGES[device]:
         raise ProblemError(
-            f"a finite horizon can be solved by the methods {', '.join(map(repr, AGES[device]))} on device {device!r}, "
-            f"not by {method!r} on {device!r}"
+            f"method of a problem with a horizon must be one of {', '.join(map(repr, AGES[device]))} on device "
+            f"{device!r}, not {method!r}"
         )
     timing: dict[str, float] = {}
     begun, note = _begun(problem, method)
@@ -164,21 +167,22 @@ def _solved(
         with timed(timing, "open"):
             module = reference_module(device)
         if problem.horizon is None:
-            # A staged search that is not measured has a bound where the sweep from the value before the last proves it.
+            # Binary search has an error bound without verification only if the last sweep is repeated from the value
+            # before it, which the solver must then return.
             before = {"previous": method == "binary" and not options.verify} if device == "gpu" else {}
             solution = module.solve(*tables, options.max_sweeps, method=method, **before, **more)
             policy, exact = solution.policy, METHODS[method].rule != "own"
             if solution.choices is not None:
-                policy = nearest(problem.grid, solution.choices)[policy]
+                policy = nearest_index(problem.grid, solution.choices)[policy]
             if not exact:
-                policy = np.minimum(policy, dearest(problem))
+                policy = np.minimum(policy, highest_affordable(problem))
             found = _Found(
                 solution.value, policy, solution.sweeps, solution.residual, solution.converged, exact,
                 solution.error_bound if device == "cpu" else _bound(problem, solution), timing | solution.seconds,
             )  # fmt: skip
         else:
             value, policy, seconds = module.solve_ages(*tables[:-1], problem.horizon, method=method, **more)
-            # What is verified is bounded by what that measures.
+            # Verification computes a bound of its own.
             bound = math.inf if options.verify else _ages_bound(problem, value, policy, method)
             found = _Found(value, policy, problem.horizon, 0.0, True, True, bound, timing | seconds)
     except (ValueError, MemoryError) as error:
@@ -187,17 +191,17 @@ def _solved(
 
 
 def _begun(problem: Problem, method: str) -> tuple[Problem, str]:
-    """``problem`` with a start that ``method`` can begin from, as of :func:`searchable`."""
-    return searchable(problem) if method in STAGED else (problem, "")
+    """Return ``problem`` with a first guess that suits ``method``, and a note (:func:`with_concave_start`)."""
+    return with_concave_start(problem) if method in NEED_CONCAVE_START else (problem, "")
 
 
 def check_method(method: object) -> str:
-    """Return ``method`` if a solver in double precision has it.
+    """Return ``method`` if it is a method of the solvers in double precision.
 
     Raises
     ------
     ProblemError
-        None has.
+        It is not.
     """
     from beltline.gpu_ref.methods import METHODS
 
@@ -207,27 +211,27 @@ def check_method(method: object) -> str:
 
 
 def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str, more: dict[str, Any]) -> list[Result]:
-    """Solve problems of one shape, of an infinite horizon, on the graphics cards of this computer, in one launch each.
+    """Solve problems of one shape with an infinite horizon on the GPUs of this computer, one launch on each GPU.
 
-    Arguments as of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``. What fails
-    is solved by ``warm`` instead, one by one, as there.
+    Parameters are those of :func:`solve_reference`; ``method`` is one of ``beltline.gpu_ref.cuda.solver.BATCHED``. As
+    there, each problem that fails is solved again by ``warm``.
 
     Raises
     ------
     ProblemError, DeviceError
-        As :func:`solve_reference`, of any of the problems, or of all together.
+        As :func:`solve_reference`, for one of the problems or for all of them.
     """
     from beltline.gpu_ref.methods import METHODS
 
     module = reference_module("gpu")
     if method not in module.BATCHED:
         raise ProblemError(
-            f"method must be one of {', '.join(map(repr, module.BATCHED))} for a batch, not {shown(method)}"
+            f"method of a batch on a GPU must be one of {', '.join(map(repr, module.BATCHED))}, not {shown(method)}"
         )
     begun = [_begun(one, method) for one in problems]
     tables = [(one.grid, one.wealth, one.transition, one.start, one.beta, one.eta) for one, _ in begun]
     try:
-        # A staged search that is not measured has a bound where the sweep from the value before the last proves it.
+        # As in _solved: binary search without verification needs the value before the last sweep for its bound.
         before = {"previous": True} if method == "binary" and not options.verify else {}
         solutions = module.solve_batch(tables, options.tol, options.max_sweeps, method, **before, **more)
     except (ValueError, MemoryError) as error:
@@ -247,7 +251,7 @@ def solve_batch(problems: Sequence[Problem], options: SolveOptions, method: str,
 def _result(
     problem: Problem, options: SolveOptions, device: str, method: str, found: _Found, report: Progress | None, note: str
 ) -> Result:
-    """What a solver found, measured; ``note`` is added to the message."""
+    """Return what a solver found as a result, verified if the options ask for it; ``note`` ends the message."""
     timing, change = found.timing, found.change
     if found.policy.min() < 0:
         quality = Verification(math.inf, math.inf, False)
@@ -284,12 +288,12 @@ def _result(
 
 
 def reference_module(device: str) -> Any:
-    """The module whose ``solve`` is that of ``device``.
+    """Return the module with the solver for ``"cpu"`` or ``"gpu"``.
 
     Raises
     ------
     DeviceError
-        It cannot be used here.
+        The device cannot be used on this computer.
     """
     if device == "cpu":
         return importlib.import_module("beltline.gpu_ref.cpu")
@@ -301,7 +305,7 @@ def reference_module(device: str) -> Any:
 
 
 def _bound(problem: Problem, found: Solution) -> float:
-    """The error bound of what a graphics card found: that of a staged search, only where it is proven."""
+    """Return the error bound of a GPU's solution; that of binary search only if its last sweep is proven."""
     if found.method != "binary" or not math.isfinite(found.error_bound):
         return found.error_bound
     if found.previous is None:
@@ -313,9 +317,9 @@ def _bound(problem: Problem, found: Solution) -> float:
 def _missed(
     problem: Problem, following: NDArray[np.float64], value: NDArray[np.float64], policy: NDArray[np.int32]
 ) -> float:
-    """By how much a sweep from ``following`` may have missed a maximum, units of utility; infinite where nobody knows.
+    """Return by how much a sweep from ``following`` may have missed a maximum, in units of utility.
 
-    All are ``(N_k, N_z)``.
+    Infinity where that cannot be bounded. All tables are ``(N_k, N_z)``.
     """
     from beltline.gpu_ref.brackets import missed_by_a_policy
     from beltline.gpu_ref.tables import check_tables, expectation
@@ -328,9 +332,10 @@ def _missed(
 
 
 def _ages_bound(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], method: str) -> float:
-    """Bound on the distance of the values of all ages, ``(T, N_k, N_z)``, from the solution on the grid.
+    """Return a bound on the error of the values of all ages, ``(T, N_k, N_z)``, against the solution on the grid.
 
-    Each age adds its rounding, and what its search may have missed, to what the age after it lost.
+    The error of an age is the discounted error of the next age, plus its own rounding, plus what its search may have
+    missed.
     """
     from beltline.gpu_ref.methods import largest_value, sweep_rounding
 
@@ -345,13 +350,13 @@ def _ages_bound(problem: Problem, value: NDArray[np.float64], policy: NDArray[np
     return bound
 
 
-def dearest(problem: Problem) -> NDArray[np.int32]:
-    """The highest grid point that each state can afford, ``(N_k, N_z)``; every state can afford the lowest."""
+def highest_affordable(problem: Problem) -> NDArray[np.int32]:
+    """Return the index of the highest affordable grid point of each state, ``(N_k, N_z)``."""
     return (np.searchsorted(problem.grid, problem.wealth) - 1).astype(np.int32)
 
 
-def nearest(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[np.int32]:
-    """The grid point nearest to each choice."""
+def nearest_index(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[np.int32]:
+    """Return the index of the grid point nearest to each choice."""
     right = np.clip(np.searchsorted(grid, choices), 1, grid.size - 1)
     return (right - (choices - grid[right - 1] <= grid[right] - choices)).astype(np.int32)
 
@@ -359,9 +364,10 @@ def nearest(grid: NDArray[np.float64], choices: NDArray[np.float64]) -> NDArray[
 def _measure(
     problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], h: float, device: str
 ) -> Verification:
-    """One exact sweep, or one an age; ``h`` is what the stopping rule measured, infinite where it promises nothing.
+    """Verify a solution by one exact sweep, or one for each age.
 
-    ``|TV - V| <= modulus h``, and the policy, found one sweep before, loses at most twice that.
+    ``h`` is what the stopping rule measured, infinity for a rule without a guarantee. The rule guarantees ``|TV - V| <=
+    modulus h``, and then the policy, which is that of the sweep before, loses at most twice that.
     """
     from beltline.gpu_ref.compare import Allowed
 
@@ -392,9 +398,10 @@ def _measure(
 
 
 def _comparison(problem: Problem, device: str) -> Callable[..., Compared]:
-    """The exact sweep that a value and a policy are compared with: on the graphics card where they come from it.
+    """Return the function that compares a value and a policy with an exact sweep.
 
-    What is not confirmed there at once is looked at on the processor, which says what was missed.
+    Solutions of a GPU are compared on the GPU. What is not confirmed there is compared again on the processor, which
+    finds out in which state the maximum was missed.
     """
     from beltline.gpu_ref.compare import compare
     from beltline.gpu_ref.cuda.device import available
@@ -427,7 +434,7 @@ def _outcome(
     sweeps, tol, max_sweeps = found.sweeps, options.tol, options.max_sweeps
     after = f"after {sweeps:,} sweep{'' if sweeps == 1 else 's'}"
     if found.policy.min() < 0:
-        return Outcome.INFEASIBLE, f"A state could afford no choice of finite utility {after}."
+        return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
     if quality.missed:
         return Outcome.NOT_VERIFIED, f"The run ended {after}, but {quality.missed}."
     rule = METHODS[method].rule
@@ -443,10 +450,10 @@ def _outcome(
     if found.converged:
         text = f"{what} fell below {tol:g} {after}."
         if rule == "own":
-            text += f" Method {method!r} approximates: the residual says how near the solution on the grid is."
-            text += "" if quality.independent else " It was not measured, so the error has no bound."
+            text += f" Method {method!r} is an approximation: the residual shows how close it is to the exact solution."
+            text += "" if quality.independent else " Without verification the residual and the error have no bound."
         return Outcome.CONVERGED, text + unbounded
     return Outcome.LIMIT, (
         f"{what} is still {found.change:.3g} after the limit of {max_sweeps:,} sweep{'' if max_sweeps == 1 else 's'}, "
-        f"not below {tol:g}; more are needed."
+        f"not below {tol:g}: increase max_sweeps."
     )

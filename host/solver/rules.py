@@ -1,7 +1,7 @@
-"""Rules for what nobody names: the method that suits a problem, and whether a graphics card pays.
+"""Rules that choose the device and the method where the user names none.
 
-They rest on times from call to return, verification included, that ``python -m beltline.host.bench.defaults --rules``
-measures on models of the literature: it prints every method beside the one that the rule takes.
+They are based on times from call to return, verification included. ``python -m beltline.host.bench.defaults --rules``
+measures these on models of the literature, and prints every method beside the one that the rules choose.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from typing import Any
 
 from beltline.host.devices import ARGUMENTS, DEVICES
 from beltline.host.devices.base import DeviceError
-from beltline.host.problem.checks import ProblemError, meant
+from beltline.host.problem.checks import ProblemError, suggestion
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.fixed_point import modulus
 from beltline.host.solver.options import UNNAMED
 
 AUTO = UNNAMED
-"""As a method: chosen by these rules."""
+"""Name of the method that stands for a choice by these rules."""
 
-PATIENT = 0.9
-"""Contraction modulus from which policy evaluation between sweeps saves more than it costs."""
+EVALUATION_PAYS = 0.9
+"""Contraction modulus from which policy evaluation between sweeps saves more time than it costs."""
 
 EVALUATION_STEPS = 10
-"""Policy evaluation steps after each sweep that maximises."""
+"""Number of policy evaluation steps after each sweep that maximises."""
 
-GPU_WORTH = 2**18
-"""States (grid points times exogenous states) from which a graphics card saves more than the moment that its first
-solve in a process takes."""
+GPU_PAYS = 2**18
+"""Number of states (grid points times exogenous states) from which a GPU saves more time than its start-up in a new
+process takes."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """A method with its options, and why it was chosen."""
+    """A method with its options, and the reason for choosing it."""
 
     method: str
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -46,46 +46,46 @@ class Way:
 
 
 def ways(problem: Problem, device: str = "cpu") -> list[Way]:
-    """The exact methods that suit ``problem`` on ``"cpu"`` or ``"gpu"``, the fastest first.
+    """Return the exact methods that suit ``problem`` on ``"cpu"`` or ``"gpu"``, the fastest first.
 
-    A later one is for where those before it fail.
+    The solver tries the next one where a method fails.
 
     >>> import beltline as bl
     >>> print(ways(bl.rbc(grid=256))[0])
     mpi (start=coarse, inner=10)
     """
     if problem.horizon is not None:
-        return [Way("warm", why="with a horizon an age is one sweep, and this one sweeps fastest")]
+        return [Way("warm", why="a finite horizon takes one sweep for each age, and this method sweeps fastest")]
     contraction = modulus(problem)
     evaluated = Way(
         "mpi",
         {"start": "coarse", "inner": EVALUATION_STEPS},
-        f"policy evaluation between sweeps pays from beta {PATIENT:g} on",
+        f"policy evaluation between sweeps pays from beta {EVALUATION_PAYS:g} on",
     )
     shifted = Way(
         "shift",
         {"start": "coarse"},
-        f"below beta {PATIENT:g} sweeps are so few that policy evaluation between them does not pay",
+        f"below beta {EVALUATION_PAYS:g} sweeps are so few that policy evaluation between them does not pay",
     )
     if device == "gpu":
-        return [replace(shifted, why="on a GPU sweeps cost next to nothing, and this one makes the fewest"), evaluated]
-    return [evaluated, shifted] if contraction >= PATIENT else [shifted, evaluated]
+        return [replace(shifted, why="it needs the fewest steps on a GPU, where a sweep takes little time"), evaluated]
+    return [evaluated, shifted] if contraction >= EVALUATION_PAYS else [shifted, evaluated]
 
 
 def without_gpu(problem: Problem) -> str:
-    """Why a graphics card does not solve ``problem``; empty where one does. Quick where there is none."""
+    """Return why a GPU is not used for ``problem``; empty if one is. Fast where there is no GPU."""
     if importlib.util.find_spec("cupy") is None:
         return "there is no GPU"
     states = problem.points * problem.states
-    if states < GPU_WORTH:
-        return f"a GPU pays from {GPU_WORTH:,} states, and these are {states:,}"
+    if states < GPU_PAYS:
+        return f"a GPU saves time from {GPU_PAYS:,} states, and this problem has {states:,}"
     from beltline.gpu_ref.cuda import solver as cuda
 
     return "there is no GPU" if cuda.available() else ""
 
 
 def boards() -> list[tuple[str, dict[str, Any]]]:
-    """Boards that are known to hold a Beltline: the device of each and its options. Opens nothing."""
+    """Return the boards of this computer on which a Beltline is ready: name and options of the device. Opens none."""
     found = []
     for name, backend in DEVICES.items():
         try:
@@ -96,12 +96,12 @@ def boards() -> list[tuple[str, dict[str, Any]]]:
 
 
 def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
-    """Check the options of a solve that names no device.
+    """Check the options of a solve for which no device is named.
 
     Raises
     ------
     ProblemError
-        One is of a device, which is to be named, or of a method, or of nothing.
+        An option belongs to a device or a method that must then be named, or to nothing.
     """
     from beltline.gpu_ref.methods import METHODS
 
@@ -116,7 +116,7 @@ def check_unnamed(method: str | None, options: Mapping[str, Any]) -> None:
             known = {option for has in DEVICES.values() for option in has.options}
             known |= {option for has in METHODS.values() for option in has.options}
             raise ProblemError(
-                f"no device and no method has an option {name!r}{meant(name, sorted(known | {*ARGUMENTS}))}"
+                f"no device and no method has an option {name!r}{suggestion(name, sorted(known | {*ARGUMENTS}))}"
             )
         raise ProblemError(f"option {name!r} needs a method that has it: {_named('method', of_methods[name])}")
 

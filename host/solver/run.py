@@ -1,4 +1,4 @@
-"""What a device gave back of a run, or of several that followed each other."""
+"""What a device of the accelerator returns from a run, or from several runs in succession."""
 
 from __future__ import annotations
 
@@ -16,26 +16,27 @@ from beltline.hw.interface.registers import Engine, Status
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What a device gave back, still in its own numbers.
+    """What a device returned from a run, in its own fixed-point numbers.
 
     Parameters
     ----------
     status
         The status register at the end.
     value, policy : (N_k, N_z) int64 arrays, or (T, N_k, N_z) in the order of the sweeps
-        ``V`` in units of value, and indexes of ``x'``.
+        ``V`` in units of the last fraction bit of values, and grid indexes of ``x'``.
     sweeps, states_done, clocks
-        Counters of the run; of a run that was resumed, those before included, and one prologue.
+        Counters of the run. Those of a run that continued from a checkpoint include the earlier part, with the clocks
+        before the first sweep counted once.
     norm
-        Largest change of ``V`` in the last sweep, in units of value.
+        Largest change of ``V`` in the last sweep, in the units of ``value``.
     build_hash
-        Content hash of the build.
+        Hash of the build of the device.
     engine
-        What swept.
+        Engine of the device.
     timing
         Seconds of ``load``, ``solve`` and ``read``.
     moved
-        Names of the tables and registers that were written, less those that the device held already.
+        Names of the tables and registers that were written; all others were on the device already.
     """
 
     status: Status
@@ -52,7 +53,7 @@ class Run:
 
     @property
     def converged(self) -> bool:
-        """Whether it ended because the last change was small enough."""
+        """Whether the run ended because the last change was below the tolerance."""
         return Status.CONVERGED in self.status
 
 
@@ -67,7 +68,7 @@ def timed(timing: dict[str, float], name: str) -> Iterator[None]:
 
 
 def of_ages(ages: list[Run]) -> Run:
-    """The runs of all ages so far, which followed each other, as one."""
+    """Combine the runs of the ages solved so far, in their order, into one."""
     status = ages[-1].status
     if any(Status.PEAKS in run.status for run in ages):
         status |= Status.PEAKS
@@ -85,15 +86,15 @@ def of_ages(ages: list[Run]) -> Run:
 
 
 def continued(before: Saved, after: Run, begin_clocks: int) -> Run:
-    """A run as if it had never been parted.
+    """Combine the two parts of a run that was continued from a checkpoint.
 
     Parameters
     ----------
     before, after
-        Its parts.
+        The parts.
     begin_clocks
-        Clocks of ``after`` before its first sweep, which a run in one does not have. What a sweep engine's first sweep
-        takes more, for it begins without choices, is counted.
+        Clocks of ``after`` before its first sweep, which an uninterrupted run does not have. The additional clocks of
+        the first sweep of a sweep engine, which begins without choices, are not subtracted.
     """
     swept = after.sweeps > 0
     return replace(

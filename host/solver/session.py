@@ -1,4 +1,4 @@
-"""An open device that solves many problems, and moves only what changes between them."""
+"""Sessions: a device of the accelerator that stays open for many problems, and receives only tables that changed."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from beltline.host.devices import (
     open_device,
     smallest_build,
 )
-from beltline.host.problem.checks import ProblemError, check_progress, meant, shown
+from beltline.host.problem.checks import ProblemError, check_progress, shown, suggestion
 from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
-from beltline.host.solver.complete import SPOILED, Completed
+from beltline.host.solver.complete import INVALID, Completed
 from beltline.host.solver.costs import check_form
 from beltline.host.solver.driver import Driver
 from beltline.host.solver.fallback import or_plain, plain
@@ -38,29 +38,36 @@ from beltline.sim.progress import reporting
 
 
 class Session:
-    """A device, open for one problem after the other. Use it in a ``with`` statement, or :meth:`close` it.
+    """A device of the accelerator that stays open to solve several problems, faster than one by one.
 
-    Tables and settings that the device holds already are not moved again: after a change of ``eta`` alone, with
+    Tables and settings that are on the device already are not transferred again. If only ``eta`` changes, and with
     ``start="last"``, two or three registers are written and the run begins.
 
-    The device opens with the first problem. One that is made to measure (``emulator``, ``rtl``) opens once more for a
-    problem that is larger than any before.
+    Use a session in a ``with`` statement, or call :meth:`close`. The device is opened by the first problem. The devices
+    ``"emulator"`` and ``"rtl"``, which are built for the size of a problem, are opened again for a problem that is
+    larger than all before. A session is for one thread at a time.
 
     Parameters
     ----------
-    device
-        Name of a device (``beltline.host.devices.DEVICES``), or one that is open, which is left open.
-    progress
-        As of :func:`beltline.host.solver.solve.solve`.
+    device : str or Device
+        Name of a device (``beltline devices`` lists them), or an open device, which is not closed with the session.
+    progress : function of str, or False, optional
+        As in :func:`beltline.host.solver.solve.solve`; the default for all solves of the session.
     **options
-        Of the device; ``beltline devices`` and ``DEVICES[name].options`` list them.
+        Options of the device; ``beltline devices`` lists them.
 
     Raises
     ------
     ProblemError
-        No such device or option.
-    DeviceError
-        The device cannot be opened.
+        There is no such device or option.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> with bl.Session("emulator") as session:
+    ...     results = [session.solve(bl.rbc(grid=64, eta=eta), start="last") for eta in (1.0, 1.5)]
+    >>> [result.success for result in results]
+    [True, True]
     """
 
     def __init__(
@@ -93,12 +100,15 @@ class Session:
         self.close()
 
     def open(self) -> None:
-        """Open a board now. What is made to measure waits for its first problem, if it can be made here.
+        """Open the device now instead of with the first problem.
+
+        Of a device that is built for the size of a problem (``"emulator"``, ``"rtl"``) this only checks that it can be
+        used on this computer.
 
         Raises
         ------
         DeviceError
-            It cannot be opened.
+            The device cannot be opened or used.
         """
         if self._driver is not None or self._name is None:
             return
@@ -110,16 +120,19 @@ class Session:
 
     @property
     def device(self) -> Device | None:
-        """The device itself, None where it is not open yet. Who writes to it must know what the session relies on."""
+        """The open device, or None before it is opened.
+
+        Writing to it is not safe: the session relies on the contents of its tables and registers.
+        """
         return None if self._driver is None else self._driver.device
 
     @property
     def moved(self) -> tuple[str, ...]:
-        """Names of the tables and registers that the last solve wrote; the device held the others already."""
+        """Names of the tables and registers that the last solve transferred; all others were on the device already."""
         return self._moved
 
     def close(self) -> None:
-        """Close the device, if this session opened it. Closing twice is no error."""
+        """Close the device if this session opened it. The session cannot be used afterwards; closing twice is fine."""
         self._closed = True
         if self._driver is not None and self._name is not None:
             self._driver.device.close()
@@ -141,26 +154,32 @@ class Session:
         checkpoint: str | os.PathLike[str] | None = None,
         checkpoint_every: float | None = None,
     ) -> Any:
-        """Solve ``problem`` as :func:`beltline.host.solver.solve.solve` does, on this device.
+        """Solve a problem on this device. Parameters not listed here are those of :func:`beltline.solve`.
 
         Parameters
         ----------
-        start
-            ``"given"``, or ``"problem"``, which means the same: ``V_0`` is ``problem.start``. ``"last"``: it is the
-            last solution of this session, which is still in the device, so that a problem near the last one takes few
-            sweeps; the first one begins as usual. ``"stay"``, ``"coarse"``: those of
-            :func:`beltline.host.solver.starts.start_value`; where a problem has no such start, it is ``"given"``.
-        method
-            ``"shift"``, on a sweep engine: ``V`` is shifted between sweeps, for each exogenous state by how far all
-            sweeps to come would move it. Takes fewer sweeps to the same ``tol``, to other bits.
-        progress
+        start : str
+            The first guess of the value function. ``"given"`` or ``"problem"``: ``problem.start``. ``"last"``: the last
+            solution of this session, which is still on the device, so that a problem similar to the last one takes few
+            sweeps; the first problem starts from its own ``start``. ``"stay"``: the value of staying at ``x`` for ever.
+            ``"coarse"``: a solution on a coarse grid, interpolated (:func:`beltline.host.solver.starts.start_value`).
+            Where a problem does not have one of the latter two, ``problem.start`` is used.
+        method : str, optional
+            ``"shift"``, on a sweep engine: after each sweep the values of each exogenous state are moved by the change
+            that all further sweeps would make if it were the same at every ``x`` (extrapolation). This takes fewer
+            sweeps to the same ``tol``; the result differs in its last bits from that of plain sweeps.
+        progress : function of str, or False, optional
             By default that of the session.
+
+        Returns
+        -------
+        Result
+            A :class:`~beltline.host.results.general_result.GeneralResult` for a problem with a ``cost``.
 
         Raises
         ------
         ProblemError, DeviceError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`; and ``DeviceInUseError`` where another thread is solving on
-            this session.
+            As :func:`beltline.solve`; also ``DeviceInUseError`` while another thread solves on this session.
         """
         options = SolveOptions(
             tol, max_sweeps, verify, value_bits, money_bits, timeout, checkpoint, checkpoint_every, method, start
@@ -170,11 +189,11 @@ class Session:
     def solve_with(
         self, problem: Problem, options: SolveOptions, progress: Progress | Literal[False] | None = None
     ) -> Any:
-        """Solve ``problem`` as :meth:`solve` does, with options that are checked already."""
+        """Solve ``problem`` as :meth:`solve` does, with options that were checked before."""
         check_progress(progress)
         saving = options.saving()
         if saving is not None and isinstance(problem, Problem) and problem.horizon is not None:
-            raise ProblemError("checkpoint must be None for a problem with a horizon, whose sweeps are few")
+            raise ProblemError("checkpoint must be None for a problem with a horizon, which takes few sweeps")
         work = self.prepare(problem, options)
         if options.start == "last" and self._last is not None:
             work = replace(work, image=from_last(work.image, *self._last))
@@ -185,15 +204,15 @@ class Session:
             return or_plain(result, lambda: self.run(self.prepare(problem, plain(options)), report).result(report))
 
     def prepare(self, problem: Problem, options: SolveOptions | None = None) -> Prepared:
-        """Check the problem, and convert its tables to fixed point: the host's work before a run.
+        """Check a problem and convert its tables to fixed point: the host's work before a run.
 
-        It does not touch the device, which may be in a run meanwhile; so start ``"last"``, which is not known before
-        that has ended, is here as ``"given"``.
+        The device is not used, so that it may be running another problem. ``start="last"`` therefore counts as
+        ``"given"`` here: the last solution may not be known yet.
 
         Raises
         ------
         ProblemError
-            As of :meth:`solve`.
+            As :meth:`solve`.
         """
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
@@ -204,7 +223,9 @@ class Session:
         else:
             check_form(problem)
         if options.method not in (None, "shift"):
-            raise ProblemError(f"method of a machine must be 'shift' or None, not {shown(options.method)}")
+            raise ProblemError(
+                f"method must be 'shift' or None on a device of the accelerator, not {shown(options.method)}"
+            )
         if self._closed:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
@@ -235,19 +256,19 @@ class Session:
             raise ProblemError(f"start of a problem with alternatives must be 'given' or 'last', not {options.start!r}")
 
     def _check_cost(self, problem: Problem, options: SolveOptions, elastic: bool) -> None:
-        """Check that a problem with a cost can be solved so, as far as that is known before the device is open."""
+        """Check options for a problem with a cost, as far as that is possible before the device is open."""
         if elastic and not self._options.get("costs"):
             raise ProblemError(
-                f"problem {problem.name!r} has a cost, which device {self._name!r} takes with options lanes=, proof=1 "
-                f"and costs=1 only: pass these, or {WORKAROUND}"
+                f"problem {problem.name!r} has a cost, which device {self._name!r} supports only with the options "
+                f"lanes=, proof=1 and costs=1: pass these, or {WORKAROUND}"
             )
         if options.shift:
-            raise ProblemError("method 'shift' takes problems without a cost: leave method out")
+            raise ProblemError("method 'shift' does not support problems with a cost: leave method out")
         if options.start in ("stay", "coarse"):
             raise ProblemError(f"start of a problem with a cost must be 'given' or 'last', not {options.start!r}")
 
     def run(self, work: Prepared, report: Progress | None = None, saving: Checkpoint | None = None) -> Completed:
-        """Run what was prepared on the device; errors as of :meth:`solve`."""
+        """Run a prepared problem on the device; errors as of :meth:`solve`."""
         if self._closed:
             raise DeviceError("the session is closed")
         if not self._in_use.acquire(blocking=False):
@@ -267,7 +288,7 @@ class Session:
                 peaks=not options.verify,
             )
             self._moved = run.moved
-            usable = problem.horizon is None and run.sweeps and not run.status & SPOILED
+            usable = problem.horizon is None and run.sweeps and not run.status & INVALID
             self._last = (work.image, run) if usable else None
             return Completed(work, run, timing | run.timing, driver.device.name, driver.device.clocks_source)
         finally:
@@ -299,12 +320,14 @@ class Session:
 def in_session(
     device: str | Device | Session, options: dict[str, Any], progress: Progress | Literal[False] | None = None
 ) -> Iterator[Session]:
-    """``device`` where it is a session, which is left open, or else a :class:`Session` of it, closed at the end.
+    """Give a session for the block: ``device`` itself if it is one, which stays open, or else a new :class:`Session`.
+
+    A new session is closed at the end of the block.
 
     Raises
     ------
     ProblemError, DeviceError
-        As of :class:`Session`, and for options of a session that is given.
+        As :class:`Session`; also for ``options`` together with a session that is open.
     """
     if isinstance(device, Session):
         no_options(options)
@@ -315,15 +338,16 @@ def in_session(
 
 
 def no_options(options: dict[str, Any]) -> None:
-    """Check that there are none, for a device that is open already.
+    """Check that no options are given for a device that is open already.
 
     Raises
     ------
     ProblemError
-        There is one.
+        One is given.
     """
     if options:
         name = next(iter(options))
         raise ProblemError(
-            f"option {name!r} is for a device that is opened, not for an open one{meant(name, ARGUMENTS)}"
+            f"option {name!r} can be set only when a device is opened, and this one is open"
+            f"{suggestion(name, ARGUMENTS)}"
         )

@@ -1,4 +1,4 @@
-"""The weights with which a sweep engine shifts values between sweeps."""
+"""The weights with which a sweep engine extrapolates values between sweeps (method ``"shift"``)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,27 @@ from beltline.host.problem.checks import ProblemError
 
 
 def shift_weights(transition: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return ``beta Q (I - beta Q)^-1 / 2**SCALE`` of :class:`beltline.hw.sweep.shift.ShiftParameters`, 64 fraction
-    bits.
+    """Return the weights ``beta Q (I - beta Q)^-1 / 2**SCALE`` of a sweep engine, as fixed-point numbers.
 
-    Computed in double precision: the engine makes what a weight leaves out good in its next sweep.
+    They are computed in double precision. This is accurate enough: sweeps that follow correct the error of a weight.
+    :class:`beltline.hw.sweep.shift.ShiftParameters` describes their use.
 
     Parameters
     ----------
     transition : (N_z, N_z) uint64 array
         ``beta Q`` in units of ``2**-64``.
 
+    Returns
+    -------
+    (N_z, N_z) uint64 array
+        Weights in units of ``2**-64``.
+
     Raises
     ------
     ProblemError
-        A weight is none below ``2**SCALE``, because ``beta`` is too close to 1.
+        ``beta`` is so close to 1 that a row of weights sums to ``2**SCALE`` or more.
     """
-    # Here, because it takes a while.
+    # Imported here because loading it takes a while.
     from beltline.hw.sweep.shift import SCALE
 
     q = transition.astype(np.float64) * 2.0**-64
@@ -32,8 +37,9 @@ def shift_weights(transition: NDArray[np.uint64]) -> NDArray[np.uint64]:
     # The largest sum of a row of weights.
     if not largest < 1 or largest / (1 - largest) >= 2**SCALE:
         raise ProblemError(
-            f"shifts need beta times the sums of transition's rows below {1 - 1 / (2**SCALE + 1):.6f}, not {largest}"
+            f"method 'shift' needs beta times the largest sum of a row of transition below "
+            f"{1 - 1 / (2**SCALE + 1):.6f}, not {largest}: leave method out"
         )
     weights = np.linalg.solve(np.eye(q.shape[0]) - q, q)
-    # Rounding may leave a zero below zero.
+    # Rounding can make a weight of zero negative.
     return np.rint(np.ldexp(np.maximum(weights, 0.0), 64 - SCALE)).astype(np.uint64)

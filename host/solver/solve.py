@@ -1,4 +1,4 @@
-"""From a problem to a result."""
+"""The function :func:`solve`, with which users solve problems and models."""
 
 from __future__ import annotations
 
@@ -25,7 +25,10 @@ from beltline.sim.progress import reporting
 
 
 def _models_solve_themselves(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Hand the arguments that are given, and no others, to ``solve`` of a model: it has defaults of its own."""
+    """Pass a model to its own method ``solve``, with the arguments that the caller gave: a model has its own defaults.
+
+    All other problems go to ``function``.
+    """
     signature = inspect.signature(function)
 
     @wraps(function)
@@ -64,68 +67,97 @@ def solve(
     method: str | None = None,
     **options: Any,
 ) -> Any:
-    """Solve ``problem``: find its value and policy, exact on the grid, with a bound on what is left.
+    """Solve a Bellman equation: compute its value function and optimal policy on the grid, with an error bound.
 
-    By default the fastest device and method that suit the problem are chosen; the report says which and why, and where
-    they fail another method takes their place. A machine iterates ``V_n = T V_(n-1)`` from ``V_0 = problem.start``
-    until ``max |V_n - V_(n-1)| < tol``; with ``problem.horizon`` it is one sweep an age and nothing else. The choice of
-    a sweep is exact on the grid: the policy is that of a search over all ``x'``. The result is verified by a search
-    that needs no concavity, and a maximum that was missed makes ``success`` false.
+    By default Beltline chooses the fastest device and method that suit the problem, and another method if these fail;
+    the printed result says which were used, and why. The policy is exact on the grid: in each state it is the best of
+    all grid points ``x'``, not the result of interpolation or of a local search that might have missed it. After the
+    solve, one exact sweep in double precision measures the residual and checks the choices by a search that does not
+    assume concavity. If it finds a better choice, ``success`` of the result is false.
+
+    The accelerator iterates ``V_n = T V_(n-1)`` from ``V_0 = problem.start``, where ``T`` is the Bellman operator,
+    until ``max |V_n - V_(n-1)| < tol``. With a finite horizon it makes one sweep for each age. Methods of the devices
+    ``"cpu"`` and ``"gpu"`` have stopping rules that give the same guarantee (``docs/baselines.md``).
 
     Parameters
     ----------
-    problem
-        Or a model (:class:`~beltline.host.problem.solvable.Solvable`), whose own ``solve`` is called with those of
-        these arguments that are given, and whose solution is returned. Or a
-        :class:`~beltline.host.problem.discrete.DiscreteProblem`, which processors solve by policy iteration, and the
-        result is a :class:`~beltline.host.results.discrete_result.DiscreteResult`.
-    tol
-        Largest change of ``V`` at which to stop, in utility; above 0, at least four units of value.
-    max_sweeps
-        Sweeps after which to stop in any case.
-    device
-        By default ``"auto"``: a board that is known to be there and is free, else a GPU where it pays, else the
-        processor; for a problem of the general form the processor. ``"cpu"`` or ``"gpu"``: the solvers in double
-        precision. Or the name of a machine (``beltline.host.devices.DEVICES``), such as ``"emulator"``, the bit-exact
-        software model; or an open session or device, which is left open.
-    progress
-        Called with a short line now and then. By default a line on standard error, if that is a terminal, after two
-        seconds; ``False`` for silence.
-    verify
-        Whether to recompute the residual, which takes about one sweep of double precision. For a problem of the general
-        form also whether to prove every choice by a second search.
-    value_bits, money_bits
-        Fraction bits, 0 to 52 and 0 to 90; by default as many as cannot overflow. For machines that are named.
-    timeout
-        Seconds after which a run of the machine that has not ended is stopped, and, with a horizon, the verification of
-        its ages. For machines that are named.
-    checkpoint
-        File (``.npz``) in which value and sweep count are saved every ``checkpoint_every`` seconds (30 by default), on
-        Ctrl-C and at the sweep limit. If it is there, the solve begins where it left off, to the same bits;
-        ``max_sweeps`` counts the sweeps of before. It is deleted when the solve has converged. For machines
-        that are named.
-    method, **options
-        For ``"cpu"`` and ``"gpu"``: one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``, and its
-        options, or ``"auto"``, the fastest exact one that suits the problem, which is also what device ``"auto"``
-        takes. ``tol`` is that of its stopping rule, and ``change`` of the result is what the rule measured. For a
-        machine, options of the device that is opened, as ``beltline devices`` lists them; with a sweep engine also
-        method ``"shift"``, whose option is ``start`` (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``), as of
-        :meth:`beltline.host.solver.session.Session.solve`.
+    problem : Problem, DiscreteProblem or model
+        A :class:`~beltline.host.problem.problem.Problem` (Bellman equation with tables on a grid), a
+        :class:`~beltline.host.problem.discrete.DiscreteProblem`, or a model such as ``bl.rbc(...)`` or
+        ``bl.aiyagari(...)``. A model that has its own method ``solve`` is solved by it; that method gets the arguments
+        that are given here.
+    tol : float
+        Solve until the largest change of the value function between two sweeps, in units of utility, is below this.
+        Above 0; on the accelerator at least four units of its fixed-point format. With a horizon it is not used.
+    max_sweeps : int
+        Largest number of sweeps (applications of the Bellman operator) before the solve ends without success.
+    device : str, Session or Device
+        ``"auto"``, the default: a board that is present and free, or else a GPU if the problem is large enough to gain
+        from one, or else the processor. A problem of the general form goes to the processor. ``"cpu"`` and ``"gpu"``
+        solve in double precision. Other names (``beltline devices`` lists them) are those of the accelerator:
+        ``"emulator"`` emulates it in software, bit for bit; ``"rtl"`` simulates its gateware; the rest are boards. An
+        open session or device may also be passed, and stays open.
+    progress : function of str, or False, optional
+        Called now and then with a line of text. By default a line of progress appears on standard error after two
+        seconds, if that is a terminal. ``False`` shows nothing.
+    verify : bool
+        Whether to measure the residual and check the choices after the solve, which takes about one exact sweep in
+        double precision. For a problem of the general form this proves every choice by a second search.
+    value_bits, money_bits : int, optional
+        Fraction bits of the accelerator's fixed-point format for values (0 to 52) and for amounts of the good (0 to
+        90). By default as many as cannot overflow. Only for devices of the accelerator that are named.
+    timeout : float, optional
+        Seconds after which an unfinished run of the device is stopped, and with a horizon the verification of its ages,
+        too. Only for devices of the accelerator that are named.
+    checkpoint : path, optional
+        File (``.npz``) to which the value function and the number of sweeps are saved regularly, on Ctrl-C and at
+        ``max_sweeps``. If the file exists, the solve continues from it and returns the same bits as without a break;
+        ``max_sweeps`` includes the sweeps made before. The file is deleted when the solve has converged. Only for
+        devices of the accelerator that are named, and for an infinite horizon.
+    checkpoint_every : float, optional
+        Seconds between two savings; 30 by default.
+    method : str, optional
+        On ``"cpu"`` and ``"gpu"`` one of ``beltline.gpu_ref.methods.METHODS``, by default ``"warm"``; or ``"auto"``,
+        the fastest exact method that suits the problem, which is also what device ``"auto"`` uses. ``tol`` then applies
+        to the stopping rule of the method, and ``change`` of the result is what that rule measured. On a sweep engine
+        of the accelerator ``"shift"``, which extrapolates values between sweeps.
+    **options
+        On ``"cpu"`` and ``"gpu"`` the options of the method. On the accelerator the options of the device, as
+        ``beltline devices`` lists them, such as ``lanes=16`` for a sweep engine; with ``method="shift"`` also ``start``
+        (``"given"``, ``"last"``, ``"stay"`` or ``"coarse"``: :meth:`beltline.host.solver.session.Session.solve`).
 
-        A problem of the general form is solved by ``"cpu"`` or ``"gpu"``, by exact sweeps that are proven, and the
-        result is a :class:`~beltline.host.results.general_result.GeneralResult`. Its options are ``steps``, how often
-        choices are held between two sweeps (20), and ``update``, a function for prices that move
-        (:func:`beltline.gpu_ref.general.solve.solve`); on ``"gpu"`` that is a
+        For a problem of the general form, which ``"cpu"`` and ``"gpu"`` solve: ``steps``, the number of policy
+        evaluation steps after each sweep (20 by default), and ``update``, a function that returns new prices after each
+        sweep (:func:`beltline.gpu_ref.general.solve.solve`); on ``"gpu"`` it must be a
         :class:`~beltline.gpu_ref.general.prices.BondPrices`.
+
+    Returns
+    -------
+    Result
+        For a problem of the simple form. For one of the general form a
+        :class:`~beltline.host.results.general_result.GeneralResult`, for a discrete problem a
+        :class:`~beltline.host.results.discrete_result.DiscreteResult`, for a model whatever its own ``solve`` returns.
+        ``success`` says whether the solve converged and was verified; ``message`` says why not.
 
     Raises
     ------
     ProblemError
-        An argument is wrong or the problem does not fit; nothing was done.
+        An argument is wrong, or the problem does not fit the device. Nothing was computed.
     DeviceError
-        The device cannot be opened or does not behave; ``DeviceTimeoutError`` after ``timeout``.
+        The device cannot be opened, or does not work as it should. A ``DeviceTimeoutError`` after ``timeout``.
     KeyboardInterrupt
-        After the device was stopped at the end of its sweep.
+        On Ctrl-C, after the device was stopped at the end of its sweep.
+
+    Examples
+    --------
+    A stochastic growth model, solved by the processor and by an emulation of the accelerator:
+
+    >>> import beltline as bl
+    >>> result = bl.solve(bl.rbc(grid=256), device="cpu")
+    >>> result.success, result.value.shape, result.error_bound < 1e-8
+    (True, (256, 4), True)
+    >>> bl.solve(bl.rbc(grid=256), device="emulator").success
+    True
     """
     check_progress(progress)
     where: Any = named(device)

@@ -1,4 +1,4 @@
-"""Discrete problems on the processor: policy iteration, and its result proven by one more search of every pair."""
+"""Solution of discrete problems on the processor by policy iteration, proven by one more search of every pair."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.discrete.policy_iteration import Iterated
 
 DEVICE = "cpu"
-"""What such problems are solved on."""
+"""The only device that solves such problems."""
 
 METHOD = "policy_iteration"
-"""The one method."""
+"""The only method."""
 
 OUTCOMES = {"converged": Outcome.CONVERGED, "sweep limit": Outcome.LIMIT, "not finite": Outcome.NOT_FINITE}
-"""What a status of the solver is called here."""
+"""The outcome for each status of the solver."""
 
 
 def solve_discrete(
@@ -38,17 +38,18 @@ def solve_discrete(
     ----------
     problem
     options
-        Of them ``tol``, ``max_sweeps`` and ``verify`` have a meaning.
+        ``tol``, ``max_sweeps`` and ``verify`` are used.
     device
         ``"cpu"`` or ``"auto"``.
     more
-        Options of the method, of which there are none.
+        Options of the method; it has none.
     report
+        Called with lines of progress.
 
     Raises
     ------
     ProblemError
-        There is no such device, method or option for such problems, or the problem does not fit the memory.
+        The device, the method or an option does not apply to such problems, or the problem does not fit in memory.
     """
     check_discrete(options, device, more)
     timing: dict[str, float] = {}
@@ -57,14 +58,14 @@ def solve_discrete(
             report("loading compiled code")
         from beltline.gpu_ref.discrete import certify, solve
 
-    def told(sweeps: int, change: float) -> None:
+    def report_sweep(sweeps: int, change: float) -> None:
         if report:
             report(f"sweep {sweeps:,}, largest change of V {change:.2e}")
 
     program = problem.program
     with timed(timing, "solve"):
         try:
-            found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=told)
+            found = solve(program, tol=options.tol, max_sweeps=options.max_sweeps, progress=report_sweep)
         except MemoryError as error:
             raise ProblemError(f"{error}") from error
     outcome, message = OUTCOMES[found.status], _message(found, options.tol)
@@ -99,12 +100,12 @@ def solve_discrete(
 
 
 def check_discrete(options: SolveOptions, device: Any, more: dict[str, Any]) -> None:
-    """Check arguments of :func:`solve_discrete`.
+    """Check the arguments of :func:`solve_discrete`.
 
     Raises
     ------
     ProblemError
-        There is no such device, method or option for such problems.
+        The device, the method or an option does not apply to such problems.
     """
     if device not in (DEVICE, UNNAMED):
         raise ProblemError(f"a discrete problem is solved on device {DEVICE!r}, not on {shown(device)}")
@@ -119,21 +120,26 @@ def _message(found: Iterated, tol: float) -> str:
         state = int(np.argmax(~np.isfinite(found.value)))
         return f"The value of state {state} is {found.value[state]}: rewards are too large for double precision."
     if found.status == "sweep limit":
-        return f"After {found.sweeps:,} sweeps the value still changed by {found.change:.3g}, and tol is {tol:g}."
+        return (
+            f"The value still changed by {found.change:.3g} after {found.sweeps:,} sweeps, not by less than tol, "
+            f"{tol:g}: increase max_sweeps."
+        )
     text = f"The last of {found.sweeps:,} sweeps changed the value by {found.change:.3g}."
     if found.change >= tol:
-        text += " Double precision rounds values of this size by more than tol, which the error bound counts."
+        text += (
+            " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
+        )
     return text
 
 
 def _missed(problem: DiscreteProblem, proven: Certified) -> str:
-    what = "an action better" if proven.better else "the value wrong"
-    more = "" if proven.missed == 1 else f", the largest of {proven.missed:,} faults"
+    what = "an action that is better" if proven.better else "the value wrong"
+    more = "" if proven.missed == 1 else f", the largest of {proven.missed:,} errors"
     return f"A second, full search finds {what} by {proven.amount:.3g} in {problem.state_name(proven.state)}{more}."
 
 
 def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float, bool]:
-    """Residual and bound that the solver's last sweep implies, which holds where it searched every pair."""
+    """Residual, error bound and False: what the solver's last sweep implies, if it searched every pair."""
     modulus = problem.program.modulus
     if found.status != "converged" or not modulus < 1.0:
         return found.change, math.inf, False
@@ -142,6 +148,6 @@ def _unverified(problem: DiscreteProblem, found: Iterated) -> tuple[float, float
 
 
 def _actions(problem: DiscreteProblem, found: Iterated) -> Any:
-    """The action of every state by the caller's number; -1 where none was found."""
+    """The action of every state by its number in the caller's arrays; -1 where none was found."""
     action = problem.program.action[np.maximum(found.chosen, 0)].astype(np.int64)
     return np.where(found.chosen >= 0, action, -1)

@@ -1,4 +1,4 @@
-"""Problems of the general form on the processor or a graphics card: exact sweeps, each of them proven."""
+"""Solution of problems of the general form on the processor or a GPU, by exact sweeps that are proven."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from beltline.host.devices.base import DeviceError, Progress
-from beltline.host.problem.checks import ProblemError, meant, shown, whole
+from beltline.host.problem.checks import ProblemError, shown, suggestion, whole
 from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.results.general_result import GeneralResult
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.general.solution import Solution
 
 DEVICES = ("cpu", "gpu")
-"""What such problems are solved on."""
+"""Devices that solve such problems."""
 
 METHOD = "brackets"
-"""The one method: sweeps by brackets, with policy evaluation between them."""
+"""The only method: sweeps that search between the choices of neighbouring states, with policy evaluation steps."""
 
 STEPS = 20
-"""Policy evaluation steps after each sweep that maximises, by default."""
+"""Default number of policy evaluation steps after each sweep that maximises."""
 
 OUTCOMES = {
     "converged": Outcome.CONVERGED,
@@ -41,7 +41,7 @@ OUTCOMES = {
     "not finite": Outcome.NOT_FINITE,
     "prices refused": Outcome.PRICES,
 }
-"""What a status of the solver is called here."""
+"""The outcome for each status of the solver."""
 
 
 def solve_general(
@@ -53,19 +53,21 @@ def solve_general(
     ----------
     problem
     options
-        Of them ``tol``, ``max_sweeps`` and ``verify`` have a meaning; with prices that move, ``tol`` is also that of
-        the prices.
+        ``tol``, ``max_sweeps`` and ``verify`` are used. With prices that depend on the solution, ``tol`` also applies
+        to the change of prices.
     device
+        One of :data:`DEVICES`.
     more
-        ``steps`` and ``update``, as of :func:`beltline.gpu_ref.general.solve.solve`.
+        Options ``steps`` and ``update``, as in :func:`beltline.gpu_ref.general.solve.solve`.
     report
+        Called with lines of progress.
 
     Raises
     ------
     ProblemError
-        There is no such device, method or option for such problems, or the problem does not fit the device.
+        The device, the method or an option does not apply to such problems, or the problem does not fit the device.
     DeviceError
-        There is no graphics card that can be used.
+        No GPU can be used on this computer.
     """
     update, steps = check_general(problem, options, device, more)
     timing: dict[str, float] = {}
@@ -75,7 +77,7 @@ def solve_general(
         parts: dict[str, float] = {}
         solve = _solver(device, parts)
 
-    def told(sweeps: int, change: float) -> None:
+    def report_sweep(sweeps: int, change: float) -> None:
         if report:
             ages = problem.horizon
             report(
@@ -92,11 +94,11 @@ def solve_general(
                 max_sweeps=options.max_sweeps,
                 steps=steps,
                 update=update,
-                progress=told,
+                progress=report_sweep,
             )
         except (ValueError, MemoryError) as error:
             raise ProblemError(f"{error}") from error
-    # A graphics card tells the parts of it.
+    # The solver of a GPU returns the time of each part, that of the processor does not.
     timing |= parts or whole
     quality = Verification(found.residual, found.error_bound, False)
     if options.verify and np.isfinite(found.value).all():
@@ -134,19 +136,25 @@ def solve_general(
 
 
 def _rounding(found: Solution, bound: float, tol: float) -> str:
-    """A sentence where what double precision rounds is more than was asked for."""
+    """Return a sentence for the message where rounding errors of double precision exceed ``tol``."""
     if found.form.horizon is not None or bound <= 2 * tol / (1 - found.form.modulus()):
         return ""
-    return " Double precision rounds values of this size by more than tol, which the error bound counts."
+    return " Rounding errors of double precision exceed tol for values of this size; the error bound includes them."
 
 
 def check_device(what: str, device: Any) -> str:
-    """Return ``device`` if it is one of :data:`DEVICES`, the first for ``"auto"``; ``what`` begins the sentence.
+    """Return the name of the device: one of :data:`DEVICES`, the first of them for ``"auto"``.
+
+    Parameters
+    ----------
+    what
+        What is to be solved, for the message.
+    device
 
     Raises
     ------
     ProblemError
-        It is none.
+        ``device`` is another one.
     """
     if isinstance(device, str) and device == UNNAMED:
         return DEVICES[0]
@@ -156,7 +164,7 @@ def check_device(what: str, device: Any) -> str:
 
 
 def _solver(device: str, parts: dict[str, float]) -> Any:
-    """``solve`` of the module for a device; that of a graphics card puts seconds into ``parts``."""
+    """Return the function that solves on a device; that of a GPU stores the seconds of its parts in ``parts``."""
     if device == "cpu":
         return importlib.import_module("beltline.gpu_ref.general.solve").solve
     module = importlib.import_module("beltline.gpu_ref.cuda.general")
@@ -177,12 +185,12 @@ def _check_bonds(problem: Problem, update: BondPrices) -> None:
 
 
 def check_general(problem: Problem, options: SolveOptions, device: str, more: Mapping[str, Any]) -> tuple[Any, int]:
-    """Check arguments of :func:`solve_general` as far as that needs no device; return ``update`` and ``steps``.
+    """Check the arguments of :func:`solve_general` as far as possible without a device; return ``update``, ``steps``.
 
     Raises
     ------
     ProblemError
-        There is no such device, method or option for such problems.
+        The device, the method or an option does not apply to such problems.
     """
     check_device("a problem of the general form", device)
     if options.method not in (None, UNNAMED, METHOD):
@@ -193,18 +201,19 @@ def check_general(problem: Problem, options: SolveOptions, device: str, more: Ma
     for name in more:
         if name not in takes:
             raise ProblemError(
-                f"a problem of the general form has no option {name!r}: it takes {', '.join(takes)}{meant(name, takes)}"
+                f"a problem of the general form has no option {name!r}: it takes {', '.join(takes)}"
+                f"{suggestion(name, takes)}"
             )
     update = more.get("update")
     if update is not None and not callable(update):
-        raise ProblemError(f"update must be a function of a sweep, not {shown(update)}")
+        raise ProblemError(f"update must be a function that is called after each sweep, not {shown(update)}")
     if update is not None:
         from beltline.gpu_ref.general.prices import BondPrices
 
         if isinstance(update, BondPrices):
             _check_bonds(problem, update)
         elif device == "gpu":
-            raise ProblemError(f"on device 'gpu' update must be BondPrices, not {shown(update)}")
+            raise ProblemError(f"update must be a BondPrices on device 'gpu', not {shown(update)}")
     if problem.horizon is not None:
         for name in takes:
             if more.get(name):

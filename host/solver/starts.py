@@ -1,4 +1,4 @@
-"""Values that an iteration can start from, besides a problem's own."""
+"""First guesses of the value function that are computed from the problem instead of given by the user."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from beltline.host.problem.utility import slope_rise
 
 
 def start_value(problem: Problem, start: Literal["stay", "coarse"], tol: float) -> Array | None:
-    """Return a value to start from, concave in ``x``, which searches rest on.
+    """Compute a first guess of the value function that is concave in ``x``, as some searches need.
 
     Parameters
     ----------
     problem
-        What is to be solved.
+        The problem to be solved.
     start
-        ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: a solution on few points, drawn over all
-        (:mod:`beltline.gpu_ref.coarse`), where an exact sweep says that it is nearer to the solution than
-        ``problem.start``; elsewhere, and with few points, as ``"stay"``.
+        ``"stay"``: the value of staying at ``x`` for ever. ``"coarse"``: a solution on a coarse grid, interpolated to
+        the grid of the problem (:mod:`beltline.gpu_ref.coarse`), if one exact sweep shows that it is closer to the
+        solution than ``problem.start``. Otherwise, and on small grids, the same as ``"stay"``.
     tol
-        Of the solve, in utility.
+        Tolerance of the solve, in units of utility.
 
     Returns
     -------
-    float64, ``(N_k, N_z)``, units of utility; None where there is no such start: with a horizon, and where somebody
-    cannot stay. Where households stop at a limit, what is drawn is not concave, and its least concave majorant is
-    returned.
+    (N_k, N_z) float64 array or None
+        In units of utility. If the interpolated solution is not concave, as near a borrowing limit, its least concave
+        majorant. None for a problem with a horizon, and where some state cannot afford to stay at ``x``.
     """
     X, W, beta, eta = problem.grid, problem.wealth, problem.beta, problem.eta
     if problem.horizon is not None or not can_stay(X, W, eta):
         return None
     if start == "coarse" and problem.points >= FEWEST:
-        drawn = coarse_start(X, W, problem.transition, beta, eta, tol)
-        if np.isfinite(drawn).all():
-            drawn = _concave(X, drawn)
-            if nearer(X, W, problem.transition, beta, eta, problem.start, drawn):
-                return drawn
+        interpolated = coarse_start(X, W, problem.transition, beta, eta, tol)
+        if np.isfinite(interpolated).all():
+            interpolated = _concave(X, interpolated)
+            if nearer(X, W, problem.transition, beta, eta, problem.start, interpolated):
+                return interpolated
     return _concave(X, stay_start(X, W, beta, eta))
 
 

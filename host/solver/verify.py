@@ -1,14 +1,15 @@
-"""What a device returned, measured in double precision by a search that needs no concavity.
+"""Verification of the accelerator's results in double precision, by a search that does not assume concavity.
 
 After every solve the Bellman operator ``T`` is applied once more to the returned ``V``, on the problem's own tables
-(not their fixed-point image), by :func:`beltline.gpu_ref.compare.compare`, which begins from the returned policy and
-rests on nothing but ``W`` being non-decreasing. Whatever the device's search did, ``T`` is a contraction of modulus
-``beta`` (Blackwell 1965, "Discounted dynamic programming", Annals of Mathematical Statistics 36), so
+(not their fixed-point image), by :func:`beltline.gpu_ref.compare.compare`. It begins from the returned policy and
+assumes only that ``W`` does not fall in ``x``. Whatever the device did, ``T`` is a contraction of modulus ``beta``
+(Blackwell 1965, "Discounted dynamic programming", Annals of Mathematical Statistics 36), so that
 
     max |V - V*|  <=  max |TV - V| / (1 - beta)
 
-holds of the numbers returned. A search that missed a maximum shows: with ``V = T_fixed V_before`` and the reported
-largest change ``d = max |V - V_before|``, no state's ``|TV - V|`` may exceed ``beta d`` and the rounding of one sweep.
+holds for the returned numbers. It also shows whether a maximum was missed: with ``V = T_fixed V_before`` and the
+reported largest change ``d = max |V - V_before|``, in no state may ``|TV - V|`` exceed ``beta d`` plus the rounding of
+one sweep.
 """
 
 from __future__ import annotations
@@ -32,23 +33,23 @@ DOUBLE = 2.0**-53
 
 
 Miss = tuple[int, int, float, int]
-"""The first state that missed its maximum: grid point, exogenous state, by how much, and of how many states."""
+"""The first state whose maximum was missed: grid point, exogenous state, by how much, and the number of such states."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """How good the returned ``V`` is.
+    """The measured quality of a returned ``V``.
 
     Parameters
     ----------
     residual
-        Largest ``|TV - V|``; with a finite horizon over all ages ``|T V_next - V|``.
+        Largest ``|TV - V|``; with a horizon the largest ``|T V_next - V|`` over all ages. In units of utility.
     error_bound
-        Bound on the largest ``|V - V*|``.
+        Bound on the largest ``|V - V*|``, in units of utility.
     independent
-        Whether both were computed from ``V``; otherwise they are derived from the change that the device reported.
+        Whether both were computed from ``V``. If not, they are derived from the change that the device reported.
     missed
-        Empty, or a clause that names the first state where the search missed the maximum.
+        Empty, or a clause that names the first state in which the search missed the maximum.
     """
 
     residual: float
@@ -64,12 +65,21 @@ def fixed_rounding(
     size: NDArray[np.float64],
     largest: float,
 ) -> NDArray[np.float64]:
-    """Return how far one fixed-point sweep may be from the exact one, where it chooses this ``consumption``, whose
-    utility has this ``size``.
+    """Return a bound on the error of one fixed-point sweep against the exact one, in units of utility.
 
-    Utility is off by a unit or ``2**-50`` of itself; the expectation by half a unit and by the rounding of ``beta Q``
-    (``2**-65`` each, times ``largest``, the largest ``|V|``); ``V0`` by half a unit; ``W`` and ``x'`` by half a unit of
-    money each, times marginal utility.
+    Utility has an error of one unit in the last place or ``2**-50`` of itself. The expectation has one of half a unit,
+    and of the rounding of ``beta Q``, ``2**-65`` for each state, times the largest ``|V|``. ``V0`` has one of half a
+    unit; ``W`` and ``x'`` have one of half a unit of amounts each, times marginal utility.
+
+    Parameters
+    ----------
+    problem, image
+    consumption
+        Consumption of the choices.
+    size
+        Absolute value of their utility.
+    largest
+        Largest ``|V|``.
     """
     unit = image.money_unit
     return (
@@ -88,14 +98,30 @@ def one_sweep(
     policy: NDArray[np.int32],
     slack: float,
 ) -> tuple[float, float, Miss | None]:
-    """Return the residual of ``value`` against ``T before``, its rounding, and the first miss (x, s, gap, of how many).
+    """Compare a sweep of the device with an exact sweep from ``before``.
 
-    ``slack`` is what ``T before`` may differ from the sweep that the device did: ``beta`` times its last change.
+    Parameters
+    ----------
+    problem, image
+    before
+        The value function that the exact sweep starts from.
+    value, policy
+        What the device returned.
+    slack
+        Bound on the difference of ``T before`` from the exact result of the device's own sweep, which may have started
+        from another value function: ``beta`` times its last change.
+
+    Returns
+    -------
+    residual, rounding
+        Largest ``|T before - value|``, and its rounding error.
+    miss
+        A :data:`Miss`, or None if no maximum was missed.
     """
     from beltline.gpu_ref.compare import Allowed, compare
 
-    # Twice: the device's sweep started from the V before, whose exact choice may be another one, and where a choice
-    # was the best for the V before, it may lose the slack there and again here.
+    # The last argument of Allowed doubles the slack for choices: a choice that was the best for the V before may lose
+    # by the slack there, and once more here.
     largest = float(max(np.abs(before).max(), np.abs(value).max())) + slack
     units = 2 * image.value_unit + problem.states * 2.0**-65 * largest
     allowed = Allowed(slack, units, UTILITY_ERROR, image.money_unit, 2.0)
@@ -111,7 +137,7 @@ Sweep = Callable[
     [Problem, Image, NDArray[np.float64], NDArray[np.float64], NDArray[np.int32], float],
     tuple[float, float, Miss | None],
 ]
-"""As :func:`one_sweep`."""
+"""A function like :func:`one_sweep`."""
 
 
 def _missed(miss: Miss, age: str = "") -> str:
@@ -123,10 +149,11 @@ def _missed(miss: Miss, age: str = "") -> str:
 
 
 def _check_time(deadline: float, done: int, ages: int) -> None:
-    """Raise ``DeviceTimeoutError`` where the ages of a run take longer to verify than the solve may."""
+    """Raise ``DeviceTimeoutError`` if verification of the ages goes on after the timeout of the solve."""
     if time.monotonic() >= deadline:
         raise DeviceTimeoutError(
-            f"the run ended in time, but the timeout was over when {done:,} of its {ages:,} ages were verified"
+            f"the run ended in time, but timeout was reached when only {done:,} of its {ages:,} ages were verified: "
+            f"allow more seconds, or use verify=False"
         )
 
 
@@ -139,20 +166,21 @@ def measure(
     deadline: float = math.inf,
     sweep: Sweep = one_sweep,
 ) -> Verification:
-    """Measure a result with one exact sweep in double precision, or with one for each age.
+    """Verify a result by one exact sweep in double precision, or by one for each age.
 
     Parameters
     ----------
     problem
     image
-        Its fractions' bits say how much rounding to allow.
+        Its number formats determine how much rounding is allowed.
     value, policy : (N_k, N_z) arrays, or (T, N_k, N_z) with the first age first
+        What the device returned.
     change
-        Largest change of ``V`` in the last sweep, as the device reported it; not looked at with a horizon.
+        Largest change of ``V`` in the last sweep, as the device reported it; ignored with a horizon.
     deadline
-        Of ``time.monotonic``, for a horizon, whose ages may be many.
+        Time (of ``time.monotonic``) at which verification is given up; for a horizon, which may have many ages.
     sweep
-        What makes the exact sweep.
+        The function that makes the exact sweep.
 
     Raises
     ------
@@ -182,27 +210,28 @@ def measure(
 def peaked(
     problem: Problem, image: Image, value: NDArray[np.int64], change: int = 0, deadline: float = math.inf
 ) -> bool:
-    """Whether every objective of the sweep that follows from ``value`` is proven single-peaked, so that any climb ends
-    at its maximum; with a horizon, of the sweep of every age.
+    """Return whether every objective of a sweep is proven to have a single peak, so that local search finds it.
+
+    The sweep is the one that starts from ``value``; with a horizon every age's sweep is checked.
 
     Parameters
     ----------
     problem
     image
     value : (N_k, N_z) int64 array, or (T, N_k, N_z) in the order of the sweeps
-        In the image's units.
+        In the units of ``image``.
     change
-        Also of the sweep from any value that is no more than this from ``value``, in the same units: the sweep that
-        found ``value`` is one. Not looked at with a horizon, whose sweeps are all known.
+        The proof also covers sweeps from any value function within this distance of ``value``, in the same units, such
+        as the sweep that computed ``value``. Ignored with a horizon, where the start of every sweep is known.
     deadline
-        As of :func:`measure`.
+        As for :func:`measure`.
 
     Raises
     ------
     DeviceTimeoutError
         As :func:`measure`.
     """
-    # Here, because it compiles.
+    # Imported here because they load compiled code.
     from beltline.hw.arithmetic.expectation import ExpectationParameters
     from beltline.hw.arithmetic.single_peak import curvature_room, single_peaked
 
@@ -219,17 +248,17 @@ def peaked(
 
 
 UNBOUNDED = (
-    " The search rests on objectives with a single peak, which is not proven here, so without verification the error"
-    " has no bound."
+    " The search assumes objectives with a single peak, which is not proven for this problem, so without verification"
+    " the error has no bound: use verify=True."
 )
-"""Sentence on a result that nobody measured."""
+"""Sentence for the message of a result that was not verified and has no error bound."""
 
 UNPROVEN = Verification(math.inf, math.inf, False)
-"""Of a result that nobody measured, by a search that rests on a single peak where none is proven."""
+"""Quality of a result that was not verified, by a search that assumes a single peak which is not proven."""
 
 
 def _consumption(problem: Problem, policy: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Consumption of a policy, and of the next dearer choice of each state that is not dominated."""
+    """Return consumption under a policy, and under the next more expensive choice that is not dominated."""
     costs, above = costs_of(problem), np.minimum(policy + 1, problem.points - 1)
     if costs is None:
         return problem.wealth - problem.grid[policy], problem.wealth - problem.grid[above]
@@ -246,13 +275,17 @@ def trust(
     change: float,
     proven: bool = False,
 ) -> Verification:
-    """Return what the device's own numbers imply, if its searches missed nothing.
+    """Return the quality that follows from the numbers of the device, if its search missed no maximum.
 
-    Arguments as of :func:`measure`; ``proven`` where the device proved its choices by their neighbours' brackets, with
-    utilities that are off by a unit or ``2**-50`` of themselves: from point to point of the grid that may add up. The
-    residual is at most ``beta`` times the last change, plus a sweep's rounding, at
-    the consumption of the choice or, as the exact sweep may choose it, of the next one; and ``value`` has been rounded
-    to double precision.
+    The residual is at most ``beta`` times the last change plus the rounding of a sweep. The rounding is that at the
+    consumption of the choice or of the next more expensive one, which the exact sweep may choose. To it comes the
+    rounding of ``value`` to double precision. Parameters not listed are those of :func:`measure`.
+
+    Parameters
+    ----------
+    proven
+        Whether the device proved its choices by search between the choices of neighbouring states. The proof compares
+        utilities with an error of one unit or ``2**-50`` of themselves, which may add up from grid point to grid point.
     """
     contraction = modulus(problem)
     largest = float(max(np.abs(value).max(), np.abs(problem.start).max()))
@@ -261,10 +294,10 @@ def trust(
     size = np.abs(utility(consumption, problem.eta))
     rounding = 2 * float(fixed_rounding(problem, image, consumption, size, largest).max()) + 2 * DOUBLE * largest
     if proven:
-        # A candidate that comes near the best has no larger utility than a value and an expectation together.
+        # The utility of a candidate close to the best is at most the sum of a value and an expectation.
         rounding += 2 * problem.points * (image.value_unit + UTILITY_ERROR * 2 * largest)
     if problem.cost is not None:
-        # By that much values may fall in x, after rounding, and so may a dominated candidate seem better.
+        # After rounding, values may fall in x by this much, and a dominated candidate may seem better by as much.
         rounding += 3 * (image.value_unit + UTILITY_ERROR * 2 * largest)
     if problem.horizon is None:
         residual = contraction * change + rounding

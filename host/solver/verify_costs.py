@@ -1,8 +1,7 @@
-"""What a machine returned of a problem with a cost, measured in double precision by a search of all candidates.
+"""Verification of the accelerator's results for problems with a cost, in double precision.
 
-As :mod:`beltline.host.solver.verify` does it for the simple form: one exact sweep, by
-:func:`beltline.gpu_ref.general.proof.proven_column`, on the problem's own tables of doubles, with dominated candidates
-and without the order in which the machine had them.
+As in :mod:`beltline.host.solver.verify`, one exact sweep is made on the problem's own tables. Here
+:func:`beltline.gpu_ref.general.proof.proven_column` makes it, over all candidates including dominated ones.
 """
 
 from __future__ import annotations
@@ -15,8 +14,8 @@ from beltline.host.problem.utility import utility
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.verify import DOUBLE, Miss, fixed_rounding
 
-TIMES = 2.0
-"""Sweeps that round: the machine's, and the one from what it found."""
+ROUNDED_SWEEPS = 2.0
+"""Number of sweeps with rounding errors: that of the accelerator, and the exact one from its result."""
 
 
 def costly_sweep(
@@ -27,8 +26,11 @@ def costly_sweep(
     policy: NDArray[np.int32],
     slack: float,
 ) -> tuple[float, float, Miss | None]:
-    """As :func:`beltline.host.solver.verify.one_sweep`; ``policy`` has no dominated candidate."""
-    # Here, because it compiles.
+    """Compare a sweep of the device with an exact sweep, as :func:`beltline.host.solver.verify.one_sweep` does.
+
+    ``policy`` must not contain dominated candidates.
+    """
+    # Imported here because they load compiled code.
     from beltline.gpu_ref.general.form import Branch
     from beltline.gpu_ref.general.proof import proven_column
     from beltline.gpu_ref.tables import expectation
@@ -38,28 +40,28 @@ def costly_sweep(
     tables = branch.at()
     largest = float(max(np.abs(before).max(), np.abs(value).max())) + slack
     noise = 1.001 * DOUBLE * ((problem.states + 6) * largest + (problem.eta == 1.0))
-    promise = expectation(problem.transition, np.ascontiguousarray(before), problem.beta)
-    best, doubt = np.empty(promise.shape), np.zeros(promise.shape)
-    exact = np.empty(promise.shape, np.int32)
+    continuation = expectation(problem.transition, np.ascontiguousarray(before), problem.beta)
+    best, doubt = np.empty(continuation.shape), np.zeros(continuation.shape)
+    exact = np.empty(continuation.shape, np.int32)
     for s in range(problem.states):
         cost, wealth, low, high, own = (
             np.ascontiguousarray(table[:, s])
             for table in (tables.cost, tables.wealth, tables.low, tables.high, policy.astype(np.int32))
         )
         proven_column(
-            cost, promise[s], wealth, problem.eta, False, noise, low, high, own, best[s], exact[s], doubt[s]
+            cost, continuation[s], wealth, problem.eta, False, noise, low, high, own, best[s], exact[s], doubt[s]
         )  # fmt: skip
     columns = np.arange(problem.states)
-    kept, other = (problem.wealth - tables.cost[choices, columns] for choices in (policy, exact.T))
+    consumed, other = (problem.wealth - tables.cost[choices, columns] for choices in (policy, exact.T))
     with np.errstate(invalid="ignore"):
-        loss = best.T - (utility(kept, problem.eta) + promise[columns, policy])
+        loss = best.T - (utility(consumed, problem.eta) + continuation[columns, policy])
         loss[policy == exact.T] = 0.0
         gap = np.abs(best.T - value)
-        # Of the two choices, the one that leaves less.
-        least = np.minimum(kept, other)
+        # Rounding errors are largest for the choice with less consumption.
+        least = np.minimum(consumed, other)
         rounding = fixed_rounding(problem, image, least, np.abs(utility(least, problem.eta)), largest)
-        allowed = slack + TIMES * (rounding + doubt.T)
-        right = (kept > 0) & np.isfinite(allowed) & (gap <= allowed) & (loss <= 2.0 * allowed)
+        allowed = slack + ROUNDED_SWEEPS * (rounding + doubt.T)
+        right = (consumed > 0) & np.isfinite(allowed) & (gap <= allowed) & (loss <= 2.0 * allowed)
     residual, wrong = float(np.nan_to_num(gap, nan=np.inf).max()), np.argwhere(~right)
     if not wrong.size:
         return residual, float(doubt.max()), None

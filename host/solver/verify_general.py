@@ -1,4 +1,4 @@
-"""Results of the general form, measured and proven by a search that is not the solver's."""
+"""Verification of results of the general form by a search that shares no code with the solver's."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def measured(
     Parameters
     ----------
     problem
-        Its horizon, and the value after the last age.
+        The problem; its horizon and ``start`` are used.
     form
-        Its tables; with prices that move, those of the prices for which the result is measured.
+        Its tables. Where prices depend on the solution, those at the prices for which the result is measured.
     answer
-        A result or a solution; its value is finite.
+        A result or a solution with finite values.
     change
-        By how much the value changed in the sweep that found it, units of utility; without meaning with a horizon.
+        Change of the value in the last sweep, in units of utility; ignored with a horizon.
     coarse
         What a machine rounds, as of :func:`beltline.gpu_ref.general.certificate.certify`.
     """
@@ -43,7 +43,7 @@ def measured(
 
 
 def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
-    """What was missed, in a sentence."""
+    """Return a sentence for the message that says what the solver missed."""
     from beltline.gpu_ref.general.certificate import (
         ALTERNATIVE_CHOICE,
         ALTERNATIVE_VALUE,
@@ -57,10 +57,10 @@ def _sentence(problem: Problem, form: Form, miss: Miss, count: int) -> str:
         ALTERNATIVE_VALUE: f"the value of alternative {name!r} wrong",
         POLICY: f"a choice of alternative {name!r} better",
         REGIME_VALUE: f"the value, which is that of alternative {name!r}, wrong",
-        ALTERNATIVE_CHOICE: f"alternative {name!r} better than the one that is taken",
+        ALTERNATIVE_CHOICE: f"alternative {name!r} better than the one that was chosen",
         PROBABILITY: f"the probability of alternative {name!r} wrong",
     }[miss.kind]
     size = f"by {miss.amount:.3g}" if math.isfinite(miss.amount) else "without bound"
     age = "" if problem.horizon is None else f", age {miss.age + 1}"
-    more = "" if count == 1 else f", the largest of {count:,} faults"
+    more = "" if count == 1 else f", the largest of {count:,} errors"
     return f"A second, exact search finds {what} {size} at grid point {miss.x}, state {miss.s}{age}{more}."

@@ -1,4 +1,4 @@
-"""Waits for a busy device, which may be stuck, and for Ctrl-C, which may come meanwhile."""
+"""Waiting for a busy device, with detection of a device that is stuck and of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from beltline.host.devices.base import Device, DeviceLostError, DeviceTimeoutErr
 from beltline.hw.interface.registers import Command, Status
 
 POLL_SECONDS = 0.2
-"""Time between two looks at a busy device."""
+"""Seconds between two polls of a busy device."""
 
 STUCK_SECONDS = 10.0
-"""Seconds after which a busy device whose counters stand still is given up."""
+"""Seconds after which a busy device whose counters do not change counts as stuck."""
 
 STOP_SECONDS = 60.0
-"""Seconds that a sweep may take to end once the device was told to stop, before it is reset."""
+"""Seconds that the sweep in progress may take to end after a stop command, before the device is reset."""
 
 
 class Watch:
-    """Waits for a device that must go on: gives up where it stands still, and tells of its last sign of life."""
+    """Waits for a busy device whose counters must advance; raises an error with its last known state if they do not."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
@@ -31,17 +31,17 @@ class Watch:
         self._last: tuple[int, int, int] | None = None
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait a little, by default ``POLL_SECONDS``; true when the device is not busy.
+        """Wait for some seconds, ``POLL_SECONDS`` by default; return whether the device has finished.
 
         Raises
         ------
         DeviceTimeoutError
-            It is busy, and its counters have stood still for ``STUCK_SECONDS``.
+            It is busy, and its counters have not changed for ``STUCK_SECONDS``.
         DeviceLostError
-            It does not answer any more.
+            It does not respond any more.
         """
         device = self._device
-        with self._signed():
+        with self._with_last_state():
             if device.wait(POLL_SECONDS if seconds is None else seconds):
                 return True
             now = device.read_register("STATUS"), device.read_register("SWEEPS"), device.read_register("CLOCKS")
@@ -51,7 +51,8 @@ class Watch:
         still = time.monotonic() - self._moved
         if still >= STUCK_SECONDS:
             raise DeviceTimeoutError(
-                f"device {device.name!r} is stuck: it is busy, and did nothing for {still:.1f} seconds; {self._sign()}"
+                f"device {device.name!r} is stuck: it is busy, but its counters have not changed for {still:.1f} "
+                f"seconds; {self._last_state()}"
             )
         return False
 
@@ -61,30 +62,30 @@ class Watch:
         Raises
         ------
         DeviceLostError
-            The device does not answer any more.
+            The device does not respond any more.
         """
-        with self._signed():
+        with self._with_last_state():
             return self._device.read_register(name)
 
     @contextlib.contextmanager
-    def _signed(self) -> Iterator[None]:
+    def _with_last_state(self) -> Iterator[None]:
         try:
             yield
         except DeviceLostError as error:
-            raise DeviceLostError(f"{error}; {self._sign()}") from error
+            raise DeviceLostError(f"{error}; {self._last_state()}") from error
 
-    def _sign(self) -> str:
+    def _last_state(self) -> str:
         if self._last is None:
-            return "it gave no sign of life in this run"
+            return "it has not responded in this run"
         status, sweeps, clocks = self._last
         return f"last seen with status {Status(status)!r} after {sweeps:,} sweeps and {clocks:,} clocks"
 
 
 @contextlib.contextmanager
 def deferred_interrupt() -> Iterator[Callable[[], bool]]:
-    """Give a function that tells whether Ctrl-C was pressed, which meanwhile interrupts nothing; a second one does.
+    """Defer Ctrl-C during the block: give a function that returns whether it was pressed. A second one interrupts.
 
-    Only the main thread hears of Ctrl-C, and only where nobody else has taken it over.
+    This works in the main thread, and only if no other handler of the signal is installed; otherwise nothing changes.
     """
     presses = 0
 
@@ -108,7 +109,7 @@ def deferred_interrupt() -> Iterator[Callable[[], bool]]:
 
 
 def stop(device: Device) -> None:
-    """End the run in progress at the end of its sweep, or where that takes too long, at once."""
+    """Stop the run in progress at the end of its sweep; if that takes too long, reset the device and raise an error."""
     watch = Watch(device)
     device.write_register("COMMAND", Command.STOP)
     end = time.monotonic() + STOP_SECONDS

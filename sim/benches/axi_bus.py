@@ -1,4 +1,4 @@
-"""What the benches of the AXI slaves share: start, back-pressure, and a monitor of the bus rules."""
+"""Shared parts of the benches of the AXI slaves: start, back-pressure, and a monitor of the bus rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import RisingEdge
 
 PATIENCE = 20_000
-"""Clocks within which anything asked of a slave must be done."""
+"""Clocks within which a slave must complete any request."""
 
 PAYLOADS = {
     "aw": ("awid", "awaddr", "awlen", "awsize", "awburst"),
@@ -56,9 +56,11 @@ def hold_up(*channels: Any) -> None:
 
 
 class Monitor:
-    """Watches every clock: what is offered stays until it is taken, one response a request and none without.
+    """Checks the rules of the bus in every clock.
 
-    Of AXI4-Lite, a burst is one beat. ``bus`` is what the names of the bus's signals begin with.
+    Signals that are valid do not change until they are accepted; each request has exactly one response, and there is no
+    response without a request. A transfer of AXI4-Lite counts as a burst of one beat. ``bus`` is the prefix of the
+    names of the bus's signals.
     """
 
     def __init__(self, dut: Any, bus: str = "bus__") -> None:
@@ -141,14 +143,14 @@ class Monitor:
             self._reads.popleft()
 
     async def finish(self) -> None:
-        """Nothing is left over, and nothing more comes."""
+        """Check that all requests were answered, and that no further responses arrive in 60 clocks."""
         dut = self.dut
         for channel in ("b", "r"):
             getattr(dut, f"{self._bus}{channel}ready").value = 1
         counts = dict(self.counts)
         await clocks(dut, 60)
-        assert dict(self.counts) == counts, "something came that nobody asked for"
-        assert not any(int(self._channels[name][0].value) for name in PAYLOADS), "something is offered still"
+        assert dict(self.counts) == counts, "a response without a request"
+        assert not any(int(self._channels[name][0].value) for name in PAYLOADS), "a channel is still valid"
         assert not self._writes, f"{len(self._writes)} writes without response"
         assert not self._beats, f"{self._beats} bursts of write data without response"
         assert not self._reads, f"reads not answered in full: {list(self._reads)}"

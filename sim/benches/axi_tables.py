@@ -354,7 +354,7 @@ async def locked_in_mid_burst(dut: Any) -> None:
 
 @cocotb.test()
 async def a_word_a_clock(dut: Any) -> None:
-    """Throughput, with nobody in the way, exact to the clock."""
+    """Throughput without back-pressure, exact to the clock."""
     monitor, tables = await begin(dut)
     raw = Raw(dut)
     lanes = BUS_BYTES // 8

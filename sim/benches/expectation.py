@@ -23,7 +23,10 @@ from beltline.sim.cocotb_runner import bench_parameters
 
 @cocotb.test()
 async def expectations(dut: Any) -> None:
-    """Every expectation comes ``latency`` clocks, and ``interval`` a row, behind its last value; nothing else."""
+    """Every expectation follows the last value of its point by ``latency`` clocks, and ``interval`` more for each row.
+
+    There are no others.
+    """
     parameters = bench_parameters()
     cases = json.loads(Path(parameters["cases"]).read_text())
     assert cases, "no cases"

@@ -34,7 +34,7 @@ async def _start(dut: Any, parameters: dict[str, Any]) -> None:
 
 @cocotb.test()
 async def reset_empties_the_pipeline(dut: Any) -> None:
-    """What is under way when reset comes is not seen again: not one valid result."""
+    """A reset discards all operands in the pipeline: no result is valid afterwards."""
     parameters = bench_parameters()
     if not parameters["valid"]:
         return
@@ -55,7 +55,9 @@ async def reset_empties_the_pipeline(dut: Any) -> None:
 
 @cocotb.test()
 async def stream(dut: Any) -> None:
-    """Drive all operands; sample every output ``latency`` clocks after its operand, and see valid at no other clock."""
+    """Drive all operands; sample each result ``latency`` clocks after its operand; check that no other clock is
+    valid.
+    """
     parameters = bench_parameters()
     stimulus = json.loads(Path(parameters["stimulus"]).read_text())
     names = list(stimulus)
@@ -78,7 +80,7 @@ async def stream(dut: Any) -> None:
 async def _segment(
     dut: Any, parameters: dict[str, Any], names: list[str], rows: list[tuple[int, ...]], gaps: float
 ) -> list[list[int]]:
-    """Drive ``rows``, one a clock but for gaps, in which all ports carry other operands; return the results."""
+    """Drive ``rows``, one in each clock except in gaps, in which all ports have random operands; return the results."""
     latency, late = parameters["latency"], parameters["late"]
     valid_in, valid_out = (getattr(dut, name) for name in parameters["valid"]) if parameters["valid"] else (None, None)
     outputs = [getattr(dut, name) for name in parameters["outputs"]]
@@ -88,7 +90,7 @@ async def _segment(
     due = deque([False] * latency, maxlen=latency + 1)
     results: list[list[int]] = []
     sent = 0
-    # Some clocks more than the pipeline is deep: what then comes is left over.
+    # Run for some clocks more than the latency, to detect results without an operand.
     left = latency + 4
     while sent < len(rows) or left:
         send = sent < len(rows) and random.random() >= gaps

@@ -1,4 +1,4 @@
-"""How benches begin that fill memories first: the clock, a reset, and writes at the ports, one a clock."""
+"""Start of benches that fill memories first: the clock, a reset, and writes at the ports, one in every clock."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cocotb.triggers import FallingEdge
 
 
 async def load(dut: Any, writes: Sequence[dict[str, int]], idle: Iterable[str] = ()) -> None:
-    """Start the clock, reset, and set input ports to each of ``writes`` for a clock; they are 0 else.
+    """Start the clock, reset the unit, and apply each of ``writes`` to input ports for one clock.
 
-    ``idle`` are ports that are 0 until the bench drives them.
+    Ports that a write does not name are 0, and all of them afterwards. ``idle`` are further ports to set to 0.
     """
     ports = {name for row in writes for name in row}
     for name in (*idle, *ports):

@@ -158,7 +158,7 @@ async def refusals(board: Board) -> None:
 
 
 async def command_taken(dut: Any) -> None:
-    """Return in the clock behind the one in which the write of a command is complete on the bus."""
+    """Return in the clock after the one in which the write of a command is complete on the bus."""
     address = data = False
     while not (address and data):
         await RisingEdge(dut.clk)
@@ -233,9 +233,9 @@ async def races(dut: Any) -> None:
         wanted = held[table].copy()
         wanted[first : first + count] = data
         if answer == AxiResp.OKAY:
-            assert found == wanted, "a write that was answered OKAY is not there"
+            assert found == wanted, "a write that was answered with OKAY is missing in the table"
         else:
-            # So many words as were written before the run began.
+            # The number of words that were written before the run began.
             done = next((k for k in range(0, count, 8) if found[first + k : first + k + 8] != data[k : k + 8]), count)
             wanted = held[table].copy()
             wanted[first : first + done] = data[:done]

@@ -1,10 +1,10 @@
 """Bench of the pass that scans brackets.
 
-Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one a clock,
-``constants``, ports that keep their value, and ``rounds``, each with ``writes``, ``ports`` that stand in it and
-``rival``, the chance that another lane wants a row), ``results`` (path to write: for each round the clock of its end,
-``crossed``, ``saturated``, and for each result its clock and a list of outputs), and ``outputs``: the ports to sample
-where ``result`` is high.
+Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one for each clock;
+``constants``, ports with a constant value; and ``rounds``, each with ``writes``, ``ports`` that are constant in it, and
+``rival``, the probability that another lane requests a row), ``results`` (path to write: for each round the clock of
+its end, ``crossed``, ``saturated``, and for each result its clock and a list of outputs), and ``outputs``: the ports to
+sample in clocks with ``result``.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from beltline.sim.benches.loading import load
 from beltline.sim.cocotb_runner import bench_parameters
 
 STUCK = 200_000
-"""Clocks after which a round has failed."""
+"""Largest number of clocks of a round."""
 
 QUIET = 150
-"""Clocks behind a round in which nothing may come."""
+"""Clocks after a round in which there must be no result."""
 
 
 async def one(dut: Any, given: dict[str, Any], outputs: list[Any], chance: random.Random) -> dict[str, Any]:

@@ -60,7 +60,7 @@ class Host:
                 await self.line.idle(random.choice((0.4, 1, 3, SILENCE - 12)))
 
     async def silence(self):
-        """Be silent until the bridge listens again, whatever it heard; what it said meanwhile is thrown away."""
+        """Send nothing until the bridge accepts a request again, and discard everything that it sends meanwhile."""
         await self.line.idle(SILENCE + 4)
         while self.line.heard:
             self.line.heard.clear()
@@ -115,7 +115,7 @@ class Host:
         return outcome, len(found)
 
     async def check(self, words=20):
-        """The first and last words of every table, and all registers, hold what they must; nothing else was written."""
+        """Check all registers, the first and last words of every table, and the counters of accesses."""
         for address, word in self.registers.items():
             assert await self.read_register(address) == (Outcome.DONE, word)
         for table in READABLE:
@@ -138,7 +138,7 @@ def some_words(number):
 
 
 async def random_write(host, most=12):
-    """Returns the counter that it must raise, and by how much."""
+    """Write a random register or random table words, and count them in ``host.expected``."""
     if random.random() < 0.4:
         address = random.choice(list(host.registers))
         assert await host.write_register(address, random.getrandbits(32)) is Outcome.DONE
@@ -394,8 +394,10 @@ async def byte_during_an_answer(dut):
 
 @cocotb.test()
 async def byte_at_the_end_of_an_answer(dut):
-    """A clock before, at and behind each end: of the answer, and of its last byte's start, for where the byte begins
-    and for where it comes; then of the silence.
+    """Bytes one clock before, at and one clock after each limit.
+
+    The limits are those of the beginning and the arrival of a byte, relative to the end of the answer and to the start
+    of its last byte; then that of the silence.
     """
     host = await begin(dut)
     ends = (-10 * DIVISOR, 0, 9 * DIVISOR + DIVISOR // 2 + 2)

@@ -1,4 +1,4 @@
-"""What the benches of the serial line share: the other end of it, driven and sampled apart from the gateware's own."""
+"""Shared part of the benches of the serial line: the host's end of it, which uses no code of the gateware."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, RisingEdge, Timer, with_timeout
 
 CLOCK = 1000
-"""Picoseconds of a clock."""
+"""Picoseconds per clock."""
 
 
 async def start(dut, **inputs):
@@ -22,7 +22,11 @@ async def start(dut, **inputs):
 
 
 class Line:
-    """``rate`` is that of this end over that of the gateware, whose bit takes ``divisor`` clocks."""
+    """The host's end of the line: sends bytes on ``rx`` and collects those from ``tx`` in ``heard``.
+
+    A bit of the gateware takes ``divisor`` clocks; ``rate`` is the bit rate of this end divided by that of the
+    gateware.
+    """
 
     def __init__(self, dut, divisor, rate=1.0):
         self.dut = dut
@@ -60,7 +64,7 @@ class Line:
             self.heard.append(byte)
 
     async def take(self, count, bits):
-        """Return ``count`` bytes, or those that came in so many bits' time."""
+        """Return ``count`` bytes, or fewer if these are all that arrived within ``bits`` bit times."""
         waited = 0
         while len(self.heard) < count and waited < bits:
             await Timer(self.nominal, unit="ps")

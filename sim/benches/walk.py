@@ -1,9 +1,9 @@
-"""Bench of the pass that walks to new choices.
+"""Bench of the local search, the pass of a lane that moves to new choices.
 
-Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one a clock,
-``constants``, ports that keep their value, and ``walks``, each with ``cold``, ``force`` and ``marks``, a list of
-``(point, state, mark)`` in table order), ``results`` (path to write: for each walk the clocks from start to end, and a
-list of outputs), and ``outputs``: the ports to sample where ``valid`` is high.
+Parameters: ``stimulus`` (path of JSON: ``writes``, a list of mappings of input ports to values, one for each clock;
+``constants``, ports with a constant value; and ``walks``, the passes to run, each with ``cold``, ``force`` and
+``marks``, a list of ``(point, state, mark)`` in table order), ``results`` (path to write: for each pass the clocks from
+start to end, and a list of outputs), and ``outputs``: the ports to sample in clocks with ``valid``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from beltline.sim.benches.loading import load
 from beltline.sim.cocotb_runner import bench_parameters
 
 STUCK = 200_000
-"""Clocks after which a walk has failed."""
+"""Largest number of clocks of a pass."""
 
 
 async def walk(dut: Any, given: dict[str, Any], outputs: list[Any]) -> tuple[int, list[list[int]]]:

@@ -116,7 +116,7 @@ def test_nothing_is_collected_of_what_is_wrong(tmp_path: Path, capsys: pytest.Ca
     refused(rf"holds no finished build of a bitstream: {path.name} is missing$", "a")
     assert not out.exists()
     out.mkdir()
-    refused(r"^bitstreams: out must be a directory that is not there, not ", "a", code=2)
+    refused(r"^bitstreams: out must be a directory that does not exist, not ", "a", code=2)
 
 
 def test_a_build_needs_no_svf(tmp_path: Path) -> None:

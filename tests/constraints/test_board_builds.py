@@ -20,8 +20,8 @@ MACHINES = {(board.machine, board.flow is Flow.ECP5): board for board in BOARDS.
 
 
 def test_every_board_has_its_build() -> None:
-    assert list(builds.kept()) == list(BOARDS)
-    for name, build in builds.kept().items():
+    assert list(builds.recorded()) == list(BOARDS)
+    for name, build in builds.recorded().items():
         assert (build.board, build.parameters) == (name, BOARDS[name].machine), builds.WRITE
         assert (build.top, build.baud) == (
             ("beltline_serial", 1_000_000) if name in ("ecp5", "ecp5-sweep", "ulx3s") else ("beltline", 0)
@@ -31,8 +31,8 @@ def test_every_board_has_its_build() -> None:
 def test_one_hash_a_machine() -> None:
     for (machine, serial), board in MACHINES.items():
         same = [b.name for b in BOARDS.values() if (b.machine, b.flow is Flow.ECP5) == (machine, serial)]
-        assert {builds.kept()[name].digits for name in same} == {builds.kept()[board.name].digits}
-    assert len({build.digits for build in builds.kept().values()}) == len(MACHINES)
+        assert {builds.recorded()[name].digits for name in same} == {builds.recorded()[board.name].digits}
+    assert len({build.digits for build in builds.recorded().values()}) == len(MACHINES)
 
 
 @pytest.mark.gateware
@@ -40,28 +40,30 @@ def test_one_hash_a_machine() -> None:
 def test_what_is_kept_is_what_the_generator_makes(board: Board) -> None:
     use_yosys()
     files, build = builds.generate(board)
-    assert build == builds.kept()[board.name], f"run `{builds.WRITE}`"
+    assert build == builds.recorded()[board.name], f"run `{builds.WRITE}`"
     assert f"64'h{build.digits};" in files["beltline_build.v"]
 
 
 def test_names_of_bitstreams_and_the_commands_that_build_them() -> None:
-    digits = builds.kept()["ecp5"].digits
+    digits = builds.recorded()["ecp5"].digits
     assert builds.bitstream_name("ecp5") == f"beltline-ecp5-{digits}.bit"
-    assert builds.bitstream_name("f2", "") == f"beltline-f2-{builds.kept()['f2'].digits}"
+    assert builds.bitstream_name("f2", "") == f"beltline-f2-{builds.recorded()['f2'].digits}"
     assert builds.rebuild("ecp5") == "make bitstream BOARD=ecp5"
     assert builds.rebuild("kv260") == "make vivado BOARD=kv260"
 
 
 def test_builders_say_what_drivers_do_not_know() -> None:
-    assert builds.note("ecp5", builds.kept()["ecp5"].digits) == ""
+    assert builds.note("ecp5", builds.recorded()["ecp5"].digits) == ""
     foreign = "0123456789abcdef"
-    sentence = f"drivers do not know build {foreign}: '{builds.WRITE}' keeps it in builds.json, where they look"
+    sentence = f"drivers do not know build {foreign}: run '{builds.WRITE}', which records it in builds.json"
     assert builds.note("ecp5", foreign) == sentence
 
 
 def made(changes: dict[str, int]) -> dict[str, Build]:
-    kept = builds.kept()
-    return {name: Build(b.top, changes.get(name, b.build_hash), b.parameters, b.baud, name) for name, b in kept.items()}
+    return {
+        name: Build(build.top, changes.get(name, build.build_hash), build.parameters, build.baud, name)
+        for name, build in builds.recorded().items()
+    }
 
 
 def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,20 +81,20 @@ def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest
         builds.main([])
     assert stop.value.code == 1
     assert capsys.readouterr().err == (
-        "builds: builds.json is not what the generator makes now, for f2, ecp5: drivers refuse the new bitstreams "
-        "until 'python -m beltline.constraints.board_builds --write' was run\n"
+        "builds: builds.json is out of date for f2, ecp5: drivers refuse the new bitstreams "
+        "until you run 'python -m beltline.constraints.board_builds --write'\n"
     )
     assert builds.FILE.read_text() == before
     try:
         assert builds.main(["--write"]) == 0
-        assert builds.kept() == now
+        assert builds.recorded() == now
         assert builds.FILE.read_text() == to_json(now.values())
         assert [path.name for path in tmp_path.iterdir()] == ["builds.json"]
         builds.FILE.unlink()
-        builds.kept.cache_clear()
-        assert builds.stale(now).startswith("builds.json is not what the generator makes now, for pynq-z2, ")
+        builds.recorded.cache_clear()
+        assert builds.stale(now).startswith("builds.json is out of date for pynq-z2, ")
     finally:
-        builds.kept.cache_clear()
+        builds.recorded.cache_clear()
 
 
 def test_neither_gateware_nor_a_yosys_is_needed_to_know_a_build() -> None:

@@ -119,7 +119,7 @@ def test_tool_that_fails_says_what_it_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", BUILT)
 def test_kept_report_is_of_the_build_as_it_is(name: str) -> None:
-    report, build = ecp5.kept(name), builds.kept()[name]
+    report, build = ecp5.recorded_report(name), builds.recorded()[name]
     again = f"run: python -m beltline.constraints.ecp5 --board {name} --out build/bitstreams/{name} --keep"
     assert report.build_hash == build.digits, again
     assert report.fmax_hz >= report.clock_hz == BOARDS[name].machine.clock_hz
@@ -148,7 +148,7 @@ def test_directory_of_something_else_is_left_alone(tmp_path: Path, capsys: pytes
     with pytest.raises(SystemExit) as exit_:
         ecp5.main(["--board", "ecp5", "--out", str(tmp_path)])
     assert exit_.value.code == 2
-    assert "out must be a directory that is not there, empty, or of a bitstream" in capsys.readouterr().err
+    assert "out must be a directory that does not exist, is empty or has an earlier build" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 

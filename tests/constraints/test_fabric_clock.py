@@ -110,7 +110,7 @@ def test_mmcms_stay_within_their_limits() -> None:
         ("f2", "-5", "clock must be a number of MHz, such as 125, not '-5'"),
         ("f2", "nan", "clock must be a number of MHz, such as 125, not 'nan'"),
         ("f2", "0", "clock must be a number of MHz, such as 125, not '0'"),
-        ("", "125", "clock 125 needs a board: boards make different clocks"),
+        ("", "125", "clock 125 needs a board, because boards can generate different clocks: name one"),
     ],
 )
 def test_clock_that_cannot_be_is_refused_before_any_work(

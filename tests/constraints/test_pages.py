@@ -77,7 +77,7 @@ def test_machine_fits_with_room(board: Board) -> None:
 @pytest.mark.parametrize("name", [name for name in BOARDS if name not in LINES])
 def test_sweep_engine_fits_with_room(name: str) -> None:
     """By synthesis; on ECP5, whose multipliers are nearly all taken, place and route has the last word."""
-    share = sweep_area.shares(name, sweep_area.kept()[name])
+    share = sweep_area.shares(name, sweep_area.recorded()[name])
     assert share["lut_sites"] <= 0.65
     assert share["bram18"] <= 0.8
     assert share.get("uram", 0.0) <= 0.8
@@ -112,7 +112,7 @@ def test_small_rams_are_luts() -> None:
     assert tiny.bram == 21 * tiny.evaluators // 2
 
 
-@pytest.mark.skipif(not area_figures.KEPT.exists(), reason="the figures of synthesis are not there: make area")
+@pytest.mark.skipif(not area_figures.FILE.exists(), reason="the figures of synthesis are not there: make area")
 def test_evaluator_takes_what_synthesis_says() -> None:
     measured = area_figures.load()["units"]["evaluator"]
     for name, family in FAMILIES.items():

@@ -39,7 +39,7 @@ def test_lanes_count_as_often_as_there_are() -> None:
 
 
 def test_page_has_what_is_kept() -> None:
-    kept = json.loads(sweep_area.KEPT.read_text(encoding="ascii"))
+    kept = json.loads(sweep_area.FILE.read_text(encoding="ascii"))
     page = sweep_area.PAGE.read_text(encoding="utf-8")
     assert f"{sweep_area.BEGIN}{sweep_area.table(kept)}{sweep_area.END}" in page
     for name, entry in kept.items():

@@ -363,7 +363,7 @@ def test_command_writes_a_directory_and_says_what_to_type(
     # Once more, with results of Vivado beside it.
     (out / "beltline.bit").touch()
     assert command(tmp_path / "new", "pynq-z2") == 0
-    assert capsys.readouterr().out.splitlines()[0].startswith(f"{out} is there already: build ")
+    assert capsys.readouterr().out.splitlines()[0].startswith(f"{out} is up to date: build ")
     assert (out / "beltline.bit").exists()
 
 
@@ -454,5 +454,5 @@ def test_command_without_yosys_leaves_nothing(
     with pytest.raises(SystemExit) as stop:
         vivado.main(["pynq-z2", "--out", str(tmp_path / "build")])
     assert stop.value.code == 1
-    assert capsys.readouterr().err.startswith("vivado: Yosys, which writes the Verilog, did not: ")
+    assert capsys.readouterr().err.startswith("vivado: Yosys could not write the Verilog: ")
     assert not any(tmp_path.iterdir())

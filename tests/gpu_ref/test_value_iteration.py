@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import brute_force, value_iteration
+from beltline.gpu_ref.chunk_sweeps import MENDS, _between_chunks, _piece
+from beltline.gpu_ref.row_search import choose
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.value_iteration import ValueIteration
 from beltline.gpu_ref.window_clocks import BLOCK, WIDE, window
@@ -44,6 +46,20 @@ def test_chunks_change_no_bit(seed: int, monkeypatch: pytest.MonkeyPatch) -> Non
         np.testing.assert_array_equal(policy, choices, err_msg=f"chunks of {fewest}")
         np.testing.assert_array_equal(value, V, err_msg=f"chunks of {fewest}")
     assert iteration.exact_sweeps < 40
+
+
+def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(value_iteration, "_FEWEST", 16)
+    iteration = swept(rough(), 60)
+    t, grid = iteration._tables, iteration._tables.X.size
+    first = next(x for x in range(t.chunk, grid, t.chunk) if t.policy[0, x - 1] < t.policy[0, x])
+    best = t.policy[0, first]
+    choose(t.X, t.W[0, first], t.eta, _piece(t, 0, 0, grid), first, best - 1)
+    t.quiet[:] = np.inf
+    found = np.empty(MENDS, np.int32)
+    assert _between_chunks(t, 1 - iteration._now, 0, found, np.empty(3 * MENDS + 4, np.int32)) == 1
+    assert (found[0], t.policy[0, first]) == (first, best)
+    assert [c for c in range(t.quiet.shape[0]) if t.quiet[c, 0] < np.inf] == [first // t.chunk]
 
 
 def test_threads_change_no_bit() -> None:
@@ -118,7 +134,7 @@ def test_a_sweep_looks_at_few_candidates_where_little_moves() -> None:
     wide = (steps[:, 1:] > 1) | (steps[:, :-1] > 1)
     clocks = np.array([
         [clock[0] + clock[window(steps.shape[1] + 1, low, high)] for low, high in zip(lows, highs, strict=True)]
-        for clock, lows, highs in zip(tables.clocks, tables.lowest, tables.highest, strict=True)
+        for clock, lows, highs in zip(tables.clocks, *tables.watched[:2], strict=True)
     ])  # fmt: skip
     guarded = (tables.until > clocks)[:, 1:-1]
     assert wide.sum() > 100

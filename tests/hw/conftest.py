@@ -1,4 +1,4 @@
-"""What the tests of gateware share."""
+"""Fixtures of the tests of gateware."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def stream(tmp_path: Path) -> Stream:
     """Runs operands through a unit of fixed latency and returns its outputs, in the operands' order.
 
     Operands and outputs are unsigned words; an output is a uint64 array, or one of Python integers where it is wider.
-    Ports named in ``late`` get their word so many clocks after the others. Without ``segments``, half of the operands
+    Ports named in ``late`` get their word this many clocks after the others. Without ``segments``, half of the operands
     enter back to back and half with gaps.
     """
 

@@ -293,7 +293,7 @@ FAULTS = (
     Fault(
         "a solve in double precision is never asked to end",
         "host/batch/worker.py",
-        "dict(settings.options), self._look)",
+        "dict(settings.options), self._check_cancelled)",
         "dict(settings.options), None)",
         ("tests/host/batch/test_general.py::test_closing_the_iterator_ends_the_solve_in_progress",),
     ),
@@ -314,14 +314,14 @@ FAULTS = (
     Fault(
         "neighbours are stored without a limit",
         "host/batch/neighbours.py",
-        "while self._bytes > self._limit and len(self._kept) > 1:",
-        "while self._bytes > 2 * self._limit and len(self._kept) > 1:",
+        "while self._bytes > self._limit and len(self._stored) > 1:",
+        "while self._bytes > 2 * self._limit and len(self._stored) > 1:",
         ("tests/host/batch/test_solve_many.py::test_neighbours_take_no_more_memory_than_they_may",),
     ),
     Fault(
         "a warm start need not be concave",
         "host/batch/neighbours.py",
-        "if convex_at(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None:",
+        "if first_convexity(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None:",
         "if False:",
         ("tests/host/batch/test_solve_many.py::test_a_start_that_is_not_concave_on_the_new_grid_is_not_taken",),
     ),

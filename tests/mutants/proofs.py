@@ -260,8 +260,8 @@ FAULTS = (
     Fault(
         "the driver verifies results that are proven already",
         "host/solver/complete.py",
-        "and not done.status & SPOILED and not proven:",
-        "and not done.status & SPOILED:",
+        "and not done.status & INVALID and not proven:",
+        "and not done.status & INVALID:",
         (TEST_HOST + "test_a_proof_solves_what_walks_cannot",),
     ),
     Fault(

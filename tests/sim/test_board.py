@@ -152,7 +152,9 @@ def test_busy_machine(narrow: RtlDevice) -> None:
     started = time.monotonic()
     assert not narrow.wait(0.3)
     assert 0.3 <= time.monotonic() - started < 3.0
-    with pytest.raises(DeviceError, match="^device 'rtl' is busy and keeps table V to itself$"):
+    with pytest.raises(
+        DeviceError, match="^device 'rtl' is busy, and table V cannot be accessed until its run has ended$"
+    ):
         narrow.read_block(Table.V, 0, 5)
     with pytest.raises(SimulationError, match="^the tables' bus refused a read .SLVERR.$"):
         narrow._board.read_block(narrow.windows().offset(Table.V), np.zeros(5, dtype=np.int64))

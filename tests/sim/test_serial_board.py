@@ -108,7 +108,7 @@ def test_bitstream_that_was_not_recorded_is_refused(options: dict[str, Any], fil
     (built,) = re.findall("64'h(.{16});", files["beltline_build.v"])
     del options["builds"]
     with pytest.raises(
-        bl.DeviceError, match=f"^device 'serial' has a bitstream of build {built}, which this Beltline "
+        bl.DeviceError, match=f"^device 'serial' has a bitstream of build {built}, which this version of Beltline "
     ):
         open_device("serial", **options)
 

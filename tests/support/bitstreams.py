@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 from beltline.constraints import bitstreams
-from beltline.constraints.board_builds import kept
+from beltline.constraints.board_builds import recorded
 
 
 def finished(directory: Path, board: str = "ecp5", digits: str = "", content: bytes = b"bits") -> Path:
     """Write what ``make bitstream`` leaves in a directory, and return the ``.bit``."""
-    digits = digits or kept()[board].digits
+    digits = digits or recorded()[board].digits
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"beltline-{board}-{digits}.bit"
     path.write_bytes(content)

@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from beltline.constraints.board_builds import kept
+from beltline.constraints.board_builds import recorded
 from beltline.host.devices import DeviceError, f2, xdma
 from beltline.host.devices.mapped import MappedDevice
 from beltline.host.devices.software_model import open_model
@@ -57,7 +57,7 @@ class Fabric:
         self.words = {r.offset + 4 * k: 0 for r in REGISTERS.values() for k in range(r.words)}
         self.identity = IDENTITY
         # A hash that drivers know, whatever the sizes are.
-        self.build_hash = kept()["pynq-z2"].build_hash
+        self.build_hash = recorded()["pynq-z2"].build_hash
         self.lost = False
         self.stuck = False
         self.fault: Callable[[], None] = lambda: None

@@ -425,13 +425,17 @@ def test_busy_device_keeps_everything_to_itself(bench: Bench) -> None:
     wealth, start = device.read_block(Table.W, 0, 36), device.read_block(Table.V, 0, 36)
     run_until_busy(device)
     for name in settings:
-        with raises(f"device {bench.name!r} is busy and keeps register {name} to itself"):
+        with raises(f"device {bench.name!r} is busy, and register {name} cannot be accessed until its run has ended"):
             device.write_register(name, 1)
     for table in WRITABLE:
-        with raises(f"device {bench.name!r} is busy and keeps table {table.name} to itself"):
+        with raises(
+            f"device {bench.name!r} is busy, and table {table.name} cannot be accessed until its run has ended"
+        ):
             device.write_block(table, 0, pattern(4))
     for table in READABLE:
-        with raises(f"device {bench.name!r} is busy and keeps table {table.name} to itself"):
+        with raises(
+            f"device {bench.name!r} is busy, and table {table.name} cannot be accessed until its run has ended"
+        ):
             device.read_block(table, 0, 4)
     # A second start has no effect.
     while device.read_register("SWEEPS") < 2:

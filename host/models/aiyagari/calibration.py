@@ -12,6 +12,7 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import real
 from beltline.host.problem.grids import grid_polynomial
 from beltline.host.problem.markov import tauchen
+from beltline.host.problem.model_parameters import levels
 from beltline.host.problem.problem import Problem
 
 
@@ -36,7 +37,7 @@ class Calibration:
         log_labour, transition = tauchen(
             self.states, self.rho, self.sigma * math.sqrt(1 - self.rho**2), width=self.width
         )
-        units = np.exp(log_labour)
+        units = levels("labour", log_labour, "sigma or width")
         return units / (chain_distribution(transition) @ units), transition
 
     def capital(self, interest: float, productivity: float = 1.0) -> float:

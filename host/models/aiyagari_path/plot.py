@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, TransitionPath
+from beltline.host.models.aiyagari_path.result import PATH_TOLERANCE, REST_TOLERANCE, TransitionPath
 from beltline.host.plots.figures import check_kind, colours, drawn
 
 if TYPE_CHECKING:
@@ -70,8 +70,12 @@ def _inequality(result: TransitionPath, figure: Figure) -> None:
 def _market(result: TransitionPath, figure: Figure) -> None:
     axes = figure.subplots()
     size = np.maximum(np.abs(result.excess), np.finfo(float).tiny)
-    axes.semilogy(size, ".", color=colours(1)[0], label="excess, in size")
-    axes.axhline(PATH_TOLERANCE, color="0.4", linewidth=0.8, linestyle="--", label="allowed")
+    last = size.size - 1
+    axes.semilogy(size[:-1], ".", color=colours(1)[0], label="excess, in size")
+    axes.axhline(PATH_TOLERANCE, color="0.4", linewidth=0.8, linestyle="--", label=f"allowed, {PATH_TOLERANCE:g}")
+    # What is left after the last date is judged by how near the new steady state is.
+    text = f"after the last date; allowed, {REST_TOLERANCE:g}"
+    axes.semilogy([last], size[-1:], "x", color="0.2", label=text)
     axes.set_ylim(bottom=1e-16)
     axes.set_ylabel("share of what firms rent")
     _finish(result, figure, [axes], "What households hold over what firms rent, less 1")

@@ -16,6 +16,7 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.grids import grid_uniform
 from beltline.host.problem.markov import tauchen
+from beltline.host.problem.model_parameters import levels
 from beltline.host.problem.problem import Problem
 
 GOOD, EXCLUDED = "good", "excluded"
@@ -139,7 +140,7 @@ class Calibration:
 def _income(incomes: int, rho: float, sigma: float, width: float) -> tuple[Array, Array, float]:
     """The chain of income, and its mean in the long run; economies that differ in other things share it."""
     logs, transition = tauchen(incomes, rho, sigma, width=width)
-    income = _fixed(np.exp(logs))
+    income = _fixed(levels("income", logs, "rho, sigma or width"))
     try:
         shares = chain_distribution(transition)
     except ProblemError as error:

@@ -13,6 +13,7 @@ from beltline.host.problem.alternative import Alternative
 from beltline.host.problem.arrays import Array
 from beltline.host.problem.grids import grid_log, grid_uniform
 from beltline.host.problem.markov import tauchen
+from beltline.host.problem.model_parameters import levels
 from beltline.host.problem.problem import Problem
 
 BEFORE, AFTER = "before", "after"
@@ -67,7 +68,7 @@ class Calibration:
         """Productivity by state, ``(N_z,)``, and its transition matrix, ``(N_z, N_z)``."""
         sigma = math.sqrt(self.variance * (1 - self.rho**2))
         logs, transition = tauchen(self.states, self.rho, sigma, self.drift / (1 - self.rho), self.width)
-        return _fixed(np.exp(logs)), _fixed(transition)
+        return _fixed(levels("productivity", logs, "drift, rho, variance or width")), _fixed(transition)
 
     @property
     def lowest(self) -> int:

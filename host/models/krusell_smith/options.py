@@ -15,7 +15,7 @@ from beltline.gpu_ref.krusell_smith.panel import INTERPOLATIONS
 from beltline.host.devices import REFERENCES, Device, known
 from beltline.host.models.krusell_smith.calibration import CHOICES, UNCHANGED
 from beltline.host.problem.arrays import Array
-from beltline.host.problem.checks import ProblemError, meant, real, shown, table, whole
+from beltline.host.problem.checks import ProblemError, real, shown, suggestion, table, whole
 from beltline.host.solver.options import UNNAMED
 from beltline.host.solver.processor_session import ProcessorSession, named
 from beltline.host.solver.session import Session
@@ -167,7 +167,7 @@ class HouseholdOptions:
         if self.household == "euler" and self.options:
             name = min(self.options)
             others = [each.name for kind in (PanelOptions, LawOptions, type(self)) for each in fields(kind)]
-            raise ProblemError(f"household 'euler' has no options, but {name!r} is given{meant(name, others)}")
+            raise ProblemError(f"household 'euler' has no options, but {name!r} is given{suggestion(name, others)}")
 
     @property
     def reference(self) -> bool:

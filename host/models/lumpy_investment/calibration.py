@@ -14,6 +14,7 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.checks import ProblemError
 from beltline.host.problem.discrete import DiscreteProblem, from_factors
 from beltline.host.problem.markov import tauchen
+from beltline.host.problem.model_parameters import levels
 from beltline.host.problem.problem import Problem
 
 ALTERNATIVES = ("keep", "adjust")
@@ -55,7 +56,7 @@ class Calibration:
     def chain(self) -> tuple[Array, Array]:
         """Productivity by state, ``(N_z,)``, and its transition matrix, ``(N_z, N_z)``."""
         logs, transition = tauchen(self.states, self.rho, self.sigma, width=self.width)
-        return _fixed(np.exp(logs)), _fixed(transition)
+        return _fixed(levels("productivity", logs, "rho, sigma or width")), _fixed(transition)
 
     @property
     def scale(self) -> float:

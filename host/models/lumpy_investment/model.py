@@ -146,7 +146,7 @@ def lumpy_investment(
             f"the grid from low = {low:g} to high = {high:g} must have more than steps = {steps} points and at most "
             f"{GRID_SIZE_LIMIT:,}, not {points:,}"
         )
-    return LumpyInvestment(
+    model = LumpyInvestment(
         steps=steps,
         states=chain_size("states", states),
         beta=parameter("beta", beta),
@@ -160,3 +160,6 @@ def lumpy_investment(
         low=low,
         high=high,
     )
+    # Looked at here, so that a chain that is out of range is refused before any work.
+    _ = model.chain
+    return model

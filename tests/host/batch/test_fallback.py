@@ -44,7 +44,7 @@ def test_on_a_graphics_card(wrong: str, monkeypatch: pytest.MonkeyPatch) -> None
     assert failed == [tiny(number).beta >= tiny(2).beta for number in range(4)]
     for attempt in attempts:
         assert attempt.result is not None
-        assert ("Method 'warm' took the place of 'shift', which had failed: " in attempt.result.message) == (
+        assert ("Method 'warm' replaced 'shift', which had failed: " in attempt.result.message) == (
             attempt.result.method == "warm"
         )
 
@@ -73,7 +73,7 @@ def test_a_neighbour_that_leads_astray(monkeypatch: pytest.MonkeyPatch) -> None:
         assert expected.result is not None
         np.testing.assert_array_equal(attempt.result.value, expected.result.value)
         assert attempt.result.message.endswith(
-            "Plain sweeps took the place of those from another problem's values: A maximum was missed."
+            "Plain sweeps replaced those from another problem's values, which had failed: A maximum was missed."
         )
 
 
@@ -93,4 +93,6 @@ def test_shifts_that_lead_astray(monkeypatch: pytest.MonkeyPatch) -> None:
         assert attempt.result is not None
         assert expected.result is not None
         np.testing.assert_array_equal(attempt.result.value, expected.result.value)
-        assert attempt.result.message.endswith("Plain sweeps took the place of shifted ones: A maximum was missed.")
+        assert attempt.result.message.endswith(
+            "Plain sweeps replaced shifted ones, which had failed: A maximum was missed."
+        )

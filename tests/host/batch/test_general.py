@@ -100,7 +100,7 @@ def test_a_file_under_the_name_of_another_problem_is_refused(tmp_path: Path) -> 
     store, other = bl.Store(tmp_path / "runs"), solved([career(0, 31)])[0].key
     store.file(other).parent.mkdir(exist_ok=True)
     store.file(attempt.key).rename(store.file(other))
-    with pytest.raises(bl.ProblemError, match="it holds something else"):
+    with pytest.raises(bl.ProblemError, match="it does not contain the result of this key"):
         store.load(other)
 
 
@@ -152,7 +152,7 @@ def test_a_problem_that_fails_stops_no_other() -> None:
         "grid must be a whole number from 3 to 1048576, not 0",
         "ZeroDivisionError: division by zero",
     ]
-    assert str(attempts[5].error) == "problem 5 is a model, Retirement: give its problem()"
+    assert str(attempts[5].error) == "problem 5 is a model, Retirement: pass its problem()"
 
 
 @pytest.mark.parametrize(
@@ -161,11 +161,11 @@ def test_a_problem_that_fails_stops_no_other() -> None:
         (
             {"device": "emulator"},
             [
-                "problem 0, 'career', has alternatives, which no machine takes in a batch: "
-                "pass device='cpu' or device='gpu'",
+                "problem 0, 'career', has alternatives, which the accelerator does not support "
+                "in a batch: pass device='cpu' or device='gpu'",
                 "",
-                "problem 2, 'firm', has alternatives, eta = 0, which no machine takes in a batch: "
-                "pass device='cpu' or device='gpu'",
+                "problem 2, 'firm', has alternatives, eta = 0, which the accelerator does not support "
+                "in a batch: pass device='cpu' or device='gpu'",
             ],
         ),
         (
@@ -198,7 +198,7 @@ def test_what_does_not_fit_is_said_with_the_problems_number(options: dict[str, A
 
 
 def test_prices_that_move_are_those_of_one_problem() -> None:
-    with pytest.raises(bl.ProblemError, match="^update must not be given to a batch: prices that move are those of o"):
+    with pytest.raises(bl.ProblemError, match="^update must not be given to a batch: prices belong to one problem"):
         bl.solve_many([firm(0)], device="cpu", update=lambda last: None)
 
 

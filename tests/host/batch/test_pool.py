@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import beltline as bl
-from beltline.host.batch.pool import HELD, TRIES, WorkerLostError
+from beltline.host.batch.pool import CALLS_PER_PROCESS, TRIES, WorkerLostError
 from support.batches import TOL, VICTIM, Logged, career, end, firm, many, repeated, threads_in, tiny
 from support.paths import ROOT, TESTS
 
@@ -138,7 +138,7 @@ def test_a_worker_that_is_killed_costs_what_it_held_and_nothing_else(
         if len(attempts) == 5:
             killed = logged.kill_one()
     same(sorted(attempts, key=lambda one: one.index), COUNT, GRID)
-    assert 1 <= repeated(logged, COUNT, killed) <= HELD
+    assert 1 <= repeated(logged, COUNT, killed) <= CALLS_PER_PROCESS
 
 
 def test_a_problem_that_kills_its_workers_is_given_up(two: bl.Workers) -> None:

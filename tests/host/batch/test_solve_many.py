@@ -324,7 +324,7 @@ def test_the_nearest_neighbour_is_by_parameters_over_their_spread() -> None:
         cases = [(0.90, 1.0), (0.90, 9.0), (0.94, 1.0)]
         runs = [completed(session, bl.rbc(16, 2, beta=beta, eta=eta)) for beta, eta in cases]
         for run in runs:
-            near.keep(run)
+            near.add(run)
         # The last is nearer to the second in risk aversion alone, whose spread is large.
         for given, expected in (((0.905, 1.5), 0), ((0.905, 6.0), 1), ((0.93, 2.0), 2), ((0.935, 5.5), 2)):
             work = session.prepare(bl.rbc(16, 2, beta=given[0], eta=given[1]), SolveOptions(TOL))
@@ -343,14 +343,14 @@ def test_neighbours_take_no_more_memory_than_they_may() -> None:
     with bl.Session("emulator") as session:
         near = Neighbours(limit=3 * 16 * 2 * 8)
         for number in range(5):
-            near.keep(completed(session, tiny(number)))
+            near.add(completed(session, tiny(number)))
         assert len(near) == 3
 
 
 def test_a_start_that_is_not_concave_on_the_new_grid_is_not_taken() -> None:
     with bl.Session("emulator") as session:
         near = Neighbours()
-        near.keep(completed(session, bl.rbc(16, 2)))
+        near.add(completed(session, bl.rbc(16, 2)))
         problem = bl.rbc(16, 2)
         uneven = np.sort(np.concatenate([problem.grid[:8], problem.grid[7] + np.linspace(1e-4, 1e-3, 8)]))
         wealth = uneven[:, None] ** 0.35 + uneven[:, None] * 0.99 + np.array([0.0, 0.01])
@@ -431,10 +431,13 @@ def test_without_a_graphics_card_one_sentence_says_so() -> None:
         bl.solve_many(many(2), device="gpu")
 
 
+ON_ACCELERATOR = ": leave it out, or name a device of the accelerator, such as device='emulator'"
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"problems": 3}, "problems must be a number of Problems to go through, not 3"),
+        ({"problems": 3}, "problems must be an iterable of Problem, such as a list, not 3"),
         ({"tol": 0}, "tol must be a number above 0, not 0"),
         ({"max_sweeps": 0}, "max_sweeps must be a whole number from 1 to 4294967295, not 0"),
         ({"order": "any"}, "order must be 'given' or 'finished', not 'any'"),
@@ -446,14 +449,15 @@ def test_without_a_graphics_card_one_sentence_says_so() -> None:
         ({"timeout": 0}, "timeout must be a number of seconds above 0, or None, not 0"),
         ({"progress": 3}, "progress must be a function of one string, None or False, not 3"),
         ({"executor": 3}, "executor must be an executor of concurrent.futures or a Client of distributed, not 3"),
-        ({"workers": 2, "executor": 3}, "workers must be None where there is an executor, which has its own"),
+        ({"workers": 2, "executor": 3}, "workers must be None if an executor is given, which has its own"),
         (
             {"lanes": 2, "method": "shift", "start": "last"},
-            "start = 'last' needs problems that follow each other: use warm=True in a batch",
+            "start='last' is not supported in a batch: use warm=True",
         ),
-        ({"method": "warm"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
-        ({"device": "cpu", "warm": True}, "warm is for machines, and device 'cpu' is none"),
-        ({"device": "cpu", "timeout": 3}, "timeout is for machines, and device 'cpu' is none"),
+        ({"method": "warm"}, "method 'warm' needs device 'cpu' or 'gpu': a device of the accelerator has "
+         "method 'shift' only"),
+        ({"device": "cpu", "warm": True}, "warm is not supported by device 'cpu'" + ON_ACCELERATOR),
+        ({"device": "cpu", "timeout": 3}, "timeout is not supported by device 'cpu'" + ON_ACCELERATOR),
         (
             {"device": 3},
             "device must be one of 'auto', 'emulator', 'rtl', 'pynq', 'f2', 'serial', 'xdma', 'cpu', 'gpu', not 3",

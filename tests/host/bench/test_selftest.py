@@ -212,7 +212,7 @@ def test_command_with_a_fault(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
     [
         ([], "the following arguments are required: --device"),
         (["--device", "fpga"], "device must be one of"),
-        (["--device", "cpu"], "device 'cpu' is no machine"),
+        (["--device", "cpu"], "device 'cpu' is not a device of the accelerator"),
         (["--device", "emulator", "--option", "lanes=3"], "lanes must be a power of two"),
         (["--device", "serial"], "port must be the path of a serial port"),
     ],

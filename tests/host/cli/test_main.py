@@ -76,7 +76,9 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
     out = tmp_path / "a.npz"
     assert main([*SMALL, "--max-sweeps", "5", "--out", str(out)]) == 1
     printed = capsys.readouterr()
-    assert re.fullmatch(r"beltline solve: not solved: The largest change of V is still .* needed\.\n", printed.err)
+    assert re.fullmatch(
+        r"beltline solve: not solved: The largest change of V is still .*: increase max_sweeps\.\n", printed.err
+    )
     assert printed.err.count("\n") == 1
     assert f"written       {out}" in printed.out
     assert bl.load(out).status == "sweep limit reached"
@@ -89,11 +91,13 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--grid", "1e3"], "argument --grid: invalid int value: '1e3'"),
         (
             ["--device", "emulator", "--grid", "70000"],
-            "grid has 70000 points, more than the 65536 that the largest build can hold",
+            "grid has 70000 points, more than the 65536 that the largest build of the accelerator can "
+            "hold: use device 'cpu' or 'gpu'",
         ),
         (
             ["--device", "emulator", "--states", "17"],
-            "transition has 17 states, more than the 16 that the largest build can hold",
+            "transition has 17 states, more than the 16 that the largest build of the accelerator can "
+            "hold: use device 'cpu' or 'gpu'",
         ),
         (["--beta", "1"], "beta must be a number above 0 and below 1, not 1.0"),
         (["--beta", "nan"], "beta must be a number above 0 and below 1, not nan"),
@@ -115,10 +119,10 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
         (["--plot", "no/such/a.png"], "plot 'no/such/a.png' is in a directory that does not exist"),
         (["--out", ""], "argument --out: '' is not the name of a file"),
         (["--out", "/proc/a.npz"], "out '/proc/a.npz' cannot be written: "),
-        (["--plot", f"{'a' * 400}.png"], f"argument --plot: '{'a' * 56}... is a name of 404 bytes, and files are "),
+        (["--plot", f"{'a' * 400}.png"], f"argument --plot: '{'a' * 56}... is a name of 404 bytes, longer than "),
         (["--checkpoint", f"{'a' * 400}.npz"], f"argument --checkpoint: '{'a' * 56}... is a name of 404 bytes, "),
-        (["--kind", "euler"], "--kind is what --plot draws: add --plot"),
-        (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is no kind of figure"),
+        (["--kind", "euler"], "--kind needs --plot, whose figure it selects"),
+        (["--kind", "a/b", "--plot"], "argument --kind: 'a/b' is not a kind of figure"),
         (["--option", "slot"], "option must be NAME=VALUE, not 'slot'"),
         (["--option", "slot=1"], "option 'slot' needs a device that has it: add device='f2'"),
         (["--option", "inner=1"], "option 'inner' needs a method that has it: add method='mpi'"),
@@ -128,10 +132,10 @@ def test_sweep_limit_is_exit_code_1_and_still_written(
             "device 'emulator' has no option 'max_sweep': it takes none; did you mean 'max_sweeps'",
         ),
         (["--option", "a=1", "--option", "a=2"], "option 'a' is given twice"),
-        (["--option", "tol=1"], "option 'tol' is none of a device or method: use --tol"),
+        (["--option", "tol=1"], "'tol' is not an option of a device or method: use --tol"),
         (["--device", "emulator", "--timeout", "0"], "timeout must be a number of seconds above 0, or None, not 0.0"),
-        (["--timeout", "1"], "timeout is for machines: name one with it, as in device='emulator'"),
-        (["--checkpoint", "a.npz"], "checkpoint is for machines: name one with it, as in device='emulator'"),
+        (["--timeout", "1"], "timeout needs a device of the accelerator: name one, as in device='emulator'"),
+        (["--checkpoint", "a.npz"], "checkpoint needs a device of the accelerator: name one, as in device='emulator'"),
         (["--device", "emulator", "--checkpoint", "a.txt"], "checkpoint must end in .npz, not 'a.txt'"),
         (["--gird", "5"], "unrecognized arguments: --gird"),
         (["--one\ntwo\x1b[31m"], r"unrecognized arguments: --one\ntwo\x1b[31m"),
@@ -153,7 +157,7 @@ def test_refused_before_any_work(
 
 def test_kind_without_plot_of_an_economy(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["solve", "krusell-smith", "--kind", "policy"]) == 2
-    assert capsys.readouterr() == ("", "beltline solve: --kind is what --plot draws: add --plot\n")
+    assert capsys.readouterr() == ("", "beltline solve: --kind needs --plot, whose figure it selects\n")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +213,7 @@ def test_device_that_is_lost(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
     monkeypatch.setitem(DEVICES, "emulator", backend(lambda p: Lost(p.grid, p.states, p.results)))
     assert main(SMALL) == 1
-    sentence = "beltline solve: device 'brute' does not answer; it gave no sign of life in this run\n"
+    sentence = "beltline solve: device 'brute' does not answer; it has not responded in this run\n"
     assert capsys.readouterr() == ("", sentence)
 
 
@@ -308,7 +312,7 @@ def test_interrupt_says_what_the_checkpoint_holds(
     assert main([*SMALL, "--checkpoint", str(file)]) == 130
     said = re.fullmatch(
         f"beltline solve: interrupted; checkpoint {str(file)!r} holds the ([0-9]+) sweeps so far, "
-        "and the same call resumes there\n",
+        "and the same call continues from there\n",
         capsys.readouterr().err,
     )
     assert said is not None
@@ -347,7 +351,7 @@ def test_plot_of_a_saved_result(saved: Path, capsys: pytest.CaptureFixture[str],
     assert sorted(os.listdir(saved.parent)) == sorted([drawn.name, "a.npz"])
     before = drawn.read_bytes()
     assert main(["plot", str(saved), "--kind", kind]) == 2
-    sentence = f"beltline plot: {str(drawn)!r} exists already; name it with --out to replace it\n"
+    sentence = f"beltline plot: {str(drawn)!r} exists already: pass it as --out to replace it\n"
     assert capsys.readouterr() == ("", sentence)
     drawn.write_text("old")
     assert main(["plot", str(saved), "--kind", kind, "--out", str(drawn), "--quiet"]) == 0
@@ -378,7 +382,7 @@ def test_plot_of_a_result_that_is_not_solved(tmp_path: Path, capsys: pytest.Capt
     [
         ([], 2, "the following arguments are required: FILE"),
         ([""], 2, "argument FILE: '' is not the name of a file"),
-        (["a.npz", "--kind", "x/y"], 2, "argument --kind: 'x/y' is no kind of figure"),
+        (["a.npz", "--kind", "x/y"], 2, "argument --kind: 'x/y' is not a kind of figure"),
         (["none.npz"], 1, "[Errno 2] No such file or directory: '{}/none.npz'"),
         (["none.nc"], 1, "[Errno 2] No such file or directory: '{}/none.nc'"),
         (["a.csv"], 2, "path must end in .npz or .nc, not '{}/a.csv'"),
@@ -445,7 +449,7 @@ def test_help_names_units_and_defaults() -> None:
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
         "discount factor a quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
-        "auto (the default: a board that is free, else a GPU where it pays, else the CPU), emulator, rtl, pynq, f2, ",
+        "auto (the default: a free board, else a GPU if it saves time, else the CPU), emulator, rtl, pynq, f2, ",
         "Exit code 0: solved; 1: not solved",
     ):
         assert piece in text

@@ -149,7 +149,7 @@ def test_lock_file_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         BoardLock("card-1")
     assert not (tmp_path / "elsewhere").exists()
     os.mkfifo(tmp_path / "beltline-card-2.lock")
-    with pytest.raises(DeviceError, match=r"^lock file '.*card-2\.lock' cannot be used: it is no ordinary file$"):
+    with pytest.raises(DeviceError, match=r"^lock file '.*card-2\.lock' cannot be used: it is not a regular file$"):
         BoardLock("card-2")
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path / "none")
     with pytest.raises(DeviceError, match=r"^lock file '.*/none/.*' cannot be opened: No such file or directory$"):
@@ -168,7 +168,7 @@ def test_lock_never_writes_to_a_file_of_somebody_else(tmp_path: Path, planted: s
         thesis.rename(lock)
     wrong = {
         "hard link": r"it is also known by another name \(a hard link\)",
-        "file": "it holds something else than the number of a process",
+        "file": "it contains something other than a process id",
     }
     with pytest.raises(DeviceError, match=rf"^lock file '.*card-0\.lock' cannot be used: {wrong[planted]}$"):
         BoardLock("card-0")
@@ -281,7 +281,8 @@ def test_identity_that_flips_while_open(board: tuple[str, Fabric]) -> None:
     name, fabric = board
     device = open_device(name)
     fabric.identity ^= 1
-    sentence = f"device '{name}' has identity 0x424C5430 after a write of table W, not 0x424C5431: no Beltline any more"
+    sentence = f"device '{name}' has identity 0x424C5430 after a write of table W, not 0x424C5431: "
+    sentence += "it is not a Beltline any more"
     with pytest.raises(DeviceLostError, match=f"^{sentence}$"):
         device.write_block(Table.W, 0, np.zeros(3, dtype=np.int64))
     with pytest.raises(DeviceLostError, match=" after a read of table V, "):
@@ -326,7 +327,7 @@ def test_lost_in_mid_block(board: tuple[str, Fabric], monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(MappedDevice, "_part", lost)
     what = "write" if writing else "read"
-    sentence = f"device '{name}' does not answer after a {what} of table V: its identity reads all ones"
+    sentence = f"device '{name}' does not answer after a {what} of table V: its register IDENTITY reads all ones"
     act, argument = (device.write_block, np.zeros(40, dtype=np.int64)) if writing else (device.read_block, 40)
     with pytest.raises(DeviceLostError, match=f"^{sentence}$"):
         act(Table.V, 0, argument)
@@ -349,7 +350,7 @@ def test_status_that_no_beltline_has(board: tuple[str, Fabric], monkeypatch: pyt
     device = open_device(name)
     read = fabric.read
     monkeypatch.setattr(fabric, "read", lambda offset: 0xDEADBEEF if offset else read(offset))
-    sentence = f"device '{name}' answers as no Beltline would: register STATUS reads 0xDEADBEEF"
+    sentence = f"device '{name}' returned data that no Beltline device returns: register STATUS reads 0xDEADBEEF"
     with pytest.raises(DeviceLostError, match=f"^{sentence}$"):
         device.wait(1.0)
     device.close()
@@ -393,7 +394,8 @@ def test_reset_behind_our_back(board: tuple[str, Fabric], monkeypatch: pytest.Mo
 
     fabric.fault = fault
     with pytest.raises(
-        DeviceLostError, match=f"^device '{name}' forgot the run: it is idle and not done \\(status <Status: 0>\\)$"
+        DeviceLostError,
+        match=f"^device '{name}' has lost the run: it is idle, but no run has ended \\(status <Status: 0>\\)$",
     ):
         solve(name)
 
@@ -412,7 +414,7 @@ def test_stuck_device(board: tuple[str, Fabric], monkeypatch: pytest.MonkeyPatch
         solve(name)
     assert 0.3 <= time.monotonic() - begin < 30
     clocks = fabric.machine.read_register("CLOCKS")
-    sentence = f"device '{name}' is stuck: it is busy, and did nothing for \\d+\\.\\d seconds; "
+    sentence = f"device '{name}' is stuck: it is busy, but its counters have not changed for \\d+\\.\\d seconds; "
     sentence += f"last seen with status <Status.BUSY: 1> after 7 sweeps and {clocks:,} clocks"
     assert re.fullmatch(sentence, str(raised.value))
     # The next one cannot stop it either, and says so too.
@@ -443,10 +445,10 @@ def test_short_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     device = open_device("pynq")
     device.read_block(Table.V, 0, 40)
     begins = fabric.windows.offset(Table.V)
-    sentence = f"device 'pynq' came short: 40 of 41 words at byte {begins} of its tables"
+    sentence = f"device 'pynq' maps only 40 of 41 words at byte {begins} of its tables"
     with pytest.raises(DeviceLostError, match=f"^{sentence}$"):
         device.read_block(Table.V, 0, 41)
-    with pytest.raises(DeviceLostError, match=f"^device 'pynq' came short: 0 of 50 words at byte {begins + 320} "):
+    with pytest.raises(DeviceLostError, match=f"^device 'pynq' maps only 0 of 50 words at byte {begins + 320} "):
         device.write_block(Table.V, 40, np.ones(50, dtype=np.int64))
     assert (fabric.memory[mapped // 8 : mapped // 8 + 50] != 1).all()
     device.close()
@@ -601,7 +603,9 @@ def test_pynq_with_another_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     with pytest.warns(RuntimeWarning, match=slower):
         open_device("pynq").close()
     del module.Clocks
-    with pytest.warns(RuntimeWarning, match="^device 'pynq': PYNQ cannot say which clock the fabric has: "):
+    with pytest.warns(
+        RuntimeWarning, match="^device 'pynq': PYNQ cannot read the clock frequency of the programmable logic: "
+    ):
         open_device("pynq").close()
 
 
@@ -611,8 +615,8 @@ def test_pynq_with_another_clock(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         ({"bitstream": 3}, "bitstream must be the path of a file, not 3"),
         ({"download": "no"}, "download must be True or False, not 'no'"),
         ({"interrupt": True}, "interrupt must be the name of a pin, such as 'beltline/interrupt', not True"),
-        ({"registers": 4096}, "tables must be given where the other address is"),
-        ({"tables": 4096}, "registers must be given where the other address is"),
+        ({"registers": 4096}, "tables must be given if the other address is given"),
+        ({"tables": 4096}, "registers must be given if the other address is given"),
         ({"registers": 4100, "tables": 8192}, "registers must be a byte address, a multiple of 4096, not 4100"),
         ({"registers": 4096, "tables": "0x1000"}, "tables must be a byte address, a multiple of 4096, not '0x1000'"),
         (
@@ -688,7 +692,8 @@ def test_pynq_designs_that_are_none_of_ours(tmp_path: Path) -> None:
         pynq.address(Design(), "s_axi_tables")
     handoff.write_text("<a/>")
     with pytest.raises(
-        DeviceError, match=r"^overlay '.*/a\.bit' has no interface s_axi_tables, not one: give registers= and tables=$"
+        DeviceError,
+        match=r"^overlay '.*/a\.bit' has no interface s_axi_tables, not one: pass the addresses as .* and tables=$",
     ):
         pynq.address(Design(), "s_axi_tables")
     handoff.write_text(hwh(0x1000, 0x40000, 0x1000))
@@ -699,7 +704,8 @@ def test_pynq_designs_that_are_none_of_ours(tmp_path: Path) -> None:
         for name, at in (("a", 0x3000), ("b", 0x2000))
     }
     with pytest.raises(
-        DeviceError, match=r"has 2 interfaces s_axi_tables \(0x2000, 0x3000\), not one: give registers="
+        DeviceError,
+        match=r"has 2 interfaces s_axi_tables \(0x2000, 0x3000\), not one: pass the addresses as registers=",
     ):
         pynq.address(two, "s_axi_tables")
 
@@ -764,7 +770,9 @@ def test_f2_images(monkeypatch: pytest.MonkeyPatch) -> None:
     f2.clear_image(0)
     assert f2.describe(0) == f2.Image("cleared", "none", SHELL)
     assert released("f2")
-    with pytest.raises(DeviceError, match=f"^device 'f2', slot 0: loading {KNOWN_AFI} ended with the slot cleared$"):
+    with pytest.raises(
+        DeviceError, match=f"^device 'f2', slot 0: after loading {KNOWN_AFI} the slot has status cleared, not loaded$"
+    ):
         open_device("f2", afi=KNOWN_AFI)
     assert released("f2")
 

@@ -163,10 +163,14 @@ def busy_model(points: int = 2048) -> Any:
 def test_model_refuses_writes_while_busy_and_stops() -> None:
     device = busy_model()
     before = device.read_register("GRID")
-    with pytest.raises(DeviceError, match=r"^device 'emulator' is busy and keeps register GRID to itself$"):
+    with pytest.raises(
+        DeviceError, match=r"^device 'emulator' is busy, and register GRID cannot be accessed until its run has ended$"
+    ):
         device.write_register("GRID", 5)
     assert device.read_register("GRID") == before
-    with pytest.raises(DeviceError, match=r"^device 'emulator' is busy and keeps table W to itself$"):
+    with pytest.raises(
+        DeviceError, match=r"^device 'emulator' is busy, and table W cannot be accessed until its run has ended$"
+    ):
         device.write_block(Table.W, 0, np.zeros(8, dtype=np.int64))
     assert device.read_register("REFUSED") == Refused.REGISTER | Refused.TABLE
     device.write_register("COMMAND", Command.RUN)

@@ -41,7 +41,7 @@ def test_command(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed.out.splitlines()
     assert [line.split()[0] for line in lines] == [entry.name for entry in inventory()]
     assert lines[1] == lines[1].rstrip()
-    assert re.match("auto +the default: a board that is free, else gpu where it pays, else cpu +here$", lines[0])
+    assert re.match("auto +the default: a free board, else gpu if it saves time, else cpu +here$", lines[0])
     assert re.match("emulator +the bit-exact software model, compiled +here$", lines[1])
     assert main(["devices", "pynq"]) == 2
 
@@ -95,7 +95,8 @@ def test_every_slot_is_listed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f2.ctypes, "CDLL", lambda name: fpga)
     found = entries("f2")
     assert [(entry.place, entry.missing) for entry in found] == [("slot 0", ""), ("slot 1", ""), ("slot 2", "")]
-    assert found[2].what == "AWS F2 (VU47P), through the FPGA library: 0000:36:00.0, PCI identity 1d0f:f010"
+    card = "an FPGA card of AWS F2 (VU47P), through the library of the AWS FPGA SDK"
+    assert found[2].what == f"{card}: 0000:36:00.0, PCI identity 1d0f:f010"
     # Nothing is opened, and nothing that only root may ask.
     assert set(fpga.calls) == {"fpga_pci_get_all_slot_specs"}
     assert "f2 slot 1  " in table(inventory())

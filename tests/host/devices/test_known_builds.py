@@ -14,7 +14,7 @@ import pytest
 import beltline as bl
 import beltline.host.devices.f2
 import beltline.host.devices.lock
-from beltline.constraints.board_builds import kept
+from beltline.constraints.board_builds import recorded
 from beltline.constraints.boards import BOARDS
 from beltline.host.cli.main import main
 from beltline.host.devices import DeviceError, ProblemError, open_device
@@ -61,7 +61,7 @@ OPTIONS: dict[str, dict[str, Any]] = {"pynq": {}, "f2": {}, "serial": {}}
 
 
 def digits(board: str) -> str:
-    return kept()[board].digits
+    return recorded()[board].digits
 
 
 def each(*boards: str) -> str:
@@ -69,8 +69,8 @@ def each(*boards: str) -> str:
 
 
 ZYNQ = f"{digits('pynq-z2')} for pynq-z2 and arty-z7-20"
-LIKE = "which this Beltline does not make, though its sizes are those of one: it makes"
-UNLIKE = "which this Beltline does not make: it makes"
+LIKE = "which this version of Beltline does not make, although its sizes are those of one that it makes: it makes"
+UNLIKE = "which this version of Beltline does not make: it makes"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_foreign_bitstream_is_refused(
     fabric = install(name, parameters)
     before = fabric.memory.copy()
     sentence = (
-        f"device {name!r} has a bitstream of build 0123456789abcdef, {says} or name the build.json of your own build "
+        f"device {name!r} has a bitstream of build 0123456789abcdef, {says} or pass the build.json of your own build "
         "with option builds"
     )
     # Twice: what was refused is let go of.
@@ -141,7 +141,7 @@ def test_boards_builds_and_recorded_ones_are_taken(install: Install, name: str, 
     record.write_text("[]")
     with pytest.raises(DeviceError, match=f"^device {name!r} has a bitstream of build 0123456789abcdef, "):
         open_device(name, builds=record, **OPTIONS[name])
-    fabric.build_hash = kept()["f2"].build_hash
+    fabric.build_hash = recorded()["f2"].build_hash
     open_device(name, builds=record, **OPTIONS[name]).close()
     open_device(name, **OPTIONS[name]).close()
 
@@ -154,18 +154,18 @@ def test_files_of_builds_that_are_wrong(name: str, tmp_path: Path) -> None:
         (3, "builds must be the path of a file of builds, such as 'build.json', not 3"),
         (tmp_path / "none.json", f"builds '{tmp_path}/none.json' cannot be read: No such file or directory"),
         (tmp_path, f"builds '{tmp_path}' cannot be read: Is a directory"),
-        (tmp_path / "bad.json", f"builds '{tmp_path}/bad.json' is no file of builds: Expecting ',' delimiter"),
+        (tmp_path / "bad.json", f"builds '{tmp_path}/bad.json' is not a file of builds: Expecting ',' delimiter"),
     ):
         with pytest.raises(ProblemError, match="^" + re.escape(sentence)):
             open_device(name, builds=builds, **({"port": "/dev/none"} if name == "serial" else {}))
 
 
-@pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot say which clock")
+@pytest.mark.filterwarnings("ignore:device 'pynq'. PYNQ cannot read the clock")
 @pytest.mark.parametrize(("name", "board"), [("pynq", "kv260"), ("f2", "f2"), ("f2", "f2-sweep")])
 def test_a_clock_of_its_builders_choice_is_no_unknown_build(install: Install, name: str, board: str) -> None:
     """The hash does not depend on the clock, which the registers report; a foreign hash is named with its board."""
     fabric = install(name, replace(OWN, clock_hz=150_000_000))
-    fabric.build_hash = kept()[board].build_hash
+    fabric.build_hash = recorded()[board].build_hash
     device = open_device(name, **OPTIONS[name])
     assert device.read_register("CLOCK_HZ") == 150_000_000
     device.close()
@@ -178,7 +178,7 @@ def test_f2_solves_with_the_sweep_engine(install: Install) -> None:
     """A small machine with the hash of board ``f2-sweep``: what the engine is, the driver reads from the registers."""
     machine = MachineParameters(grid=64, states=2, clock_hz=125_000_000, engine=Engine.SWEEP, lanes=4)
     fabric = install("f2", machine)
-    fabric.build_hash = kept()["f2-sweep"].build_hash
+    fabric.build_hash = recorded()["f2-sweep"].build_hash
     options = {"max_sweeps": 20, "tol": 1e-12}
     result = bl.solve(problem(64, 2), device="f2", **options)
     expected = bl.solve(problem(64, 2), device="emulator", lanes=4, **options)

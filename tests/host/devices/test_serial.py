@@ -144,9 +144,13 @@ def where(end: SerialEnd) -> str:
     [
         (True, lambda data: b"", "does not answer"),
         (False, lambda data: data[:3], "does not answer in full"),
-        (False, flip, "answers with what is no sound answer"),
-        (True, flip, "receives damaged requests"),
-        (False, lambda data: framed(data[1] ^ 1, Outcome.DONE, data[3:-4]), "answers another request than the last"),
+        (False, flip, "returned a damaged answer"),
+        (True, flip, "received a damaged request"),
+        (
+            False,
+            lambda data: framed(data[1] ^ 1, Outcome.DONE, data[3:-4]),
+            "answered another request than the last one",
+        ),
     ],
 )
 def test_a_device_that_is_lost_is_named(
@@ -182,7 +186,7 @@ def test_somebody_else_at_the_other_end(end: SerialEnd) -> None:
 def test_a_line_that_babbles(end: SerialEnd) -> None:
     device = opened(end)
     end.spoil = lambda data, towards: data if towards else bytes((ANSWER,)) * 300
-    with sentence(DeviceLostError, f"{where(end)} answers with what is no sound answer, asked 3 times"):
+    with sentence(DeviceLostError, f"{where(end)} returned a damaged answer, asked 3 times"):
         device.read_register("STATUS")
     device.close()
 
@@ -263,8 +267,8 @@ def test_port_that_is_not_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     monkeypatch.setattr(beltline.host.devices.lock, "directory", lambda: tmp_path)
     monkeypatch.setattr(serial, "Serial", refuse)
     text = (
-        "device 'serial' cannot open '/dev/ttyUSB0' at 1000000 baud: Permission denied; serial ports are for members "
-        "of a group, dialout on Debian and Ubuntu"
+        "device 'serial' cannot open '/dev/ttyUSB0' at 1000000 baud: Permission denied; only members of a group "
+        "may use serial ports, dialout on Debian and Ubuntu"
     )
     with sentence(DeviceError, text):
         open_device("serial", port="/dev/ttyUSB0")

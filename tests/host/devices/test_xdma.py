@@ -77,7 +77,7 @@ def test_registers_are_words_of_the_first_bar(monkeypatch: pytest.MonkeyPatch, t
     monkeypatch.setattr(xdma, "CARDS", tmp_path)
     monkeypatch.setattr(xdma, "check_build", lambda device, known: None)
     known = "1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), 4 (SWEEP with proof and costs)"
-    refused(f"device 'xdma' has engine 77, this host knows {known}", card=CARD)
+    refused(f"device 'xdma' has engine 77, but this host knows only {known}", card=CARD)
     device = object.__new__(xdma.XdmaDevice)
     device._registers = np.frombuffer(xdma._mapped(card / "resource0", 4096), dtype="<u4")
     device.write_register("EPSILON", 2**40 + 3)
@@ -98,8 +98,8 @@ def test_card_that_cannot_be_opened(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     (cards / CARD / "resource2_wc").unlink()
     refused(f"device 'xdma' has no resource2 in '{cards / CARD}': no BAR 2 for its tables")
     (cards / none / "vendor").write_text("0x10ee")
-    refused(f"device 'xdma' finds 2 AMD cards in '{cards}', not one: name one of {none}, {CARD} with option card")
-    with pytest.raises(ProblemError, match="^card must be an address on PCIe, such as '0000:65:00.0', not 'first'$"):
+    refused(f"device 'xdma' finds 2 AMD cards in '{cards}', not one: choose one of {none}, {CARD} with option card")
+    with pytest.raises(ProblemError, match="^card must be a PCIe address, such as '0000:65:00.0', not 'first'$"):
         open_device("xdma", card="first")
 
 

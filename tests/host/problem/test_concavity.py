@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 import beltline as bl
-from beltline.host.problem.concavity import convex_at, searchable
+from beltline.host.problem.concavity import first_convexity, with_concave_start
 from support.fakes import problem
 
 
 def at(given: bl.Problem) -> tuple[int, int, float] | None:
-    return convex_at(given.grid, given.start, given.wealth, given.beta, given.eta)
+    return first_convexity(given.grid, given.start, given.wealth, given.beta, given.eta)
 
 
 @pytest.mark.parametrize("eta", [0.3, 1.0, 2.0, 5.0])
@@ -25,7 +25,7 @@ def test_concave_starts_are_taken_however_fine_the_grid(eta: float) -> None:
             20_001, 1, grid=grid, wealth=grid[:, None] + 1, transition=[[1.0]], start=start[:, None], eta=eta
         )
         assert at(given) is None
-        assert searchable(given) == (given, "")
+        assert with_concave_start(given) == (given, "")
 
 
 def test_start_less_convex_than_utility_is_concave_is_taken() -> None:
@@ -38,7 +38,7 @@ def test_start_less_convex_than_utility_is_concave_is_taken() -> None:
     where = at(steep)
     assert where is not None
     assert where[:2] == (1, 0)
-    begun, note = searchable(steep)
+    begun, note = with_concave_start(steep)
     assert at(begun) is None
     assert note == (
         "The solve began from the least concave majorant of start, which is not concave in x at grid point 1, "

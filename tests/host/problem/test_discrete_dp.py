@@ -41,7 +41,7 @@ def changed(table: Any, where: Any, value: float) -> Any:
         ((R, changed(Q, (3, 1, 2), np.nan), BETA), "Q must be finite, but Q[3, 1, 2] is nan"),
         ((changed(R, 4, -np.inf), Q, BETA),
          "every state must have an action, and state 4 has none with a reward above -inf"),
-        ((R, Q, BETA, S, A), "s_indices and a_indices go with an R of shape (L,), not (6, 3)"),
+        ((R, Q, BETA, S, A), "s_indices and a_indices need an R of shape (L,), one reward per pair, not (6, 3)"),
         (PAIRS[:3], f"s_indices must be {S.size} whole numbers, one for each of the pairs of R, not None"),
         ((*PAIRS[:3], S, changed(A, 2, -1)), "a_indices must be from 0 to 2147483647, but a_indices[2] is -1"),
         ((*PAIRS[:3], changed(S, -1, 6), A), f"s_indices must be from 0 to 5, but s_indices[{S.size - 1}] is 6"),
@@ -78,17 +78,17 @@ def test_transitions_that_do_not_factor_are_named_where_factors_are_asked_for() 
     # State 8 is grid point 4 with the first income: action 2 leads to 4 and 5.
     bent[8, 2, 4:6] = 0.8, 0.2
     sentence = (
-        "with endog_size = 6 an action must choose the next endogenous state, and one chain move the 2 exogenous "
-        "states, but Q[8, 2, 4] is 0.8 where that gives 0.9; without endog_size any Q will do"
+        "with endog_size = 6 an action must choose the next endogenous state, and one Markov chain must govern the 2 "
+        "exogenous states, but Q[8, 2, 4] is 0.8 instead of 0.9; leave out endog_size, and any Q is accepted"
     )
     with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
         bl.from_discrete_dp(R, bent, beta, endog_size=6)
     bent = Q.copy()
     bent[8, 2, 4:8] = 0.45, 0.05, 0.45, 0.05
-    with pytest.raises(bl.ProblemError, match=r"but Q\[8, 2, 4\] is 0\.45 where that gives 0\.9;"):
+    with pytest.raises(bl.ProblemError, match=r"but Q\[8, 2, 4\] is 0\.45 instead of 0\.9;"):
         bl.from_discrete_dp(R, bent, beta, endog_size=6)
     s, a = np.nonzero(R > -np.inf)
-    with pytest.raises(bl.ProblemError, match=r"but Q\[\d+, 4\] is 0\.45 where that gives 0\.9;"):
+    with pytest.raises(bl.ProblemError, match=r"but Q\[\d+, 4\] is 0\.45 instead of 0\.9;"):
         bl.from_discrete_dp(R[s, a], bent[s, a], beta, s, a, endog_size=6)
     assert bl.solve(bl.from_discrete_dp(R, bent, beta)).success
 
@@ -109,7 +109,7 @@ CHAIN = np.array([[0.9, 0.1], [0.2, 0.8]])
         ({"reward": np.zeros((3, 2))}, "reward must have shape (3, 2, 3), one axis each for k, z and a, not (3, 2)"),
         ({"reward": lambda k, z, a: 0.0}, "reward must have shape (3, 2, 3), one axis each for k, z and a, not ()"),
         ({"reward": lambda k, z, a: 1.0 if k > 0 else 0.0},
-         "reward must take arrays of k, z and a; a function of single numbers does as numpy.vectorize(reward)"),
+         "reward must take arrays of k, z and a; wrap a function of single numbers: numpy.vectorize(reward)"),
         ({"reward": changed(np.zeros((3, 2, 3)), (2, 1, 0), np.inf)},
          "reward must be finite, or -inf where an action cannot be taken, but reward[2, 1, 0] is inf"),
         ({"endog_next": np.full((3, 2, 3), 3)}, "endog_next must be from 0 to 2, but endog_next[0, 0, 0] is 3"),
@@ -186,9 +186,12 @@ TWO = [bl.Alternative(name="stay"), bl.Alternative(name="go", beta=0.8)]
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        ({"horizon": 3}, "a discrete program has an infinite horizon, and problem 'small' has 3 ages"),
-        ({"taste": 0.1}, "a discrete program has no taste shocks, and problem 'small' has taste = 0.1"),
-        ({"alternatives": TWO}, "a discrete program has one beta, and problem 'small' has betas from 0.8 to 0.9"),
+        ({"horizon": 3}, "a discrete dynamic program must have an infinite horizon, but problem 'small' has 3 ages"),
+        ({"taste": 0.1}, "a discrete dynamic program must have no taste shocks, but problem 'small' has taste = 0.1"),
+        (
+            {"alternatives": TWO},
+            "a discrete dynamic program must have one beta, but problem 'small' has betas from 0.8 to 0.9",
+        ),
     ],
 )
 def test_what_has_no_discrete_dp(more: dict[str, Any], sentence: str) -> None:

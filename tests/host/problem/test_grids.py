@@ -42,8 +42,8 @@ def test_points_are_those_of_the_formula(grid: np.ndarray[Any, Any], formula: Ca
         (lambda: bl.grid_log(0, 1, 5, 0), "shift must be a number above 0, not 0"),
         (
             lambda: bl.grid_polynomial(1, 2, 1000, 7),
-            "1000 points from 1 to 2 lie so close together at the lower end that number 1 equals number 0: use fewer "
-            "points, or a grid that bends less",
+            "1000 points from 1 to 2 lie so close together at the lower end that point 1 equals point 0: use fewer "
+            "points, or a spacing closer to even",
         ),
         (lambda: bl.grid_log(0, "b", 5), "high must be a finite number above low = 0, not 'b'"),  # type: ignore[arg-type]
     ],

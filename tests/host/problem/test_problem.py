@@ -90,7 +90,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"wealth": np.full((5, 2), GRID[0])},
-        f"wealth[0, 0] = {GRID[0]:.17g} must exceed grid[0] = {GRID[0]:.17g}, or that state can afford no choice",
+        f"wealth[0, 0] = {GRID[0]:.17g} must exceed grid[0] = {GRID[0]:.17g}, or no choice is affordable in that state",
     ),
     (edited("start", (0, 0), np.nan), "start must be finite, but start[0, 0] is nan"),
     ({"start": "zero"}, "start must be a two-dimensional array of real numbers, not of type <U4"),

@@ -368,7 +368,9 @@ def test_a_session_says_what_it_does_not_take() -> None:
         Driver(device).run(product_image(given, 1e-4), 5)
     with (
         bl.open("emulator", **BUILD) as session,
-        pytest.raises(bl.ProblemError, match="^method 'shift' is for sweep engines without alternatives, and device "),
+        pytest.raises(
+            bl.ProblemError, match="^method 'shift' needs a sweep engine without alternatives, which device "
+        ),
     ):
         session.solve(bl.rbc(grid=64, states=3), method="shift")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import beltline as bl
-from beltline.host.problem.concavity import convex_at
+from beltline.host.problem.concavity import first_convexity
 from support.fakes import BruteDevice
 
 SAVINGS = bl.Problem(
@@ -42,7 +42,7 @@ AGES = ("line", "folded line", "grid", "binary", "monotone", "warm")
 
 
 def convex(problem: bl.Problem) -> bool:
-    return convex_at(problem.grid, problem.start, problem.wealth, problem.beta, problem.eta) is not None
+    return first_convexity(problem.grid, problem.start, problem.wealth, problem.beta, problem.eta) is not None
 
 
 @pytest.fixture(scope="module")

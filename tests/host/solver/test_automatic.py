@@ -17,7 +17,7 @@ from beltline.gpu_ref.methods import Solution
 from beltline.host.devices import DEVICES, f2, pynq
 from beltline.host.devices.base import Backend, DeviceInUseError
 from beltline.host.solver.processor_session import ProcessorSession
-from beltline.host.solver.rules import GPU_WORTH, boards, ways, without_gpu
+from beltline.host.solver.rules import GPU_PAYS, boards, ways, without_gpu
 from support.fakes import BruteDevice
 from support.paths import ROOT
 
@@ -63,9 +63,9 @@ def test_a_method_that_is_named_is_taken() -> None:
         ({"start": "stay"}, "option 'start' needs a method that has it: add method='mpi' or method='macqueen' or "),
         ({"max_sweep": 3}, "no device and no method has an option 'max_sweep'; did you mean 'max_sweeps'?"),
         ({"method": "warm", "inner": 3}, "method 'warm' has no option 'inner': it takes none"),
-        ({"method": "auto", "inner": 3}, "option 'inner' needs a method with a name"),
-        ({"value_bits": 40}, "value_bits is for machines: name one with it, as in device='emulator'"),
-        ({"checkpoint": "a.npz"}, "checkpoint is for machines: name one with it, as in device='emulator'"),
+        ({"method": "auto", "inner": 3}, "option 'inner' needs a method to be named"),
+        ({"value_bits": 40}, "value_bits needs a device of the accelerator: name one, as in device='emulator'"),
+        ({"checkpoint": "a.npz"}, "checkpoint needs a device of the accelerator: name one, as in device='emulator'"),
     ],
 )
 def test_what_needs_a_name_is_refused(options: dict[str, Any], sentence: str) -> None:
@@ -83,7 +83,7 @@ def test_another_method_takes_the_place_of_one_that_fails(monkeypatch: pytest.Mo
     monkeypatch.setattr(cpu, "solve", failing)
     result = bl.solve(GIVEN, progress=False)
     assert (result.method, result.success, result.verified) == ("shift", True, True)
-    assert result.message.endswith("Before it method 'mpi' had failed.")
+    assert result.message.endswith("Method 'mpi', tried before, had failed.")
     monkeypatch.setattr(cpu, "solve", lambda *a, method, **more: replace(solve(*a, method=method, **more), converged=0))
     assert bl.solve(GIVEN, progress=False).status == "sweep limit reached"
 
@@ -96,7 +96,7 @@ def test_a_board_that_is_ready_comes_first(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setitem(DEVICES, "xdma", board(lambda *_: BruteDevice(64, 2)))
     result = bl.solve(GIVEN, tol=1e-6, progress=False)
     assert (result.device, result.success) == ("brute", True)
-    assert result.chosen == "xdma: chosen because the board is there and free"
+    assert result.chosen == "xdma: chosen because the board is present and free"
     with bl.open() as session:
         assert isinstance(session, bl.Session)
     [attempt] = bl.solve_many([GIVEN], tol=1e-6, progress=False)
@@ -145,7 +145,7 @@ def test_a_gpu_is_asked_where_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_gpu(GIVEN) == "there is no GPU"
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name == "cupy" else find(name))
     assert [way.method for way in ways(GIVEN, "gpu")] == ["shift", "mpi"]
-    assert without_gpu(GIVEN) == f"a GPU pays from {GPU_WORTH:,} states, and these are 128"
+    assert without_gpu(GIVEN) == f"a GPU saves time from {GPU_PAYS:,} states, and this problem has 128"
 
 
 def test_sessions_on_processors() -> None:
@@ -153,7 +153,7 @@ def test_sessions_on_processors() -> None:
         first = session.solve(GIVEN, progress=False)
         again = session.solve(GIVEN, start="last", progress=False)
         assert (session.device, session.moved) == (None, ())
-        with pytest.raises(bl.ProblemError, match=r"^timeout is for machines"):
+        with pytest.raises(bl.ProblemError, match=r"^timeout needs a device of the accelerator"):
             session.solve(GIVEN, timeout=3.0)
         with pytest.raises(bl.ProblemError, match=r"^start must be 'given', 'last', 'stay' or 'coarse', not 'late'$"):
             session.solve(GIVEN, start="late")  # type: ignore[arg-type]

@@ -125,5 +125,5 @@ def test_solve_without_numba_is_refused_in_a_sentence() -> None:
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1] == (
         "beltline.host.problem.checks.ProblemError: solving needs the Python package numba, which is not installed "
-        "here: results are checked by compiled code; `beltline selftest` makes most of its checks without it"
+        "here: compiled code checks the results; `beltline selftest` makes most of its checks without it"
     )

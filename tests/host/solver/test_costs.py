@@ -283,22 +283,22 @@ def test_results_with_clocks_are_stored(tmp_path: Path) -> None:
     [
         (
             {"device": "emulator"},
-            "problem 'laffer 1' has a cost, which device 'emulator' takes with options lanes=, proof=1 and",
+            "problem 'laffer 1' has a cost, which device 'emulator' supports only with the options lanes=, proof=1 and",
         ),
         (
             {"device": "rtl", "lanes": 2, "proof": 1},
-            "problem 'laffer 1' has a cost, which device 'rtl' takes with options",
+            "problem 'laffer 1' has a cost, which device 'rtl' supports only with the options",
         ),
         (
             {"device": "emulator", "lanes": 2, "costs": 1},
-            "option 'costs' is for a sweep engine that proves its choices: pass ",
+            "option 'costs' needs a sweep engine that proves its choices: pass ",
         ),
         (
             {"device": "emulator", "costs": 1},
-            "option 'costs' is for a sweep engine that proves its choices: pass lanes= and ",
+            "option 'costs' needs a sweep engine that proves its choices: pass lanes= and ",
         ),
         ({**EMULATOR, "costs": 2}, "costs must be 0 or 1, not 2"),
-        ({**EMULATOR, "method": "shift"}, "method 'shift' takes problems without a cost: leave method out"),
+        ({**EMULATOR, "method": "shift"}, "method 'shift' does not support problems with a cost: leave method out"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], sentence: str) -> None:
@@ -317,7 +317,9 @@ def test_what_else_of_the_general_form_is_refused() -> None:
         with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
             bl.solve(replace(given, **change), **EMULATOR)
     aged = replace(given, cost=np.repeat(np.asarray(given.cost)[None], 3, axis=0))
-    with pytest.raises(bl.ProblemError, match="^a machine takes one table of costs, and .* has cost by age: solve it "):
+    with pytest.raises(
+        bl.ProblemError, match="^the accelerator cannot solve problem .*, which has cost by age: solve it "
+    ):
         bl.solve(aged, **EMULATOR)
     with (
         bl.open("emulator", **BUILD) as device,
@@ -328,7 +330,7 @@ def test_what_else_of_the_general_form_is_refused() -> None:
     wealth = poor.wealth.copy()
     wealth[0, 0], wealth[-1] = np.nextafter(np.asarray(poor.cost).min(), 9.0), 1e6
     with pytest.raises(
-        bl.ProblemError, match=r"^wealth\[0, 0\] = .* exceeds the lowest cost by so little that it vanish"
+        bl.ProblemError, match=r"^wealth\[0, 0\] = .* exceeds the lowest cost by so little that the dif"
     ):
         bl.solve(replace(poor, wealth=wealth), **EMULATOR)
 

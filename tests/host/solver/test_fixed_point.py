@@ -160,23 +160,23 @@ HUGE = np.linspace(1.0, 2.0, 5) * 1e6
         (
             {"start": np.full((5, 2), -1e19)},
             {},
-            "V can reach -1e+19, more than 64-bit fixed point holds: rescale the problem",
+            "V can reach -1e+19, more than 64-bit fixed point can represent: rescale the problem",
         ),
         (
             {"grid": HUGE * 1e15, "wealth": np.tile(2e15 * HUGE[:, None], 2), "eta": 1.0},
             {},
-            "grid and wealth reach 4e+21, more than 64-bit fixed point holds: rescale the problem",
+            "grid and wealth reach 4e+21, more than 64-bit fixed point can represent: rescale the problem",
         ),
         (
             {},
             {"money_bits": 0, "tol": 1e-3},
-            "grid[1] and grid[2] are 0.433 apart and become one with 0 fraction bits of money: "
+            "grid[1] and grid[2] are 0.433 apart and become equal with money_bits = 0: "
             "use a coarser grid or smaller units",
         ),
         (
             {"grid": np.arange(5.0), "wealth": np.arange(5.0)[:, None] + [0.25, 1.0]},
             {"money_bits": 1, "tol": 1e-3},
-            "wealth[0, 0] exceeds grid[0] by only 0.25, which vanishes with 1 fraction bits of money",
+            "wealth[0, 0] exceeds grid[0] by only 0.25, which is rounded to zero with money_bits = 1: use",
         ),
         (
             {"beta": 1 - 1e-12},
@@ -194,8 +194,9 @@ def test_note_only_where_rounding_matters() -> None:
     assert fixed_point(bl.rbc(grid=65_536), 1e-10).note == ""
     note = fixed_point(bl.rbc(grid=65_536), 1e-6, value_bits=30).note
     assert note == (
-        "Around grid point 1 rounding with 30 value bits may exceed the curvature of the objective, where searches can "
-        "settle on different near-ties (use more value bits or a coarser grid to exclude it)."
+        "Around grid point 1 rounding with value_bits = 30 may exceed the curvature of the objective, so that of "
+        "choices that are almost equally good another one may be returned (use more value bits or "
+        "a coarser grid to exclude it)."
     )
     steps = np.linspace(0, 1, 40) ** 7 * 1000
     assert (
@@ -227,13 +228,26 @@ def test_smallest_build(points: int, states: int, horizon: int | None, sizes: tu
 @pytest.mark.parametrize(
     ("points", "states", "horizon", "sentence"),
     [
-        (65_537, 1, None, "grid has 65537 points, more than the 65536 that the largest build can hold"),
-        (4, 17, None, "transition has 17 states, more than the 16 that the largest build can hold"),
+        (
+            65_537,
+            1,
+            None,
+            "grid has 65537 points, more than the 65536 that the largest build of the accelerator can "
+            "hold: use device 'cpu' or 'gpu'",
+        ),
+        (
+            4,
+            17,
+            None,
+            "transition has 17 states, more than the 16 that the largest build of the accelerator can "
+            "hold: use device 'cpu' or 'gpu'",
+        ),
         (
             1024,
             4,
             5000,
-            "horizon 5000 keeps 20480000 values, more than the 16777216 that the largest build can hold",
+            "a problem with horizon 5000 has 20480000 values at all ages, more than the 16777216 that the largest "
+            "build of the accelerator can hold: use device 'cpu' or 'gpu', or lanes= for a sweep engine",
         ),
     ],
 )

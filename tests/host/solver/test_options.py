@@ -42,7 +42,10 @@ def test_refusals(given: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize("device", REFERENCES)
 @pytest.mark.parametrize("name", MACHINE_ONLY)
 def test_what_only_machines_have(device: str, name: str) -> None:
-    with pytest.raises(bl.ProblemError, match=f"^{name} is for machines, and device '{device}' is none$"):
+    sentence = (
+        f"{name} is not supported by device '{device}': leave it out, or name a device of the accelerator, such as "
+    )
+    with pytest.raises(bl.ProblemError, match=f"^{sentence}device='emulator'$"):
         SolveOptions(**{name: 3}, device=device)
 
 

@@ -56,7 +56,8 @@ def test_no_weights_where_patience_is_too_great(beta: float) -> None:
     q = (np.array([[0.5, 0.5], [0.25, 0.75]]) * beta * 2.0**64).astype(np.uint64)
     shift_weights((np.array([[0.5, 0.5], [0.25, 0.75]]) * 0.9997 * 2.0**64).astype(np.uint64))
     with pytest.raises(
-        ProblemError, match=r"^shifts need beta times the sums of transition's rows below 0\.999756, not "
+        ProblemError,
+        match=r"^method 'shift' needs beta times the largest sum of a row .* below 0\.999756, not ",
     ):
         shift_weights(q)
 
@@ -78,8 +79,14 @@ def test_weights_move_with_the_transition() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"method": "warm", "lanes": 2}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
-        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'emulator' without lanes is none"),
+        (
+            {"method": "warm", "lanes": 2},
+            "method 'warm' needs device 'cpu' or 'gpu': a device of the accelerator has method 'shift' only",
+        ),
+        (
+            {"method": "shift"},
+            "method 'shift' needs the sweep engine: give device 'emulator' the option lanes=, as lanes=16",
+        ),
         (
             {"method": "shift", "lanes": 2, "start": "late"},
             "start must be 'given', 'last', 'stay' or 'coarse', not 'late'",
@@ -108,7 +115,7 @@ def test_assembly_line_that_is_open_shifts_nothing() -> None:
     with (
         bl.open("emulator") as session,
         pytest.raises(
-            bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'emulator' without lanes"
+            bl.ProblemError, match=r"^method 'shift' needs the sweep engine: give device 'emulator' the option lanes="
         ),
     ):
         session.solve(problem(), method="shift")
@@ -116,7 +123,7 @@ def test_assembly_line_that_is_open_shifts_nothing() -> None:
         session.solve(problem(), max_sweeps=1)
         assert session.device is not None
         with pytest.raises(
-            bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'emulator' is none$"
+            bl.ProblemError, match=r"^method 'shift' needs a sweep engine, which device 'emulator' does not have$"
         ):
             bl.solve(problem(), device=session.device, method="shift")
 
@@ -150,11 +157,11 @@ def test_batch_shifts_as_one_solve_does(workers: int | None, tmp_path: Path) -> 
 
 
 def test_batch_on_a_line_shifts_nothing() -> None:
-    with pytest.raises(bl.ProblemError, match=r"^method 'shift' is for sweep engines, and device 'emulator' without"):
+    with pytest.raises(bl.ProblemError, match=r"^method 'shift' needs the sweep engine: give device 'emulator' "):
         bl.solve_many([problem()], method="shift", device="emulator")
     with bl.open("emulator") as session:
         [attempt] = bl.solve_many([problem()], device=session, method="shift")
-    assert str(attempt.error) == "method 'shift' is for sweep engines, and device 'emulator' without lanes is none"
+    assert str(attempt.error).startswith("method 'shift' needs the sweep engine: give device 'emulator' ")
 
 
 def test_warm_batch_shifts_from_its_neighbours() -> None:

@@ -129,7 +129,7 @@ def test_sweep_limit() -> None:
     assert (result.success, result.status, result.sweeps) == (False, "sweep limit reached", 10)
     found = re.fullmatch(
         r"The largest change of V is still \S+ after the limit of 10 sweeps, not below 1e-10; "
-        r"about (\d+) more are needed\.",
+        r"about (\d+) more are needed: increase max_sweeps\.",
         result.message,
     )
     assert found
@@ -157,8 +157,8 @@ def test_planted_value_is_caught(change: int) -> None:
     assert re.fullmatch(
         r"The run ended after 219 sweeps, but an exact double-precision sweep finds the maximum missed by \S+ "
         r"at grid point \d+, state \d(, the first of \d+ states)?: "
-        r"the objective has more than one peak, which this engine cannot search and device 'cpu' can, "
-        r"or the device erred\.",
+        r"either the objective has several peaks, which device 'cpu' can search and this engine cannot, "
+        r"or the device made an error\.",
         result.message,
     )
     clean = bl.solve(problem(), device=BruteDevice())
@@ -258,14 +258,15 @@ def test_stopped_device() -> None:
         (
             BruteDevice(version=VERSION + 1),
             DeviceError,
-            f"device 'brute' has version {VERSION + 1} of the register map, this host needs {VERSION}",
+            f"device 'brute' has version {VERSION + 1} of the register map, but this host needs {VERSION}: "
+            "rebuild its bitstream with this version of Beltline",
         ),
         (BruteDevice(16), bl.ProblemError, "the problem has 24 grid points, more than the 16 of device 'brute'"),
         (BruteDevice(64, 2), bl.ProblemError, "the problem has 3 exogenous states, more than the 2 of device 'brute'"),
         (
             BruteDevice(32, 3),
             bl.ProblemError,
-            "the problem has 360 values to keep, more than the 96 of device 'brute'",
+            "the problem has 360 values to store, more than the 96 of device 'brute'",
         ),
         (
             BruteDevice(fault=lambda d: setattr(d, "status", Status.DONE | Status.BAD_CONFIGURATION)),
@@ -275,12 +276,12 @@ def test_stopped_device() -> None:
         (
             BruteDevice(fault=plant(Table.POLICY, 4, 10**6)),
             DeviceError,
-            "which is no index of 24 grid points",
+            "which is not an index of the 24 grid points",
         ),
     ],
 )
 def test_device_that_does_not_fit(device: BruteDevice, error: type[Exception], sentence: str) -> None:
-    horizon = 5 if "values to keep" in sentence else None
+    horizon = 5 if "values to store" in sentence else None
     with pytest.raises(error, match=re.escape(sentence)):
         bl.solve(problem(horizon=horizon), device=device)
 

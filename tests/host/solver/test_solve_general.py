@@ -171,7 +171,7 @@ def spoilt(monkeypatch: pytest.MonkeyPatch) -> Any:
         ("policy", (2, 0, 5, 0), 2, "a choice of alternative 'work' better by "),
         ("policy", (2, 0, 5, 0), 24, "a choice of alternative 'work' better without bound"),
         ("value", (0, 1, 5, 0), 0.5, "the value, which is that of alternative 'rest', wrong by 0.5"),
-        ("choice", (2, 0, 5, 0), 1, "alternative 'work' better than the one that is taken by "),
+        ("choice", (2, 0, 5, 0), 1, "alternative 'work' better than the one that was chosen by "),
         ("probabilities", (2, 2, 5, 0), -0.5, "the probability of alternative 'rest' wrong by 0.5"),
     ],
 )
@@ -185,7 +185,7 @@ def test_what_the_search_missed_is_named(
     spoilt(name, at, change)
     result = bl.solve(retirement())
     assert (result.success, result.status, result.verified) == (False, "not verified", True)
-    place = rf" at grid point 5, state 0, age {at[0] + 1}(, the largest of \d faults)?\.$"
+    place = rf" at grid point 5, state 0, age {at[0] + 1}(, the largest of \d errors)?\.$"
     assert re.search(r"^All 6 ages were solved\. A second, exact search finds " + re.escape(what), result.message)
     assert re.search(place, result.message)
     assert result.residual == (0.5 if name == "value" else pytest.approx(right.residual))
@@ -243,7 +243,7 @@ def test_values_that_double_precision_cannot_tell_apart_are_said_to_be() -> None
         )
         result = bl.solve(problem, tol=1e-9)
         assert result.success
-        assert ("rounds values of this size by more than tol" in result.message) == (unit < 1)
+        assert ("of double precision exceed tol for values of this size" in result.message) == (unit < 1)
         assert (result.error_bound > 1e-6) == (unit < 1)
 
 
@@ -362,7 +362,11 @@ def test_a_labelled_file_is_read_by_others_and_what_they_change_is_found(tmp_pat
             "a problem of the general form has no option 'step': it takes steps, update; did you mean 'steps'?",
         ),
         ({"steps": 3}, "steps needs an infinite horizon, and this problem has 6 ages"),
-        ({"value_bits": 3}, "value_bits is for machines, and device 'cpu' is none"),
+        (
+            {"value_bits": 3},
+            "value_bits is not supported by device 'cpu': leave it out, or name a device of the "
+            "accelerator, such as device='emulator'",
+        ),
     ],
 )
 def test_bad_options(options: dict[str, Any], sentence: str) -> None:
@@ -409,5 +413,5 @@ def test_what_a_graphics_card_does_not_take_is_a_sentence(monkeypatch: pytest.Mo
     face = np.zeros(retirement().points)
     with pytest.raises(bl.ProblemError, match="^update: there is no alternative 'repay': there are "):
         bl.solve(retirement(), update=bl.BondPrices("repay", "retire", face, 0.01))
-    with pytest.raises(bl.ProblemError, match="^on device 'gpu' update must be BondPrices, not"):
+    with pytest.raises(bl.ProblemError, match="^update must be a BondPrices on device 'gpu', not"):
         bl.solve(retirement(), device="gpu", update=lambda last: None)

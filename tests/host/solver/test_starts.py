@@ -10,7 +10,7 @@ import pytest
 import beltline as bl
 from beltline.gpu_ref.coarse import FEWEST, coarse_start
 from beltline.gpu_ref.methods import stay_start
-from beltline.host.problem.concavity import concave_majorant, convex_at
+from beltline.host.problem.concavity import concave_majorant, first_convexity
 from beltline.host.solver.starts import start_value
 
 SMOOTH = bl.rbc(grid=FEWEST, states=3)
@@ -24,7 +24,7 @@ def coarse(problem: bl.Problem) -> np.ndarray:
 
 
 def convex(problem: bl.Problem, value: np.ndarray) -> bool:
-    return convex_at(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None
+    return first_convexity(problem.grid, value, problem.wealth, problem.beta, problem.eta) is not None
 
 
 def test_concave_starts_are_taken_as_they_are() -> None:

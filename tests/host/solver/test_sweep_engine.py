@@ -65,7 +65,9 @@ def test_sizes_of_the_smallest_engine() -> None:
 
 def test_ages_that_no_assembly_line_could_keep() -> None:
     given = problem(1024, 4, horizon=5000)
-    with pytest.raises(bl.ProblemError, match="^horizon 5000 keeps 20480000 values, more than the 16777216"):
+    with pytest.raises(
+        bl.ProblemError, match="^a problem with horizon 5000 has 20480000 values at all ages, more than the 16777216"
+    ):
         smallest_build(given)
     assert smallest_build(given, 2).results == 4096
 
@@ -166,7 +168,7 @@ def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None)
     options = {k: v for k, v in (("fold", fold), ("evaluators", evaluators)) if v is not None}
     (name,) = options
     with pytest.raises(
-        bl.ProblemError, match=f"^option '{name}' is for an assembly line, and lanes = 4 asks for a sweep engine$"
+        bl.ProblemError, match=f"^option '{name}' is for the assembly line, but lanes = 4 selects the sweep engine: "
     ):
         bl.open("emulator", lanes=4, **options)
 
@@ -176,16 +178,17 @@ def test_lanes_are_of_no_assembly_line(fold: int | None, evaluators: int | None)
     [
         (
             {"ENGINE": 7},
-            "device 'brute' has engine 7, this host knows 1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), "
+            "device 'brute' has engine 7, but this host knows only 1 (ASSEMBLY_LINE), 2 (SWEEP), 3 (SWEEP with proof), "
             "4 (SWEEP with proof and costs)",
         ),
         (
             {"LANES": 2},
-            "device 'brute' reports sizes of no build: lanes of a build of the assembly line must be 1, not 2",
+            "device 'brute' reports sizes that no build has: lanes of a build of the assembly line must be 1, not 2",
         ),
         (
             {"ENGINE": 2, "LANES": 3},
-            "device 'brute' reports sizes of no build: lanes of a build must be a power of two from 1 to 256, not 3",
+            "device 'brute' reports sizes that no build has: lanes of a build must be a power of two from 1 "
+            "to 256, not 3",
         ),
     ],
 )
@@ -208,8 +211,8 @@ def test_a_walk_that_ends_on_another_peak_is_never_silent(
     assert (missed.success, missed.status, missed.verified) == (False, "not verified", True)
     assert re.fullmatch(
         r"The run ended after \d+ sweeps, but an exact double-precision sweep finds the maximum missed by \S+ at grid "
-        r"point \d+, state 0, the first of \d+ states: the objective has more than one peak, which this engine cannot "
-        r"search and device 'cpu' can, or the device erred\.",
+        r"point \d+, state 0, the first of \d+ states: either the objective has several peaks, which device 'cpu' can "
+        r"search and this engine cannot, or the device made an error\.",
         missed.message,
     )
     gap = np.abs(missed.value - right.value).max()
@@ -306,8 +309,8 @@ def test_a_device_that_cannot_have_proven_anything_is_not_believed() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"device": "rtl", "proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
-        ({"device": "emulator", "proof": 1}, "option 'proof' is for a sweep engine: pass lanes= too"),
+        ({"device": "rtl", "proof": 1}, "option 'proof' needs the sweep engine: pass lanes=, too"),
+        ({"device": "emulator", "proof": 1}, "option 'proof' needs the sweep engine: pass lanes=, too"),
         ({"device": "emulator", "lanes": 2, "proof": 2}, "proof must be 0 or 1, not 2"),
     ],
 )

@@ -149,7 +149,7 @@ def test_what_fails_falls_back(wrong: str, method: str, monkeypatch: pytest.Monk
     result = bl.solve(given, tol=1e-8, device="cpu", method=method)
     assert result.success
     assert result.method == "warm"
-    assert f"Method 'warm' took the place of {method!r}, which had failed: " in result.message
+    assert f"Method 'warm' replaced {method!r}, which had failed: " in result.message
     assert trusted(result)
     # However few sweeps are allowed, where they are enough for warm.
     few = bl.solve(given, tol=1e-8, device="cpu", method=method, max_sweeps=result.sweeps)
@@ -204,7 +204,7 @@ def test_shifts_that_fail_give_way_to_plain_sweeps() -> None:
     result = bl.solve(given, tol=1e-6, lanes=2, method="shift", value_bits=45, device="emulator")
     assert plain.success
     assert result.success
-    assert " Plain sweeps took the place of shifted ones: A value left the range" in result.message
+    assert " Plain sweeps replaced shifted ones, which had failed: A value left the range" in result.message
     assert (result.value == plain.value).all()
 
 

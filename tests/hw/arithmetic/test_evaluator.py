@@ -1,4 +1,4 @@
-"""The objective of a candidate: plain integers around the utility's model, which has its own oracle."""
+"""The objective of a candidate, against plain integers with the utility's software model, which has its own oracle."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def operands(rng: random.Random, count: int) -> list[Operand]:
 
 
 def wanted(rows: list[Operand], constants: UtilityConstants) -> list[tuple[int | None, bool, bool]]:
-    """Objective (``None`` where it means nothing), ``feasible``, ``over``."""
+    """Objective (``None`` where it is not valid), ``feasible``, ``over``."""
     consumption = [wealth - x for wealth, x, _ in rows]
     # Beyond 63 bits, of which only that it is so is specified.
     clipped = np.array([min(max(c, -1), MAXIMUM) for c in consumption], dtype=np.int64)

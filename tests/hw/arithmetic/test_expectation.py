@@ -105,7 +105,7 @@ def cases(rng: random.Random, states: int) -> list[dict[str, Any]]:
     [
         (1, Multiplier.DSP48E2, 1),
         (3, Multiplier.DSP48E2, 1),
-        # So many are in a whole machine, too: tests/hw/top/test_machine.py.
+        # This many states are also tested in a whole machine: tests/hw/top/test_machine.py.
         pytest.param(16, Multiplier.DSP48E2, 1, marks=pytest.mark.slow),
         (3, Multiplier.DSP48E1, 1),
         (3, Multiplier.MULT18X18D, 1),

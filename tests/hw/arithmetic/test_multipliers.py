@@ -1,4 +1,4 @@
-"""What a build for another chip's multipliers has in common with all others, and what not: its clocks."""
+"""Builds for the multipliers of another chip: the same bits, with other clocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as generated, and the error budget of :mod:`beltline.hw.arithmetic.polynomials` over all their cells."""
+"""Generated tables, and the error budget of :mod:`beltline.hw.arithmetic.polynomials` over all their cells."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_second_remainder_is_below_2_to_minus_19_6() -> None:
 def extremes(error, reach, points: int = 400) -> tuple[mpmath.mpf, mpmath.mpf]:  # type: ignore[no-untyped-def]
     """Least and greatest of a smooth ``error`` on ``[0, reach]``; between points it is a cubic at most."""
     found = [error(reach * k / points) for k in range(points + 1)]
-    # What a cubic with these values can do between two of 400 points is below a hundredth of its size.
+    # Between two of 400 points a cubic with these values changes by less than 1% of its size.
     slack = (max(found) - min(found)) / 100
     return min(found) - slack, max(found) + slack
 

@@ -1,4 +1,4 @@
-"""The proof of single peaks: what it says of objectives that are flat but for their curvature and their rounding."""
+"""The proof of single peaks, for objectives that are flat except for their curvature and their rounding."""
 
 from __future__ import annotations
 

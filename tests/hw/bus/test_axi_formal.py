@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""Proofs that the AXI slaves keep the rules of the bus, whatever a master does that keeps them."""
+"""Proofs that the AXI slaves obey the rules of the bus, whatever a master does that obeys them."""
 
 from __future__ import annotations
 
@@ -544,7 +544,7 @@ class ReadsProof(TablesProof):
         place = byte[:window_bits]
 
         def is_word(position: Value) -> Value:
-            """Whether the word so many after the next one to be taken is the known one."""
+            """Whether the word this many places after the next one to be taken is the known one."""
             word = address + (position << Mux(burst.size < 3, burst.size[:2], 3))
             return (byte[3:window_bits] == word[3:window_bits]) & (byte[window_bits:] == burst.table)
 

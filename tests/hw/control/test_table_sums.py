@@ -1,5 +1,5 @@
 # amaranth: UnusedElaboratable=no
-"""The sums of tables: their law, its gateware clock by clock, and what differs shows in them."""
+"""The sums of tables: their definition, their gateware clock by clock, and that changed tables have other sums."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from support.ties import searches
 
 @pytest.mark.parametrize("sweeps", [1, 3])
 def test_values_out_of_range_on_the_fast_path(sweeps: int) -> None:
-    """In the first sweep, and in one that keeps all choices: nobody gains by saving."""
+    """In the first sweep, and in one in which no choice changes: saving never pays."""
     image = fixed_point(rbc(grid=64, states=1), 1e-10)
     image.wealth[:] = image.wealth.max()
     machine = begun(LineSoftwareMachine(MachineParameters(64, 1)), image)
@@ -37,7 +37,7 @@ def test_values_out_of_range_on_the_fast_path(sweeps: int) -> None:
 
 
 def test_ties_on_the_fast_path() -> None:
-    """From wherever a climb begins, it ends on the lowest of the best candidates."""
+    """A local search from any candidate ends on the lowest of the best ones."""
     ties = 0
     for seed in range(4):
         for one in searches(seed):

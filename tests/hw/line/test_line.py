@@ -116,7 +116,7 @@ def test_gateware(stream: Stream, with_shared: Callable[..., dict[str, str]]) ->
             seen["infeasible"] += result.infeasible
             seen["saturated"] += result.saturated
         assert min(seen.values()) > 20, (k, seen)
-        # Behind the last entry the bench sends others, which soon leave the first stage.
+        # After the last entry the bench sends others, which soon leave the first stage.
         end = clocks - latency + line.stages[0].latency
         assert {at for at in range(end) if out["over"][at]} == {at for at in up if at < end}, k
 

@@ -61,7 +61,7 @@ def model(parameters: MachineParameters) -> SweepSoftwareMachine:
 def assert_agree(
     device: RtlDevice, parameters: MachineParameters, image: Image, limits: list[int]
 ) -> SweepSoftwareMachine:
-    """Gateware and model agree after so many sweeps: results, status and counters, that of clocks included."""
+    """Gateware and model agree after this many sweeps: results, status and counters, that of clocks included."""
     for limit in limits:
         machine = model(parameters)
         assert_same(run(device, image, limit), run(ModelDevice(machine, parameters), image, limit))
@@ -82,7 +82,7 @@ def test_rbc_on_many_lanes_some_of_which_have_no_point(many: tuple[RtlDevice, Ma
 
 
 def test_small_problems_to_the_end(eight: RtlDevice) -> None:
-    """The last sweeps walk no state at all."""
+    """In the last sweeps no state needs a local search."""
     problem = replace(rbc(grid=21, states=3), beta=0.5)
     machine = assert_agree(eight, EIGHT, fixed_point(problem, 1e-6), [1_000])
     assert Status.CONVERGED in machine.status
@@ -211,7 +211,7 @@ def test_every_walk_and_the_clock_of_every_result(
         guesses = np.arange(grid).repeat(states).reshape(last.shape) if cold else last
         done = walk_all(dealt, x, w, ev, constants, walked, guesses, choices, kept, value, moves, bool(cold), 20_000)
         assert done.counts.max() <= done.probes.shape[1]
-        # A walk without a result does not tell when it began: 200 clocks and its marks behind the last one.
+        # A pass without a result does not show when it began: 200 clocks and its marks after the last one.
         begin = found[0][-1] if found else end + 200 + len(marks) + 1
         end = begin + 1 + clocks
         log = SweepLog(dealt, last, walked, done.counts, done.probes, np.ones(build.lanes, np.bool_))

@@ -50,7 +50,7 @@ def test_costs_of_every_shape_after_every_sweep(pair: Pair, shape: str) -> None:
 
 
 def test_wild_values_and_costs(pair: Pair) -> None:
-    """First walks end on any of many peaks, and rounds divide."""
+    """First searches end on any of many peaks, and rounds use divide and conquer."""
     rng = np.random.default_rng(5)
     divided = 0
     for seed in range(6):

@@ -50,7 +50,7 @@ def test_rbc_to_the_end(pair: Pair) -> None:
 
 
 def test_wild_values_follow_the_walk(pair: Pair) -> None:
-    """No concavity at all: which maximum is found depends on where a walk begins, so the model must walk alike."""
+    """No concavity at all: which maximum is found depends on where a search starts, so the model must do the same."""
     rng = np.random.default_rng(5)
     for _ in range(6):
         image = pair.drawn(rng)
@@ -73,7 +73,7 @@ def test_shifts_and_held_sweeps(pair: Pair, mode: int) -> None:
 
 
 def test_other_peaks_are_found(pair: Pair) -> None:
-    """Behind the last sweep, whatever ends it, and with shifts; a single peak is not taken for more."""
+    """After the last sweep, whatever ends it, and with shifts; a single peak is not taken for several."""
     build, rng = pair.parameters, np.random.default_rng(11)
     image = fixed_point(rbc(grid=build.grid - 3, states=build.states), 1e-6)
     for mode in (Mode.PEAKS, Mode.PEAKS | Mode.SHIFT):

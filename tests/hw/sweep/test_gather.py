@@ -1,4 +1,4 @@
-"""What gathers expected values for a lane of the sweep engine: every word against plain arrays, every clock."""
+"""The unit that gathers expected values for a lane of the sweep engine: each word against plain arrays, each clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sweep engine's software model: against the assembly line's where there is one peak, and the gateware's walk."""
+"""The sweep engine's software model, against the assembly line's model with one peak, and its gateware's search."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_kept_utilities_are_those_of_the_choice_and_its_neighbours() -> None:
 
 def test_a_state_that_can_afford_nothing_ends_the_run_as_on_the_assembly_line() -> None:
     image = fixed_point(rbc(grid=64, states=3), 1e-10)
-    # What the host refuses: money on hand that is less than the grid's first point.
+    # The host refuses this: cash on hand below the grid's first point.
     image.wealth[:5, 1] = image.grid[0] - np.arange(5)
     line = begun(LineSoftwareMachine(MachineParameters(64, 3)), image)
     sweep = begun(SweepSoftwareMachine(SweepParameters(64, 3, 2)), image)

@@ -1,4 +1,4 @@
-"""The pass over the points whose expectations are made anew, against a plain loop: every state, and every clock."""
+"""The pass over the points whose expectations are computed anew, against a plain loop: every state, and every clock."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INPUTS = ("clear", "note_valid", "note", "start", "force", "points", "states")
 OUTPUTS = ("busy", "valid", "position", "point", "last")
 
 QUIET = 40
-"""Clocks behind the end of a pass in which nothing may come."""
+"""Clocks after the end of a pass in which there must be no output."""
 
 
 @pytest.mark.gateware

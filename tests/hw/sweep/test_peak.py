@@ -1,4 +1,4 @@
-"""The unit that checks a kept choice, against Python's integers."""
+"""The unit that checks a cached choice, against Python's integers."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def rough(seed: int, points: int = 70, states: int = 2) -> tuple[Image, NDArray[
 
 
 def proof_of(image: Image, ev: NDArray[np.int64], begin: NDArray[np.int64], lanes: int = 2) -> Proof:
-    """The proof of choices that walks find from ``begin``."""
+    """The proof of choices that local searches find from ``begin``."""
     points, states = ev.shape
     grid = 128
     dealt = Dealt(WalkParameters(SweepParameters(grid, 2, lanes)), points, states)
@@ -186,7 +186,7 @@ def test_any_first_policy_is_repaired(period: int, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("top", [False, True])
 def test_the_ends_of_the_grid_look_to_the_ends_of_the_candidates(top: bool) -> None:
-    """All walks end on the same wrong peak: no choice beside a state's own tells of the better candidate."""
+    """All searches end on the same wrong peak: no neighbouring choice reveals the better candidate."""
     image, ev = rough(1)
     image.wealth[:] += round(40.0 / image.money_unit)
     points, _ = ev.shape
@@ -244,7 +244,7 @@ def test_lanes_that_divide_read_what_stood_before_the_round(turned: bool, monkey
 
 
 def test_rounds_are_the_same_on_all_lanes_until_one_divides() -> None:
-    """Also where walks begin far from the best; the end is the same whatever comes between."""
+    """Also if searches start far from the best candidate; the result is the same."""
     for seed in range(6):
         image, ev = rough(seed)
         begin = np.random.default_rng(seed).integers(0, ev.shape[0], ev.shape)
@@ -285,7 +285,7 @@ def test_the_lowest_of_equals_is_found() -> None:
 
 
 def test_a_repair_begins_at_its_candidate() -> None:
-    """Where the walk of the state before it went on, the next one still begins at its own."""
+    """If the search of the previous state continued, the next one still starts from its own choice."""
     image, _ = rough(2)
     ev = np.zeros_like(image.wealth)
     points, states = ev.shape
@@ -342,7 +342,7 @@ def test_choices_that_cross_prove_nothing(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_choices_that_a_proof_moved_back_are_checked_again() -> None:
-    """Walks of all states would leave their choices again in every sweep."""
+    """Local searches of all states would leave their choices again in every sweep."""
     image = fixed_point(random_problem(14, horizon=False).problem, 1e-6)
     machine = begun(proving(image, 4), image)
     while not machine.step():
@@ -374,7 +374,7 @@ def test_held_sweeps_and_failed_ones_prove_nothing() -> None:
 def test_a_utility_that_leaves_its_range_in_a_bracket_ends_the_run(
     divide: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No walk looks at the lowest candidate, which is the worst, and the bracket of the first point does."""
+    """No search evaluates the lowest candidate, which is the worst; the bracket of the first point does."""
     if divide:
         monkeypatch.setattr(parameters, "PERIOD", 1)
         monkeypatch.setattr(proof, "LIMIT", 1)

@@ -54,9 +54,9 @@ def test_problems_of_several_peaks_after_every_sweep(pair: Pair, kind: str) -> N
 
 
 def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
-    """The values that fall most are those of points that nobody can afford to choose, all as wealthy as each other.
+    """The values that fall most are those of points that no state can afford to choose, all with equal wealth.
 
-    Walks from different candidates leave them on different peaks, and what falls to a lower one falls further.
+    Searches from different candidates leave them on different peaks, and what falls to a lower one falls further.
     """
     build = pair.parameters
     repaired = 0
@@ -73,7 +73,7 @@ def test_the_norm_is_that_of_repaired_values(pair: Pair) -> None:
 
 
 def test_wild_values(pair: Pair) -> None:
-    """First walks end on any of many peaks, and rounds divide."""
+    """First searches end on any of many peaks, and rounds use divide and conquer."""
     rng = np.random.default_rng(5)
     divided = 0
     for _ in range(6):
@@ -93,7 +93,7 @@ def test_to_the_end_with_shifts_and_held_sweeps(pair: Pair) -> None:
             pair.run(image, sweeps, mode)
         done = pair.run(image, 10_000, mode)
         assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
-    # A held sweep at the limit would prove nothing: the last one is plain.
+    # A policy evaluation step at the limit would prove nothing: the last sweep maximises.
     assert Status.PROVEN in pair.run(image, 3, 5 << HELD.start).status
 
 

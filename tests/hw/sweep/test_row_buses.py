@@ -161,7 +161,7 @@ def test_rows_from_any_lane_to_any_lane(
     taken = [int(word) for word in found["taken"]]
     valid = [int(word) for word in found["valid"]]
     data = [int(word) for word in found["data"]]
-    # Outputs are sampled `latency` clocks behind their operand; `taken` comes earlier.
+    # Outputs are sampled `latency` clocks after their operand; `taken` comes earlier.
     early = parameters.latency - TAKEN_CLOCKS
     requests = conflicts = shared = 0
     for t, served in enumerate(wanted):

@@ -1,4 +1,4 @@
-"""The passes of a sweep in software, each by itself, against Python's integers."""
+"""The passes of a sweep in software, one at a time, against Python's integers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_shifts_stay_in_range() -> None:
 
 
 def test_only_a_plain_sweep_ends_a_run_with_shifts() -> None:
-    """Behind the first sweep whose norm is below epsilon, which began from shifted values, there is one more."""
+    """After the first sweep whose norm is below epsilon, which started from shifted values, there is one more."""
     image = fixed_point(rbc(grid=64, states=3), 1e-8)
     machine = begun(SweepSoftwareMachine(SweepParameters(64, 3, 4)), image)
     machine.shift_weights[:] = 0

@@ -1,4 +1,4 @@
-"""The pass that walks to new choices, against full search."""
+"""The pass that searches locally for new choices, against full search."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def best(problem: dict[str, Any], lane: int, constants: UtilityConstants) -> dic
             ]
             able = [o for o in objectives if o is not None]
             top = objectives.index(max(able)) if able else 0
-            # With one peak, or the walk need not find the highest.
+            # With several peaks the search need not find the highest.
             assert all((a < b) == (k < top) for k, (a, b) in enumerate(itertools.pairwise(able)))
             found[point, s] = top, u, feasible, max(able) if able else MINIMUM
     return found

@@ -97,7 +97,7 @@ class EmptyLine(Line):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         settings = Seen.registers.settings
-        # As in a stage, a write is done a clock after it is asked for.
+        # As in a stage, a write is done a clock after it is requested.
         writes = before(m, self.ev_write)
         into = before(m, ~self.half)
         place = before(m, self.ev_write_index * settings["STATES"][:2] + self.ev_write_state)

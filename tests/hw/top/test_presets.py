@@ -1,4 +1,4 @@
-"""Verilog that goes with a wheel: what was written is found, and nothing else."""
+"""Verilog that comes with a wheel: the matching files are found, and no others."""
 
 from __future__ import annotations
 

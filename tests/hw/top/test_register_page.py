@@ -1,4 +1,4 @@
-"""The page of registers is up to date, and leaves nothing out."""
+"""The page of registers is up to date and complete."""
 
 from __future__ import annotations
 

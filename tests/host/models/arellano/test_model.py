@@ -369,7 +369,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         (["--bonds", "30"], "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 30"),
         (["--device", "emulator"], "an economy with default is solved on device 'cpu' or 'gpu', not on 'emulator'"),
         (["--out", str(tmp_path / "a.csv")], "out must end in .npz or .nc, not "),
-        (["--checkpoint", str(tmp_path / "c.npz")], "checkpoint is for machines, and device 'cpu' is none"),
+        (["--checkpoint", str(tmp_path / "c.npz")], "checkpoint is not supported by device 'cpu': leave it out, "),
         (["--option", "slot=1"], "a problem of the general form has no option 'slot'"),
     ):
         assert main([*words, *more]) == 2
@@ -430,6 +430,11 @@ def test_prices_are_not_to_be_given() -> None:
         ({"reentry": 1.5}, "reentry must be a number from 0 to 1, not 1.5"),
         ({"rho": 1.0}, "rho must be a number above -1 and below 1, not 1.0"),
         ({"sigma": 0.0}, "sigma must be a number above 0, not 0.0"),
+        (
+            {"sigma": 200.0},
+            "income must be a number above 0 in every state, but exp(-1834) is none in double precision: change rho, "
+            "sigma or width",
+        ),
         ({"share": 0.0}, "share must be a number above 0, not 0.0"),
         ({"width": -1}, "width must be a number above 0, not -1"),
         ({"limit": math.inf}, "limit must be a number above 0, not inf"),

@@ -349,6 +349,11 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ({"fixed_cost": -1.0}, "fixed_cost must be a number from 0, not -1.0"),
         ({"share": 1.5}, "share must be a number above 0 and at most 1, not 1.5"),
         ({"share": 0.04}, "share must leave entrants a state, but 0.04 of 20 is less than one"),
+        (
+            {"rho": 0.9999},
+            "productivity must be a number above 0 in every state, but exp(777.8) is none in double precision: change "
+            "drift, rho, variance or width",
+        ),
         ({"employment": 0.0}, "employment must be a number above 0, not 0.0"),
         ({"high": 0.0}, "high must be a number above 0, not 0.0"),
         ({"spacing": "even"}, "spacing must be 'log' or 'uniform', not 'even'"),

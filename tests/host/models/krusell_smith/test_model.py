@@ -255,8 +255,14 @@ def test_a_sweep_engine_shifts_to_the_same_law() -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"method": "shift"}, "method 'shift' is for sweep engines, and device 'emulator' without lanes is none"),
-        ({"method": "mpi"}, "method can be chosen on the devices 'cpu' and 'gpu' only"),
+        (
+            {"method": "shift"},
+            "method 'shift' needs the sweep engine: give device 'emulator' the option lanes=, as lanes=16",
+        ),
+        (
+            {"method": "mpi"},
+            "method 'mpi' needs device 'cpu' or 'gpu': a device of the accelerator has method 'shift' only",
+        ),
     ],
 )
 def test_methods_that_a_machine_has_not(options: dict[str, Any], sentence: str) -> None:
@@ -522,7 +528,7 @@ def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ),
         (["--option", "magic=1"], "household 'euler' has no options, but 'magic' is given"),
         (["--discard", "1099"], "1 periods are too few: 0 of them are in the bad state, whose law needs 3"),
-        (["--option", "seed=1"], "option 'seed' is none of a device or method: use --seed"),
+        (["--option", "seed=1"], "'seed' is not an option of a device or method: use --seed"),
         (["--agent", "5"], "unrecognized arguments: --agent 5"),
     ],
 )

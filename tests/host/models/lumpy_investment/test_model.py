@@ -208,6 +208,11 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
         ({"alpha": 1.0}, "alpha must be a number above 0 and below 1, not 1.0"),
         ({"delta": 0.0}, "delta must be a number above 0 and below 1, not 0.0"),
         ({"fixed": -0.1}, "fixed must be a number from 0, not -0.1"),
+        (
+            {"sigma": 200.0},
+            "productivity must be a number above 0 in every state, but exp(-1376) is none in double precision: change "
+            "rho, sigma or width",
+        ),
         ({"low": 0.0}, "low must be a number above 0, not 0.0"),
         ({"high": 0.01}, "high must be a number above low = 0.02, not 0.01"),
         (

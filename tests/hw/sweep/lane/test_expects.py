@@ -19,7 +19,7 @@ BUILD = PARAMETERS.build
 POINTS = BUILD.grid // BUILD.lanes
 WORD = 1 << 64
 BEHIND = PARAMETERS.expectation.latency + 2
-"""Clocks from a point's last value to its first expectation, with a register before and one behind the unit."""
+"""Clocks from a point's last value to its first expectation, with a register before and one after the unit."""
 
 NAMES = ("go", "half", "states", "weight_write", "weight_row", "weight_column", "data", "check_valid", "check_point")
 NAMES += ("check_note", "new", "patch_valid", "patch_point", "read")
@@ -30,7 +30,7 @@ NAMES += ("check_note", "new", "patch_valid", "patch_point", "read")
 def test_expected_values(clocks: Clocks, gaps: float) -> None:
     rng = random.Random(int(10 * gaps))
     columns: dict[str, list[int]] = {name: [] for name in NAMES}
-    # What a value's port must be, some clocks behind its flag.
+    # The value's port some clocks after its flag.
     late: dict[tuple[str, int], int] = {}
     wanted: dict[int, dict[str, int]] = {}
 

@@ -71,7 +71,7 @@ def test_begins_and_ends(clocks: Clocks, seed: int) -> None:
         unchecks = "prologue" not in flags and bool(flags & {"cold", "seek"} or (restless and "fixed" not in flags))
         end, works = one_sweep(sweep, unchecks, go, columns, wanted)
         if sweep.points:
-            # Two clocks behind the end of the last pass, or behind the time in which all settles.
+            # Two clocks after the end of the last pass, or after the time in which all settles.
             done = max(end, works + settle) + 2
         else:
             done = go + 1

@@ -51,7 +51,7 @@ def test_rows_of_every_kind(clocks: Clocks) -> None:
             mask = sum(255 << 8 * byte for byte in range(8) if strobes >> byte & 1)
             grid[point] = grid.get(point, 0) & ~mask | data & mask
             just_written = (point,)
-        # The address of a read: the row, the state, which half a walk asks for, and whether one asks.
+        # The address of a read: the row, the state, which half is requested, and whether there is a request.
         row, of_state = rng.randrange(POINTS // ROW_WORDS), rng.randrange(BUILD.states)
         upper, of_walk = rng.randrange(2), rng.randrange(2)
         words: list[int | None] = []

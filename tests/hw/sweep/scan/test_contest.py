@@ -25,7 +25,7 @@ def test_the_lowest_of_the_best_wins(clocks: Clocks, gaps: float) -> None:
 
     def clock(**given: int) -> None:
         for name, column in columns.items():
-            # What stands between halves means nothing.
+            # Data between halves are ignored.
             anything = (
                 0 if name == "ends" else rng.randrange(2) if name != "objective" else rng.choice(EXTREMES) % 2**65
             )

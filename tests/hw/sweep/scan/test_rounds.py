@@ -1,4 +1,4 @@
-"""What rounds follow each other, and when a proof ends, clock by clock."""
+"""The order of rounds, and when a proof ends, clock by clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_rounds_until_none_moves(clocks: Clocks) -> None:
 
     def clock(go: int = 0, finish: int = 0, **given: int) -> None:
         for name, column in columns.items():
-            # Before all lanes are there, what they say means nothing.
+            # Outputs of lanes are ignored until all lanes have finished.
             column.append(given.get(name, 0 if name in ("begin", "met") else rng.randrange(2)))
         wanted.append({"go": go, "finish": finish, **standing})
 

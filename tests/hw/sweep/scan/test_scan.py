@@ -111,7 +111,7 @@ def drawn(rng: np.random.Generator, build: SweepParameters, points: int, states:
 def clocks_of(
     lane: Lane, number: int, one: dict[str, Any], brackets: dict[tuple[int, int], tuple[int, int]], ends: bool
 ) -> int:
-    """Clocks of a round of lane ``number``, none of whose better candidates are walked from, by the clock model."""
+    """Clocks of a round of lane ``number``, without local searches from better candidates, by the clock model."""
     grid = lane.build.grid
     lowest, highest = np.full((grid, lane.states), -1), np.zeros((grid, lane.states), np.int64)
     first = number * grid // lane.build.lanes
@@ -199,7 +199,7 @@ def test_finds_the_lowest_best_of_every_bracket(
         still = 0 if moves or not keeps else still + 1
         rises_in_steps += still > 1 and not rises and len(wanted[-1][0]) > states
         smooth = ((smooth and keeps) or (rises and not divide)) and not moves
-    # A round behind one that moved nothing looks at all states where choices rise in steps.
+    # A round after one without changes checks all states where choices rise in steps.
     assert rises_in_steps > 0
     constants = lane.constants
     settings = {

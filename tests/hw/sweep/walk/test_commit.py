@@ -1,4 +1,4 @@
-"""What a walker does next, against the search for a peak in dictionaries."""
+"""The next step of a local search, against a search for a peak in dictionaries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Fields = dict[str, Any]
 
 
 def decide(old: Fields, given: Fields, candidate: Fields) -> tuple[Fields, bool]:
-    """The walker behind its turn, and whether its state has its peak."""
+    """The search after its turn, and whether it has found its peak."""
     new = dict(old)
     if not (given["found"] or given["nowhere"]):
         return new, False
@@ -50,7 +50,7 @@ def decide(old: Fields, given: Fields, candidate: Fields) -> tuple[Fields, bool]
 
 
 def turned(old: Fields, given: Fields, candidate: Fields) -> tuple[Fields, bool, bool]:
-    """The walker, ``done`` and ``over``, with the state that waits."""
+    """The search, ``done`` and ``over``, with the waiting state."""
     new, done = decide(old, given, candidate)
     if done:
         new |= {"active": 0, "shift": given["move"], "begun": 1}
@@ -78,7 +78,7 @@ def test_decisions(clocks: Clocks) -> None:
         old["exponent"] = rng.choice((0, 0, 0, 1, 2, rng.randrange(16), GREATEST_EXPONENT))
         given = {name: rng.getrandbits(width) for name, width in widths.items()}
         given |= {name: rng.randrange(2) for name in flags}
-        # A probe is on the grid or not, and only of an active walker; one candidate is better than the other or none.
+        # Only an active search probes, on the grid or not; one candidate is better than the other or neither is.
         given["found"] &= old["active"]
         given["nowhere"] &= old["active"] & ~given["found"]
         given["keeps"] &= ~given["rises"]

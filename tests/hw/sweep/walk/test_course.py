@@ -1,4 +1,4 @@
-"""What a walker becomes on its course: fields of dictionaries, every port in its clock."""
+"""The state of a local search in the pipeline: fields of dictionaries, every port in its clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a walk ends, clock by clock."""
+"""When a pass of local searches ends, clock by clock."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_end_of_a_walk(clocks: Clocks) -> None:
     for case in ("at once", "idle", "late row", "slow", "rows come and go", "at once", "leftover"):
         begun = len(busy)
         rounds = {"at once": 1, "leftover": 1}.get(case, 4)
-        # In which round each place of the ring has nothing to do any more; the walk begins a clock behind its start.
+        # In which round each place of the ring has become idle; the pass begins a clock after its start.
         last_round = [rng.randrange(rounds) for _ in range(places)]
         last_round[rng.randrange(places)] = rounds - 1
         last_over = max(begun + 1 + decided + place + last * places for place, last in enumerate(last_round))
@@ -37,7 +37,7 @@ def test_end_of_a_walk(clocks: Clocks) -> None:
             over = turn >= last_round[place]
             was_over = turn > last_round[place]
             if since < 0:
-                # Turns that were begun before this walk; none of them counts. With its start all are over, and were.
+                # Turns that began before this pass do not count. At its start all are over.
                 over, was_over = clock == begun or case == "leftover" or rng.random() < 0.5, clock == begun
             idle = clock >= ends or (case in ("idle", "slow", "at once") and clock < ends - late)
             if case == "rows come and go":

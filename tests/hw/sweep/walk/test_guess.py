@@ -1,4 +1,4 @@
-"""Where the next state of a walker begins, against Python's integers."""
+"""Where the local search of the next state starts, against Python's integers."""
 
 from __future__ import annotations
 

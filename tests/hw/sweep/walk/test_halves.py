@@ -1,4 +1,4 @@
-"""Halves of rows as they come and are read, clock by clock, against a dictionary."""
+"""Half-rows as they arrive and are read, clock by clock, against a dictionary."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_words_of_halves(clocks: Clocks, gaps: float) -> None:
             for k in range(HALF_WORDS):
                 words = [data >> 64 * (HALF_WORDS * upper + k) & WORD for upper in range(2)]
                 due[clock + 1 + k] = (context, half, k), (words[half], words[1 - half])
-        # A walker reads what was written before this clock; what is written with the read may not be asked for.
+        # A search reads what was written before this clock; a half written in the same clock must not be read.
         choice = [key for key in held if clock + 1 not in due or due[clock + 1][0] != key]
         key = rng.choice(choice) if choice else (0, 0, 0)
         if clock in due:

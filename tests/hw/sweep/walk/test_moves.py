@@ -1,4 +1,4 @@
-"""The first moves of walkers from one walk to the next, against a list of integers."""
+"""The first moves of local searches from one pass to the next, against a list of integers."""
 
 from __future__ import annotations
 

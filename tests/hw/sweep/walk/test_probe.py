@@ -1,4 +1,4 @@
-"""The candidate of every turn, and whether its words are here, against integers and sets of halves of rows."""
+"""The candidate of every turn, and whether its words have arrived, against integers and sets of half-rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def walker(rng: random.Random, top: int, arrived: int) -> dict[str, Any]:
         asked = rng.random() < 0.9
         fields[f"row{half}"] = (rows[half] | 1 << BUILD.row_bits) if asked else 0
         fields[f"have{half}"] = int(asked and rng.random() < 0.5)
-        # At most so many requests are under way that the next one has no number of them.
+        # The number of requests under way never reaches that of the next one.
         fields[f"number{half}"] = (arrived - rng.choice((0, 1, 2, NUMBERS // 2, rng.randint(-63, 64)))) % NUMBERS
     return fields
 
@@ -75,7 +75,7 @@ def wanted(fields: dict[str, Any], top: int, arrived: int) -> dict[str, int]:
 def test_candidates_and_what_is_here(clocks: Clocks, top: int) -> None:
     rng = random.Random(top)
     count = 4000
-    # Rows that have come, as the walker's second clock sees them.
+    # Rows that have arrived, as the second clock of a search sees them.
     arrived = [rng.randrange(NUMBERS) for _ in range(count + FOUND)]
     walkers = [walker(rng, top, arrived[k + PROBED]) for k in range(count)]
     words = [pack(PARAMETERS.walker, fields) for fields in walkers]

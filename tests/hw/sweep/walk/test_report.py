@@ -1,4 +1,4 @@
-"""What a walk reports of a state, against Python's integers."""
+"""The result that a local search reports for a state, against Python's integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of a lane's walkers, clock by clock, against a list of what waits."""
+"""The requests of a lane's local searches, clock by clock, against a list of pending ones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARAMETERS = WalkParameters(SweepParameters(grid=256, states=3, lanes=2, slots=4
 BUILD = PARAMETERS.build
 INPUTS = ("context", "probe", "lacks", "ahead", "near_row", "taken")
 FIRST_CLOCKS = 5
-"""Clocks from a request that finds nobody before it until it is at the buses."""
+"""Clocks from a request with none before it until it is at the buses."""
 
 
 @pytest.mark.gateware

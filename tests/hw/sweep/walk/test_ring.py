@@ -1,4 +1,4 @@
-"""Whose turn it is, and which walker, clock by clock."""
+"""Which local search has its turn, clock by clock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_turns_and_walkers(clocks: Clocks, contexts: int) -> None:
     restarts, starts = [], []
     for part_shift, seek, above, last_state, last_index in walks:
         standing = (last_state, last_index, part_shift, seek, above)
-        # A restart as early as it may come, then a walk, then some turns of a walk, not a whole number of them.
+        # A restart as early as possible, then a pass, then part of the turns of a pass.
         quiet, length = rng.randint(2, 9), around + rng.randint(around, 2 * around)
         restarts.append(len(columns["start"]))
         starts.append(len(columns["start"]) + quiet)
