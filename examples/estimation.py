@@ -1,8 +1,8 @@
-"""Three parameters of the real business cycle from simulated moments: ``python examples/estimation.py --help``.
+"""Estimate three parameters of the real business cycle model: ``python examples/estimation.py --help``.
 
-The discount factor, risk aversion and the persistence of productivity are estimated by the simulated method of moments:
-the model is solved for each guess, simulated, and its moments brought as near the data's as they go. Docs:
-``docs/estimation.md``.
+The discount factor, risk aversion and the autocorrelation of productivity are estimated by the simulated method of
+moments: for each guess the model is solved and simulated, and the guess is chosen whose moments are closest to those of
+the data. ``docs/estimation.md`` explains the example.
 """
 
 import argparse
@@ -29,7 +29,7 @@ TOL = 1e-6
 
 
 def moments(series: dict[str, Array]) -> Array:
-    """The moments of one sample, in the order of ``MOMENTS``."""
+    """Return the moments of one sample, in the order of ``MOMENTS``."""
     output, consumption, capital = (series[name] for name in ("output", "consumption", "capital"))
     y, c = np.log(output), np.log(consumption)
     return np.array(
@@ -44,7 +44,7 @@ def moments(series: dict[str, Array]) -> Array:
 
 
 class Economy(Study):
-    """The real business cycle; all guesses that are new are solved in one batch."""
+    """The real business cycle model; all new points are solved in one batch."""
 
     names = ("beta", "eta", "rho")
     low, high = np.array([0.970, 0.5, 0.85]), np.array([0.995, 5.0, 0.99])
@@ -57,7 +57,7 @@ class Economy(Study):
         self.known: dict[tuple[float, ...], Array] = {}
 
     def of(self, *points: Array) -> list[Array]:
-        """As of :meth:`smm.Study.of`."""
+        """Return the moments of each sample, as :meth:`smm.Study.of` does; new points are solved as one batch."""
         new = list(dict.fromkeys(tuple(map(float, p)) for p in points if tuple(map(float, p)) not in self.known))
         problems = [functools.partial(self.model, **dict(zip(self.names, point, strict=True))) for point in new]
         for point, attempt in zip(new, bl.solve_many(problems, TOL, **self.where), strict=True):
@@ -75,27 +75,30 @@ class Economy(Study):
         return moments(self.sample(point, seed))
 
     def sample(self, point: Any, seed: int) -> dict[str, Array]:
-        """Data of its own, from other random numbers."""
+        """Return a sample of artificial data, simulated with other random numbers."""
         problem = self.model(**dict(zip(self.names, map(float, point), strict=True)))
         return bl.simulate(bl.solve(problem, TOL, progress=False), self.periods, seed=seed).series
 
 
 def main(words: list[str] | None = None) -> int:
-    """Estimate, and return 0 where it converged, and within two standard errors of the truth where that is known."""
+    """Estimate; return 0 if this converged, within two standard errors of the true parameters if they are known."""
     parser = argparse.ArgumentParser(prog="estimation.py", description="Estimate beta, eta and rho of an RBC by SMM.")
-    parser.add_argument("--true", type=float, nargs=3, metavar=("BETA", "ETA", "RHO"), default=TRUE, help="of own data")
-    parser.add_argument("--data", type=Path, metavar="FILE.csv", help="output, consumption and capital instead")
-    parser.add_argument("--periods", type=int, default=2000, help="of own data (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=1, help="of own data (default %(default)s)")
-    parser.add_argument("--seeds", type=int, metavar="N", help="estimate from so many samples, to see what errors say")
+    parser.add_argument(
+        "--true", type=float, nargs=3, metavar=("BETA", "ETA", "RHO"), default=TRUE,
+        help="true parameters of artificial data (default %(default)s)",
+    )  # fmt: skip
+    parser.add_argument("--data", type=Path, metavar="FILE.csv", help="data: output, consumption and capital by period")
+    parser.add_argument("--periods", type=int, default=2000, help="periods of artificial data (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=1, help="seed of artificial data (default %(default)s)")
+    parser.add_argument("--seeds", type=int, metavar="N", help="estimate from N samples, to check the standard errors")
     parser.add_argument("--grid", type=int, default=512, help="grid points of capital (default %(default)s)")
     parser.add_argument("--states", type=int, default=9, help="productivity states (default %(default)s)")
-    parser.add_argument("--samples", type=int, default=100, help="simulated samples (default %(default)s)")
-    parser.add_argument("--workers", type=int, metavar="N", help="solve in so many Dask workers of this computer")
+    parser.add_argument("--samples", type=int, default=100, help="number of simulated samples (default %(default)s)")
+    parser.add_argument("--workers", type=int, metavar="N", help="solve in N Dask workers on this computer")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="solve on the Dask cluster of this scheduler")
-    parser.add_argument("--device", default="emulator", help="that each worker opens (default %(default)s)")
-    parser.add_argument("--store", type=Path, metavar="DIRECTORY", help="keep results there, and go on from them")
-    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective around the estimate")
+    parser.add_argument("--device", default="emulator", help="device that each worker opens (default %(default)s)")
+    parser.add_argument("--store", type=Path, metavar="DIRECTORY", help="store results there, and reuse them")
+    parser.add_argument("--plot", type=Path, metavar="FILE.png", help="draw the objective near the estimate")
     given = parser.parse_args(words)
     if given.samples <= 2 * len(MOMENTS):
         parser.error(f"--samples must be above {2 * len(MOMENTS)} for a covariance of moments, not {given.samples}")

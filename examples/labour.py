@@ -1,4 +1,4 @@
-"""A model of one's own, with hours to choose and a tax on labour: ``python examples/labour.py``."""
+"""A model of your own, with a choice of hours and a tax on labour: ``python examples/labour.py``."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ import beltline as bl
 
 @dataclass(frozen=True)
 class Labour(bl.Model):
-    """Utility of ``c - hours**(1 + 1/frisch) / (1 + 1/frisch)``, wages that follow an AR(1), and a tax on them."""
+    """A household with utility of ``c - hours**(1 + 1/frisch) / (1 + 1/frisch)``, AR(1) log wages and a wage tax."""
 
     grid: int = 500
     states: int = 5
@@ -19,7 +19,7 @@ class Labour(bl.Model):
     interest: float = 0.03
 
     def day(self) -> tuple[Any, ...]:
-        """Log wages' chain; wage, hours and their disutility in each of its states."""
+        """Return the Markov matrix of log wages, and by state wage, hours and disutility of hours."""
         log_wage, transition = bl.rouwenhorst(self.states, rho=0.9, sigma=0.2)
         wage = np.exp(log_wage)
         hours = ((1 - self.tax) * wage) ** self.frisch

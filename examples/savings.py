@@ -1,4 +1,4 @@
-"""Saving against uncertain income, a household of Aiyagari (1994): ``python examples/savings.py``."""
+"""Saving with uncertain income, the household of Aiyagari (1994): ``python examples/savings.py``."""
 
 import numpy as np
 

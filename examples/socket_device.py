@@ -1,4 +1,4 @@
-"""A device behind a TCP connection: a board with a network port, whose own few lines do what they are asked."""
+"""A device that is reached by a TCP connection: a board with a network port that runs a small server."""
 
 import contextlib
 import socket
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 from beltline.host.devices.base import Backend, BusDevice, DeviceError, DeviceLostError, check_identity
 
 REQUEST = struct.Struct("<cQI")
-"""What to do, the byte offset, and the bytes that follow or, of a read, come back; a write is answered by one byte."""
+"""Command, byte offset, and number of bytes that follow or, for a read, are returned. A write returns one byte."""
 
 
 class SocketDevice(BusDevice):
-    """The four accesses of a bus, as messages."""
+    """The four accesses of a bus, sent as messages."""
 
     name = "socket"
-    clocks_source = "counted by the gateware behind the connection"
+    clocks_source = "counted by the gateware at the other end of the connection"
 
     def __init__(self, address: tuple[str, int]) -> None:
         try:
             self._socket = socket.create_connection(address, timeout=10)
         except OSError as error:
-            raise DeviceError(f"device 'socket' finds nobody at {address[0]}:{address[1]}: {error}") from error
-        self._stream = self._socket.makefile("rwb")
+            raise DeviceError(f"device 'socket' finds no server at {address[0]}:{address[1]}: {error}") from error
+        # Refuse anything but a Beltline device, and sizes that no build has.
         # Refuses at once what is no Beltline, or one of sizes that no build has.
         check_identity(self)
         self.windows()
@@ -43,7 +43,7 @@ class SocketDevice(BusDevice):
         self._ask(b"W", offset, words.nbytes, words.astype("<i8", copy=False).tobytes())
 
     def _release(self) -> None:
-        # What a lost connection never took cannot be sent any more.
+        # Data that a lost connection did not accept can no longer be sent.
         with contextlib.suppress(OSError):
             self._stream.close()
         self._socket.close()
@@ -63,12 +63,12 @@ class SocketDevice(BusDevice):
 def open_socket(
     parameters: Any = None, progress: Any = None, *, host: str = "localhost", port: int = 4242
 ) -> SocketDevice:
-    """Open the board; its sizes are its own, so ``parameters`` is not looked at."""
+    """Open the board, which has its own sizes; ``parameters`` is ignored."""
     return SocketDevice((host, port))
 
 
 BACKEND = Backend(
-    description="a board behind a TCP connection",
+    description="a board that is reached by a TCP connection",
     missing=lambda: "",
     open=open_socket,
     options={"host": "name of the computer (default localhost)", "port": "TCP port (default 4242)"},

@@ -1,14 +1,16 @@
-"""The best choice between grid points, where the value ahead is a cubic polynomial from point to point.
+"""The best choice between grid points, given a continuation value that is a cubic polynomial on each interval.
 
 The objective of a state is ``O(y) = U(W(x, s) - y) + EV(y, s)`` for ``X_0 <= y <= X_n``, ``y < W(x, s)``. Within a
 cell, from one grid point to the next, ``O''`` is concave in ``y``: ``U''`` is, as ``U'''' < 0``, and the second
-derivative of a cubic is a line. So ``O''`` is positive on one interval at most, ``O`` has at most two peaks in a cell,
-and bisection of ``O''`` and ``O'`` finds both. Between cells nothing is assumed: a cell is left out only where
-``U(W - X_j) + max(EV_j, EV_(j+1))``, which no choice of a monotone piece exceeds, does not beat the best found so far.
+derivative of a cubic is linear. So ``O''`` is positive on at most one interval, ``O`` has at most two local maxima in a
+cell, and bisection of ``O''`` and ``O'`` finds both. Nothing is assumed about the objective across cells: a cell is
+skipped only if ``U(W - X_j) + max(EV_j, EV_(j+1))``, which bounds the objective in it because each piece is monotone,
+does not exceed the best objective found so far.
 
-Of ``x`` and ``y`` the objective has increasing differences, whatever ``EV`` is: ``U`` is concave and ``W`` does not
-fall. So the lowest maximiser does not fall in ``x``, and rows are searched by divide and conquer, each between the
-cells of its solved neighbours (:mod:`beltline.gpu_ref.exact` has the argument, which holds of real choices as well).
+The objective has increasing differences in ``x`` and ``y`` for every ``EV``, because ``U`` is concave and ``W`` is
+non-decreasing. So the lowest maximiser is non-decreasing in ``x``, and rows are searched by divide and conquer, each
+between the cells of neighbours that are solved already (:mod:`beltline.gpu_ref.exact` has the argument, which also
+holds for choices between grid points).
 """
 
 from __future__ import annotations
@@ -26,27 +28,27 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 
 Pieces = Callable[[Array, Array], Array]
-"""Makes ``(N_z, 4, N_k - 1)`` coefficients, from the cube down, of the grid and a table ``(N_z, N_k)``."""
+"""Returns coefficients, ``(N_z, 4, N_k - 1)``, the cubic ones first, from the grid and a table ``(N_z, N_k)``."""
 
 HALVINGS = 60
-"""Of an interval, after which its ends are one rounding apart."""
+"""Number of bisections, after which the ends of an interval differ by one rounding error."""
 
 
 @njit(cache=True, inline="always")
 def _slope(t: float, room: float, eta: float, c1: float, c2: float, c3: float) -> float:
-    """``O'`` at ``t`` beyond the cell's lower point, where ``room`` is what is left there."""
+    """Return ``O'`` at a distance ``t`` above the cell's lower point, where ``room`` is ``W`` less that point."""
     return c1 + t * (2.0 * c2 + t * 3.0 * c3) - (room - t) ** -eta
 
 
 @njit(cache=True, inline="always")
-def _bend(t: float, room: float, eta: float, c2: float, c3: float) -> float:
-    """``O''``."""
+def _second(t: float, room: float, eta: float, c2: float, c3: float) -> float:
+    """Return ``O''``; arguments as of :func:`_slope`."""
     return 2.0 * c2 + 6.0 * c3 * t - eta * (room - t) ** (-eta - 1.0)
 
 
 @njit(cache=True)
 def _peak(low: float, high: float, room: float, eta: float, c1: float, c2: float, c3: float) -> float:
-    """Where ``O`` is largest between ``low`` and ``high``, between which ``O'`` falls."""
+    """Return where ``O`` is largest between ``low`` and ``high``, between which ``O'`` is decreasing."""
     if _slope(low, room, eta, c1, c2, c3) <= 0.0:
         return low
     if high < room and _slope(high, room, eta, c1, c2, c3) >= 0.0:
@@ -63,11 +65,11 @@ def _peak(low: float, high: float, room: float, eta: float, c1: float, c2: float
 
 
 @njit(cache=True)
-def _turn(negative: float, positive: float, room: float, eta: float, c2: float, c3: float) -> float:
-    """Where ``O''``, not above zero at one end and above it at the other, changes its sign."""
+def _inflection(negative: float, positive: float, room: float, eta: float, c2: float, c3: float) -> float:
+    """Return where ``O''``, not above 0 at the first end and above 0 at the second, changes its sign."""
     for _ in range(HALVINGS):
         middle = 0.5 * (negative + positive)
-        if middle < room and _bend(middle, room, eta, c2, c3) > 0.0:
+        if middle < room and _second(middle, room, eta, c2, c3) > 0.0:
             positive = middle
         else:
             negative = middle
@@ -78,24 +80,34 @@ def _turn(negative: float, positive: float, room: float, eta: float, c2: float, 
 def best_in_cell(
     room: float, width: float, eta: float, c0: float, c1: float, c2: float, c3: float
 ) -> tuple[float, float]:
-    """The largest objective of a cell and where it is, from 0 to ``width`` beyond the cell's lower point.
+    """Return the largest objective in a cell, and at which distance from the cell's lower point.
 
-    ``room`` is ``W`` less that point, above 0; ``c0 + c1 t + c2 t**2 + c3 t**3`` is ``EV``. The lower of two peaks
-    where they are equal.
+    If two local maxima are equal, the lower one is returned.
+
+    Parameters
+    ----------
+    room
+        Cash on hand ``W`` less the cell's lower point, above 0.
+    width
+        Length of the cell.
+    eta
+        Relative risk aversion.
+    c0, c1, c2, c3
+        Coefficients of ``EV = c0 + c1 t + c2 t**2 + c3 t**3`` at a distance ``t`` from the lower point.
     """
     end = min(width, room)
     top = 0.0
     if c3 > 0.0:
         top = min(max(room - (eta * (eta + 1.0) / (6.0 * c3)) ** (1.0 / (eta + 2.0)), 0.0), end)
-    at = _peak(0.0, end, room, eta, c1, c2, c3) if top >= room or _bend(top, room, eta, c2, c3) <= 0.0 else -1.0
+    at = _peak(0.0, end, room, eta, c1, c2, c3) if top >= room or _second(top, room, eta, c2, c3) <= 0.0 else -1.0
     if at >= 0.0:
         return crra(room - at, eta) + c0 + at * (c1 + at * (c2 + at * c3)), at
     first = 0.0
-    if _bend(0.0, room, eta, c2, c3) <= 0.0:
-        first = _peak(0.0, _turn(0.0, top, room, eta, c2, c3), room, eta, c1, c2, c3)
+    if _second(0.0, room, eta, c2, c3) <= 0.0:
+        first = _peak(0.0, _inflection(0.0, top, room, eta, c2, c3), room, eta, c1, c2, c3)
     second = end
-    if end >= room or _bend(end, room, eta, c2, c3) <= 0.0:
-        second = _peak(_turn(end, top, room, eta, c2, c3), end, room, eta, c1, c2, c3)
+    if end >= room or _second(end, room, eta, c2, c3) <= 0.0:
+        second = _peak(_inflection(end, top, room, eta, c2, c3), end, room, eta, c1, c2, c3)
     best = crra(room - first, eta) + c0 + first * (c1 + first * (c2 + first * c3))
     other = crra(room - second, eta) + c0 + second * (c1 + second * (c2 + second * c3)) if second < room else -np.inf
     return (other, second) if other > best else (best, first)
@@ -105,9 +117,9 @@ def best_in_cell(
 def _row(
     X: Array, wealth: float, eta: float, ev: Array, pieces: Array, low: int, high: int, u: Array
 ) -> tuple[float, int, float]:
-    """The best of the cells from ``low`` to ``high``: the objective, the cell and how far beyond its lower point.
+    """Return the largest objective in the cells ``low`` to ``high``, its cell, and its distance from the lower point.
 
-    ``pieces`` is ``(4, N_k - 1)``, the coefficients of ``EV`` in each cell from the cube down; ``u`` is scratch.
+    ``pieces``, ``(4, N_k - 1)``, has the coefficients of ``EV`` in each cell, the cubic one first; ``u`` is scratch.
     """
     best, cell, at = -np.inf, -1, 0.0
     last = low
@@ -137,7 +149,7 @@ def _row(
 def _search(
     X: Array, W: Array, eta: float, ev: Array, pieces: Array, value: Array, cell: NDArray[np.int32], at: Array
 ) -> None:
-    """Fill ``value``, ``cell`` and ``at``; these and ``W`` and ``ev`` are ``(N_z, N_k)``."""
+    """Find the best choices of all states; arrays are ``(N_z, N_k)``, and ``value``, ``cell`` and ``at`` are filled."""
     states, grid = W.shape
     for s in prange(states):
         u = np.empty(grid)
@@ -155,7 +167,7 @@ def _search(
 
 
 def straight(grid: Array, ev: Array) -> Array:
-    """Lines from point to point."""
+    """Return the pieces of linear interpolation."""
     pieces = np.zeros((ev.shape[0], 4, grid.size - 1))
     pieces[:, 3] = ev[:, :-1]
     pieces[:, 2] = np.diff(ev) / np.diff(grid)
@@ -163,8 +175,8 @@ def straight(grid: Array, ev: Array) -> Array:
 
 
 def monotone_cubics(grid: Array, ev: Array) -> Array:
-    """Cubics with continuous slopes that rise and fall where the table does (Fritsch and Butland 1984)."""
-    # Here, because it takes a fifth of a second to load.
+    """Return the pieces of monotone cubic interpolation, whose slopes are continuous (Fritsch and Butland 1984)."""
+    # Imported here because it takes a fifth of a second to load.
     from scipy.interpolate import PchipInterpolator
 
     return np.ascontiguousarray(PchipInterpolator(grid, ev.T, axis=0).c.transpose(2, 0, 1))
@@ -172,18 +184,18 @@ def monotone_cubics(grid: Array, ev: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """The best choices of all states between grid points.
+    """The best choices between grid points of all states.
 
     Parameters
     ----------
     value : (N_k, N_z) float64 array
-        What they are worth, units of utility.
+        Value of the choices, in units of utility.
     choice : (N_k, N_z) float64 array
-        Units of the grid; below ``W``.
+        The choices in units of the grid; below ``W``.
     cell : (N_z, N_k) int32 array
-        The grid point at or below each, at most ``N_k - 2``.
+        Index of the grid point at or below each choice, at most ``N_k - 2``.
     at : (N_z, N_k) float64 array
-        How far beyond that point.
+        Distance of each choice from that point.
     """
 
     value: Array
@@ -197,7 +209,7 @@ def _ahead(problem: Problem, value: Array) -> Array:
 
 
 def maximise(problem: Problem, value: Array, pieces: Pieces) -> Choices:
-    """Find the best choices between grid points of all states, where ``value`` ahead, ``(N_k, N_z)``, is finite."""
+    """Find the best choices between grid points of all states, given the next period's ``value``, ``(N_k, N_z)``."""
     ev = _ahead(problem, value)
     W = np.ascontiguousarray(problem.wealth.T)
     best, cell, at = np.empty(W.shape), np.empty(W.shape, np.int32), np.empty(W.shape)
@@ -207,7 +219,7 @@ def maximise(problem: Problem, value: Array, pieces: Pieces) -> Choices:
 
 
 def evaluate(problem: Problem, value: Array, choices: Choices, pieces: Pieces, sweeps: int) -> Array:
-    """Return the value after ``sweeps`` more policy evaluation sweeps, ``(N_k, N_z)``."""
+    """Return the value, ``(N_k, N_z)``, after ``sweeps`` policy evaluation sweeps from ``value``."""
     now = utility(problem.wealth - choices.choice, problem.eta).T
     cell, at = choices.cell, choices.at
     for _ in range(sweeps):

@@ -1,4 +1,4 @@
-"""The exogenous chain in the long run."""
+"""The stationary distribution of the exogenous Markov chain."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from beltline.host.problem.checks import ProblemError
 
 
 def chain_distribution(transition: Array) -> Array:
-    """Return the stationary distribution ``pi = pi Q`` of the exogenous chain, ``(N_z,)``.
+    """Return the stationary distribution ``pi = pi Q`` of a Markov matrix, ``(N_z,)``.
 
     Raises
     ------
     ProblemError
-        There is more than one.
+        The chain has more than one stationary distribution.
     """
     states = transition.shape[0]
     equations = np.vstack([transition.T - np.eye(states), np.ones(states)])

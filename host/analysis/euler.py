@@ -1,15 +1,17 @@
-"""Euler equation errors: how good the policy is as economics, not only as the solution of its own discrete problem.
+"""Euler equation errors: how far the policy is from the first-order condition of the model without a grid.
 
-Between two periods the first-order condition of the problem without a grid is
+The policy is exact on its grid. These errors show what the grid itself costs. Without a grid, the first-order condition
+between two periods is
 
     U'(c(x, s))  =  beta sum_s' Q(s, s') W_x(x', s') U'(c(x', s')),        c(x, s) = W(x, s) - x',
 
-``x'`` being the policy and ``W_x`` what one more unit of the asset brings. The error, in units of consumption
-(Judd 1992), is the share by which consumption departs from the one that the right-hand side asks for,
+where ``x'`` is the policy and ``W_x = dW/dx`` the marginal cash on hand of the asset. The error is the relative
+difference between consumption and the consumption that the right-hand side implies (Judd 1992):
 
-    e(x, s)  =  1 - (beta sum_s' Q(s, s') W_x(x', s') c(x', s')^-eta)^(-1/eta) / c(x, s),
+    e(x, s)  =  1 - (beta sum_s' Q(s, s') W_x(x', s') c(x', s')^-eta)^(-1/eta) / c(x, s).
 
-so ``log10 |e| = -3`` is a mistake of one dollar in every thousand spent. Positive: too much is consumed.
+``log10 |e| = -3`` is a mistake of one dollar in every thousand dollars spent. A positive error means that consumption
+is too high.
 """
 
 from __future__ import annotations
@@ -32,37 +34,51 @@ from beltline.host.problem.utility import marginal_utility
 from beltline.host.results.result import Result
 
 SMALLEST = 2.0**-53
-"""Errors below one rounding of double precision are taken for it, where logarithms are."""
+"""Smallest absolute error in logarithms: one rounding error of double precision, so that no logarithm is infinite."""
 
 
 def euler_errors(result: Result | Refined) -> Array:
-    """Return the error ``e(x, s)`` in every state, as a share of consumption; definition in the module's text.
+    """Return the Euler equation error of every state, as a share of consumption.
 
-    It is nan where the lowest ``x'`` is chosen and less would be better: there the constraint binds and no such
-    equation holds. At the highest ``x'`` it is an error, for it is the grid that ends there and not the model.
+    The error is::
+
+        e(x, s) = 1 - (beta sum_s' Q(s, s') W_x(x', s') c(x', s')^-eta)^(-1/eta) / c(x, s)
+
+    where ``x'`` is the policy, ``c(x, s) = W(x, s) - x'`` and ``W_x = dW/dx``. A positive error means that consumption
+    is too high; ``-0.001`` means that it is 0.1% too low.
 
     Parameters
     ----------
-    result
-        Of a problem with ``marginal_wealth``. If it is not solved a warning says so. Of choices between grid points,
-        consumption and ``dW/dx`` there are taken from lines between those at the points.
+    result : Result or Refined
+        A solution of a problem that has ``marginal_wealth``. A warning says so if it is not solved. For choices between
+        grid points, consumption and ``dW/dx`` of the next period are interpolated linearly.
 
     Returns
     -------
     (N_k, N_z) float64 array
-        With a horizon ``(T - 1, N_k, N_z)``, the first age first: the last age has no next one.
+        With a horizon ``(T - 1, N_k, N_z)``, the first age first; the last age has no next period. An entry is nan
+        where the lowest ``x'`` is chosen and a lower one would be better: there the constraint binds and the equation
+        does not hold. At the highest ``x'`` the error is reported, because only the grid ends there, not the model.
 
     Raises
     ------
     ProblemError
-        The problem has no ``marginal_wealth``, or a state has no choice.
+        ``result`` is of another type, its problem has no ``marginal_wealth``, or a state has no choice.
 
     Sources
     -------
     Judd (1992), "Projection methods for solving aggregate growth models", Journal of Economic Theory 58(2), 410-452.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import beltline as bl
+    >>> errors = bl.euler_errors(bl.solve(bl.rbc(grid=64), progress=False))
+    >>> errors.shape, bool(np.nanmax(np.abs(errors)) < 0.1)
+    ((64, 4), True)
     """
     if not isinstance(result, Result | Refined):
-        raise ProblemError(f"result must be a Result, not {shown(result)}")
+        raise ProblemError(f"result must be a Result or a Refined, not {shown(result)}")
     problem = result.problem
     if problem.marginal_wealth is None:
         raise ProblemError("an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have")
@@ -92,9 +108,18 @@ def _errors(problem: Problem, marginal_wealth: Array, now: Array, following: Arr
 
 
 def errors_between(problem: Problem, marginal_wealth: Array, choice: Array, then: Array | None = None) -> Array:
-    """As :func:`euler_errors`, of any policy ``choice``, ``(N_k, N_z)`` in units of the grid.
+    """Return the errors of :func:`euler_errors` for any policy.
 
-    ``then`` is the policy of the next period, by default the same.
+    Parameters
+    ----------
+    problem
+        The problem.
+    marginal_wealth
+        ``dW/dx``, ``(N_k, N_z)``.
+    choice
+        The policy ``x'``, ``(N_k, N_z)``, in units of the grid; it may lie between grid points.
+    then
+        The policy of the next period, by default the same.
     """
     grid, eta = problem.grid, problem.eta
     now = problem.wealth - choice
@@ -110,13 +135,13 @@ def errors_between(problem: Problem, marginal_wealth: Array, choice: Array, then
 
 
 def log10_errors(errors: Array) -> Array:
-    """Return ``log10 |e|``, with ``SMALLEST`` in the place of what is smaller, and nan where ``e`` is."""
+    """Return ``log10 |e|``, where errors below ``SMALLEST`` count as ``SMALLEST``; nan where ``e`` is nan."""
     return np.asarray(np.log10(np.maximum(np.abs(errors), SMALLEST)))
 
 
 @dataclass(frozen=True)
 class Errors:
-    """Errors over a set of states: all of the grid, or those that a path visits.
+    """Statistics of Euler equation errors over a set of states: the whole grid, or the states of a simulated path.
 
     Parameters
     ----------
@@ -127,9 +152,9 @@ class Errors:
     largest : float
         Largest ``log10 |e|``.
     states : int
-        States with an error that were looked at.
+        Number of states with an error.
     binding : int
-        States left out because the constraint binds there.
+        Number of states that are left out because the constraint binds there.
     """
 
     mean: float
@@ -140,7 +165,7 @@ class Errors:
 
 
 def summary(errors: Array) -> Errors:
-    """Return the :class:`Errors` of an array of any shape; nan throughout if every constraint binds."""
+    """Return the :class:`Errors` of an array of errors of any shape; all nan if the constraint binds in every state."""
     counted = errors[~np.isnan(errors)]
     binding = errors.size - counted.size
     if not counted.size:
@@ -152,16 +177,16 @@ def summary(errors: Array) -> Errors:
 
 @dataclass(frozen=True)
 class EulerReport:
-    """Euler equation errors on the grid and along a simulated path.
+    """Euler equation errors on the grid and along a simulated path; ``print`` shows them as a table.
 
     Parameters
     ----------
     grid : Errors
-        Over all states of the grid, each counted once, however rarely the economy is there.
+        Over all states of the grid, each counted once.
     path : Errors
-        Over the periods of the path.
+        Over the periods of the path, so that states count as often as the economy visits them.
     periods, burn_in, seed : int
-        Of the path.
+        Length of the path, periods dropped before it, and seed of its random numbers.
     title : str
         Heading of the report.
     """
@@ -189,24 +214,35 @@ class EulerReport:
 
 
 def euler_report(result: Result, periods: int = 10_000, burn_in: int = 1_000, seed: int = 0) -> EulerReport:
-    """Return the errors on the grid and along one path of :func:`beltline.host.analysis.simulation.simulate`, as
-    Aldrich et al. report.
+    """Report Euler equation errors on the whole grid and along one simulated path, as Aldrich et al. (2011) do.
 
     Parameters
     ----------
-    result
-        With an infinite horizon, of a problem with ``marginal_wealth``.
-    periods, burn_in, seed
-        Of the path.
+    result : Result
+        A solution with an infinite horizon of a problem that has ``marginal_wealth``.
+    periods, burn_in, seed : int
+        Length of the path, periods that are dropped before it, and seed of its random numbers; see
+        :func:`beltline.simulate`.
+
+    Returns
+    -------
+    EulerReport
 
     Raises
     ------
     ProblemError
-        As :func:`euler_errors` and :func:`beltline.host.analysis.simulation.simulate`.
+        As :func:`beltline.euler_errors` and :func:`beltline.simulate`.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> report = bl.euler_report(bl.solve(bl.rbc(grid=64), progress=False), periods=1000)
+    >>> report.grid.states, report.path.states
+    (256, 1000)
     """
     errors = euler_errors(result)
     with warnings.catch_warnings():
-        # It was warned of already.
+        # euler_errors has given the warning already.
         warnings.simplefilter("ignore")
         path = simulate(result, periods, burn_in, seed)
     along = errors[path.points, path.states]

@@ -1,31 +1,33 @@
-"""How far a value on a grid is from that of the problem without one: bounds that are computed and proven.
+"""Proven bounds on the difference between the value on a grid and the value of the problem without a grid.
 
-The problem without a grid, of value ``V^c``, has the same chain, ``beta``, ``eta`` and ends of the grid, a choice
-anywhere between them, and cash on hand ``W`` that agrees with the table at grid points. Two sets of bounds are computed
-at grid points. Both rest on an operator that is monotone and discounts: if a sweep from ``v`` gains at least ``m(s)``
-at every ``x``, then ``V^c >= v + (1 - beta Q)^-1 m``, and if it gains at most ``M(s)``, then
-``V^c <= v + (1 - beta Q)^-1 M``.
+The problem without a grid, with value ``V^c``, has the same chain, ``beta``, ``eta`` and ends of the grid; its choice
+is any number between these ends, and its cash on hand ``W`` equals the table at grid points. Two kinds of bounds at
+grid points are computed. Both use that the Bellman operator is monotone and discounts: if a sweep from ``v`` adds at
+least ``m(s)`` at every ``x``, then ``V^c >= v + (1 - beta Q)^-1 m``, and if it adds at most ``M(s)``, then
+``V^c <= v + (1 - beta Q)^-1 M``. What a sweep adds is called its gain.
 
-``"concave"``, where ``W`` is concave on the grid: for every ``W`` that is concave and does not fall between the points
-either. Let ``v`` be concave and linear between points, and ``T`` the operator without a grid. ``F(w, s)``, the largest
-``U(w - y) + E v(y, s)``, is concave in ``w``, as the objective is concave in both; so ``T v = F(W(x, s), s)`` is
-concave in ``x``. It lies above the lines from point to point, as ``v`` lies on its own: the least gain is at a grid
-point. And it lies below its tangents, whose slope is ``U'(c)`` times that of ``W``: its ``marginal_wealth``, where the
-problem has it; in any case ``W`` rises beyond a point no faster than the chord that ends there, and falls short before
-it no slower than the chord that begins there. So the gain in a cell is at most that where the two tangents meet. Both
-bounds are off by what lines between points are off: the order of the step squared.
+``"concave"`` is used if ``W`` is concave on the grid; the bounds hold for every ``W`` that is also concave and
+non-decreasing between the points. Let ``v`` be concave and piecewise linear, and ``T`` the operator without a grid.
+``F(w, s)``, the maximum of ``U(w - y) + E v(y, s)``, is concave in ``w``, because the objective is jointly concave; so
+``T v = F(W(x, s), s)`` is concave in ``x``. It lies above its own linear interpolation, and ``v`` equals its own: the
+least gain is at a grid point. It lies below its tangents, whose slope is ``U'(c)`` times the slope of ``W``. The latter
+is ``marginal_wealth`` if the problem has it; otherwise ``W`` rises to the right of a point at most as fast as the chord
+that ends there, and falls to the left of it at least as fast as the chord that begins there. So the gain in a cell is
+at most that where the two tangents intersect. Both bounds are as accurate as linear interpolation: their error is of
+the order of the step squared.
 
-``"monotone"``, for every ``W`` that does not fall. Choices from the grid are among all, so the value on the grid, less
-its error bound, is a bound from below. And ``V^c`` does not fall in ``x``, so saving ``y`` is worth no more than paying
-for the grid point below ``y`` and getting the one above: one sweep with ``V`` a point ahead gives ``M``. That bound is
-off by what a step costs each period.
+``"monotone"`` holds for every non-decreasing ``W``. The choices on the grid are a subset of all, so the value on the
+grid, less its error bound, is a lower bound. For the upper bound, ``V^c`` is non-decreasing in ``x``, so saving ``y``
+is worth no more than to pay for the grid point below ``y`` and to receive the one above: one sweep with ``V`` shifted
+by one point gives ``M``. The error of this bound is that of one step in each period.
 
-With ages a sweep is that of one age, and what it gains adds up backwards instead: if the value of the next age is at
-least ``v + m(s)`` and a sweep from ``v`` gains at least ``m'(s)`` over this age's ``v'``, then this age's value is at
-least ``v' + m' + beta Q m``; and at most likewise. The value after the last age agrees with ``start`` at grid points.
-``"concave"`` then asks that of ``start``, too, and holds for every such value that is concave and does not fall between
-them; its tangents are chords of ``start``. ``"monotone"`` holds for every one without a turn between two grid points:
-there it is at most the larger of its two ends, and the values of all ages before do not fall in ``x``.
+With a horizon a sweep is that of one age, and gains add up backwards: if the value of the next age is at least ``v +
+m(s)``, and a sweep from ``v`` exceeds this age's ``v'`` by at least ``m'(s)``, then this age's value is at least ``v' +
+m' + beta Q m``; upper bounds likewise. The value after the last age equals ``start`` at grid points. ``"concave"`` then
+requires that ``start`` is concave and non-decreasing too, and holds for every such function between grid points; its
+tangents are chords of ``start``. ``"monotone"`` holds for every value after the last age that is monotone between two
+grid points: there it is at most the larger of its two ends, and the values of all earlier ages are non-decreasing in
+``x``.
 """
 
 from __future__ import annotations
@@ -50,9 +52,9 @@ class Bounds:
     Parameters
     ----------
     lower, upper : (N_k, N_z) float64 array
-        With ages ``(T, N_k, N_z)``. Units of utility; the rounding of double precision is counted.
+        In units of utility, rounding errors included; with a horizon ``(T, N_k, N_z)``.
     proof : str
-        ``"concave"`` or ``"monotone"``, see the module's text.
+        ``"concave"`` or ``"monotone"``; see the head of this module.
     """
 
     lower: Array
@@ -66,13 +68,13 @@ def bounds(problem: Problem, value: Array, error_bound: float, near: Array) -> B
     Parameters
     ----------
     problem
-        With an infinite horizon.
+        A problem with an infinite horizon.
     value : (N_k, N_z) array
-        On the grid.
+        Its value on the grid.
     error_bound
-        Of ``value`` against the solution on the grid.
+        Bound on the error of ``value`` as a solution on the grid.
     near : (N_k, N_z) array
-        Any table, from which the sweeps begin: the nearer to ``V^c``, the closer are the bounds.
+        Any table, from which the sweeps start; the closer it is to ``V^c``, the tighter are the bounds.
     """
     lower = value - error_bound
     most = _monotone(problem, near)
@@ -83,16 +85,16 @@ def bounds(problem: Problem, value: Array, error_bound: float, near: Array) -> B
 
 
 def bounds_of_ages(problem: Problem, value: Array, error_bound: float) -> Bounds:
-    """Bound the value of the problem without a grid, age by age.
+    """Bound the value of the problem without a grid at each age.
 
     Parameters
     ----------
     problem
-        With a finite horizon.
+        A problem with a finite horizon.
     value : (T, N_k, N_z) array
-        On the grid, the last age last; fewer ages are the last ones.
+        Its value on the grid, the last age last. A shorter array holds the last ages.
     error_bound
-        Of ``value`` against the solution on the grid.
+        Bound on the error of ``value`` as a solution on the grid.
     """
     lower = value - error_bound
     most = _monotone_ages(problem, value.shape[0])
@@ -104,7 +106,7 @@ def bounds_of_ages(problem: Problem, value: Array, error_bound: float) -> Bounds
 
 
 def concave_wealth(problem: Problem) -> bool:
-    """Whether ``W`` is concave from grid point to grid point, but for its rounding."""
+    """Return whether ``W`` is concave on the grid, up to rounding errors."""
     return _concave_table(problem.grid, problem.wealth)
 
 
@@ -114,11 +116,11 @@ def _concave_table(grid: Array, table: Array) -> bool:
 
 
 def _lifted(problem: Problem, value: Array, gain: Array, rounding: float) -> Array:
-    """``value + (1 - beta Q)^-1 (gain + rounding)``; ``gain`` is of each state."""
+    """Return ``value + (1 - beta Q)^-1 (gain + rounding)``, where ``gain`` has one number for each exogenous state."""
     if not np.isfinite(gain + rounding).all():
         return np.full(value.shape, np.copysign(np.inf, rounding))
     ahead = np.eye(problem.states) - problem.beta * problem.transition
-    # The system's own rounding is of the order of its condition, which 1 - beta bounds.
+    # The rounding error of the solution is of the order of the condition number, which 1 - beta bounds.
     lift = np.linalg.solve(ahead, gain + rounding)
     slip = 8 * problem.states * DOUBLE / (1 - problem.beta) * float(np.abs(lift).max())
     return np.asarray(value + lift + np.copysign(slip, rounding))
@@ -169,16 +171,16 @@ def _concave_ages(problem: Problem, ages: int) -> tuple[Array, Array]:
 
 
 def _swept(problem: Problem, value: Array) -> tuple[Array, Array, float, float]:
-    """A sweep from ``value``, its marginal utility of consumption, and roundings: but for wealth, and of wealth."""
+    """Return a sweep from ``value``, its marginal utilities, and rounding errors: of the sweep, and due to ``W``."""
     found = maximise(problem, value, straight)
     price = marginal_utility(problem.wealth - found.choice, problem.eta)
-    # Of cash on hand, whose chords are taken for exact.
+    # The chords of cash on hand are treated as exact, so that the rounding of its entries is added here.
     of_wealth = 8 * DOUBLE * float((price * np.abs(problem.wealth)).max())
     return found.value, price, _rounding(problem, found.value, value), of_wealth
 
 
 def _discounted(problem: Problem, shift: Array, side: float) -> Array:
-    """``beta Q shift``, ``(N_z,)``, and its rounding to that ``side``; without bound where ``shift`` is anywhere."""
+    """Return ``beta Q shift``, ``(N_z,)``, with its rounding error added on that ``side``; infinite if ``shift`` is."""
     if not np.isfinite(shift).all():
         return np.full(shift.shape, np.copysign(np.inf, side))
     ahead = problem.beta * problem.transition @ shift
@@ -187,14 +189,14 @@ def _discounted(problem: Problem, shift: Array, side: float) -> Array:
 
 
 def _rounding(problem: Problem, swept: Array, value: Array) -> float:
-    """What a sweep may be wrong by: each level of divide and conquer may miss a maximum by two roundings more."""
+    """Return the rounding error of a sweep; each level of divide and conquer may miss a maximum by two more."""
     largest = max(largest_value(swept), largest_value(value))
     levels = problem.points.bit_length()
     return 2 * (1 + levels) * sweep_rounding(largest, problem.states, problem.eta)
 
 
 def _largest_gain(problem: Problem, value: Array, swept: Array, price: Array) -> Array:
-    """The largest gain of each state, ``(N_z,)``: at the points, and in each cell where the two tangents meet."""
+    """Return the largest gain of each state, ``(N_z,)``, at the points and where the tangents of a cell intersect."""
     steepest, flattest = _beside(np.diff(problem.wealth, axis=0) / np.diff(problem.grid)[:, None])
     if problem.marginal_wealth is not None:
         steepest = np.minimum(steepest, problem.marginal_wealth[:-1])
@@ -203,15 +205,15 @@ def _largest_gain(problem: Problem, value: Array, swept: Array, price: Array) ->
 
 
 def _beside(chords: Array) -> tuple[Array, Array]:
-    """In each cell the chord before it and the one after it; the steepest there is, and 0, where there is none."""
+    """Return for each cell the slopes of the chords before and after it; infinite and 0 at the ends of the grid."""
     none = np.zeros((1, chords.shape[1]))
     return np.concatenate([none + np.inf, chords[:-1]]), np.concatenate([chords[1:], none])
 
 
 def _gain_between(grid: Array, value: Array, swept: Array, rising: Array, falling: Array) -> Array:
-    """As :func:`_largest_gain`, by the tangents at the lower and at the upper end of each cell."""
+    """Return the largest gain as :func:`_largest_gain`, given the slopes of the tangents at the ends of each cell."""
     steps = np.diff(grid)[:, None]
-    # A slope beyond double precision says no more than that the value does not fall.
+    # An infinite slope gives no tangent; that the value is non-decreasing still holds.
     falling = np.where(np.isfinite(falling), falling, 0.0)
     below = swept[1:] - falling * steps
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -220,6 +222,6 @@ def _gain_between(grid: Array, value: Array, swept: Array, rising: Array, fallin
     line = value[:-1] + meet * np.diff(value, axis=0) / steps
     left = np.where(np.isfinite(rising), swept[:-1] + np.where(np.isfinite(rising), rising, 0.0) * meet, np.inf)
     inside = np.minimum(left, below + falling * meet) - line
-    # Rounding may put the crossing a little beside: both ends count as well.
+    # Rounding may misplace the intersection a little, so both ends count as well.
     ends = swept - value
     return np.asarray(np.maximum(inside.max(axis=0), ends.max(axis=0)))

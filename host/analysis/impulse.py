@@ -1,4 +1,4 @@
-"""What a shock to the exogenous state does, in expectation."""
+"""Generalised impulse responses to a shock to the exogenous state."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from beltline.host.results.variables import variables
 
 @dataclass(frozen=True, eq=False)
 class ImpulseResponse:
-    """What a shock to the exogenous state does, in expectation.
+    """Expected paths of all variables with and without a shock; ``print`` shows the response in percent.
 
     Parameters
     ----------
     names : tuple of str
+        Names of the variables.
     baseline, shocked : dict of str to (periods,) float64 array
-        Expected path of each variable, period 0 being that of the impulse.
+        Expected path of each variable without and with the shock. The shock is in period 0.
     state, to : int or None
-        Exogenous state of period 0 in the baseline and with the impulse. None where it is not one state: all states
-        in the baseline, and the next one up of each with the impulse.
+        Exogenous state of period 0 without and with the shock. Without a ``state`` the baseline has all states;
+        without a ``to`` the shock moves each of them up by one.
     title : str
         Heading of the report.
     """
@@ -41,11 +42,11 @@ class ImpulseResponse:
     title: str
 
     def difference(self, name: str) -> Array:
-        """With the impulse less without, in units of the variable."""
+        """Return the path with the shock less that without it, in units of the variable."""
         return self.shocked[name] - self.baseline[name]
 
     def percent(self, name: str) -> Array:
-        """The same as a percentage of the baseline."""
+        """Return :meth:`difference` in percent of the baseline."""
         return 100 * self.difference(name) / self.baseline[name]
 
     def __str__(self) -> str:
@@ -65,34 +66,41 @@ class ImpulseResponse:
 def impulse_response(
     result: Result, state: int | None = None, to: int | None = None, periods: int = 200
 ) -> ImpulseResponse:
-    """Return the generalised impulse response to a shock in period 0.
+    """Compute the generalised impulse response to a shock to the exogenous state in period 0.
 
-    For each variable ``y`` the difference of two conditional expectations, ``E[y(n) | shock] - E[y(n)]``. Both
-    economies have the same asset in period 0, one has another exogenous state, and from then on both follow the policy
-    and the chain. By default they are the average economy: asset and state of period 0 are distributed as in the long
-    run, and the shock puts every state one up (the last one stays).
-
-    Both expectations are computed by carrying distributions forward, exactly but for rounding: no path is drawn. The
-    policy is that between grid points (:func:`beltline.host.analysis.policy.refined`), and who chooses between two
-    points goes to each with a probability such that the mean is the choice (Young 2010). With choices from the grid
-    alone investment would fall in stairs, because capital could move only by whole steps.
+    For each variable ``y`` it is the difference of two conditional expectations, ``E[y(n) | shock] - E[y(n)]``. Both
+    start with the same asset; in period 0 the exogenous state differs, and afterwards both follow the policy and the
+    Markov chain. By default asset and state of period 0 have the stationary distribution, and the shock moves every
+    state up by one (the highest state stays).
 
     Parameters
     ----------
-    result
-        With an infinite horizon and at least two exogenous states.
-    state
-        Exogenous state of the baseline in period 0, with the asset that goes with it in the long run. By default all
-        states, as often as in the long run.
-    to
-        Exogenous state with the shock. By default the next one up.
-    periods
-        Length, from the period of the shock on.
+    result : Result
+        A solution with an infinite horizon and at least two exogenous states.
+    state : int, optional
+        Exogenous state of the baseline in period 0; the asset then has its stationary distribution given this state. By
+        default all states, as often as in the stationary distribution.
+    to : int, optional
+        Exogenous state with the shock; by default the next one up.
+    periods : int
+        Number of periods, that of the shock included.
+
+    Returns
+    -------
+    ImpulseResponse
 
     Raises
     ------
     ProblemError
-        An argument out of range, or as :func:`stationary_distribution`.
+        An argument is out of range, or there is no unique stationary distribution
+        (:func:`beltline.stationary_distribution`).
+
+    Notes
+    -----
+    Both expectations are computed by iterating on distributions; no path is simulated, so that there is no sampling
+    error. The policy is one between grid points: the maximum of a parabola through the objective at the chosen point
+    and its neighbours. Choices between two points are split between them so that the mean is the choice (Young 2010).
+    With choices from the grid alone, capital moves by whole grid steps and the response of investment is jagged.
 
     Sources
     -------
@@ -120,7 +128,7 @@ def impulse_response(
         to = whole("to", to, wanted, lambda v: 0 <= v < problem.states and v != state)
     periods = whole("periods", periods, f"a whole number from 1 to {PERIODS_LIMIT}", lambda v: 1 <= v <= PERIODS_LIMIT)
     with warnings.catch_warnings():
-        # It was warned of already.
+        # followed() has given the warning already.
         warnings.simplefilter("ignore")
         begin = stationary_distribution(result)
     if state is not None:
@@ -129,7 +137,7 @@ def impulse_response(
         begin = only
         if not begin.sum() > 0:
             raise ProblemError(
-                f"state {state} has no place in the stationary distribution: the chain leaves it for good"
+                f"state {state} has probability 0 in the stationary distribution: the chain leaves it and never returns"
             )
     begin = begin / begin.sum()
     choices = _Choices(problem, result.value, refined(problem, result.value, result.policy))
@@ -147,7 +155,7 @@ def impulse_response(
 
 @dataclass(frozen=True, eq=False)
 class _Choices:
-    """A policy between grid points, of which tables are made."""
+    """A policy between grid points, in the form that :func:`beltline.host.results.variables.variables` needs."""
 
     problem: Problem
     value: Array
@@ -158,11 +166,12 @@ def _named(problem: Problem, state: int | None, to: int | None) -> str:
     labels = problem.state_names
     if to is None:
         return f"one state up in {problem.shock}"
-    return f"a step {'' if state is None else f'from {labels[state]} '}to {labels[to]}"
+    start = "" if state is None else f"from {labels[state]} "
+    return f"a change {start}to {labels[to]}"
 
 
 def _shifted(mass: Array, to: int | None) -> Array:
-    """``mass`` with the shock: all of it in state ``to``, or each state's in the next."""
+    """Return ``mass`` after the shock: all of it in state ``to``, or that of each state moved up by one state."""
     shocked = np.zeros_like(mass)
     if to is not None:
         shocked[:, to] = mass.sum(axis=1)

@@ -1,4 +1,4 @@
-"""How unequally something is held: Lorenz curves and Gini coefficients, of a distribution or of a sample."""
+"""Inequality of a distribution or a sample: Lorenz curves, Gini coefficients and percentiles."""
 
 from __future__ import annotations
 
@@ -12,48 +12,57 @@ from beltline.host.results.result import Result
 
 
 def lorenz(values: ArrayLike | Result, mass: ArrayLike | None = None) -> tuple[Array, Array]:
-    """Return the Lorenz curve: shares of people, poorest first, and the share of all ``values`` that is theirs.
+    """Compute a Lorenz curve: the share of the total that the poorest part of the population holds.
 
     Parameters
     ----------
-    values
-        What people hold, any shape; none negative, not all zero. Or a result with an infinite horizon: what is held is
-        then its asset, under :func:`~beltline.host.analysis.stationary.stationary_distribution`.
-    mass
-        How many hold it, of the same shape, none negative; by default everybody counts the same. None with a
-        result.
+    values : array or Result
+        Amount that each person or group holds, of any shape; no amount negative, at least one above 0. For a
+        :class:`Result` with an infinite horizon: its asset under the stationary distribution.
+    mass : array, optional
+        Number or share of people who hold each amount, of the shape of ``values``, none negative; by default 1 for
+        each. Must be None if ``values`` is a result.
 
     Returns
     -------
     people, share : (n + 1,) float64 arrays
-        From 0 to 1; the curve is the straight lines between them. ``n`` is the number of different values that
-        somebody holds.
+        Cumulative share of people, poorest first, and cumulative share of the total; both run from 0 to 1. The curve
+        connects these points by straight lines. ``n`` is the number of different amounts.
 
     Raises
     ------
     ProblemError
-        An argument is not of that kind, or the result has no stationary distribution.
+        An argument is not an array of such numbers, or the result has no unique stationary distribution.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> people, share = bl.lorenz([0.0, 1.0, 3.0, 1.0])
+    >>> people.tolist(), share.tolist()
+    ([0.0, 0.25, 0.75, 1.0], [0.0, 0.0, 0.4, 1.0])
     """
     if isinstance(values, Result):
         if mass is not None:
-            raise ProblemError("mass must be None where values is a result, whose stationary distribution is taken")
+            raise ProblemError("mass must be None if values is a result, whose stationary distribution is used")
         mass = stationary_distribution(values).sum(axis=1)
         values = values.problem.grid
-    held = _numbers("values", values)
-    weight = np.ones(held.shape) if mass is None else _numbers("mass", mass)
-    if weight.shape != held.shape:
-        raise ProblemError(f"mass must have the shape of values, {held.shape}, not {weight.shape}")
-    for name, table in (("values", held), ("mass", weight)):
+    amounts = _numbers("values", values)
+    weight = np.ones(amounts.shape) if mass is None else _numbers("mass", mass)
+    if weight.shape != amounts.shape:
+        raise ProblemError(f"mass must have the shape of values, {amounts.shape}, not {weight.shape}")
+    for name, table in (("values", amounts), ("mass", weight)):
         bad = ~(np.isfinite(table) & (table >= 0))
         if bad.any():
             where = first(bad)
-            raise ProblemError(f"{name} must be numbers from 0, but {place(name, where)} is {shown(table[where])}")
-    levels, which = np.unique(held.ravel(), return_inverse=True)
+            raise ProblemError(
+                f"{name} must be finite and not negative, but {place(name, where)} is {shown(table[where])}"
+            )
+    levels, which = np.unique(amounts.ravel(), return_inverse=True)
     people = np.bincount(which.ravel(), weights=weight.ravel(), minlength=levels.size)
     levels, people = levels[people > 0], people[people > 0]
     total = float(levels @ people)
     if not total > 0:
-        raise ProblemError("somebody must hold something, or there are no shares of it")
+        raise ProblemError("at least one of values with positive mass must be above 0, or shares are not defined")
     ends = [np.concatenate([[0.0], np.cumsum(part)]) for part in (people, levels * people)]
     return ends[0] / ends[0][-1], ends[1] / ends[1][-1]
 
@@ -62,15 +71,31 @@ def _numbers(name: str, values: object) -> Array:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        own = ", which has its own: use its attribute gini or its method lorenz" if hasattr(values, "gini") else ""
+        own = f"; {type(values).__name__} has an attribute gini and a method lorenz" if hasattr(values, "gini") else ""
         kind, wanted = type(values).__name__, " or a Result" if name == "values" else ""
         raise ProblemError(f"{name} must be an array of numbers{wanted}, not of type {kind}{own}") from None
 
 
 def gini(values: ArrayLike | Result, mass: ArrayLike | None = None) -> float:
-    """Return the Gini coefficient: twice the area between :func:`lorenz` and equality, 0 where all hold the same.
+    """Compute the Gini coefficient: twice the area between the Lorenz curve and the line of equality.
 
-    Arguments and errors as there.
+    It is 0 if everybody holds the same, and close to 1 if one of many holds everything.
+
+    Parameters
+    ----------
+    values : array or Result
+        Amount that each person or group holds, or a result; see :func:`beltline.lorenz`.
+    mass : array, optional
+        Number or share of people who hold each amount; by default 1 for each.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ProblemError
+        As :func:`beltline.lorenz`.
 
     Examples
     --------
@@ -83,12 +108,12 @@ def gini(values: ArrayLike | Result, mass: ArrayLike | None = None) -> float:
 
 
 def percentiles(values: ArrayLike, mass: ArrayLike, shares: ArrayLike) -> Array:
-    """Return the values below or at which lie these shares of ``mass``: the lowest value for which it is so.
+    """Return percentiles: for each share, the lowest value at or below which this share of ``mass`` lies.
 
     Parameters
     ----------
-    values, mass
-        What is held and how many hold it, of one shape; at least one of ``mass`` above 0, none negative.
+    values, mass : arrays of one shape
+        Amounts, and the number or share of people who hold each; no mass negative, at least one above 0.
     shares : (n,) array
         From 0 to 1.
 
@@ -101,12 +126,12 @@ def percentiles(values: ArrayLike, mass: ArrayLike, shares: ArrayLike) -> Array:
     >>> percentiles([1.0, 2.0, 5.0], [0.5, 0.25, 0.25], [0.5, 0.75, 0.9]).tolist()
     [1.0, 2.0, 5.0]
     """
-    held, weight = np.asarray(values, np.float64).ravel(), np.asarray(mass, np.float64).ravel()
-    there = weight > 0
-    held, weight = held[there], weight[there]
-    order = np.argsort(held, kind="stable")
+    amounts, weight = np.asarray(values, np.float64).ravel(), np.asarray(mass, np.float64).ravel()
+    positive = weight > 0
+    amounts, weight = amounts[positive], weight[positive]
+    order = np.argsort(amounts, kind="stable")
     reached = np.cumsum(weight[order])
-    # A share that rounding puts a hair above what is reached is meant to be reached.
+    # The factor: a share that exceeds a cumulative mass only by rounding errors counts as reached.
     place = np.searchsorted(reached, np.asarray(shares, np.float64) * reached[-1] * (1 - 1e-12))
-    found: Array = held[order][np.minimum(place, held.size - 1)]
+    found: Array = amounts[order][np.minimum(place, amounts.size - 1)]
     return found

@@ -1,4 +1,4 @@
-"""Simulated lives of finitely many ages."""
+"""Simulated life cycles of problems with a horizon."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from beltline.host.results.result import Result
 from beltline.host.results.variables import variables
 
 LIVES_LIMIT = 10**7
-"""Largest number of ages times people that are simulated, so that a mistyped number is refused and not allocated."""
+"""Largest number of people times ages, so that a mistyped number is refused before memory is allocated."""
 
 
 @dataclass(frozen=True, eq=False)
 class Lives:
-    """Simulated lives.
+    """Simulated life cycles of many people; ``print`` shows the means by age.
 
     Parameters
     ----------
     points, states : (people, T) int32 arrays
-        Grid point of ``x`` and exogenous state of each person at each age.
+        Index of the asset's grid point and of the exogenous state of each person at each age.
     series : dict of str to (people, T) float64 array
-        By name, as :meth:`beltline.host.results.result.Result.variables`; those that the problem knows.
+        Consumption and other variables by name, as :meth:`beltline.Result.variables` names them.
     at_top : int
-        Ages of people at which the highest ``x'`` was chosen: more might have been, but the grid ends there.
+        How often, over all people and ages, the highest grid point was chosen; if this is not rare, the grid is too
+        short.
     seed : int
+        Seed of the random numbers.
     title : str
         Heading of reports and figures.
     """
@@ -61,35 +63,47 @@ class Lives:
 
 
 def life_paths(result: Result, people: int = 10_000, seed: int = 0, start: int = 0) -> Lives:
-    """Follow the policies of all ages from the first, for many people.
+    """Simulate the lives of many people with the policies of all ages.
 
-    Everybody begins at grid point ``start``, with an exogenous state drawn from the chain's stationary distribution.
+    Everybody starts at grid point ``start``. The first exogenous state is drawn from the stationary distribution of the
+    Markov chain.
 
     Parameters
     ----------
-    result
-        With a horizon, all of whose ages were solved.
-    people
-        At least 1, and with the ages at most ``LIVES_LIMIT`` in all.
-    seed
-        Of NumPy's default generator.
-    start
-        Grid point of everybody's first age.
+    result : Result
+        A solution with a horizon, all of whose ages were solved.
+    people : int
+        Number of people, at least 1; times the number of ages at most ``LIVES_LIMIT``.
+    seed : int
+        Seed of NumPy's default random generator.
+    start : int
+        Index of the grid point at which everybody's first age begins.
+
+    Returns
+    -------
+    Lives
 
     Raises
     ------
     ProblemError
-        An argument out of range, or a result without ages.
+        An argument is out of range, or the result has no horizon or not all of its ages.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> people = bl.life_paths(bl.solve(bl.life_cycle(grid=100, states=3), progress=False), people=50)
+    >>> people.series["consumption"].shape
+    (50, 10)
     """
     if not isinstance(result, Result):
         raise ProblemError(f"result must be a Result, not {shown(result)}")
     problem = result.problem
     if problem.horizon is None:
-        raise ProblemError("lives have a last age, and this problem has none: use simulate")
+        raise ProblemError("life_paths needs a problem with a horizon, and this one has none: use simulate")
     usable(result, "a simulation")
     ages = result.policy.shape[0]
     if ages != problem.horizon:
-        raise ProblemError(f"a life needs all {problem.horizon} ages, and of this result only {ages} were solved")
+        raise ProblemError(f"a simulation needs all {problem.horizon} ages, and of this result only {ages} were solved")
     most = LIVES_LIMIT // ages
     people = whole("people", people, f"a whole number from 1 to {most}", lambda v: 1 <= v <= most)
     seed = whole("seed", seed, "a whole number that is not negative", lambda v: v >= 0)

@@ -1,4 +1,4 @@
-"""Where households end up that follow a policy for ever."""
+"""The stationary distribution of households under a policy, on or between grid points."""
 
 from __future__ import annotations
 
@@ -12,22 +12,23 @@ from beltline.compiled import njit
 from beltline.host.problem.arrays import Array
 
 MASS_MOVES = 1e-13
-"""Total variation that a period still moves, at which a distribution counts as stationary."""
+"""Total variation distance between two periods below which a distribution counts as stationary."""
 
 PERIODS = 200_000
-"""Periods after which a distribution that still moves is given up."""
+"""Number of periods after which the iteration on a distribution gives up."""
 
 SOLVED_STATES = 40_000
-"""States of a distribution up to which its equations are solved; with more, mass is carried on until it rests."""
+"""Largest number of states for which linear equations are solved; with more, the distribution is iterated."""
 
 
 @njit(cache=True)
 def _carry(
     mass: Array, policy: NDArray[np.int32], above: Array, chain: Array, tolerance: float, limit: int
 ) -> tuple[Array, float]:
-    """``mass`` (N_k, N_z) carried on until a period moves less than ``tolerance``, and what the last one moved.
+    """Iterate on the distribution ``mass``, ``(N_k, N_z)``, until a period changes it by less than ``tolerance``.
 
-    ``above`` is the share of each mass that goes to the point above its ``policy``.
+    ``above`` is the share of each mass that goes to the point above its ``policy``. Returns the distribution and the
+    total variation of the last change.
     """
     points, states = mass.shape
     ahead = np.empty((points, states))
@@ -50,7 +51,7 @@ def _carry(
                 ahead[x, t] = share
                 total += share
                 distance += abs(share - mass[x, t])
-        # Rounding would otherwise add up over thousands of periods.
+        # Without this, rounding errors would accumulate over thousands of periods.
         mass[:] = ahead / total
         distance /= 2.0
         if distance <= tolerance:
@@ -61,38 +62,41 @@ def _carry(
 def long_run(
     policy: NDArray[np.int32], chain: Array, mass: Array, share: Array | None = None
 ) -> tuple[Array, float, bool]:
-    """Return where households end up that follow ``policy`` (N_k, N_z) for ever.
+    """Compute the long-run distribution of households that follow ``policy`` for ever.
 
-    States that reach each other and nothing else are a closed class. Where there is one, the long run is the same from
-    every start and zero outside it, and inside it the equations of a stationary distribution are solved by sparse
-    elimination, in the order of the grid: choices are near ``x``, so that little fills in. However slowly mass would
-    get there, this takes the same time. Otherwise, and with more than ``SOLVED_STATES``, ``mass`` is carried on.
+    States that can all reach each other, and no other state, form a closed class. If there is exactly one, the
+    stationary distribution is unique and zero outside it; its equations are solved by sparse elimination in the order
+    of the grid (choices are near ``x``, so that the factors stay sparse). The time does not depend on how slowly the
+    distribution converges. With several closed classes, or more than ``SOLVED_STATES`` states in the class, the
+    distribution is iterated from ``mass``.
 
     Parameters
     ----------
     policy : (N_k, N_z) int32 array
+        Index of the chosen grid point.
     chain : (N_z, N_z) array
+        Markov matrix of the exogenous state.
     mass : (N_k, N_z) array
-        From which it is carried on, where it is.
+        Distribution from which the iteration starts, if one is needed.
     share : (N_k, N_z) array, optional
-        For choices between grid points: the part of each mass, from 0 to 1, that goes to the point above ``policy``,
+        For choices between grid points: the share of each mass, from 0 to 1, that goes to the point above ``policy``,
         which is then at most ``N_k - 2``.
 
     Returns
     -------
     mass : (N_k, N_z) float64 array
-        Adds up to 1.
+        Probability of each state; adds up to 1.
     moves : float
-        Total variation that a period moves of it.
+        Total variation distance between ``mass`` and the distribution one period later.
     unique : bool
-        Whether there is one closed class.
+        Whether there is exactly one closed class.
     """
     points, states = policy.shape
     size = points * states
     step = _step(policy, chain, share)
     count, classes = connected_components(step, directed=True, connection="strong")
     closed = np.ones(count, dtype=bool)
-    # A state from which another class is reached is in none that is closed.
+    # A state from which another class can be reached is in a class that is not closed.
     origin = np.repeat(np.arange(size), np.diff(step.indptr))
     leaves = classes[origin] != classes[step.indices]
     closed[classes[origin[leaves]]] = False
@@ -100,7 +104,7 @@ def long_run(
     inside = np.flatnonzero(closed[classes])
     if unique and inside.size <= SOLVED_STATES:
         within = step[inside][:, inside]
-        # The first state's share is 1 until all are scaled; its own equation follows from the others.
+        # The first state's share is set to 1 until all are scaled; its own equation follows from the others.
         shares = np.ones(inside.size)
         if inside.size > 1:
             equations = (identity(inside.size, format="csr") - within).T.tocsc()
@@ -120,7 +124,7 @@ def long_run(
 
 
 def _step(policy: NDArray[np.int32], chain: Array, share: Array | None) -> csr_matrix:
-    """The probability of every state after one period, a row a state of today."""
+    """Return the transition matrix of all states, ``(N_k N_z, N_k N_z)``, one row for each state of today."""
     points, states = policy.shape
     size = points * states
     ahead = policy.reshape(-1, 1).astype(np.int64) * states + np.arange(states)

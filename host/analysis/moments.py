@@ -1,4 +1,4 @@
-"""Moments of what a policy on its grid does: under the stationary distribution, or along a simulated path."""
+"""Means, standard deviations and correlations of a solution: exact, or of a simulated path."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ from beltline.host.results.variables import variables
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """Moments of the variables of a period, in levels (no logarithm, no filter).
+    """Moments of the variables of a period, in levels (no logarithm, no filter); ``print`` shows them as a table.
 
     Parameters
     ----------
     names : tuple of str
+        Names of the variables.
     mean, std : dict of str to float
-        In the variable's units; a deviation that rounding or :data:`MEETING` may have made is 0.
+        Mean and standard deviation, in units of the variable. A standard deviation no larger than the error of the
+        computation is 0.
     autocorrelation : dict of str to float
-        With its own value one period later; nan for what does not move.
+        Correlation with the same variable one period later; nan for a constant.
     correlation : dict of str to float
-        With ``output``, or with consumption where the problem has no output; nan for what does not move.
+        Correlation with ``reference``; nan for a constant.
     reference : str
-        Which of the two.
+        ``"output"``, or ``"consumption"`` if the problem has no output.
     how : str
-        Where they come from.
+        How the moments were computed, in a sentence.
     title : str
         Heading of the report.
     """
@@ -85,28 +87,40 @@ def moments(
     burn_in: int = 1_000,
     seed: int = 0,
 ) -> Moments:
-    """Return means, standard deviations, autocorrelations and correlations with output, in levels.
+    """Compute means, standard deviations, autocorrelations and correlations with output, in levels.
 
     Parameters
     ----------
-    result
-        With an infinite horizon.
-    how
-        ``"exact"``: expectations under :func:`stationary_distribution`, without sampling. ``"simulation"``: of one
-        path of :func:`simulate`, whose length and seed the arguments below are.
-    periods, burn_in, seed
-        At least 2 periods. Not looked at by ``"exact"``.
+    result : Result
+        A solution with an infinite horizon.
+    how : str
+        ``"exact"`` (default): expectations under the stationary distribution, without sampling error.
+        ``"simulation"``: moments of one path of :func:`beltline.simulate`.
+    periods, burn_in, seed : int
+        Length of that path (at least 2), periods dropped before it, and seed; ignored with ``"exact"``.
+
+    Returns
+    -------
+    Moments
 
     Raises
     ------
     ProblemError
-        As :func:`stationary_distribution` or :func:`simulate`.
+        An argument is out of range, or the long run depends on the initial state
+        (:func:`beltline.stationary_distribution`).
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> table = bl.moments(bl.solve(bl.rbc(grid=256), progress=False))
+    >>> bool(table.std["investment"] / table.mean["investment"] > table.std["output"] / table.mean["output"])
+    True
     """
     if how not in ("exact", "simulation"):
         raise ProblemError(f"how must be 'exact' or 'simulation', not {shown(how)}")
     problem = followed(result, "a table of moments")
     with warnings.catch_warnings():
-        # It was warned of already.
+        # followed() has given the warning already.
         warnings.simplefilter("ignore")
         if how == "exact":
             mass = stationary_distribution(result)
@@ -119,7 +133,7 @@ def moments(
             def ahead(values: Array) -> Array:
                 return np.take_along_axis(values @ problem.transition.T, points, axis=0)
 
-            # What does not move may have this deviation from mass that has not arrived yet.
+            # Mass within MEETING of the stationary distribution can give a constant this standard deviation.
             noise = {name: math.sqrt(10 * MEETING) * float(np.ptp(values)) for name, values in tables.items()}
             text = "Exact: expectations under the stationary distribution of the policy on the grid."
         else:
@@ -135,7 +149,7 @@ def moments(
                 return float(values.mean())
 
             def ahead(values: Array) -> Array:
-                # Zero adds nothing where there is no next period; the sum is divided by all periods, as is usual.
+                # The last period has no next one: it adds 0, and the sum is divided by all periods, as is usual.
                 return np.append(values[1:], 0.0)
 
     return _moments(result, tables, noise, mean, ahead, text)

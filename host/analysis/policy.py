@@ -1,4 +1,4 @@
-"""A policy that is followed: whether it can be, between grid points, one period, and the headings of reports."""
+"""Use of a policy: checks before it is applied, one period ahead on or between grid points, headings of reports."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from beltline.host.problem.utility import utility
 from beltline.host.results.result import Result
 
 PERIODS_LIMIT = 10**8
-"""Largest number of simulated periods, so that a mistyped number is refused and not allocated."""
+"""Largest number of simulated periods, so that a mistyped number is refused before memory is allocated."""
 
 
 @njit(cache=True)
 def carried(mass: Array, policy: NDArray[np.int32], chain: Array) -> Array:
-    """One period on: each state's mass to where its policy takes it, then along the rows of ``chain``."""
+    """Return the distribution one period later: mass moves to where the policy leads, then along ``chain``."""
     points, states = mass.shape
     moved = np.zeros((points, states))
     for x in range(points):
@@ -41,8 +41,21 @@ def _along(mass: Array, chain: Array) -> Array:
 
 
 def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
-    """Return the grid point at or below each choice, at most the last but one, and the share that :func:`shared` sends
-    to the point above, so that the mean is the choice (Young 2010); both of the shape of ``chosen``.
+    """Return how choices between grid points are split between the two points next to them (Young 2010).
+
+    Parameters
+    ----------
+    grid
+        ``(N_k,)``, increasing.
+    chosen
+        Choices in units of the grid, of any shape.
+
+    Returns
+    -------
+    below : int32 array of the shape of ``chosen``
+        Index of the grid point at or below each choice, at most ``N_k - 2``.
+    share : float64 array of the same shape
+        Share of the mass that goes to the point above, such that the mean of the two is the choice.
     """
     below = np.clip(np.searchsorted(grid, chosen, side="right") - 1, 0, grid.size - 2).astype(np.int32)
     share: Array = np.clip((chosen - grid[below]) / np.diff(grid)[below], 0.0, 1.0)
@@ -51,18 +64,16 @@ def lottery(grid: Array, chosen: Array) -> tuple[NDArray[np.int32], Array]:
 
 @njit(cache=True)
 def shared(mass: Array, below: NDArray[np.int32], share: Array, chain: Array) -> Array:
-    """As :func:`carried` where choices lie between grid points: ``share`` of each mass goes to the point above.
+    """Return the distribution one period later, as :func:`carried`, for choices between grid points.
 
     Parameters
     ----------
     mass
-        Of each state, ``(N_k, N_z)``.
-    below
-        The grid point at or below each choice, at most ``N_k - 2``; of the same shape.
-    share
-        From 0 to 1, so that the mean of the two points is the choice: a lottery (Young 2010).
+        Probability of each state, ``(N_k, N_z)``.
+    below, share
+        How each choice is split between two grid points, as :func:`lottery` returns it, ``(N_k, N_z)``.
     chain
-        ``(N_z, N_z)``.
+        Markov matrix of the exogenous state, ``(N_z, N_z)``.
     """
     points, states = mass.shape
     moved = np.zeros((points, states))
@@ -74,35 +85,42 @@ def shared(mass: Array, below: NDArray[np.int32], share: Array, chain: Array) ->
 
 
 def refined(problem: Problem, value: Array, policy: NDArray[np.int32]) -> Array:
-    """Return the best ``x'`` off the grid, ``(N_k, N_z)``.
+    """Return an approximation of the best ``x'`` between grid points, ``(N_k, N_z)``.
 
-    It is the top of the parabola through the objective of the chosen point and of its neighbours, at most half way to
-    these; the point itself at an end of the grid, and where a neighbour cannot be afforded.
+    It is the maximum of the parabola through the objective at the chosen point and at its two neighbours, at most half
+    way to these. The chosen point itself is returned at an end of the grid, and where a neighbour is not affordable.
     """
     x, eta = problem.grid, problem.eta
     if x.size < 3:
         return np.asarray(x[policy])
     ahead = problem.beta * value @ problem.transition.T
     at = np.clip(policy, 1, problem.points - 2)
-    place = [x[at + j] for j in (-1, 0, 1)]
-    worth = [utility(problem.wealth - place[j], eta) + np.take_along_axis(ahead, at + j - 1, 0) for j in range(3)]
+    points = [x[at + j] for j in (-1, 0, 1)]
+    objective = [utility(problem.wealth - points[j], eta) + np.take_along_axis(ahead, at + j - 1, 0) for j in range(3)]
     with np.errstate(invalid="ignore", divide="ignore"):
-        left = (worth[1] - worth[0]) / (place[1] - place[0])
-        right = (worth[2] - worth[1]) / (place[2] - place[1])
-        bend = (right - left) / (place[2] - place[0])
-        top = (place[0] + place[1]) / 2 - left / (2 * bend)
-        inner = (policy == at) & np.isfinite(worth[0]) & np.isfinite(worth[2]) & (bend < 0)
-    low, high = (place[0] + place[1]) / 2, (place[1] + place[2]) / 2
+        left = (objective[1] - objective[0]) / (points[1] - points[0])
+        right = (objective[2] - objective[1]) / (points[2] - points[1])
+        curvature = (right - left) / (points[2] - points[0])
+        top = (points[0] + points[1]) / 2 - left / (2 * curvature)
+        inner = (policy == at) & np.isfinite(objective[0]) & np.isfinite(objective[2]) & (curvature < 0)
+    low, high = (points[0] + points[1]) / 2, (points[1] + points[2]) / 2
     return np.where(inner, np.clip(top, low, high), x[policy])
 
 
 def followed(result: Result, what: str) -> Problem:
-    """Return the problem of ``result`` if its policy can be followed for ever; warn if it is not solved.
+    """Return the problem of ``result`` after checking that its policy can be applied for ever.
+
+    Parameters
+    ----------
+    result
+        A result; a warning is given if it is not solved.
+    what
+        What the caller computes, for messages.
 
     Raises
     ------
     ProblemError
-        ``result`` is none, has ages, or a state without a choice.
+        ``result`` is not a :class:`Result`, has a horizon, or has a state without a choice.
     """
     if not isinstance(result, Result):
         raise ProblemError(f"result must be a Result, not {shown(result)}")
@@ -115,12 +133,12 @@ def followed(result: Result, what: str) -> Problem:
 
 
 def usable(result: Result, what: str, stacklevel: int = 3) -> None:
-    """Warn if ``result`` is not solved.
+    """Check that every state has a choice; warn if ``result`` is not solved.
 
     Raises
     ------
     ProblemError
-        A state has no choice at all.
+        A state has no choice.
     """
     if (result.policy < 0).any() or not (result.problem.wealth > result.policy_values).all():
         raise ProblemError(f"{what} needs a choice in every state, and this result is {result.status}")
@@ -129,7 +147,7 @@ def usable(result: Result, what: str, stacklevel: int = 3) -> None:
 
 
 def heading(what: str, result: Result) -> str:
-    """Return the first line of a report on ``result``, which says so if that is not solved."""
+    """Return the first line of a report on ``result``; it ends with the status if the result is not solved."""
     problem = result.problem
     title = f"{what} of {problem.name}, {problem.points:,} grid points x {problem.states} states"
     return title if result.success else f"{title} ({result.status})"

@@ -1,14 +1,15 @@
-"""Choices between grid points, for a problem that is solved on its grid, and how far the grid is from none.
+"""Policies between grid points of a problem that is solved on its grid, and bounds on the error of the grid.
 
-A policy on the grid is a staircase, and its value bends with every stair: by the order of the step squared, which moves
-slopes, and so the best choice between points, by the order of the step itself. One maximisation on that value therefore
-leaves stairs. So the operator that chooses between points,
+A policy on a grid is a step function of the state, and its value has kinks at the steps. They are of the order of the
+grid step squared, but change slopes, and so the best choice between points, by the order of the step itself. One
+maximisation given that value therefore leaves steps in the policy. For this reason the operator that chooses between
+points,
 
     (T_I v)(x, s) = max over X_0 <= y <= X_n, y < W(x, s) of  U(W(x, s) - y)  +  (I E v)(y, s),
 
-is iterated from the value on the grid until its values settle; with ages it is applied once an age, from the value
-after the last. ``E v`` is ``beta sum_s' Q(s, s') v(., s')`` on the grid
-and ``I`` draws a monotone cubic through it (:func:`beltline.host.analysis.between.monotone_cubics`).
+is iterated from the value on the grid until the values converge. With a horizon it is applied once for each age, from
+the value after the last age. ``E v`` is ``beta sum_s' Q(s, s') v(., s')`` on the grid, and ``I`` interpolates it by
+monotone cubics (:func:`beltline.host.analysis.between.monotone_cubics`).
 """
 
 from __future__ import annotations
@@ -40,64 +41,63 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 MAX_STEPS = 100
-"""Sweeps that maximise at most, by default."""
+"""Default of ``max_steps``: the largest number of sweeps that maximise."""
 
 EVALUATIONS = 50
-"""Policy evaluation sweeps after each that maximises."""
+"""Number of policy evaluation sweeps after each sweep that maximises."""
 
 STEPS_LIMIT = 10_000
 """Largest ``max_steps``."""
 
 PROOFS = {
-    "concave": "for every W that is concave and does not fall between grid points",
-    "monotone": "for every W that does not fall between grid points; W is not concave, so this is a coarse bound",
+    "concave": "for every W that is concave and non-decreasing between grid points",
+    "monotone": "for every W that is non-decreasing between grid points; W is not concave, so this bound is coarse",
 }
-"""What the bounds of each proof hold for."""
+"""For which functions ``W(x, s)`` without a grid the bounds of each proof hold."""
 
-AFTER = {"concave": "also after the last age", "monotone": "without turns between them after the last age"}
-"""And, with ages, which values after the last."""
+AFTER = {"concave": "likewise after the last age", "monotone": "the value after the last age monotone between them"}
+"""With a horizon: for which values after the last age the bounds hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Choices between grid points, and bounds on what the grid costs; made by :func:`refine`.
+    """Policy between grid points, and bounds on the error of the grid; :func:`beltline.refine` returns it.
 
-    Two errors are kept apart. ``error_bound`` is that of the solver: how far the value of ``result`` may be from the
-    exact solution on the grid. ``grid_error`` is that of the grid and the solver together: how far it may be from the
-    problem without a grid. Both are proven; ``choice`` and ``value`` are the solution of an interpolation, whose own
-    error is only estimated, but for what ``lower`` and ``upper`` say about ``value``.
+    Two errors are distinguished. ``error_bound`` is the error of the solver: how far the value of ``result`` may be
+    from the exact solution on the grid. ``grid_error`` is the error of grid and solver together: how far it may be from
+    the solution of the problem without a grid. Both are proven bounds. ``choice`` and ``value`` rest on interpolation;
+    what is proven about them is that ``value`` differs from the solution without a grid by at most ``value_error``.
 
     Parameters
     ----------
     result : Result
-        From which it came.
+        The solution on the grid.
     choice : (N_k, N_z) float64 array
-        The best ``x'``, in units of the grid, from its first point to its last, below cash on hand. With a horizon this
-        and the other tables are ``(T, N_k, N_z)``, the ages of ``result``, the first age first.
+        The best ``x'``, in units of the grid, from its first to its last point and below cash on hand. With a horizon
+        this and the other arrays are ``(T, N_k, N_z)``, the ages of ``result``, the first age first.
     value : (N_k, N_z) float64 array
-        What it is worth where the value ahead is a monotone cubic between grid points, units of utility: the last
-        sweep of that operator, with the mid-point of what is left to come added to each state's values where there is
-        no horizon.
+        Value of these choices, in units of utility, given monotone cubics between grid points. With an infinite horizon
+        it is that of the last sweep, plus for each state the mid-point of the bounds on what further sweeps would add.
     lower, upper : (N_k, N_z) float64 array
-        Bounds at each grid point on the value of the problem without a grid, rounding included
+        Proven bounds on the value of the problem without a grid, at each grid point, rounding errors included
         (:mod:`beltline.host.analysis.grid_error`).
     proof : str
-        ``"concave"`` or ``"monotone"``: what the bounds rest on.
+        ``"concave"`` or ``"monotone"``: which property of ``W`` the bounds use.
     success : bool
-        The values settled within ``tol``, or all ages are done, and ``result`` is solved.
+        Whether the values converged within ``tol`` (or all ages are done) and ``result`` is solved.
     status : str
-        One of :class:`~beltline.host.results.outcome.Outcome`.
+        How the refinement ended, one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
         The status in a sentence.
     change : float
-        Half the spread over ``x`` of what the last sweep changed, in the state where it is largest, units of utility;
-        0 with a horizon.
+        Half the range over ``x`` of the change of the value in the last sweep, in the state where it is largest, in
+        units of utility; 0 with a horizon.
     tol : float
-        The tolerance asked for.
+        Tolerance.
     steps : int
-        Sweeps that maximised; ages with a horizon.
+        Number of sweeps that maximise; with a horizon the number of ages.
     seconds : float
-        Of this computer.
+        Wall-clock seconds of the host computer.
     """
 
     result: Result
@@ -116,27 +116,27 @@ class Refined:
 
     @property
     def problem(self) -> Problem:
-        """That was solved."""
+        """The problem that was solved."""
         return self.result.problem
 
     @property
     def consumption(self) -> Array:
-        """``W(x, s) - choice``, of its shape, units of the good, above 0."""
+        """Consumption ``W(x, s) - choice``, of the shape of ``choice``, in units of the good."""
         return np.asarray(self.problem.wealth - self.choice)
 
     @property
     def error_bound(self) -> float:
-        """Of ``result``: how far its value may be from the exact solution on the grid, in utility."""
+        """Bound on the distance of the value of ``result`` from the exact solution on the grid, in utility."""
         return self.result.error_bound
 
     @property
     def grid_error(self) -> float:
-        """Bound on how far the value of ``result`` is from that of the problem without a grid, in utility."""
+        """Bound on the distance of the value of ``result`` from the solution without a grid, in utility."""
         return _furthest(self.result.value, self.lower, self.upper)
 
     @property
     def value_error(self) -> float:
-        """Bound on how far ``value`` is from that of the problem without a grid, in utility."""
+        """Bound on the distance of ``value`` from the solution without a grid, in utility."""
         return _furthest(self.value, self.lower, self.upper)
 
     def __str__(self) -> str:
@@ -166,15 +166,15 @@ class Refined:
     _repr_html_ = as_html
 
     def to_xarray(self) -> Dataset:
-        """Return choice, consumption, value and bounds as an ``xarray.Dataset``, beside those of ``result``.
+        """Return an ``xarray.Dataset`` of ``result`` with choice, consumption, value and bounds of the refinement.
 
-        Names are those of :meth:`Result.to_xarray`, and ``refined_choice``, ``refined_consumption``, ``refined_value``,
-        ``lower`` and ``upper``.
+        Names are those of :meth:`beltline.Result.to_xarray`, and ``refined_choice``, ``refined_consumption``,
+        ``refined_value``, ``lower`` and ``upper``.
 
         Raises
         ------
         ProblemError
-            xarray is not installed.
+            The package xarray is not installed.
         """
         check_xarray()
         good = unit(self.problem)
@@ -188,20 +188,28 @@ class Refined:
         }
         for name, (table, long_name, units) in tables.items():
             dataset[name] = (dataset["value"].dims, table, {"long_name": long_name, "units": units})
-        # They describe a file of the result alone.
+        # These two describe a file of the result alone.
         for name in ("about", "checksum"):
             del dataset.attrs[name]
         return dataset
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Figure:
-        """Return a figure of consumption and saving, refined and on the grid; with ``path`` also write it there.
+        """Draw consumption and saving, refined and on the grid; with a horizon those of the first age.
 
-        With a horizon, of the first age.
+        Parameters
+        ----------
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for a figure (``.png``, ``.pdf`` or ``.svg``), or matplotlib is not installed.
+            A figure cannot be written to ``path``, or Matplotlib is not installed.
         """
         figure: Figure = service("Refined.plot")(self, path)
         return figure
@@ -212,34 +220,35 @@ def _furthest(value: Array, lower: Array, upper: Array) -> float:
 
 
 def refine(result: Result, tol: float | None = None, max_steps: int | None = None) -> Refined:
-    """Find the best choices between grid points of a problem that is solved on its grid, and what the grid costs.
+    """Find the best choices between grid points of a solved problem, and bound the error that its grid causes.
 
-    From the value on the grid, the Bellman operator with choices between the points is iterated until its values
-    settle. Each maximisation looks at every interval that could hold the best choice, so that it is right at kinks and
-    jumps, where objectives have several peaks; what it takes for the value between two points is a monotone cubic. With
-    a horizon there is nothing to settle: each age is one such maximisation, the last first.
+    From the value on the grid, the Bellman operator with choices between grid points is iterated until the values
+    converge; with a horizon it is applied once for each age. The value between two points is a monotone cubic. Each
+    maximisation examines every interval that could contain the best choice, so that it is also correct at kinks and
+    jumps, where an objective has several local maxima.
 
     Parameters
     ----------
-    result
-        Of a problem of the simple form. If it is not solved a warning says so.
-    tol
-        Units of utility: it ends where a sweep changes the values of no state by more than this, shifts of a whole
-        state apart. By default that of ``result``. Not with a horizon.
-    max_steps
-        Sweeps that maximise at most, from 1 to :data:`STEPS_LIMIT`, by default :data:`MAX_STEPS`; after each come
-        :data:`EVALUATIONS` of policy evaluation. Not with a horizon.
+    result : Result
+        Solution of a problem of the simple form. A warning says so if it is not solved.
+    tol : float, optional
+        The iteration ends when, in every exogenous state, the change of the value is the same for all ``x`` within
+        this, in units of utility (uniform changes of a state do not affect choices). By default the ``tol`` of
+        ``result``. Not accepted with a horizon.
+    max_steps : int, optional
+        Largest number of sweeps that maximise, from 1 to :data:`STEPS_LIMIT`; by default :data:`MAX_STEPS`. After each
+        of them come :data:`EVALUATIONS` policy evaluation sweeps. Not accepted with a horizon.
 
     Returns
     -------
     Refined
-        With ``success=False`` where the values do not settle: the cubics make the operator no contraction. Its bounds
-        hold all the same.
+        Its ``success`` is false if the values did not converge, which can occur because with cubics the operator is not
+        a contraction. Its bounds hold nevertheless.
 
     Raises
     ------
     ProblemError
-        An argument out of range, a result of the general form, or a state without a choice.
+        An argument is out of range, the result is of the general form, or a state has no choice.
 
     Sources
     -------
@@ -289,7 +298,7 @@ def refine(result: Result, tol: float | None = None, max_steps: int | None = Non
 
 
 def _refined_ages(result: Result, given: Mapping[str, float | None]) -> Refined:
-    """As :func:`refine` with a horizon; ``given`` are the options that need an infinite one."""
+    """Refine a result with a horizon; ``given`` are the options of :func:`refine` that need an infinite horizon."""
     problem = result.problem
     for name, option in given.items():
         if option is not None:
@@ -326,9 +335,18 @@ def _refined_ages(result: Result, given: Mapping[str, float | None]) -> Refined:
 def settle(
     problem: Problem, value: Array, pieces: Pieces, tol: float, max_steps: int
 ) -> tuple[Choices, Array, float, int]:
-    """Iterate the operator with choices between grid points from ``value`` until it settles, as :func:`refine` says.
+    """Iterate the operator with choices between grid points from ``value`` until it converges, as :func:`refine` says.
 
-    Returns the last choices, the value with the mid-point of what is left added, the last change, and the steps.
+    Returns
+    -------
+    choices : Choices
+        Of the last sweep.
+    value : (N_k, N_z) array
+        Value of the last sweep plus the mid-point of the bounds on what further sweeps would add.
+    change : float
+        Half the largest range over ``x`` of the last change.
+    steps : int
+        Number of sweeps that maximise.
     """
     for step in range(1, max_steps + 1):
         choices = maximise(problem, value, pieces)
@@ -347,5 +365,5 @@ def _ended(result: Result, change: float, tol: float, steps: int) -> tuple[bool,
         advice = "pass a larger max_steps or tol, or solve on a finer grid"
         return False, Outcome.LIMIT.value, f"The values still change by {change:.3g} after {steps:,} steps: {advice}."
     if not result.success:
-        return False, result.status, f"The values settled, but the result on the grid is not solved: {result.message}"
-    return True, Outcome.CONVERGED.value, "The values of choices between grid points settled within the tolerance."
+        return False, result.status, f"The values converged, but the result on the grid is not solved: {result.message}"
+    return True, Outcome.CONVERGED.value, "The values of choices between grid points converged within the tolerance."

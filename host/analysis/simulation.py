@@ -1,7 +1,7 @@
 """Simulated paths of a policy on its grid.
 
-``x' = X[policy(x, s)]``, with the exogenous state on its chain: nothing is interpolated, so that what is measured is
-what was solved. Tables of a period are those of :mod:`beltline.host.results.variables`.
+The asset follows ``x' = X[policy(x, s)]`` and the exogenous state its Markov chain. Nothing is interpolated, so that
+the path is that of the solution on the grid.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from beltline.host.results.variables import variables
 
 
 @njit(cache=True)
-def _walk(
+def _follow(
     policy: NDArray[np.int32], cumulative: Array, draws: Array, x: int, s: int,
     points: NDArray[np.int32], states: NDArray[np.int32],
 ) -> None:  # fmt: skip
@@ -39,13 +39,14 @@ class Simulation:
     Parameters
     ----------
     points, states : (periods,) int32 arrays
-        Grid point of ``x`` and exogenous state in each period.
+        Index of the asset's grid point and of the exogenous state in each period.
     series : dict of str to (periods,) float64 array
-        ``output``, ``consumption``, ``investment``, the asset at the start of the period and the shock, by name; those
-        that the problem knows.
+        Consumption and other variables by name, as :meth:`beltline.Result.variables` names them; the asset is that at
+        the start of the period.
     burn_in : int
-        Periods before, which are dropped.
+        Number of periods that were simulated before and dropped.
     seed : int
+        Seed of the random numbers.
     """
 
     points: NDArray[np.int32]
@@ -62,32 +63,43 @@ def simulate(
     seed: int = 0,
     start: tuple[int, int] | None = None,
 ) -> Simulation:
-    """Follow the policy along one random path of the exogenous chain.
+    """Simulate one path of the economy: the policy with a random path of the exogenous state.
 
     Parameters
     ----------
-    result
-        With an infinite horizon.
-    periods
-        Periods to keep, at least 1.
-    burn_in
-        Periods before them, which are dropped.
-    seed
-        Of NumPy's default generator: the same seed gives the same path of the exogenous state.
-    start
-        Grid point and exogenous state of the first period; the middle of both by default.
+    result : Result
+        A solution with an infinite horizon.
+    periods : int
+        Number of periods to return, at least 1.
+    burn_in : int
+        Number of periods to simulate before these and drop, from 0.
+    seed : int
+        Seed of NumPy's default random generator; the same seed gives the same path of the exogenous state.
+    start : (int, int), optional
+        Index of the grid point and of the exogenous state of the first period; by default the middle of both.
+
+    Returns
+    -------
+    Simulation
 
     Raises
     ------
     ProblemError
-        An argument out of range, or a result whose policy cannot be followed for ever.
+        An argument is out of range, the result has a horizon, or a state has no choice.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> path = bl.simulate(bl.solve(bl.rbc(grid=64), progress=False), periods=500)
+    >>> path.series["output"].shape
+    (500,)
     """
     problem = followed(result, "a simulation")
     periods, burn_in, seed = _draws(periods, burn_in, seed)
     if start is None:
         start = (problem.points // 2, problem.states // 2)
     if not isinstance(start, tuple | list) or len(start) != 2:
-        raise ProblemError(f"start must be a grid point and an exogenous state, not {shown(start)}")
+        raise ProblemError(f"start must be the indices of a grid point and an exogenous state, not {shown(start)}")
     x, s = (
         whole(f"start[{i}]", start[i], f"a whole number from 0 to {size - 1}", lambda v, size=size: 0 <= v < size)  # type: ignore[misc]
         for i, size in enumerate((problem.points, problem.states))
@@ -95,7 +107,7 @@ def simulate(
     total = burn_in + periods
     points, states = np.empty(total, np.int32), np.empty(total, np.int32)
     draws = np.random.default_rng(seed).random(total)
-    _walk(result.policy, np.cumsum(problem.transition, axis=1), draws, x, s, points, states)
+    _follow(result.policy, np.cumsum(problem.transition, axis=1), draws, x, s, points, states)
     points, states = points[burn_in:].copy(), states[burn_in:].copy()
     series = {name: table[points, states] for name, table in variables(result).items()}
     return Simulation(points, states, series, burn_in, seed)

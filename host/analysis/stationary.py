@@ -1,4 +1,4 @@
-"""Where a policy on its grid leads in the long run, without sampling."""
+"""The stationary distribution of a policy on its grid, computed without simulation."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from beltline.host.problem.checks import ProblemError
 from beltline.host.results.result import Result
 
 MEETING = 1e-12
-"""Total variation distance at which distributions started from the two ends of the grid count as one."""
+"""Total variation distance below which the distributions from the two ends of the grid count as equal."""
 
 PATIENCE = 200
-"""Steps, one after the other, without any fall of that distance, after which there is no hope of one."""
+"""Number of consecutive iterations without a fall of that distance after which the iteration gives up."""
 
 STAY_LIMIT = 1 - 2.0**-12
-"""Largest probability of staying that is summed over stays of any length: a state that is never left has no end."""
+"""Largest probability of staying in a state for which visits are summed: a state that is never left has no end."""
 
 
 @njit(cache=True)
 def _stay(mass: Array, policy: NDArray[np.int32], stay: float) -> Array:
-    """``sum_n (stay P)^n mass`` for each row of ``mass``, ``P`` carrying it to where the policy takes it.
+    """Return ``sum_n (stay P)^n mass`` for each row of ``mass``, where ``P`` moves mass to where the policy leads.
 
-    By ``(1 + stay P) (1 + stay^2 P^2) (1 + stay^4 P^4) ...``: a stay of thousands of periods is a dozen steps.
+    It is computed as ``(1 + stay P) (1 + stay^2 P^2) (1 + stay^4 P^4) ...``, so that a visit of thousands of periods
+    takes a dozen steps.
     """
     points = policy.size
     target, weight = policy.copy(), stay
@@ -41,29 +42,49 @@ def _stay(mass: Array, policy: NDArray[np.int32], stay: float) -> Array:
 
 
 def stationary_distribution(result: Result) -> Array:
-    """Return the share of time that the economy spends in each state in the long run, ``(N_k, N_z)``, adding up to 1.
+    """Compute the stationary distribution of asset and exogenous state under the policy.
 
-    The stationary ``mu`` solves ``mu_s = sum_t Q(t, s) P_t mu_t``, where ``P_t`` carries mass from ``x`` to
-    ``policy(x, t)``. It is found by iterating
+    Parameters
+    ----------
+    result : Result
+        A solution with an infinite horizon.
 
-        mu_s  <-  (1 - Q(s, s) P_s)^-1 sum_(t != s) Q(t, s) P_t mu_t,
-
-    one visit of a state a step, however long it lasts, from two starts: all mass at the lowest and all mass at the
-    highest ``x``, both with the chain's stationary distribution of ``s``. The policy is non-decreasing in ``x``, so the
-    steps keep the order of the two, and any stationary distribution stays between them; where they meet, within
-    ``MEETING`` in total variation, it is the only one (Hopenhayn and Prescott 1992). Their average is returned. Mass is
-    carried from grid point to grid point, so there is no error but that and rounding, and no sampling.
+    Returns
+    -------
+    (N_k, N_z) float64 array
+        Probability of each state in the long run; adds up to 1.
 
     Raises
     ------
     ProblemError
-        They do not meet: on so coarse a grid the policy has resting points that it never leaves, and the long run
-        depends on the start. Or the result's policy cannot be followed for ever.
+        The long run depends on the initial state: on a coarse grid the policy can have several points that it never
+        leaves. Or the result has a horizon, or a state without a choice.
+
+    Notes
+    -----
+    The stationary ``mu`` solves ``mu_s = sum_t Q(t, s) P_t mu_t``, where ``P_t`` moves mass from ``x`` to
+    ``policy(x, t)``. It is found by iterating on
+
+        mu_s  <-  (1 - Q(s, s) P_s)^-1 sum_(t != s) Q(t, s) P_t mu_t,
+
+    in which one step is a complete visit of a state, however long it lasts. There are two starts: all mass at the
+    lowest and all mass at the highest ``x``, both with the stationary distribution of the chain over ``s``. The policy
+    is non-decreasing in ``x``, so each step preserves the order of the two distributions, and every stationary
+    distribution lies between them. If their total variation distance falls to ``MEETING``, the stationary distribution
+    is unique (Hopenhayn and Prescott 1992) and their average is returned. Mass moves between grid points only, so the
+    only errors are this distance and rounding.
 
     Sources
     -------
     Hopenhayn and Prescott (1992), "Stochastic monotonicity and stationary distributions for dynamic economies",
     Econometrica 60(6), 1387-1406.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> share = bl.stationary_distribution(bl.solve(bl.rbc(grid=256), progress=False))
+    >>> share.shape, round(float(share.sum()), 9)
+    ((256, 4), 1.0)
     """
     problem = followed(result, "a stationary distribution")
     weights = chain_distribution(problem.transition)
@@ -77,7 +98,7 @@ def stationary_distribution(result: Result) -> Array:
         entering = np.stack([carried(mass, result.policy, moves) for mass in (low, high)])
         for s in range(problem.states):
             both = _stay(np.ascontiguousarray(entering[:, :, s]), policies[s], float(stays[s]))
-            # What enters sums to this but for rounding, which would grow from step to step.
+            # The sum of each is known exactly; without this factor its rounding error would grow with every step.
             both *= weights[s] / np.maximum(both.sum(axis=1, keepdims=True), np.finfo(float).tiny)
             low[:, s], high[:, s] = both
         distance = 0.5 * float(np.abs(high - low).sum())

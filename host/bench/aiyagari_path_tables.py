@@ -1,6 +1,4 @@
-"""The tables of the page on Aiyagari's economy after a shock: ``python -m
-beltline.host.bench.aiyagari_path_tables``.
-"""
+"""Print the tables of ``docs/aiyagari-path.md``: ``python -m beltline.host.bench.aiyagari_path_tables``."""
 
 from __future__ import annotations
 
@@ -15,13 +13,13 @@ from beltline.host.models.aiyagari_path.result import TransitionPath
 from beltline.host.solver.solve import solve
 
 GRIDS = (100, 200, 400, 800)
-"""Grid points of the table of grids; the last is what the others are compared with."""
+"""Numbers of grid points of the table of grids; the others are compared with the last."""
 
 LENGTHS = (100, 200, 400, 800)
-"""Dates of the table of lengths; the last is what the others are compared with."""
+"""Numbers of dates of the table of lengths; the others are compared with the last."""
 
 EARLY = 100
-"""Dates of which they are compared."""
+"""Number of dates, from the first, over which paths of different lengths are compared."""
 
 SHOCKS: dict[str, dict[str, Any]] = {
     "-1%, persistence 0.9": {},
@@ -30,17 +28,17 @@ SHOCKS: dict[str, dict[str, Any]] = {
     "-1%, persistence 0.5": {"persistence": 0.5},
     "+1% for good": {"shock": 0.01, "persistence": 1.0},
 }
-"""Shocks by what the table calls them."""
+"""Parameters of each path by its name in the table."""
 
 
 def found(**parameters: Any) -> TransitionPath:
-    """The path of these parameters."""
+    """Solve and return the path with these parameters."""
     path: TransitionPath = solve(aiyagari_path(**parameters), progress=False)
     return path
 
 
 def grids(sizes: Sequence[int] = GRIDS) -> None:
-    """Print the path of the default shock on grids of these sizes."""
+    """Print the path of the default shock for several grids."""
     paths = [found(grid=grid) for grid in sizes]
     finest = paths[-1].capital / paths[-1].initial.capital
     print("| grid points | r before, % | lowest capital, % | its difference at any date, % | Euler error, worst date |"
@@ -52,11 +50,11 @@ def grids(sizes: Sequence[int] = GRIDS) -> None:
         cells += [f"{100 * np.abs(moved - finest).max():.1e}", f"{path.euler_errors.max():.1e}"]
         cells += [f"{path.largest_excess:.1e}", f"{len(path.steps)}", f"{path.seconds:.1f}"]
         print(f"| {' | '.join(cells)} |{'' if path.success else f' {path.message}'}", flush=True)
-    print("\nCapital from before; its difference is from that with the most grid points.\n")
+    print("\nCapital relative to before the shock; its difference is from that with the most grid points.\n")
 
 
 def lengths(grid: int = 200, sizes: Sequence[int] = LENGTHS) -> None:
-    """Print the path of the default shock with these many dates."""
+    """Print the path of the default shock for several numbers of dates."""
     paths = [found(grid=grid, periods=periods) for periods in sizes]
     longest = paths[-1].capital / paths[-1].initial.capital
     print(f"| dates | excess after the last | capital of the first {EARLY} dates, largest difference, % |")
@@ -70,7 +68,7 @@ def lengths(grid: int = 200, sizes: Sequence[int] = LENGTHS) -> None:
 
 
 def shocks(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = SHOCKS) -> None:
-    """Print what shocks do."""
+    """Print the effects of several shocks."""
     print("| productivity | output at date 0, % | consumption at date 0, % | capital furthest, % | at date |"
           " interest, at date 0 and furthest the other way, points | largest excess | steps |")  # fmt: skip
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
@@ -78,11 +76,15 @@ def shocks(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = SHOCKS) -> 
         path = found(grid=grid, **case)
         before, economy = path.initial, path.model.economy
         output = before.capital**economy.alpha
-        eaten = output - economy.delta * before.capital
+        consumption = output - economy.delta * before.capital
         moved = 100 * (path.capital / before.capital - 1)
         rate = 100 * (path.interest - before.interest)
         other = float(rate[np.argmax(-np.sign(rate[0]) * rate)])
-        cells = [name, f"{100 * (path.output[0] / output - 1):+.3f}", f"{100 * (path.consumption[0] / eaten - 1):+.3f}"]
+        cells = [
+            name,
+            f"{100 * (path.output[0] / output - 1):+.3f}",
+            f"{100 * (path.consumption[0] / consumption - 1):+.3f}",
+        ]
         cells += [f"{moved[np.abs(moved).argmax()]:+.3f}", f"{np.abs(moved).argmax()}"]
         cells += [f"{rate[0]:+.4f}, {other:+.4f}", f"{path.largest_excess:.1e}", f"{len(path.steps)}"]
         print(f"| {' | '.join(cells)} |{'' if path.success else f' {path.message}'}", flush=True)
@@ -90,8 +92,8 @@ def shocks(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = SHOCKS) -> 
 
 
 def tables(device: str) -> None:
-    """Print all tables; paths are solved on device ``cpu`` alone, whatever ``device`` is."""
-    print(f"On device cpu{'' if device == 'cpu' else ', which alone solves paths'}.\n")
+    """Print all tables; paths are solved on device ``cpu``, whatever ``device`` is."""
+    print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     for table in (grids, lengths, shocks):
         table()
 

@@ -1,4 +1,4 @@
-"""The table of the page on households of several kinds: ``python -m beltline.host.bench.aiyagari_types_tables``."""
+"""Print the table of ``docs/aiyagari-types.md``: ``python -m beltline.host.bench.aiyagari_types_tables``."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from beltline.host.models.aiyagari_types.result import TypesEconomy
 from beltline.host.solver.solve import solve
 
 CASES: dict[str, dict[str, Any]] = {
-    "one kind": {"types": 1},
+    "one type": {"types": 1},
     "beta 0.955 to 0.965": {"spread": 0.005},
     "beta 0.95 to 0.97": {"spread": 0.01},
     "beta 0.94 to 0.98": {"spread": 0.02},
     "eta 1, 3 and 5": {"etas": [1.0, 3.0, 5.0], "spread": 0.0},
 }
-"""Economies by what the table calls them."""
+"""Parameters of each economy by its name in the table."""
 
 
-def kinds(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = CASES) -> None:
-    """Print economies of three kinds."""
-    print("| three kinds, a third each | r, % | capital | Gini | wealth of each, % | keep nothing of each, % |"
+def types(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = CASES) -> None:
+    """Print the table of economies with three types of households."""
+    print("| three types, a third each | r, % | capital | Gini | wealth of each, % | zero assets of each, % |"
           " excess | s |")  # fmt: skip
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name, case in cases.items():
@@ -37,9 +37,9 @@ def kinds(grid: int = 200, cases: Mapping[str, Mapping[str, Any]] = CASES) -> No
 
 
 def tables(device: str) -> None:
-    """Print the table; such economies are solved on device ``cpu`` alone, whatever ``device`` is."""
-    print(f"On device cpu{'' if device == 'cpu' else ', which alone solves them'}.\n")
-    kinds()
+    """Print the table; these economies are solved on device ``cpu``, whatever ``device`` is."""
+    print(f"On device cpu{'' if device == 'cpu' else ', the only one that solves them'}.\n")
+    types()
 
 
 if __name__ == "__main__":

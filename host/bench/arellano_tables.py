@@ -1,4 +1,4 @@
-"""The tables of the page on Arellano's economy: published times and ours, and moments by grid."""
+"""Print the tables of ``docs/arellano.md``: published times and ours, and moments by grid."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from beltline.host.models.arellano.result import DefaultEconomy
 from beltline.host.solver.solve import solve
 
 TOL = 1e-6
-"""Of the published times, and of these tables."""
+"""Tolerance of the published times and of these tables."""
 
 WINDOW = 74
-"""Quarters before a default, of the second sample."""
+"""Number of quarters before a default in the second sample."""
 
 
 @dataclass(frozen=True)
 class Published:
-    """Seconds in print for a number of incomes and bonds: in C++ and Julia on a CPU, and on a GPU."""
+    """Published seconds for a number of incomes and bonds: in C++ and Julia on a CPU, and on a GPU."""
 
     incomes: int
     bonds: int
@@ -36,11 +36,11 @@ TIMES = (
     Published(7, 1_000, 160.39, 36.891, 6.541, "RTX 2060"),
     Published(7, 10_000, 9548.15, 3611.956, 347.094, "RTX 2060"),
 )
-"""Guerron-Quintana (2016), section 5 and table 1, and Deng, Guerron-Quintana and Tseng (2021), figure 11 and the file
-``Actual_runtime.xlsx`` of their repository, both in dengmz/ParallelDefault on GitHub."""
+"""From Guerron-Quintana (2016), section 5 and table 1, and Deng, Guerron-Quintana and Tseng (2021), figure 11 and the
+file ``Actual_runtime.xlsx`` of their repository, both in dengmz/ParallelDefault on GitHub."""
 
 GRIDS = ((101, 21), (251, 51), (1_001, 51), (1_001, 201))
-"""Bonds and incomes of the table of moments."""
+"""Numbers of bonds and incomes of the table of moments."""
 
 
 def _solved(bonds: int, incomes: int) -> DefaultEconomy:
@@ -49,13 +49,13 @@ def _solved(bonds: int, incomes: int) -> DefaultEconomy:
 
 
 def times(published: Sequence[Published] = TIMES) -> None:
-    """Print the times: ours are of the solve alone, compiled, with one bond more, so that 0 is one of them."""
+    """Print the times. Ours are of the solve alone, without compilation, with one more bond, so that 0 is a point."""
     _solved(21, 3)
     print("| incomes x bonds | C++, s | Julia, s | GPU, s | here, s | sweeps |\n|---|---:|---:|---:|---:|---:|")
     for row in published:
         found = _solved(row.bonds + 1, row.incomes)
-        told = ("-" if spent is None else f"{spent:,.0f}" for spent in (row.cpp, row.julia))
-        cells = [f"{row.incomes} x {row.bonds:,}", *told, f"{row.gpu:,.0f} ({row.card})"]
+        published_times = ("-" if spent is None else f"{spent:,.0f}" for spent in (row.cpp, row.julia))
+        cells = [f"{row.incomes} x {row.bonds:,}", *published_times, f"{row.gpu:,.0f} ({row.card})"]
         spent = found.solution.timing["solve"] + found.solution.timing.get("coarser grids", 0.0)
         cells += [f"{spent:.3f}", f"{found.solution.sweeps:,}"]
         print(f"| {' | '.join(cells)} |{'' if found.success else f' {found.message}'}", flush=True)
@@ -63,7 +63,7 @@ def times(published: Sequence[Published] = TIMES) -> None:
 
 
 def moments(grids: Sequence[tuple[int, int]] = GRIDS, paths: int = 100, periods: int = 10_000) -> None:
-    """Print moments by grid, a column each, with standard errors; the last column is of quarters before a default."""
+    """Print moments with standard errors, one column for each grid; the last is for quarters before a default."""
     columns: dict[str, BusinessCycle] = {}
     for bonds, incomes in grids:
         found = _solved(bonds, incomes)
@@ -80,7 +80,7 @@ def moments(grids: Sequence[tuple[int, int]] = GRIDS, paths: int = 100, periods:
 
 
 def tables(device: str) -> None:
-    """Print both tables; the economy is solved on device ``cpu`` alone, whatever ``device`` is."""
-    print(f"On device cpu{'' if device == 'cpu' else ', which alone solves this economy'}, to {TOL:g}.\n")
+    """Print both tables; the economy is solved on device ``cpu``, whatever ``device`` is."""
+    print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}, to {TOL:g}.\n")
     times()
     moments()

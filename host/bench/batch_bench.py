@@ -1,8 +1,8 @@
-"""Measures of batches that take longer than a test: ``python -m beltline.host.bench.batch_bench``.
+"""Measure batches: ``python -m beltline.host.bench.batch_bench``.
 
-Many small problems on ``emulator``: whether memory stays flat, the order right, and what each costs besides its sweeps.
-With ``--speedup``, CPU-bound problems on one worker and on two, beside what two processes that only compute are to one;
-with ``--dask`` on workers of Dask. By default that takes three minutes.
+By default many small problems are solved on ``emulator``, to see whether memory use is constant, the order is right,
+and what each problem costs beside its sweeps; this takes three minutes. With ``--speedup``, CPU-bound problems are
+solved on one worker and on two, compared with two processes that only compute; with ``--dask`` on workers of Dask.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ from beltline.host.solver.session import Session
 from beltline.host.solver.solve import solve
 
 OVERHEAD = 2e-3
-"""Seconds that a problem may cost besides its sweeps."""
+"""Largest seconds that a problem may cost beside its sweeps."""
 
 SPEEDUP = 1.8
-"""Least that a second worker is to bring."""
+"""Smallest speed-up by a second worker."""
 
 QUIET_DASK = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "10s",
 }
-"""What keeps Dask from looking at itself many times a second, in every process; ``docs/batches.md`` names it too."""
+"""Settings that stop Dask from monitoring itself many times per second; ``docs/batches.md`` names them too."""
 
 GROWTH = 4.0
-"""MiB by which memory may grow over the second half."""
+"""Largest growth of memory over the second half, in MiB."""
 
 
 def resident() -> float:
-    """MiB of this process."""
+    """Return the resident memory of this process in MiB."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
 def small(count: int) -> Iterator[Problem]:
-    """Small problems, each with tables of its own."""
+    """Yield small problems, each with its own tables."""
     for i in range(count):
         yield rbc(grid=16, states=2, beta=0.9 + 0.08 * i / count, eta=1.5 + i / count)
 
 
 def many(count: int, sweeps: int) -> bool:
-    """Solve and report; whether order, memory and overhead are as they should be."""
+    """Solve and print; return whether order, memory and overhead are within their limits."""
     solve_seconds, memory, order = 0.0, [], True
     with Session("emulator") as session:
         list(solve_many(small(2), max_sweeps=sweeps, device=session, progress=False))
@@ -71,18 +71,18 @@ def many(count: int, sweeps: int) -> bool:
         spent = time.perf_counter() - begin
     overhead = (spent - solve_seconds) / count
     growth = memory[-1] - memory[len(memory) // 2 - 1]
-    print(f"{count:,} problems of 16 x 2 points, {sweeps} sweeps each, on model: {spent:.1f} s; order {order}")
+    print(f"{count:,} problems of 16 x 2 points, {sweeps} sweeps each, on emulator: {spent:.1f} s; order {order}")
     print(f"memory at each tenth, MiB: {' '.join(f'{one:.1f}' for one in memory)}; second half {growth:+.1f}")
     print(
-        f"a problem: {spent / count * 1e3:.2f} ms, of which {solve_seconds / count * 1e3:.2f} in its sweeps and "
-        f"{overhead * 1e3:.2f} for all else: its tables, their conversion, transfers, verification, delivery"
+        f"per problem: {spent / count * 1e3:.2f} ms, of which {solve_seconds / count * 1e3:.2f} in its sweeps and "
+        f"{overhead * 1e3:.2f} for its tables, their conversion, transfers, verification and delivery"
     )
     return order and growth < GROWTH and overhead < OVERHEAD
 
 
 @contextlib.contextmanager
 def workers_of(count: int, dask: bool) -> Iterator[Any]:
-    """An executor of so many processes of one thread each."""
+    """Give an executor of ``count`` processes with one thread each."""
     if not dask:
         with Workers(count) as workers:
             yield workers
@@ -99,7 +99,7 @@ def workers_of(count: int, dask: bool) -> Iterator[Any]:
 
 
 def _compute(grid: int, count: int) -> float:
-    """Seconds in which this process, with one thread and nothing to talk to, solves ``count`` problems."""
+    """Return the seconds in which this process, alone and with one thread, solves ``count`` problems."""
     with threads(1):
         begin = time.perf_counter()
         for i in range(count):
@@ -108,7 +108,7 @@ def _compute(grid: int, count: int) -> float:
 
 
 def cores(grid: int, count: int, repeats: int) -> list[float]:
-    """What two processes that only compute are to one, by turns, in increasing order: what the computer has to give."""
+    """Return the speed-ups of two processes that only compute, sorted: the most that this computer can give."""
     ratios = []
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:
         list(pool.map(_compute, (grid, grid), (1, 1)))
@@ -119,17 +119,17 @@ def cores(grid: int, count: int, repeats: int) -> list[float]:
 
 
 def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
-    """Time one worker and two by turns; whether two are as much faster as they should be."""
+    """Time one worker and two by turns and print; return whether the speed-up is at least ``SPEEDUP``."""
     most = cores(grid, max(count // 4, 1), repeats)
     print(
-        f"two processes that only compute are {statistics.median(most):.2f} times one here "
+        f"two processes that only compute are {statistics.median(most):.2f} times as fast as one on this computer "
         f"({most[0]:.2f} to {most[-1]:.2f})",
         flush=True,
     )
     problems = [partial(rbc, grid=grid, eta=1.5 + i / count) for i in range(count)]
 
     def timed(workers: Any) -> tuple[float, float]:
-        """Seconds, and how many workers were at a problem, on average."""
+        """Return the seconds, and the mean number of workers that were solving."""
         begin = time.perf_counter()
         attempts = list(solve_many(problems, 1e-6, executor=workers, progress=False, device="emulator"))
         spent = time.perf_counter() - begin
@@ -145,27 +145,27 @@ def speedup(grid: int, count: int, repeats: int, dask: bool) -> bool:
     busy = [statistics.median(share for _, share in column) for column in zip(*times, strict=True)]
     kind = "Dask worker" if dask else "worker"
     print(f"{count} problems of {grid:,} x 4 points: {alone:.2f} s on one {kind}, {both:.2f} s on two (medians)")
-    print(f"at a problem at any time: {busy[0]:.2f} of one, {busy[1]:.2f} of two")
-    # A computer that others use changes its speed from second to second: neighbours in time are compared.
+    print(f"mean number of workers solving: {busy[0]:.2f} of one, {busy[1]:.2f} of two")
+    # On a shared computer the speed changes from second to second, so runs next to each other are compared.
     ratios = sorted(first / second for (first, _), (second, _) in times)
     ratio = statistics.median(ratios)
     print(
-        f"two are {ratio:.2f} times one (median of {repeats} pairs, {ratios[0]:.2f} to {ratios[-1]:.2f}; at least "
-        f"{SPEEDUP} wanted); load before {load:.2f}"
+        f"two are {ratio:.2f} times as fast as one (median of {repeats} pairs, {ratios[0]:.2f} to {ratios[-1]:.2f}; at "
+        f"least {SPEEDUP} required); load before {load:.2f}"
     )
     return ratio >= SPEEDUP
 
 
 def main(words: list[str] | None = None) -> int:
-    """Measure and print; 0 where all is as it should be."""
+    """Measure and print; return 0 if all limits are met."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.batch_bench", description=__doc__)
-    parser.add_argument("--problems", type=int, default=10_000, help="small ones (default %(default)s)")
-    parser.add_argument("--sweeps", type=int, default=20, help="of a small one (default %(default)s)")
+    parser.add_argument("--problems", type=int, default=10_000, help="number of small problems (default %(default)s)")
+    parser.add_argument("--sweeps", type=int, default=20, help="sweeps of a small problem (default %(default)s)")
     parser.add_argument("--speedup", action="store_true", help="compare two workers with one instead")
-    parser.add_argument("--dask", action="store_true", help="with --speedup: workers of Dask, not processes of ours")
-    parser.add_argument("--grid", type=int, default=4096, help="of a large problem (default %(default)s)")
-    parser.add_argument("--large", type=int, default=64, help="large problems (default %(default)s)")
-    parser.add_argument("--repeats", type=int, default=5, help="of the comparison (default %(default)s)")
+    parser.add_argument("--dask", action="store_true", help="with --speedup: use Dask workers")
+    parser.add_argument("--grid", type=int, default=4096, help="grid points of a large problem (default %(default)s)")
+    parser.add_argument("--large", type=int, default=64, help="number of large problems (default %(default)s)")
+    parser.add_argument("--repeats", type=int, default=5, help="repetitions of the comparison (default %(default)s)")
     given = parser.parse_args(words)
     good = (
         speedup(given.grid, given.large, given.repeats, given.dask)

@@ -1,8 +1,8 @@
-"""Counts the clocks for which the gateware is idle within a batch: ``python -m beltline.host.bench.batch_idle``.
+"""Count the clocks for which the gateware is idle during a batch: ``python -m beltline.host.bench.batch_idle``.
 
-The device is idle from the end of a run to the start of the next: while results are read, and the next tables and
-settings written, through its two buses. Clocks go on in those accesses and in runs, and stand still while the host
-computes; how long that is between two runs is measured beside it, in seconds of this computer.
+The device is idle from the end of a run to the start of the next, while results are read and the next tables and
+settings are written over its two buses. In simulation, clocks pass during these accesses and during runs, but not while
+the host computes; the time that the host computes between two runs is measured separately, in seconds of this computer.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Table
 
 LIMIT = 0.05
-"""Share of the clocks that may be idle."""
+"""Largest share of idle clocks."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class _Run:
 
 @dataclass
 class Watched:
-    """The simulated device, with a note of when each run began and ended."""
+    """The simulated device, with a record of when each run began and ended."""
 
     device: RtlDevice
     runs: list[_Run] = field(default_factory=list)
@@ -76,24 +76,24 @@ class Watched:
         self.device.close()
 
     def _host(self) -> float:
-        """Seconds that were not spent in simulating."""
+        """Return seconds that were not spent in the simulation."""
         return time.perf_counter() - self.device.seconds_simulating
 
 
 @dataclass(frozen=True)
 class Idle:
-    """What was counted.
+    """Counts of a batch.
 
     Parameters
     ----------
     problems, sweeps
-        Of the batch; sweeps of all together.
+        Number of problems, and number of their sweeps together.
     busy, clocks
-        Clocks of the runs by the machine's own counter, and all from the first start to the last end.
+        Clocks of the runs by the machine's own counter, and all clocks from the first start to the last end.
     between
-        Median seconds that the host took from a run's end to the next start, without those of the simulation.
+        Median seconds of the host from the end of a run to the next start, without simulation.
     solved
-        Whether all problems were.
+        Whether all problems were solved.
     """
 
     problems: int
@@ -105,12 +105,12 @@ class Idle:
 
     @property
     def share(self) -> float:
-        """Idle clocks over all."""
+        """Share of idle clocks."""
         return 1 - self.busy / self.clocks
 
 
 def measure(problems: int, parameters: MachineParameters, tol: float, warm: bool = False) -> Idle:
-    """Solve as many calibrations of the RBC, all of whose tables differ, on one simulated device."""
+    """Solve ``problems`` calibrations of the RBC model, whose tables all differ, on one simulated device."""
     watched = Watched(open_rtl(parameters))
     try:
         given = (
@@ -137,11 +137,11 @@ def measure(problems: int, parameters: MachineParameters, tol: float, warm: bool
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Count and print; 0 where all is solved and the device idle for less than ``LIMIT`` of the clocks."""
+    """Count and print; return 0 if all problems are solved and the share of idle clocks is below ``LIMIT``."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.batch_idle", description=__doc__)
     parser.add_argument("--grid", type=int, default=16, help="grid points N_k (default: %(default)s)")
     parser.add_argument("--states", type=int, default=3, help="exogenous states N_z (default: %(default)s)")
-    parser.add_argument("--problems", type=int, default=50, help="calibrations (default: %(default)s)")
+    parser.add_argument("--problems", type=int, default=50, help="number of calibrations (default: %(default)s)")
     parser.add_argument("--tol", type=float, default=1e-2, help="stop below this change of V (default: %(default)s)")
     parser.add_argument("--warm", action="store_true", help="start each from its nearest solved neighbour")
     given = parser.parse_args(argv)
@@ -150,8 +150,8 @@ def main(argv: list[str] | None = None) -> int:
     for line in (
         f"{found.problems} of {given.grid} x {given.states} points, {found.sweeps / found.problems:.1f} sweeps each",
         f"{found.clocks:,} clocks from the first start to the last end, {found.busy:,} of them in runs",
-        f"idle: {idle / found.problems:.0f} clocks a problem, {100 * found.share:.2f}%: below {LIMIT:.0%} wanted",
-        f"besides, this computer took {found.between * 1e3:.2f} ms from a run to the next (median)",
+        f"idle: {idle / found.problems:.0f} clocks per problem, {100 * found.share:.2f}%; the limit is {LIMIT:.0%}",
+        f"host: {found.between * 1e3:.2f} ms of this computer from a run to the next (median)",
     ):
         print(line)
     return 0 if found.solved and found.share < LIMIT else 1

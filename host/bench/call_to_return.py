@@ -1,16 +1,15 @@
-"""What ``bl.solve`` takes beside the solve itself: ``python -m beltline.host.bench.call_to_return``.
+"""Time that ``bl.solve`` takes before and after the solve itself: ``python -m beltline.host.bench.call_to_return``.
 
-Everything is timed from call to return in this process, after a first call that loads what is compiled, and by turns,
-so that other work on the computer meets all alike. Medians are printed, and the least in brackets. The parts:
+Everything is timed from call to return in this process, after a first call that loads compiled code. Calls alternate,
+so that other work on the computer affects all of them alike. Medians are printed, with the minimum in brackets:
 
-- ``small``: problems of few states on the processor, by ``warm``: what a call takes beyond its sweeps;
-- ``shift``: the RBC of ``--grid`` points by method ``shift`` from a coarse start, verified, beside the solve alone;
-- ``turns``: the same solve after a verified call, beside the same after an unverified one: whether a verification slows
-  down the next call;
-- ``machine``: the RBC of ``--grid`` points on the emulated sweep engine with shifts: conversion of the tables, loading
-  and reading through the emulation's buffers, and verification, without the solve, whose time is the emulation's;
-- ``open``: opening device ``rtl``, in this process and in fresh ones, once its gateware is compiled; with ``--rtl``
-  only, as the compilation takes a minute.
+- ``small``: small problems on the processor by method ``warm``: time of a call outside its sweeps;
+- ``shift``: the RBC model with ``--grid`` points by method ``shift`` from a coarse start: verified call, solve alone;
+- ``turns``: the same, unverified, after a verified and after an unverified call: does verification slow the next one;
+- ``machine``: the RBC with ``--grid`` points on the emulated sweep engine: conversion of the tables, transfers through
+  the emulation's buffers, and verification, without the solve, whose time is that of the emulation;
+- ``open``: opening device ``rtl``, in this process and in new ones, once its gateware is compiled; only with ``--rtl``,
+  as the compilation takes a minute.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ SMALL = (16, 64, 256)
 """Grid points of the small problems."""
 
 LANES = 64
-"""Of the emulated sweep engine."""
+"""Number of lanes of the emulated sweep engine."""
 
 OPENS = """
 import time
@@ -61,18 +60,18 @@ def timed(call: Callable[[], Result]) -> tuple[float, Result]:
 
 
 def beside(call: Callable[[], Result]) -> float:
-    """Return the seconds from call to return that are neither the solve's nor those of opening the device."""
+    """Return the seconds from call to return without those of the solve and of opening the device."""
     seconds, result = timed(call)
     return seconds - result.timing["solve"] - result.timing.get("open", 0.0)
 
 
-def told(seconds: Sequence[float]) -> str:
-    """Return the median in milliseconds, and the least."""
+def stats(seconds: Sequence[float]) -> str:
+    """Return the median and the minimum in milliseconds, as text."""
     return f"{1e3 * statistics.median(seconds):.3f} ms ({1e3 * min(seconds):.3f})"
 
 
 def small(repeats: int) -> None:
-    """Print what a call of a small problem takes beyond its sweeps."""
+    """Print the time of a call of a small problem outside its sweeps."""
     for grid in SMALL:
         problem = rbc(grid=grid)
         for verify in (True, False):
@@ -80,11 +79,14 @@ def small(repeats: int) -> None:
             call()
             spent = [beside(call) for _ in range(repeats)]
             kind = "verified" if verify else "unverified"
-            print(f"small    {grid:>6,} x {problem.states} warm, {kind}, beyond the sweeps: {told(spent)}", flush=True)
+            print(
+                f"small    {grid:>6,} x {problem.states} warm, {kind}, beyond the sweeps: {stats(spent)}",
+                flush=True,
+            )
 
 
 def shift(problem: Problem, repeats: int) -> None:
-    """Print the verified call of the accelerated method beside its solve, and what a verification does to the next."""
+    """Print the time of a verified call by method ``shift``, of its solve, and of the unverified call after it."""
     way: dict[str, Any] = {"device": "cpu", "method": "shift", "start": "coarse", "progress": False}
     verified, plain = (partial(solve, problem, verify=verify, **way) for verify in (True, False))
     verified()
@@ -99,26 +101,31 @@ def shift(problem: Problem, repeats: int) -> None:
         after_verified.append(timed(plain)[0])
     ratio = statistics.median(calls) / statistics.median(solves)
     size = f"{problem.points:,} x {problem.states}"
-    print(f"shift    {size}, verified, from call to return: {told(calls)}, {ratio:.2f} times the solve, {told(solves)}")
+    print(
+        f"shift    {size}, verified, from call to return: {stats(calls)}, {ratio:.2f} times the solve, {stats(solves)}"
+    )
     slower = statistics.median(after_verified) / statistics.median(after_plain)
     print(
-        f"turns    {size}, unverified, after a verified call: {told(after_verified)}, {slower:.2f} times as long as "
-        f"after an unverified one, {told(after_plain)}",
+        f"turns    {size}, unverified, after a verified call: {stats(after_verified)}, {slower:.2f} times as long as "
+        f"after an unverified one, {stats(after_plain)}",
         flush=True,
     )
 
 
 def machine(problem: Problem, repeats: int) -> None:
-    """Print what a machine's call takes beside its solve."""
+    """Print the time of a call on the emulated machine without its solve."""
     lanes = min(LANES, problem.points // 4)
     call = partial(solve, problem, device="emulator", lanes=lanes, method="shift", start="coarse", progress=False)
     call()
     spent = [beside(call) for _ in range(repeats)]
-    print(f"machine  {problem.points:,} x {problem.states}, {lanes} lanes, beside the solve: {told(spent)}", flush=True)
+    print(
+        f"machine  {problem.points:,} x {problem.states}, {lanes} lanes, beside the solve: {stats(spent)}",
+        flush=True,
+    )
 
 
 def opening(grid: int, repeats: int) -> None:
-    """Print what opening device ``rtl`` takes, in this process and in fresh ones."""
+    """Print the time of opening device ``rtl``, in this process and in new processes."""
     call = partial(solve, rbc(grid=grid), tol=1.0, device="rtl", progress=False)
     call()
     here = [timed(call)[1].timing["open"] for _ in range(repeats)]
@@ -128,14 +135,14 @@ def opening(grid: int, repeats: int) -> None:
             [sys.executable, "-c", OPENS.format(grid=grid)], capture_output=True, text=True, check=True
         )
         fresh.append(float(done.stdout))
-    print(f"open     rtl, {grid:,} x 4, again in one process: {told(here)}, in fresh processes: {told(fresh)}")
+    print(f"open     rtl, {grid:,} x 4, again in one process: {stats(here)}, in fresh processes: {stats(fresh)}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command; return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.call_to_return", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points of the large problem (default: 65536)")
-    parser.add_argument("--repeats", type=int, default=15, help="times each (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=15, help="number of calls timed for each (default: %(default)s)")
     parser.add_argument("--rtl", action="store_true", help="time opening device rtl, too, which compiles its gateware")
     asked = parser.parse_args(arguments)
     for name, least in (("grid", 64), ("repeats", 1)):

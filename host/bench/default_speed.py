@@ -1,9 +1,10 @@
-"""Times sovereign default by brackets and by full search: ``python -m beltline.host.bench.default_speed``.
+"""Time sovereign default with bracketed and with full search: ``python -m beltline.host.bench.default_speed``.
 
-Arellano (2008), quarterly, value and prices together to ``--tol``. Both sides start from the same value, compiled, on
-as many threads; full search looks at every bond in every state that repays. Brackets are timed three times: with the
-sweeps of full search, whose values are compared to the bit; with choices held for some steps between sweeps; and as
-``bl.solve(bl.arellano(...))`` does it, which begins from coarser grids.
+The problem is Arellano (2008), quarterly, with value and prices iterated together to ``--tol``. Both searches start
+from the same value, are compiled and use the same number of threads. Full search examines every bond in every state of
+repayment. Bracketed search is timed three times: with the sweeps of full search, whose values must agree bit by bit;
+with policy evaluation steps between the sweeps; and as ``bl.solve(bl.arellano(...))`` does it, starting from coarser
+grids.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from beltline.host.results.general_result import GeneralResult
 from beltline.host.solver.solve_general import STEPS
 
 SIZES = ((251, 51), (1_001, 21))
-"""Bonds and incomes."""
+"""Numbers of bonds and incomes."""
 
 LARGE = (10_001, 7)
-"""A size that full search takes minutes for."""
+"""A size for which full search takes minutes."""
 
 
 @njit(cache=True)
 def _expected(transition: Array, V: Array, ev: Array) -> None:
-    """``sum_s' Q(s, s') V(x', s')`` into ``ev``; both ``(N_y, N_B)``."""
+    """Write ``sum_s' Q(s, s') V(x', s')`` to ``ev``; all tables are ``(N_y, N_B)``."""
     ev[:] = 0.0
     for s in range(V.shape[0]):
         for t in range(V.shape[0]):
@@ -45,7 +46,7 @@ def _expected(transition: Array, V: Array, ev: Array) -> None:
 
 @njit(parallel=True, cache=True)
 def _every(wealth: Array, cost: Array, ev: Array, value: Array) -> None:
-    """The best of all bonds in every state, with the model's risk aversion of 2; all tables ``(N_y, N_B)``."""
+    """Find the best of all bonds in every state, for a risk aversion of 2; all tables are ``(N_y, N_B)``."""
     states, grid = wealth.shape
     for t in prange(grid * states):
         s, x = t // grid, t % grid
@@ -57,7 +58,7 @@ def _every(wealth: Array, cost: Array, ev: Array, value: Array) -> None:
 
 
 def by_full_search(country: Arellano, tol: float) -> tuple[Array, int]:
-    """Value, ``(2, N_B, N_y)``, and sweeps."""
+    """Return the value, ``(2, N_B, N_y)``, and the number of sweeps."""
     (income, transition), zero = country.chain, country.zero
     wealth = income[:, None] + country.grid
     cost = np.ascontiguousarray(country.costs(country.prices(np.zeros(wealth.T.shape, bool))).T)
@@ -81,7 +82,7 @@ def by_full_search(country: Arellano, tol: float) -> tuple[Array, int]:
 
 
 def by_brackets(country: Arellano, tol: float, steps: int = 0) -> Solution:
-    """By :func:`beltline.gpu_ref.general.solve.solve`; with 0 steps it makes the sweeps of full search."""
+    """Solve by :func:`beltline.gpu_ref.general.solve.solve`; with 0 ``steps`` it makes the sweeps of full search."""
     return solve(country.problem().form, tol=tol, update=country.update, steps=steps)
 
 
@@ -89,7 +90,7 @@ Outcome = TypeVar("Outcome")
 
 
 def timed(run: Callable[[], Outcome], repeats: int) -> tuple[float, Outcome]:
-    """Median seconds, and what the last run returned."""
+    """Return the median of the seconds, and what the last run returned."""
     spent = []
     for _ in range(repeats):
         begin = time.perf_counter()
@@ -99,7 +100,7 @@ def timed(run: Callable[[], Outcome], repeats: int) -> tuple[float, Outcome]:
 
 
 def compare(country: Arellano, tol: float, repeats: int) -> bool:
-    """Time one size and print; whether the answers are the same."""
+    """Time one size and print the results; return whether all solutions agree."""
     size = f"{country.bonds:,} x {country.incomes}"
     slow, (full, sweeps) = timed(lambda: by_full_search(country, tol), 1)
     print(f"{size}: full search {slow:.3f} s, {sweeps} sweeps", flush=True)
@@ -107,7 +108,7 @@ def compare(country: Arellano, tol: float, repeats: int) -> bool:
     equal = same.sweeps == sweeps and bool((same.value == full).all())
     print(
         f"{size}: brackets, the same sweeps {fast:.3f} s: {slow / fast:.1f} times as fast; "
-        f"{same.evaluations[10:].mean() / full[0].size:.1f} utilities a state and sweep after the tenth; "
+        f"{same.evaluations[10:].mean() / full[0].size:.1f} utilities per state and sweep after the tenth; "
         f"{'the same bits' if equal else f'values differ by {np.abs(same.value - full).max():.2g}'}",
         flush=True,
     )
@@ -118,7 +119,7 @@ def compare(country: Arellano, tol: float, repeats: int) -> bool:
     for what, way in ways.items():
         fast, found = timed(way, repeats)
         gap = float(np.abs(found.value - same.value).max())
-        # The bounds are those given the prices.
+        # The error bounds are for the prices of each solution.
         within = found.success and np.array_equal(np.asarray(found.prices), np.asarray(same.prices))
         within = within and gap <= found.error_bound + same.error_bound
         equal &= within
@@ -132,7 +133,7 @@ def compare(country: Arellano, tol: float, repeats: int) -> bool:
 
 
 def on_gpu(country: Arellano, tol: float, repeats: int) -> bool:
-    """Time one size on a CUDA device and print; whether the answer is that of the processor."""
+    """Time one size on a CUDA device and print the results; return whether the solution is that of the processor."""
     from beltline.gpu_ref.cuda import general
 
     size = f"{country.bonds:,} x {country.incomes}"
@@ -144,7 +145,7 @@ def on_gpu(country: Arellano, tol: float, repeats: int) -> bool:
         inside.append(seconds["solve"])
         return found
 
-    run()  # The first compiles.
+    run()  # The first run compiles.
     inside.clear()
     whole, found = timed(run, max(repeats, 5))
     same = solve(form, tol=tol, update=country.update, steps=STEPS, corrected=False)
@@ -159,12 +160,16 @@ def on_gpu(country: Arellano, tol: float, repeats: int) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Time and print; 0 where the answers are the same."""
+    """Time and print; return 0 if all solutions agree."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.default_speed", description=__doc__)
-    parser.add_argument("--bonds", type=int, help="bonds, in place of the sizes of the page (an odd number, from 3)")
-    parser.add_argument("--incomes", type=int, default=11, help="incomes, with --bonds (default: %(default)s)")
-    parser.add_argument("--tol", type=float, default=1e-8, help="largest last change (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=3, help="runs by brackets (default: %(default)s)")
+    parser.add_argument("--bonds", type=int, help="number of bonds, in place of the sizes of the page (odd, from 3)")
+    parser.add_argument(
+        "--incomes", type=int, default=11, help="number of incomes, with --bonds (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--tol", type=float, default=1e-8, help="largest change in the last sweep (default: %(default)s)"
+    )
+    parser.add_argument("--repeats", type=int, default=3, help="runs with bracketed search (default: %(default)s)")
     parser.add_argument("--gpu", action="store_true", help="also time a CUDA device")
     given = parser.parse_args(argv)
     if given.gpu and (why := available()):
@@ -177,7 +182,7 @@ def main(argv: list[str] | None = None) -> int:
     if not 0 < given.tol < np.inf:
         parser.error(f"--tol must be a number above 0, not {given.tol}")
     sizes = SIZES if given.bonds is None else ((given.bonds, given.incomes),)
-    # What is compiled is no part of the times.
+    # Compile before anything is timed.
     small = arellano(21, 3)
     by_full_search(small, 1e-2)
     by_brackets(small, 1e-2, STEPS)

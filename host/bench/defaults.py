@@ -1,13 +1,13 @@
-"""Times the default beside what economists use now: ``python -m beltline.host.bench.defaults``.
+"""Time the default method beside what economists use now: ``python -m beltline.host.bench.defaults``.
 
-Savings against uncertain income, from call to return, by turns: ``bl.solve(problem)``, which is verified; value
-function iteration in a loop of twenty lines, compiled by Numba, whose choices begin at those of the point below and end
-at the first that is worse; and policy iteration on pairs of states and choices, that of ``bl.from_discrete_dp``, which
-is verified, and that of QuantEcon's ``DiscreteDP``, if it is installed (``pip install 'beltline[bench]'``). Making the
-pairs is not timed. The command ends with 1 where values differ by more than their bounds.
+A problem of saving with income risk is solved by turns, timed from call to return: by ``bl.solve(problem)``, verified;
+by value function iteration in a loop of twenty lines, compiled by Numba, in which the search starts at the choice of
+the grid point below and stops at the first worse choice; and by policy iteration on pairs of states and choices, that
+of ``bl.from_discrete_dp``, verified, and that of QuantEcon's ``DiscreteDP``, if it is installed (``pip install
+'beltline[bench]'``). Making the pairs is not timed. The command returns 1 if values differ by more than their bounds.
 
-``--rules`` times instead every method that the rules can take, on problems of many kinds, and marks the one that they
-do take: what :mod:`beltline.host.solver.rules` rests on. ``--gpu`` times a graphics card beside the processors.
+``--rules`` instead times every method that the rules of :mod:`beltline.host.solver.rules` can choose, on many problems,
+and marks the one that they choose. ``--gpu`` times a GPU beside the processors.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from beltline.host.solver.solve import solve
 
 TOL = 1e-10
 OURS, THEIRS = "the same as pairs, proven", "DiscreteDP, policy iteration"
-"""Of :func:`discrete_dp`."""
+"""Names of the runs of :func:`discrete_dp`."""
 
 
 def savings(points: int, beta: float = 0.95, eta: float = 2.0, floor: float = 0.0, states: int = 5) -> Problem:
-    """A household with assets from 0 to 40 at 3 % and log income that is an AR(1); ``floor`` is the least wealth."""
+    """Return the problem of saving from 0 to 40 at 3% with AR(1) log income; ``floor`` is the least cash on hand."""
     log_income, transition = tauchen(states, rho=0.9, sigma=0.2)
     assets = 40.0 * np.linspace(0.0, 1.0, points) ** 2
     wealth = np.maximum(1.03 * assets[:, None] + np.exp(log_income), floor)
@@ -55,7 +55,7 @@ def savings(points: int, beta: float = 0.95, eta: float = 2.0, floor: float = 0.
 
 @njit(cache=True)
 def loop(X: Array, W: Array, Q: Array, beta: float, eta: float, tol: float) -> Array:
-    """Value function iteration as it is written in twenty lines; exact for concave problems."""
+    """Value function iteration as a textbook has it in twenty lines; exact for concave problems."""
     value = np.zeros(W.shape)
     for _ in range(1, 100_000):
         expected, new = beta * value @ Q.T, np.empty(W.shape)
@@ -80,7 +80,7 @@ def loop(X: Array, W: Array, Q: Array, beta: float, eta: float, tol: float) -> A
 
 
 def discrete_dp(problem: Problem) -> dict[str, Callable[[], Array]]:
-    """Policy iteration on all that each state can afford, ours and QuantEcon's if it is here; tables are made now."""
+    """Return policy iterations on all affordable pairs, ours and QuantEcon's if installed; tables are made now."""
     arrays = to_discrete_dp(problem)
     shape = problem.wealth.shape
     ours = from_discrete_dp(*arrays)
@@ -92,7 +92,7 @@ def discrete_dp(problem: Problem) -> dict[str, Callable[[], Array]]:
 
 
 def timed(runs: dict[str, Callable[[], Any]], repeats: int) -> tuple[dict[str, float], dict[str, Any]]:
-    """Median seconds of each run, by turns, and what it returned last; a first turn loads what is compiled."""
+    """Return median seconds of each run, by turns, and its last result; a first turn, which compiles, is dropped."""
     spent: dict[str, list[float]] = {name: [] for name in runs}
     found = {}
     for turn in range(repeats + 1):
@@ -105,7 +105,7 @@ def timed(runs: dict[str, Callable[[], Any]], repeats: int) -> tuple[dict[str, f
 
 
 def compare(points: int, repeats: int) -> bool:
-    """Time one size and print; whether all values agree."""
+    """Time one size and print; return whether all values agree."""
     problem = savings(points)
     tables = problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta, TOL
     loop_name = "a monotone Numba loop"
@@ -130,7 +130,7 @@ def compare(points: int, repeats: int) -> bool:
 
 
 def problems(largest: int) -> list[Problem]:
-    """What the rules are measured on: all states of them at most ``largest``."""
+    """Return the problems on which the rules are measured, those with at most ``largest`` states."""
     found = [rbc(grid=grid) for grid in (64, 256, 1024, 4096, 16_384, 65_536)]
     found += [rbc(grid=grid, beta=beta) for grid in (1024, 65_536) for beta in (0.8, 0.95, 0.99)]
     found += [savings(points, beta) for points in (100, 500, 2000, 20_000) for beta in (0.5, 0.8, 0.88, 0.92, 0.96)]
@@ -148,12 +148,12 @@ CANDIDATES: dict[str, dict[str, Any]] = {
     "mpi 10, coarse": {"method": "mpi", "start": "coarse", "inner": EVALUATION_STEPS},
     "mpi 20, coarse": {"method": "mpi", "start": "coarse"},
 }
-"""Methods that the rules can take, and neighbours of theirs."""
+"""Methods that the rules can choose, and similar ones."""
 
 
 def rules(repeats: int, device: str, largest: int) -> bool:
-    """Time :data:`CANDIDATES` on every problem and print; whether all succeed."""
-    names = [*CANDIDATES, "taken / best"]
+    """Time :data:`CANDIDATES` on every problem and print; return whether all succeed."""
+    names = [*CANDIDATES, "chosen / best"]
     print(f"{'ms on ' + device:<34}{''.join(f'{name:>16}' for name in names)}")
     succeeded, lost = True, []
     for problem in problems(largest):
@@ -171,14 +171,14 @@ def rules(repeats: int, device: str, largest: int) -> bool:
         cells = (f"{'*' if name == mark else ''}{1e3 * spent:.2f}" for name, spent in seconds.items())
         print(f"{title:<34}{''.join(f'{cell:>16}' for cell in cells)}{lost[-1]:>16.2f}", flush=True)
     print(
-        f"the method that the rule takes (*) is slower than the fastest of these by a factor of "
+        f"the method that the rule chooses (*) is slower than the fastest of these by a factor of "
         f"{math.exp(statistics.mean(map(math.log, lost))):.2f} on average (geometric mean), {max(lost):.2f} at most"
     )
     return succeeded
 
 
 def on_gpu(repeats: int) -> bool:
-    """Time processors and a graphics card by turns, each by the rules, and print; whether they agree."""
+    """Time processors and a GPU by turns, with methods by the rules, and print; return whether they agree."""
     same = True
     for problem in [rbc(grid=2**n) for n in range(8, 19, 2)] + [rbc(grid=65_536, states=16), savings(20_000)]:
         runs: dict[str, Callable[[], Any]] = {
@@ -195,20 +195,20 @@ def on_gpu(repeats: int) -> bool:
         parts = ", ".join(f"{name} {1e3 * spent:.2f}" for name, spent in found["gpu"].timing.items())
         print(
             f"{problem.name} {problem.points:,} x {problem.states}: cpu {1e3 * seconds['cpu']:.2f} ms, "
-            f"gpu {1e3 * seconds['gpu']:.2f} ms ({parts}), its first {1e3 * first:.0f} ms",
+            f"gpu {1e3 * seconds['gpu']:.2f} ms ({parts}), its first call {1e3 * first:.0f} ms",
             flush=True,
         )
     return same
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.defaults", description=__doc__)
     parser.add_argument("--points", type=int, nargs="+", default=[500, 2000], help="grid points (default: 500 2000)")
-    parser.add_argument("--repeats", type=int, default=5, help="times each, by turns (default: %(default)s)")
-    parser.add_argument("--rules", action="store_true", help="time every method that the rules can take")
-    parser.add_argument("--largest", type=int, default=2**20, help="states of a problem of --rules, at most")
-    parser.add_argument("--gpu", action="store_true", help="time a graphics card beside the processors")
+    parser.add_argument("--repeats", type=int, default=5, help="runs of each, by turns (default: %(default)s)")
+    parser.add_argument("--rules", action="store_true", help="time every method that the rules can choose")
+    parser.add_argument("--largest", type=int, default=2**20, help="largest number of states of a problem of --rules")
+    parser.add_argument("--gpu", action="store_true", help="time a GPU beside the processors")
     asked = parser.parse_args(arguments)
     for name, least in (("points", 8), ("repeats", 1), ("largest", 256)):
         given = getattr(asked, name)

@@ -1,7 +1,7 @@
-"""Joules that this computer says it used: of its processors by Linux's counters, and of NVIDIA's cards by their driver.
+"""Energy that this computer uses, in joules: of processors by Linux's counters, of NVIDIA cards by their driver.
 
-Counters are of whole packages and cards: what they take while idle, and what other programs make them do, is in it.
-Linux lets nobody but root read the processors' (``/sys/class/powercap/intel-rapl:N/energy_uj``), and virtual machines
+Counters are of whole processor packages and cards, so that energy used while idle and by other programs is included.
+Only root may read the counters of processors (``/sys/class/powercap/intel-rapl:N/energy_uj``), and virtual machines
 seldom have them.
 """
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 POWERCAP = Path("/sys/class/powercap")
-"""Where Linux shows a folder for each package of processors, ``intel-rapl:0`` and so on; AMD's have the same name."""
+"""Folder in which Linux has one folder for each processor package, ``intel-rapl:0`` and so on, of AMD, too."""
 
 NVML = "libnvidia-ml.so.1"
 """Library of NVIDIA's driver."""
@@ -27,9 +27,9 @@ class Counter:
     Parameters
     ----------
     read
-        Returns what it shows, in joules.
+        Function that returns the present value of the counter, in joules.
     wraps
-        Joules at which it begins again at 0; infinite where it does not.
+        Value in joules at which the counter starts again at 0; infinity (default) if it never does.
     """
 
     read: Callable[[], float]
@@ -37,7 +37,7 @@ class Counter:
 
 
 def processor_counters(folder: Path = POWERCAP) -> list[Counter]:
-    """Return a counter for each package of processors that can be read here; none where Linux refuses."""
+    """Return a counter for each package of processors that can be read here; an empty list if none can be read."""
     found = []
     for package in sorted(folder.glob("intel-rapl:*")):
         # Parts of a package, as in intel-rapl:0:1, are counted with it.
@@ -54,7 +54,7 @@ def processor_counters(folder: Path = POWERCAP) -> list[Counter]:
 
 
 def card_counters(library: str = NVML, card: int = 0) -> list[Counter]:
-    """Return a counter of an NVIDIA card, by its number; none where the driver or the card has none."""
+    """Return the energy counter of NVIDIA card number ``card``; an empty list if the driver or the card has none."""
     try:
         nvml = ctypes.CDLL(library)
         handle, joules = ctypes.c_void_p(), ctypes.c_ulonglong()
@@ -76,7 +76,7 @@ def card_counters(library: str = NVML, card: int = 0) -> list[Counter]:
 
 @dataclass
 class Meter:
-    """Joules between two moments, of all the counters together.
+    """Measures the energy used since :meth:`start`, in joules, as the sum over all counters.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Meter:
     _begun: list[float] = field(default_factory=list)
 
     def start(self) -> None:
-        """Begin anew."""
+        """Start measuring from 0."""
         self._begun = [counter.read() for counter in self.counters]
 
     def joules(self) -> float:
@@ -103,9 +103,9 @@ class Meter:
 
 
 def meter(device: str) -> Meter:
-    """Return the meter of what a device works on: the processors, for ``"gpu"`` also the first card.
+    """Return the meter for solves on ``device``: of the processors, and for ``"gpu"`` also of the first card.
 
-    A card without a counter leaves the meter empty, as processors alone would say too little.
+    For a card without a counter the meter has no counters, as the energy of the processors alone would be too small.
     """
     processors = processor_counters()
     if device != "gpu":

@@ -1,10 +1,10 @@
-"""Prints what each engine takes for one problem: ``python -m beltline.host.bench.engines``.
+"""Print the work of each engine for one problem: ``python -m beltline.host.bench.engines``.
 
-The RBC of :func:`beltline.host.models.rbc.rbc`, to the same tolerance. Clocks of the assembly line are those of its
-formula (:func:`beltline.hw.line.clocks.run_clocks`), clocks of the sweep engine those of its clock model
-(:mod:`beltline.hw.sweep.clocks`); tests find both equal to the gateware's counter, at sizes that can be simulated.
-Times are at 250 MHz, if timing closes: no bitstream was made. A coarse start is made by the host, whose time is printed
-beside. A lane is busy in a clock in which it has a state to check, an evaluation to make, or a state to read once more
+The RBC model of :func:`beltline.host.models.rbc.rbc` is solved to the same tolerance. Clocks of the assembly line are
+those of its formula (:func:`beltline.hw.line.clocks.run_clocks`), clocks of the sweep engine those of its clock model
+(:mod:`beltline.hw.sweep.clocks`); tests find both equal to the gateware's counter at sizes that can be simulated. Times
+are at 250 MHz, if timing closes: no bitstream was made. A coarse start is computed by the host, whose time is printed
+separately. A lane is busy in a clock in which it has a state to check, an evaluation to make, or a state to read again
 for the expectations of its point.
 """
 
@@ -33,10 +33,10 @@ FAST = Way("coarse", "point", 0)
 _MODEL = "clock model"
 
 FIRST = 10
-"""Sweeps, in which everything moves, behind which evaluations are counted by themselves."""
+"""Number of first sweeps, in which every choice changes; later evaluations are also counted separately."""
 
 TIGHTER = 100
-"""By what the tolerance is divided for a policy that is brute force's in every state."""
+"""Divisor of the tolerance for a policy that is that of full search in every state."""
 
 
 def _shown(number: float) -> str:
@@ -48,18 +48,18 @@ def _row(name: str, sweeps: int, clocks: int, source: str, line: int, more: str)
     return f"| {name} | {sweeps:,} | {clocks:,} | {source} | {ms} ms | {_shown(line / clocks)} | {more} |"
 
 
-def _told(solved: Solved, states: int) -> str:
-    evaluations = f"{sum(solved.evaluations) / solved.sweeps / states:.2g} evaluations a state and sweep"
+def _work(solved: Solved, states: int) -> str:
+    evaluations = f"{sum(solved.evaluations) / solved.sweeps / states:.2g} evaluations per state and sweep"
     if later := solved.evaluations[FIRST:]:
         evaluations += f", {sum(later) / len(later) / states:.2g} after {FIRST} sweeps"
-    others = f"{len(solved.others):,} choices unlike full search's"
+    others = f"{len(solved.others):,} choices differ from full search"
     if solved.others:
-        others += f", by {max(other.gap for other in solved.others):.1e} at most"
+        others += f", by objectives of {max(other.gap for other in solved.others):.1e} at most"
     return f"{evaluations}; lanes busy {solved.busy:.0%}; residual {solved.residual:.2g}; {others}"
 
 
 def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> Iterator[str]:
-    """The table, a line at a time; ``listed`` gets the choices that are not full search's, with their way to solve."""
+    """Yield the lines of the table; choices that differ from full search are added to ``listed``, with their way."""
     problem = rbc(grid=grid)
     states = problem.points * problem.states
     build = SweepParameters(grid, problem.states, lanes)
@@ -68,12 +68,12 @@ def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> 
     yield "|---|---|---|---|---|---|---|"
     plain = solve(problem, build, PLAIN, tol)
     line = run_clocks(MachineParameters(grid=grid, states=problem.states), problem.points, problem.states, plain.sweeps)
-    evaluations = f"{3 * (grid.bit_length() - 3) + 4} evaluations a state and sweep"
+    evaluations = f"{3 * (grid.bit_length() - 3) + 4} evaluations per state and sweep"
     yield _row("assembly line", plain.sweeps, line, "formula", line, evaluations)
     listed += [("same bits", other) for other in plain.others]
     name = f"sweep engine, {lanes} lanes, same bits"
-    yield _row(name, plain.sweeps, plain.clocks, _MODEL, line, _told(plain, states))
-    start_of(problem, FAST, tol)  # Compiled, if it was not.
+    yield _row(name, plain.sweeps, plain.clocks, _MODEL, line, _work(plain, states))
+    start_of(problem, FAST, tol)  # This compiles it.
     for goal in (tol, tol / TIGHTER):
         begin = time.perf_counter()
         start_of(problem, FAST, goal)
@@ -81,7 +81,7 @@ def rows(grid: int, lanes: int, tol: float, listed: list[tuple[str, Other]]) -> 
         fast = solve(problem, build, FAST, goal)
         listed += [(f"shifts, to {goal:g}", other) for other in fast.others]
         name = f"shifts, coarse start ({seconds * 1e3:.0f} ms of this host)" + ("" if goal == tol else f", to {goal:g}")
-        yield _row(name, fast.sweeps, fast.clocks, _MODEL, line, _told(fast, states))
+        yield _row(name, fast.sweeps, fast.clocks, _MODEL, line, _work(fast, states))
     yield ""
     yield (
         "Formula: beltline.hw.line.clocks.run_clocks. Clock model: beltline.hw.sweep.clocks. "
@@ -96,7 +96,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
     parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
     parser.add_argument("--tol", type=float, default=1e-10, help="tolerance (default: %(default)s)")
-    parser.add_argument("--others", type=Path, metavar="FILE.csv", help="list the choices that are not full search's")
+    parser.add_argument("--others", type=Path, metavar="FILE.csv", help="list the choices that differ from full search")
     given = parser.parse_args(arguments)
     try:
         if given.others is not None:

@@ -1,10 +1,10 @@
-"""Prints the Euler equation errors of Aldrich et al. (2011), their table 4, by grid: ``python -m
-beltline.host.bench.euler_table``.
+"""Print Euler equation errors by grid, as in table 4 of Aldrich et al. (2011).
 
-Beside the definition of :func:`beltline.host.analysis.euler.euler_report` are others that the table may have, and the
-differences from what is published of it. The RBC of :func:`beltline.host.models.rbc.rbc` is solved to their tolerance
-``(1 - beta) 1e-8``; 10,000 periods are simulated after 1,000 that are dropped, on the grid and on the chain.
-``docs/economics.md`` says what the columns are.
+Run ``python -m beltline.host.bench.euler_table``. The definition of
+:func:`beltline.host.analysis.euler.euler_report` is compared with others that the paper may have used, and with what is
+published of its table. The model is :func:`beltline.host.models.rbc.rbc`, solved to the paper's tolerance
+``(1 - beta) 1e-8``. Paths have 10,000 periods after 1,000 that are dropped, on the grid and on the Markov chain.
+``docs/economics.md`` explains the columns.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from beltline.host.results.result import Result
 from beltline.host.solver.solve import solve
 
 GRIDS = tuple(2**p for p in range(4, 17))
-"""The paper's."""
+"""Numbers of grid points in the paper."""
 
 PUBLISHED = {16: -3.8, 65_536: -5.8}
-"""About what the paper's table has at its two ends."""
+"""Approximate numbers of the paper's table at its two ends."""
 
 SEEDS = 20
-"""Paths, of which the first is the table's; the others say how much a path matters."""
+"""Number of paths. The first is that of the table; the others show how much the result depends on the path."""
 
 
 HEADS = (
@@ -44,25 +44,26 @@ HEADS = (
     "grid: largest",
     "off the grid",
 )
-"""Definitions that the table compares; ``docs/economics.md`` says what each is."""
+"""Definitions that the table compares; ``docs/economics.md`` explains each."""
 
 QUADRATURE = 7
-"""Points of the Gauss-Hermite rule for expectations off the chain."""
+"""Number of nodes of the Gauss-Hermite rule for expectations without the chain."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One grid: ``mean log10 |e|`` and what else is called an error, by :data:`HEADS`.
+    """Results on one grid: ``mean log10 |e|`` and the other definitions of :data:`HEADS`.
 
     Parameters
     ----------
     points
+        Number of grid points.
     errors
-        nan where there is none.
+        One number for each definition; nan where it does not exist.
     spread
         Lowest and highest mean of the paths.
     stays
-        Share of the periods in which capital does not move.
+        Share of the periods in which capital does not change.
     """
 
     points: int
@@ -71,7 +72,7 @@ class Row:
     stays: float
 
     def cells(self) -> list[str]:
-        """Return the cells of the table."""
+        """Return the cells of the row."""
         published = PUBLISHED.get(self.points)
         shown = [f"{error:.2f}" if np.isfinite(error) else "" for error in self.errors]
         ends = f"{self.spread[0]:.2f} to {self.spread[1]:.2f}"
@@ -86,12 +87,12 @@ class Row:
 
 
 def row(points: int, seeds: int, device: str) -> Row:
-    """Solve on a grid of ``points`` and return the table's row.
+    """Solve on a grid of ``points`` and return the row of the table.
 
     Raises
     ------
     ProblemError
-        The grid is out of range or its solution failed.
+        The size is out of range, or the problem was not solved.
     """
     problem = rbc(grid=points)
     result = solve(problem, tol=(1 - problem.beta) * 1e-8, device=device, progress=False)
@@ -102,7 +103,7 @@ def row(points: int, seeds: int, device: str) -> Row:
     along = [errors[path.points, path.states] for path in paths]
     first, grid = summary(along[0]), summary(errors)
     means = [float(log10_errors(each).mean()) for each in along]
-    # Of marginal utility instead of consumption: 1 - beta E[W_x U'(c')] / U'(c).
+    # In terms of marginal utility instead of consumption: 1 - beta E[W_x U'(c')] / U'(c).
     utility = summary(1 - (1 - along[0]) ** -problem.eta).mean
     found = (first.mean, first.log10_mean, first.largest, utility, _long_run(result, errors), grid.mean, grid.largest)
     stays = float(np.mean(paths[0].points[1:] == paths[0].points[:-1]))
@@ -110,7 +111,7 @@ def row(points: int, seeds: int, device: str) -> Row:
 
 
 def _long_run(result: Result, errors: Array) -> float:
-    """Mean of ``log10 |e|`` in the long run, without sampling; nan where the long run depends on the start."""
+    """Return the mean of ``log10 |e|`` under the stationary distribution; nan if that is not unique."""
     try:
         mass = stationary_distribution(result)
     except ProblemError:
@@ -119,10 +120,10 @@ def _long_run(result: Result, errors: Array) -> float:
 
 
 def off_the_grid(result: Result, periods: int = 10_000, burn_in: int = 1_000, seed: int = 0) -> float:
-    """Return the mean of ``log10 |e|`` along a path of the process that the chain stands for.
+    """Return the mean of ``log10 |e|`` along a path of the autoregressive process that the chain approximates.
 
-    ``ln z' = rho ln z + sigma e``, the policy linear in ``k`` and ``ln z`` between its points, and expectations by
-    Gauss-Hermite quadrature: what is done where a policy is a function and not a table.
+    ``ln z' = rho ln z + sigma e``; the policy is interpolated linearly in ``k`` and ``ln z``, and expectations are
+    computed by Gauss-Hermite quadrature, as is usual for policies that are functions and not tables.
     """
     problem = result.problem
     values, grid = result.policy_values, problem.grid
@@ -156,10 +157,10 @@ def off_the_grid(result: Result, periods: int = 10_000, burn_in: int = 1_000, se
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Print the table, a row as soon as it is there; 0 where all went well."""
+    """Print the table row by row; return 0 if all solves succeeded."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.euler_table", description=__doc__)
     parser.add_argument("--grids", type=int, nargs="+", default=GRIDS, metavar="N", help="default: 16, 32, ... 65536")
-    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="paths a grid (default: %(default)s)")
+    parser.add_argument("--seeds", type=int, default=SEEDS, metavar="N", help="paths per grid (default: %(default)s)")
     parser.add_argument("--device", default="cpu", metavar="NAME", help="default: %(default)s")
     given = parser.parse_args(argv)
     heads = ["N_k", "published", HEADS[0], f"of {given.seeds} paths", *HEADS[1:], "k' = k"]
@@ -181,7 +182,7 @@ def main(argv: list[str] | None = None) -> int:
             print(f"euler_table: {error}", file=sys.stderr)
             return 1
     for points, off in differences:
-        print(f"\nLess the published number, {points:,} points:")
+        print(f"\nDifference from the published number, {points:,} points:")
         for head, difference in zip(HEADS, off, strict=True):
             print(f"  {head:<16}" + (f"{difference:+.2f}" if np.isfinite(difference) else "not unique"))
     return 0

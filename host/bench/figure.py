@@ -1,4 +1,4 @@
-"""The bench's table as a figure: total time by grid, for the few methods that matter."""
+"""The results of the bench as a figure: total time by grid, for the most important methods."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def chosen(rows: Sequence[Row], most: int = LINES) -> list[tuple[str, str]]:
 
 
 def figure_of(result: dict[str, Any]) -> Any:
-    """Return a Matplotlib figure of what :func:`beltline.host.bench.suite.bench` returned."""
+    """Return a Matplotlib figure of the results of :func:`beltline.host.bench.suite.bench`."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6), layout="constrained")

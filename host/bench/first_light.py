@@ -1,8 +1,8 @@
-"""Solves the RBC with the gateware: ``python -m beltline.host.bench.first_light``.
+"""Solve the RBC model with the gateware in simulation: ``python -m beltline.host.bench.first_light``.
 
-The simulated board is driven through the same calls as any device, and its solution is shown as soon as it is there.
-Then it is compared with the software model to the bit, whose result is verified, and with a full grid search in double
-precision; code for these is compiled the first time, which takes longer than the solve.
+The simulated board is driven by the same calls as any device, and its solution is printed as soon as it is read. Then
+the result is compared bit by bit with the software model, whose result is verified, and with a full grid search in
+double precision. Code for these is compiled on first use, which takes longer than the solve.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from beltline.hw.interface.parameters import CLOCK_HZ
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Solve, compare and print; 0 where everything agrees."""
+    """Solve, compare and print; return 0 if everything agrees."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.first_light", description=__doc__)
     parser.add_argument("--grid", type=int, default=64, help="grid points N_k (default: %(default)s)")
     parser.add_argument("--states", type=int, default=4, help="exogenous states N_z (default: %(default)s)")
@@ -36,8 +36,8 @@ def main(argv: list[str] | None = None) -> int:
     work = problem.points * problem.states
     say(
         f"\n{result.sweeps:,} sweeps took {result.clocks:,} clocks in simulation, "
-        f"{result.clocks / result.sweeps:,.1f} a sweep of {work:,} states: {result.clocks / CLOCK_HZ * 1e3:.2f} ms "
-        f"at {CLOCK_HZ / 1e6:.0f} MHz (modelled: if timing closes).\n\nComparing it with what computes the same ..."
+        f"{result.clocks / result.sweeps:,.1f} per sweep of {work:,} states: {result.clocks / CLOCK_HZ * 1e3:.2f} ms "
+        f"at {CLOCK_HZ / 1e6:.0f} MHz (modelled: if timing closes).\n\nComparing it with the software model ..."
     )
 
     model = solve(problem, tol=arguments.tol, device="emulator", progress=False)

@@ -1,7 +1,7 @@
-"""Sweeps of the full-size gateware against the software model: ``python -m beltline.host.bench.full_size``.
+"""Compare sweeps of the full-size gateware with the software model: ``python -m beltline.host.bench.full_size``.
 
-65,536 points, 4 exogenous states, 15 stages, 46 evaluators. Every word of value and policy is compared after every
-sweep, and the clocks with the formula.
+The size is 65,536 points, 4 exogenous states, 15 stages and 46 evaluators. Every word of value and policy is compared
+after every sweep, and the clocks with the formula.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from beltline.hw.line.clocks import pass_clocks
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Build, sweep, compare and print; 0 where every bit agrees."""
+    """Build, sweep, compare and print; return 0 if every bit agrees."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.full_size", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
-    parser.add_argument("--sweeps", type=int, default=2, help="sweeps to compare (default: %(default)s)")
+    parser.add_argument("--sweeps", type=int, default=2, help="number of sweeps (default: %(default)s)")
     arguments = parser.parse_args(argv)
 
     def say(text: str) -> None:

@@ -1,13 +1,13 @@
-"""Measures whether success can be trusted: ``python -m beltline.host.bench.guarantees``.
+"""Measure whether ``success`` can be trusted: ``python -m beltline.host.bench.guarantees``.
 
 Random problems (:mod:`beltline.host.bench.random_problems`) are solved on every engine by every method, verified and
-not. Of each result with ``success=True`` the distance from the solution on the grid, which policy iteration in extended
-precision finds (:mod:`beltline.gpu_ref.extended`), must be within the ``error_bound`` that the result states, and every
-choice must be affordable. What breaks either is a *false success*. And no way may fail where the one that rests on
-least succeeds: on a processor method ``warm``, on a sweep engine plain sweeps from the problem's own start; a way that
-does is *behind* it. The command ends with 1 where a success is false or a way is behind, and lists the seeds.
-``--first S --problems 1`` draws the problem of seed ``S`` again. A sweep engine of 1, 2 or 4 lanes takes a problem in
-turn, by its seed, for their bits are the same.
+not. For each result with ``success=True``, the distance from the solution on the grid, which policy iteration in
+extended precision computes (:mod:`beltline.gpu_ref.extended`), must be within the ``error_bound`` of the result, and
+every choice must be affordable; otherwise the success is *false*. Moreover, no way to solve a problem may fail where
+the baseline succeeds, the way with the fewest assumptions: on a processor method ``warm``, on a sweep engine sweeps
+without shifts from the problem's own start. A way that does is *below baseline*. The command returns 1 if a success is
+false or a way is below baseline, and lists the seeds. ``--first S --problems 1`` draws the problem of seed ``S`` again.
+Sweep engines of 1, 2 and 4 lanes are used in turn, by seed, because they compute the same bits.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ from beltline.host.solver.reference import AGES
 from beltline.host.solver.solve import solve
 
 LANES = (1, 2, 4)
-"""Sweep engines that are tried, one a problem."""
+"""Lane counts of the sweep engines; each problem is solved with one of them."""
 
 SWEEPS = 3000
 """Sweep limit of every solve."""
 
 CHOICES = 100
-"""Of method ``interp``, which looks at all of them in every state and sweep."""
+"""Number of choices of method ``interp``, which examines all of them in every state and sweep."""
 
 SHOWN = 5
-"""Offenders that are listed for each way."""
+"""Number of seeds that are listed for each way."""
 
 DEVICES = ("line", "lanes", "cpu", "gpu")
-"""What ``--devices`` knows: the models of both engines, and the solvers in double precision."""
+"""Values of ``--devices``: the models of both engines, and the solvers in double precision."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Way:
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
-    least: str = ""
-    """The way that rests on least on the same machine; empty where it is this one, or there is none."""
+    baseline: str = ""
+    """Name of the baseline on the same device; empty for the baseline itself and without one."""
 
     def __hash__(self) -> int:
         return hash(self.name)
@@ -68,26 +68,26 @@ class Way:
 
 @dataclass
 class Tally:
-    """What one way did with all problems.
+    """Counts of one way over all problems.
 
     Attributes
     ----------
     solved
         Results with ``success=True``.
     unbounded
-        Those of them whose bound is infinite.
+        Those of them whose error bound is infinite.
     failed
         Results without success.
     refused
         Problems that were refused with a sentence.
     false
-        Successes whose distance exceeds the bound, or that choose what is not affordable: seed and reason.
-    behind
-        Seeds of what failed though the way that rests on least succeeded.
+        Successes whose distance exceeds the bound or whose choices are not affordable: seed and reason.
+    below_baseline
+        Seeds of problems in which the way failed and the baseline succeeded.
     worst
-        Largest distance over bound of the others.
+        Largest ratio of distance and bound of the other successes.
     seconds
-        Of all solves.
+        Wall-clock seconds of all solves.
     """
 
     solved: int = 0
@@ -95,7 +95,7 @@ class Tally:
     failed: int = 0
     refused: int = 0
     false: list[tuple[int, str]] = field(default_factory=list)
-    behind: list[int] = field(default_factory=list)
+    below_baseline: list[int] = field(default_factory=list)
     worst: float = 0.0
     seconds: float = 0.0
 
@@ -106,7 +106,7 @@ class Tally:
             self.failed + other.failed,
             self.refused + other.refused,
             self.false + other.false,
-            self.behind + other.behind,
+            self.below_baseline + other.below_baseline,
             max(self.worst, other.worst),
             self.seconds + other.seconds,
         )
@@ -117,7 +117,7 @@ def _starts(points: int) -> list[str]:
 
 
 def ways(drawn: Drawn, devices: Iterable[str]) -> Iterator[Way]:
-    """Every way that applies to a problem on ``devices``, a selection of :data:`DEVICES`."""
+    """Yield every way that applies to a problem on ``devices``, a selection of :data:`DEVICES`."""
     problem = drawn.problem
     horizon = problem.horizon is not None
     for device in devices:
@@ -147,12 +147,12 @@ def _processor_ways(problem: Problem, device: str) -> Iterator[Way]:
             if method == "interp":
                 options["choices"] = CHOICES
             name = f"{device} {method}" + ("" if start is None else f" {start}")
-            least = "" if method == "warm" else f"{device} warm"
-            yield Way(name, {"device": device, "method": method, **options}, least)
+            baseline = "" if method == "warm" else f"{device} warm"
+            yield Way(name, {"device": device, "method": method, **options}, baseline)
 
 
 def exact(problem: Problem) -> extended.Extended:
-    """The solution of ``problem`` in extended precision."""
+    """Return the solution of ``problem`` in extended precision."""
     tables = problem.grid, problem.wealth, problem.transition
     if problem.horizon is None:
         return extended.solve(*tables, problem.beta, problem.eta)
@@ -160,9 +160,9 @@ def exact(problem: Problem) -> extended.Extended:
 
 
 def judge(result: Result, solution: extended.Extended) -> tuple[float, str]:
-    """Distance over bound of a success, and what is wrong with it, or nothing.
+    """Return the ratio of distance and bound of a success, and what is wrong with it (an empty text if nothing is).
 
-    The distance is what is certain of it; 0 where the bound is infinite.
+    The distance is a lower bound on the true one; it is 0 if the error bound is infinite.
     """
     problem = result.problem
     chosen = problem.wealth - problem.grid[np.maximum(result.policy, 0)]
@@ -180,7 +180,7 @@ def judge(result: Result, solution: extended.Extended) -> tuple[float, str]:
 
 
 def _attempt(drawn: Drawn, way: Way, verify: bool, solution: extended.Extended, tally: Tally) -> bool | None:
-    """Solve in one way, and count; whether that succeeded, or None where it was refused."""
+    """Solve in one way and count; return whether it succeeded, or None if it was refused."""
     begin = time.perf_counter()
     try:
         result = solve(drawn.problem, drawn.tol, SWEEPS, progress=False, verify=verify, **way.arguments)
@@ -211,13 +211,13 @@ def measure(
     verify: Iterable[bool] = (True, False),
     report: Callable[[str], None] | None = None,
 ) -> Tallies:
-    """Solve all problems in all ways; the tallies by the way's name and whether it verified.
+    """Solve all problems in all ways; return the counts by name of the way and whether results were verified.
 
-    ``report`` is called with a line for each false success and for each way that is behind, and now and then.
+    ``report`` is called with a line for each false success, for each way that is below baseline, and every 30 seconds.
     """
     tallies: Tallies = {}
     devices, verify = tuple(devices), tuple(verify)
-    told = time.monotonic()
+    last_report = time.monotonic()
     for count, drawn in enumerate(problems, 1):
         solution = exact(drawn.problem)
         tried = tuple(ways(drawn, devices))
@@ -231,47 +231,47 @@ def measure(
                 if report and len(tally.false) > before:
                     report(f"{how}: {way.name}: {tally.false[-1][1]}")
             for way in tried:
-                if succeeded[way.name] is False and succeeded.get(way.least):
-                    tallies[way.name, verified].behind.append(drawn.seed)
+                if succeeded[way.name] is False and succeeded.get(way.baseline):
+                    tallies[way.name, verified].below_baseline.append(drawn.seed)
                     if report:
-                        report(f"{how}: {way.name} failed where {way.least} succeeds")
-        if report and time.monotonic() - told > 30.0:
-            told = time.monotonic()
+                        report(f"{how}: {way.name} failed where {way.baseline} succeeds")
+        if report and time.monotonic() - last_report > 30.0:
+            last_report = time.monotonic()
             report(_so_far(count, tallies))
     return tallies
 
 
 def _so_far(problems: int, tallies: Tallies) -> str:
     false = sum(len(tally.false) for tally in tallies.values())
-    behind = sum(len(tally.behind) for tally in tallies.values())
-    return f"{problems} problems, {false} false successes, {behind} behind"
+    below = sum(len(tally.below_baseline) for tally in tallies.values())
+    return f"{problems} problems, {false} false successes, {below} below baseline"
 
 
 PART = 10
-"""Problems that a process takes at a time."""
+"""Number of problems that a process gets at a time."""
 
 
 def _part(seeds: Sequence[int], points: int | None, devices: Sequence[str]) -> tuple[Tallies, list[str]]:
-    said: list[str] = []
+    lines: list[str] = []
     with threads(1):
-        tallies = measure((random_problem(seed, points) for seed in seeds), devices, report=said.append)
-    return tallies, said
+        tallies = measure((random_problem(seed, points) for seed in seeds), devices, report=lines.append)
+    return tallies, lines
 
 
 def measure_in_processes(
     seeds: Sequence[int], points: int | None, devices: Sequence[str], jobs: int, report: Callable[[str], None]
 ) -> Tallies:
-    """As :func:`measure`, of the problems of ``seeds`` with ``points`` grid points, on ``jobs`` processes."""
+    """Measure the problems of ``seeds`` with ``points`` grid points as :func:`measure`, on ``jobs`` processes."""
     tallies: Tallies = {}
     parts = [seeds[begin : begin + PART] for begin in range(0, len(seeds), PART)]
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
         done = 0
-        for part, (found, said) in zip(
+        for part, (found, lines) in zip(
             parts, pool.map(partial(_part, points=points, devices=devices), parts), strict=True
         ):
             for key, tally in found.items():
                 tallies[key] = tallies.get(key, Tally()) + tally
-            for line in said:
+            for line in lines:
                 if line.startswith("seed"):
                     report(line)
             done += len(part)
@@ -280,14 +280,15 @@ def measure_in_processes(
 
 
 def table(tallies: Tallies) -> str:
-    """The tallies in Markdown."""
+    """Return the counts as a Markdown table."""
     lines = [
-        "| way | verified | solved | of these without a bound | honest failures | behind | refused | false "
+        "| way | verified | solved | of these without a bound | honest failures | below baseline | refused | false "
         "| worst ratio | seconds |",
         "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
     ]
     lines += [
-        f"| {name} | {'yes' if verified else 'no'} | {one.solved} | {one.unbounded} | {one.failed} | {len(one.behind)} "
+        f"| {name} | {'yes' if verified else 'no'} | {one.solved} | {one.unbounded} | {one.failed} "
+        f"| {len(one.below_baseline)} "
         f"| {one.refused} | {len(one.false)} | {one.worst:.2g} | {one.seconds:.1f} |"
         for (name, verified), one in sorted(tallies.items(), key=lambda item: (not item[0][1], item[0][0]))
     ]
@@ -295,9 +296,9 @@ def table(tallies: Tallies) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 1 where a success is false, or a way is behind the one that rests on least."""
+    """Print the table; return 1 if a success is false or a way is below baseline."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.guarantees", description=__doc__)
-    parser.add_argument("--problems", type=int, default=1000, help="how many (default: %(default)s)")
+    parser.add_argument("--problems", type=int, default=1000, help="number of problems (default: %(default)s)")
     parser.add_argument("--first", "--seed", type=int, default=0, help="seed of the first (default: %(default)s)")
     parser.add_argument("--points", type=int, help="grid points of all (default: 12 to 300, and 1,024 to 1,300)")
     parser.add_argument(
@@ -325,16 +326,16 @@ def main(arguments: list[str] | None = None) -> int:
     for (name, verified), offenders in sorted(false.items()):
         listed = "; ".join(f"seed {seed}: {wrong}" for seed, wrong in offenders[:SHOWN])
         print(f"\n{name}, {'verified' if verified else 'not verified'}: {listed}")
-    behind = {key: tally.behind for key, tally in tallies.items() if tally.behind}
-    for (name, verified), seeds_behind in sorted(behind.items()):
-        listed = ", ".join(str(seed) for seed in seeds_behind[:SHOWN])
-        print(f"\n{name}, {'verified' if verified else 'not verified'}: behind at seed {listed}")
+    below = {key: tally.below_baseline for key, tally in tallies.items() if tally.below_baseline}
+    for (name, verified), seeds_below in sorted(below.items()):
+        listed = ", ".join(str(seed) for seed in seeds_below[:SHOWN])
+        print(f"\n{name}, {'verified' if verified else 'not verified'}: below baseline at seed {listed}")
     solved = sum(tally.solved for tally in tallies.values())
     print(
         f"\n{given.problems:,} problems, {solved:,} successes, {sum(map(len, false.values())):,} false; "
-        f"{sum(map(len, behind.values())):,} failures where 'warm' or plain sweeps of the same machine succeed."
+        f"{sum(map(len, below.values())):,} failures where 'warm' or plain sweeps of the same machine succeed."
     )
-    return 1 if false or behind else 0
+    return 1 if false or below else 0
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
-"""The tables of the page on Hopenhayn and Rogerson's economy: ``python -m
-beltline.host.bench.hopenhayn_rogerson_tables``, or as part of :mod:`beltline.host.bench.model_tables`.
+"""Print the tables of ``docs/hopenhayn-rogerson.md``.
+
+Run ``python -m beltline.host.bench.hopenhayn_rogerson_tables``, or :mod:`beltline.host.bench.model_tables`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from beltline.host.models.hopenhayn_rogerson.result import FirmEconomy
 from beltline.host.solver.solve import solve
 
 TAUS = (0.0, 0.1, 0.2)
-"""Of table 3 of the paper."""
+"""Firing costs of table 3 of the paper."""
 
 ROWS: dict[str, tuple[int, Callable[[FirmEconomy], float]]] = {
     "price": (3, lambda e: e.price),
@@ -26,7 +27,7 @@ ROWS: dict[str, tuple[int, Callable[[FirmEconomy], float]]] = {
     "layoff costs / wage bill": (3, lambda e: e.layoff_costs),
     "job turnover rate": (2, lambda e: e.jobs_created),
 }
-"""Of the same table: digits in print, and what they are of an economy here."""
+"""Rows of this table: digits that are printed, and how each is computed."""
 
 PAPER = {
     "price": (1.00, 1.026, 1.048),
@@ -60,23 +61,24 @@ BENCHMARK: dict[str, tuple[str, str, Callable[[FirmEconomy], float]]] = {
     "fraction of hiring by new firms": (".15", ".06", lambda e: e.entrant_hiring),
     "entrants that produce once and then exit": (".75", ".85", lambda e: e.entrant_hazard),
 }
-"""Rows of table 2: in the paper, in the replication, and what they are of an economy here.
+"""Rows of table 2: number in the paper, number in the replication, and how each is computed here.
 
-The replication divides by all firms at the beginning of a period, those too that exit without producing; the last row
-is what it calls the hazard of two periods.
+The replication divides by all firms at the beginning of a period, including those that exit without producing. It calls
+the last row the hazard of two periods.
 """
 
 AS_REPLICATION: dict[str, Any] = {"grid": 601, "variance": 0.53 / 1.93, "width": 4.0, "exits": "after"}
-"""Its settings: the variance of the shock is ``.53 (1 - rho)`` there, so that of ``ln z`` is ``.53 / (1 + rho)``."""
+"""Settings of the replication: its variance of the shock is ``.53 (1 - rho)``, so that of ``ln z`` is ``.53 / (1 +
+rho)``."""
 
 GRIDS = (
     *(("log", points) for points in (60, 250, 601, 1_001, 4_001, 16_001, 65_536)),
     *(("uniform", points) for points in (251, 601, 1_001, 4_001, 16_001, 65_536)),
 )
-"""Spacing and number of points of the grid study."""
+"""Spacings and numbers of points of the study of the grid."""
 
 COSTS = ((12.0, 0.65), (12.0, 0.6), (16.0, 0.65), (20.0, 0.65), (20.0, 0.6))
-"""Fixed cost and share of the states that entrants draw from, neither of which the paper reports."""
+"""Fixed cost, and share of the states that entrants draw from; the paper reports neither."""
 
 
 def _solved(tau: float, **parameters: Any) -> FirmEconomy:
@@ -84,13 +86,13 @@ def _solved(tau: float, **parameters: Any) -> FirmEconomy:
     return found
 
 
-def _told(economies: Sequence[FirmEconomy]) -> str:
-    """What is wrong with economies that are not solved."""
+def _failures(economies: Sequence[FirmEconomy]) -> str:
+    """Return the messages of the economies that are not solved."""
     return "".join(f" tau = {e.model.tau:g}: {e.message}" for e in economies if not e.success)
 
 
 def effects(parameters: Mapping[str, Any] | None = None, like: Mapping[str, Any] = AS_REPLICATION) -> None:
-    """Print table 3 as published and here, and a replication's beside ours with its settings."""
+    """Print table 3 as published and as solved here, and the replication's beside ours with its settings."""
     ours = [_solved(tau, **parameters or {}) for tau in TAUS]
     same = [_solved(tau, **like) for tau in TAUS]
     heads = ("paper", "here", "replication", "here, with its settings")
@@ -100,7 +102,7 @@ def effects(parameters: Mapping[str, Any] | None = None, like: Mapping[str, Any]
         cells = [f"{value:.{digits}f}" for value in PAPER[name]] + [f"{of(e):.{digits}f}" for e in ours]
         cells += [f"{value:.{digits}f}" for value in REPLICATION[name]] + [f"{of(e):.{digits}f}" for e in same]
         print(f"| {name} | {' | '.join(cells)} |")
-    print(_told([*ours, *same]), flush=True)
+    print(_failures([*ours, *same]), flush=True)
     print("| without firing costs | paper | here | replication | here, with its settings |\n|---|---:|---:|---:|---:|")
     for name, (paper, replication, of) in BENCHMARK.items():
         cells = [paper, f"{of(ours[0]):.2f}", replication, f"{of(same[0]):.2f}"]
@@ -109,29 +111,29 @@ def effects(parameters: Mapping[str, Any] | None = None, like: Mapping[str, Any]
 
 
 def grids(sizes: Sequence[tuple[str, int]] = GRIDS) -> None:
-    """Print the economy on finer and finer grids."""
+    """Print the economy on grids of increasing size."""
     print("| spacing | points | price, .1 | price, .2 | employment, .1 | employment, .2 | welfare, .1 | welfare, .2 | "
-          "turnover, 0 | turnover, .1 | turnover, .2 | workers kept at the highest z, .1 | s |")  # fmt: skip
+          "turnover, 0 | turnover, .1 | turnover, .2 | unchanged workers at the highest z, .1 | s |")  # fmt: skip
     print(f"|---|{'---:|' * 12}", flush=True)
     for spacing, points in sizes:
-        # One economy after the other: on fine grids each is hundreds of megabytes.
+        # Economies are solved and dropped one after the other: on fine grids each takes hundreds of megabytes.
         found, spent = [], 0.0
         for tau in TAUS:
             e = _solved(tau, grid=points, spacing=spacing)
-            told = {"price": f"{e.price:.5f}", "employment": f"{100 * e.employment / e.model.employment:.2f}"}
-            told |= {"welfare": f"{100 * e.welfare:.2f}", "turnover": f"{e.jobs_created:.4f}", "wrong": _told([e])}
-            found.append(told | {"band": " to ".join(f"{n:,.0f}" for n in e.bands[-1])})
+            row = {"price": f"{e.price:.5f}", "employment": f"{100 * e.employment / e.model.employment:.2f}"}
+            row |= {"welfare": f"{100 * e.welfare:.2f}", "turnover": f"{e.jobs_created:.4f}", "wrong": _failures([e])}
+            found.append(row | {"band": " to ".join(f"{n:,.0f}" for n in e.bands[-1])})
             spent += sum(step.seconds for step in e.steps)
             del e
         cells = [spacing, f"{points:,}"]
-        cells += [told[name] for name in ("price", "employment", "welfare") for told in found[1:]]
-        cells += [*(told["turnover"] for told in found), found[1]["band"], f"{spent:.1f}"]
-        print(f"| {' | '.join(cells)} |{''.join(told['wrong'] for told in found)}", flush=True)
+        cells += [row[name] for name in ("price", "employment", "welfare") for row in found[1:]]
+        cells += [*(row["turnover"] for row in found), found[1]["band"], f"{spent:.1f}"]
+        print(f"| {' | '.join(cells)} |{''.join(row['wrong'] for row in found)}", flush=True)
     print(flush=True)
 
 
 def costs(cases: Sequence[tuple[float, float]] = COSTS, **parameters: Any) -> None:
-    """Print what depends on the parameters that the paper does not report."""
+    """Print the effect of the parameters that the paper does not report."""
     heads = [
         "fixed cost", "entrants from the lowest", "price, .1", "price, .2", "employment, .1", "turnover, 0",
         "turnover, .1", "average size, 0", "exit rate, 0",
@@ -142,13 +144,13 @@ def costs(cases: Sequence[tuple[float, float]] = COSTS, **parameters: Any) -> No
         cells = [f"{fixed_cost:g}", f"{share:g}", f"{low.price:.4f}", f"{high.price:.4f}"]
         cells += [f"{100 * low.employment / low.model.employment:.2f}", f"{free.jobs_created:.3f}"]
         cells += [f"{low.jobs_created:.3f}", f"{free.average_size:.1f}", f"{free.exit_rate:.3f}"]
-        print(f"| {' | '.join(cells)} |{_told(economies)}", flush=True)
+        print(f"| {' | '.join(cells)} |{_failures(economies)}", flush=True)
     print(flush=True)
 
 
 def tables(device: str, sizes: Sequence[tuple[str, int]] = GRIDS) -> None:
-    """Print all tables; the economy is solved on device ``cpu`` alone, whatever ``device`` is."""
-    print(f"On device cpu{'' if device == 'cpu' else ', which alone solves this economy'}.\n")
+    """Print all tables; the economy is solved on device ``cpu``, whatever ``device`` is."""
+    print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     effects()
     costs()
     grids(sizes)

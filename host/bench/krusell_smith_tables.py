@@ -1,4 +1,4 @@
-"""The tables of the Krusell-Smith page, printed by ``python -m beltline.host.bench.model_tables krusell-smith``."""
+"""Print the tables of ``docs/krusell-smith.md``: ``python -m beltline.host.bench.model_tables krusell-smith``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ PUBLISHED = ((0.123815, 0.965565), (0.137800, 0.963238))
 """Law of motion of Maliar, Maliar and Valli (2010)."""
 
 SEEDS = 5
-"""Panels, of which the first is the page's; the others say how much a panel matters."""
+"""Number of panels; the first is that of the page, the others show how much results depend on the panel."""
 
 NEAR: dict[str, Any] = {"low": 36.0, "high": 44.0}
-"""Of the households that are compared: ``K`` stays in there."""
+"""Range of ``K`` for the households that are compared, which ``K`` does not leave."""
 
 BEGIN: dict[str, Any] = {"law": ((0.1271, 0.9647), (0.1385, 0.963)), "progress": False}
-"""How they are solved: from a law that is not far."""
+"""Options of these solves, which start from a law that is close to the solution."""
 
 TABLES = (
     (4, 250, True),
@@ -37,25 +37,25 @@ TABLES = (
     (16, 4000, True),
     (4, 4000, False),
 )
-"""Points of ``K``, choices, and whether the policy is refined."""
+"""Points of ``K``, number of choices, and whether the policy is improved between grid points."""
 
 CHOICES = 1000
-"""Choices that the clocks are told for."""
+"""Number of choices for which clocks are printed."""
 
 UNREFINED = 25
-"""Iterations after which a household on its grid is given up: its law jumps and does not settle."""
+"""Largest number of iterations for a policy on its grid, with which the law jumps and does not converge."""
 
 
 def law_gap(one: Equilibrium, other: Equilibrium) -> float:
-    """Largest gap of ``K'`` by two laws over the ``K`` of the first one's panel, in per cent."""
-    kept = one.capital[one.discard :]
-    log = np.log(np.linspace(kept.min(), kept.max(), 101))
+    """Return the largest difference of ``K'`` between two laws over the ``K`` of the first one's panel, in percent."""
+    used = one.capital[one.discard :]
+    log = np.log(np.linspace(used.min(), used.max(), 101))
     gaps = [np.abs(np.expm1(x[0] - y[0] + (x[1] - y[1]) * log)) for x, y in zip(one.law, other.law, strict=True)]
     return 100 * float(np.max(gaps))
 
 
 def tables(device: str) -> None:
-    """Published and ours, errors of the panel's interpolations, how fine a table on ``device`` must be, and clocks."""
+    """Print our law beside the published one, errors of interpolation, the effect of tables' size, and clocks."""
     _published()
     _fineness(device)
     _clocks()
@@ -80,7 +80,7 @@ def _published() -> None:
         ("mean K", [run.capital[run.discard :].mean() for run in runs], ".3f"),
         ("Gini of wealth", [run.gini for run in runs], ".4f"),
         ("iterations", [run.iterations for run in runs], "d"),
-        ("held at an end of the grid of k", [run.below + run.above for run in runs], ",d"),
+        ("times that k was off its grid", [run.below + run.above for run in runs], ",d"),
         ("periods with K off its grid", [run.outside for run in runs], "d"),
     ]
     print("\n| | seed 0 | least | most |\n|---|---:|---:|---:|")

@@ -1,4 +1,4 @@
-"""The tables of the page on lumpy investment: moments by fineness of the grid, by fixed and by convex cost."""
+"""Print the tables of ``docs/lumpy-investment.md``: moments by grid, by fixed and by convex cost."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ PLANTS = {
     "serial_correlation": 0.058,
     "productivity_correlation": 0.143,
 }
-"""Cooper and Haltiwanger (2006), table 1, as the authors' slides quote it: of some 7,000 large plants in the United
-States, 1972 to 1988."""
+"""Moments of some 7,000 large plants in the United States, 1972 to 1988: Cooper and Haltiwanger (2006), table 1, as
+quoted in the authors' slides."""
 
 STEPS = (2, 8, 32, 128)
-"""Columns of the first table."""
+"""Values of ``steps`` in the columns of the first table."""
 
 COSTS = (0.0, 0.0001, 0.001, 0.01, 0.03)
-"""Columns of the second table."""
+"""Fixed costs in the columns of the second table."""
 
 MIXED = ((0.0, 0.0), (0.0, 0.05), (0.0, 0.2), (0.01, 0.0), (0.01, 0.05), (0.01, 0.2), (0.001, 0.05))
-"""Fixed and convex costs: columns of the third table."""
+"""Fixed and convex costs in the columns of the third table."""
 
 MIXED_STEPS = 4
-"""Its grid, coarser, as time grows with the square of the number of grid points."""
+"""``steps`` of that table; its grid is coarse because time grows with the square of the number of grid points."""
 
 
 def _columns(name: str, found: Mapping[str, LumpyInvestmentResult]) -> None:
@@ -42,10 +42,10 @@ def _columns(name: str, found: Mapping[str, LumpyInvestmentResult]) -> None:
     print(f"| grid points of capital | {points} | |")
     tables = [result.moments() for result in found.values()]
     for key, text in MOMENTS.items():
-        told = f"{PLANTS[key]:.3f}" if key in PLANTS else "-"
-        print(f"| {text} | {' | '.join(f'{moments[key]:.4f}' for moments in tables)} | {told} |")
-    wanted = "aimed at" if any(result.model.convex for result in found.values()) else "adjusted to"
-    for text, end in (("lower end", "lower"), (wanted, "target"), ("upper end", "upper")):
+        plants = f"{PLANTS[key]:.3f}" if key in PLANTS else "-"
+        print(f"| {text} | {' | '.join(f'{moments[key]:.4f}' for moments in tables)} | {plants} |")
+    target = "target" if any(result.model.convex for result in found.values()) else "adjusted to"
+    for text, end in (("lower end", "lower"), (target, "target"), ("upper end", "upper")):
         cells = [f"{getattr(result, end)[result.model.states // 2]:.4f}" for result in found.values()]
         print(f"| {text}, middle state | {' | '.join(cells)} | |")
     times = " | ".join(f"{result.solution.timing['solve']:.2f}" for result in found.values())
@@ -61,17 +61,17 @@ def _solved(device: str = "cpu", **parameters: Any) -> LumpyInvestmentResult:
 
 
 def by_steps(values: Sequence[int] = STEPS, device: str = "cpu") -> None:
-    """Print moments on finer and finer grids."""
+    """Print moments on grids of increasing size."""
     _columns("steps", {f"{steps:,}": _solved(device, steps=steps) for steps in values})
 
 
 def by_cost(values: Sequence[float] = COSTS, device: str = "cpu") -> None:
-    """Print moments with a higher and higher fixed cost."""
+    """Print moments for increasing fixed costs."""
     _columns("fixed cost", {f"{fixed:g}": _solved(device, fixed=fixed) for fixed in values})
 
 
 def by_both(values: Sequence[tuple[float, float]] = MIXED, steps: int = MIXED_STEPS) -> None:
-    """Print moments with fixed and convex costs, solved on device ``cpu``, which alone solves those with the latter."""
+    """Print moments with fixed and convex costs; these are solved on device ``cpu``, the only one that can."""
     found = {f"{fixed:g}, {convex:g}": _solved(steps=steps, fixed=fixed, convex=convex) for fixed, convex in values}
     _columns("fixed, convex cost", found)
 

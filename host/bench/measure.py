@@ -1,4 +1,4 @@
-"""Measures one row of the bench's table after the other."""
+"""Measure the rows of the bench's table one after the other."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from beltline.host.solver.solve import solve
 from beltline.hw.interface.parameters import CLOCK_HZ, ROW_WORDS
 
 REPEATS, ENOUGH = 3, 0.1
-"""A solve is repeated so often and so many seconds at least, once more for the first, which finds cold caches and a
-clock that is still low."""
+"""Least number of repetitions of a solve, and least seconds. One more is made first and dropped, because caches are
+then cold and the clock frequency is low."""
 
 QUICK = 2.0
 """Seconds up to which a solve is repeated."""
 
 BATCH = 1000
-"""Calibrations of a batch on a graphics card."""
+"""Number of calibrations of a batch on a GPU."""
 
 Report = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a row is judged by: the solution of ``warm`` on the processor."""
+    """The solution that rows are compared with: that of method ``warm`` on the processor."""
 
     value: NDArray[np.float64]
     policy: NDArray[np.int32]
@@ -49,17 +49,17 @@ class Answer:
 
 
 def method_label(method: str, options: dict[str, Any]) -> str:
-    """What the table calls a method with its options."""
+    """Return what the table calls a method with its options."""
     return " ".join([method, *(f"{name}={value}" for name, value in options.items())])
 
 
 def judge(
     problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int32], bound: float, answer: Answer, own: bool
 ) -> tuple[float, int, float, bool]:
-    """``(residual, policy differences, value difference, agrees)``.
+    """Compare a solution with the reference; return ``(residual, policy differences, value difference, agrees)``.
 
-    A row agrees if its value is within both bounds of the answer's, and each choice that differs is a tie as far as
-    these bounds tell. Methods that approximate agree with nothing but themselves, and are not judged.
+    A row agrees if its value is within the sum of both error bounds of the reference, and each choice that differs has
+    the same objective within this sum. Approximate methods (``own``) have another fixed point and are not judged.
     """
     best, _ = exact_sweep(problem.grid, problem.wealth, problem.transition, value, problem.beta, problem.eta)
     residual = float(np.abs(best - value).max())
@@ -80,18 +80,18 @@ def judge(
 
 
 class Bench:
-    """Rows so far, and what each is made from and judged by.
+    """The rows measured so far, with their problems and reference solutions.
 
     Parameters
     ----------
     report
-        Called with a line after each solve.
+        A function that is called with a line of text after each solve.
     budget
-        Seconds that a solve may be expected to take.
+        Largest expected time of a solve, in seconds.
     grids
-        Numbers of grid points to climb.
+        Numbers of grid points.
     deadline
-        When to begin nothing more, in seconds of ``time.perf_counter``.
+        Time after which nothing more is started, as of ``time.perf_counter``.
     """
 
     def __init__(self, report: Report, budget: float, grids: Sequence[int], deadline: float) -> None:
@@ -119,14 +119,14 @@ class Bench:
     def late(self) -> bool:
         return time.perf_counter() > self.deadline
 
-    def climb(self, device: str, label: str, one: Callable[[int], Row], growth: float, budget: float) -> None:
-        """Time ``one`` on grid after grid while the next is expected to fit the budget."""
+    def by_grid(self, device: str, label: str, one: Callable[[int], Row], growth: float, budget: float) -> None:
+        """Time ``one`` on larger and larger grids as long as the next is expected to fit the budget."""
         last: tuple[int, float] | None = None
         for grid in self.grids:
             if last is not None:
                 expected = last[1] * (grid / last[0]) ** growth
                 if expected > budget or time.perf_counter() + expected > self.deadline:
-                    self.notes.append(f"{device} {label}: not above {last[0]:,} points, for want of time")
+                    self.notes.append(f"{device} {label}: grids above {last[0]:,} points would take too long")
                     return
             begin = time.perf_counter()
             try:
@@ -151,7 +151,7 @@ def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
 
 
 def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any], grid: int) -> Row:
-    """One method in double precision, on a processor or a graphics card, as a user calls it."""
+    """Return the row of one method in double precision on a processor or a GPU, as a user calls it."""
     given = bench.problem(grid)
     runs: list[dict[str, float]] = []
     meter = energy.meter(device)
@@ -202,7 +202,7 @@ def reference_row(bench: Bench, device: str, method: str, options: dict[str, Any
 
 
 def machine_row(bench: Bench, device: str, grid: int, tol: float) -> Row:
-    """The assembly line as it is computed on this computer; adds the row of what a chip would take."""
+    """Return the row of the assembly line as emulated on this computer; also add the modelled row of a chip."""
     given = bench.problem(grid)
     result, call, around, joules = _on_machine(given, tol, device, {})
     part = {name: result.timing.get(name, 0.0) for name in ("load", "solve", "read")}
@@ -234,16 +234,16 @@ def machine_row(bench: Bench, device: str, grid: int, tol: float) -> Row:
         value_difference=gap,
         agrees=agrees,
         kind="simulation",
-        note="what the machine computes, on this computer" + coarse,
+        note="emulation of the machine on this computer" + coarse,
         call=call,
         joules=joules,
     )
 
 
 def _on_machine(given: Problem, tol: float, device: str, options: dict[str, Any]) -> tuple[Result, float, float, float]:
-    """A solve by a machine; seconds from call to return, those beside opening and solving, and joules.
+    """Solve on a machine; return the result, seconds from call to return, seconds outside open and solve, and joules.
 
-    A quick one is repeated, as the first call of a process loads what is compiled, and the shortest counts.
+    A quick solve is repeated and the shortest is reported, since the first call of a process loads compiled code.
     """
     meter = energy.meter(device)
     shortest, around, joules = math.inf, math.inf, math.nan
@@ -269,7 +269,10 @@ def _fpga_row(
     around: float,
     more: str = "",
 ) -> Row:
-    """What a run would take on a chip, from its clocks; ``around`` is what this computer takes beside the solve."""
+    """Return the row of a run on a chip, with times modelled from its clock cycles.
+
+    ``around`` is the time, in seconds, that this computer takes before and after the solve.
+    """
     modelled = result.clocks / CLOCK_HZ
     residual, differences, gap, agrees = judged
     return Row(
@@ -298,12 +301,12 @@ def _fpga_row(
 
 
 def sweep_label(method: str | None) -> str:
-    """What the table calls the sweep engine, with method ``"shift"`` or none."""
+    """Return what the table calls the sweep engine, with method ``"shift"`` or without."""
     return f"sweep {method} start=coarse" if method else "sweep"
 
 
 def sweep_row(bench: Bench, grid: int, method: str | None) -> Row:
-    """The sweep engine, as many lanes as a grid can have up to 64: its model computes, its clock model counts."""
+    """Return the row of the sweep engine with up to 64 lanes: emulated, its clocks from the clock model."""
     given = bench.problem(grid)
     lanes = min(64, grid // ROW_WORDS)
     options: dict[str, Any] = {"lanes": lanes} | ({"method": method, "start": "coarse"} if method else {})
@@ -313,9 +316,9 @@ def sweep_row(bench: Bench, grid: int, method: str | None) -> Row:
 
 
 def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
-    """One problem of a batch on a graphics card: a thousandth of what the batch takes."""
+    """Return the row of one problem of a batch on a GPU: the time of the batch divided by ``BATCH``."""
     given = bench.problem(grid)
-    # Value, wealth and start in double precision, and the policy, once as given and once as found.
+    # Value, wealth and start in double precision and the policy, both for the input and the output.
     check_memory(BATCH * grid * given.states * 36, f"a batch of {BATCH:,} problems of {grid:,} points")
     problems = [_tables(rbc(grid=grid, eta=1.5 + i / BATCH)) for i in range(BATCH)]
     runs = []
@@ -330,6 +333,7 @@ def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
         parts = ("allocate", "load", "solve", "read")
         runs.append({part: sum(one.seconds.get(part, 0.0) for one in found) for part in parts} | {"wall": wall})
     joules = meter.joules() / (REPEATS * BATCH)
+    # The first run compiles.
     del runs[0]
     part = {name: seconds / BATCH for name, seconds in _medians(runs).items()}
     middle = found[BATCH // 2]
@@ -359,7 +363,7 @@ def batch_row(bench: Bench, cuda: Any, grid: int) -> Row:
 
 
 def compile_models() -> None:
-    """Both engines' models, before anything is timed: a first time that is a compiler's would end a climb."""
+    """Run the software models of both engines once, so that compilation is not part of any time."""
     engines: tuple[dict[str, Any], ...] = ({}, {"lanes": 2}, {"lanes": 2, "method": "shift"})
     for options in engines:
         solve(rbc(grid=16), tol=0.1, device="emulator", progress=False, **options)

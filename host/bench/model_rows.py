@@ -37,12 +37,12 @@ from beltline.host.results.files import check_target, replacing
 from beltline.host.solver.solve import solve
 
 DEVICES = ("cpu", "gpu")
-"""That rows are of; the first is what others are compared with."""
+"""Devices of the rows; solutions of the others are compared with those of the first."""
 
 BOTH = DEVICES
 
 AGREE = 1e-6
-"""Difference of a solution from the processor's, as a share of its size, up to which they agree."""
+"""Largest difference, relative to the processor's solution, at which two solutions count as equal."""
 
 
 @dataclass(frozen=True)
@@ -53,13 +53,13 @@ class Case:
     ----------
     name : str
     size : str
-        In words.
+        Size of the full model, as text for the table.
     make
-        Makes the model at its full size, or a small one.
+        A function that returns the small model if its argument is true, and else the full one.
     figure
-        What of a solution is compared: its values, or the price that clears its market.
+        A function of a solution that returns what is compared: its values, or the price that clears its market.
     devices : tuple of str
-        That solve it.
+        Devices that solve it.
     """
 
     name: str
@@ -124,13 +124,13 @@ CASES = (
     ),
     Case(
         "aiyagari-types",
-        "400 x 7 x 3 kinds",
+        "400 x 7 x 3 types",
         lambda small: aiyagari_types(grid=30 if small else 400),
         lambda found: found.interest,
         ("cpu",),
     ),
 )
-"""All models whose page is on prices or choices of its own."""
+"""The models that are timed, in the order of the table."""
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,11 @@ class ModelRow:
     ----------
     model, size, device : str
     seconds : float
-        From call to return, compiled, verification included; median.
+        Median time from call to return, with verification, without compilation.
     success : bool
     status : str
     difference : float
-        Of what is compared, from the processor's, as a share of the largest size of that; nan for the processor.
+        Largest difference from the processor's solution, relative to its largest absolute value; nan for the processor.
     """
 
     model: str
@@ -158,7 +158,7 @@ class ModelRow:
 
 
 def row(case: Case, device: str, repeats: int, small: bool, reference: Any = None) -> tuple[ModelRow, Any]:
-    """Solve a case on a device, and return its row and what others are compared with."""
+    """Solve a case on a device, and return its row and the values or the price that are compared."""
     model = case.make(small)
     spent: list[float] = []
     for _ in range(repeats + 1):
@@ -186,7 +186,7 @@ def row(case: Case, device: str, repeats: int, small: bool, reference: Any = Non
 
 
 def rows(devices: Sequence[str], repeats: int, small: bool, only: Sequence[str] = ()) -> list[ModelRow]:
-    """Solve every case on every device, and print the table as it grows."""
+    """Solve every case on every device, printing each row of the table as soon as it is measured."""
     print("| model | size | device | from call to return, s | status | differs from cpu by |")
     print("|---|---|---|---:|---|---:|", flush=True)
     done: list[ModelRow] = []
@@ -197,30 +197,37 @@ def rows(devices: Sequence[str], repeats: int, small: bool, only: Sequence[str] 
         for device in (each for each in devices if each in case.devices):
             made, figure = row(case, device, repeats, small, reference)
             reference = figure if device == DEVICES[0] else reference
-            told = "-" if np.isnan(made.difference) else f"{made.difference:.1e}"
-            cells = (made.model, made.size, device, f"{made.seconds:.4g}", made.status, told)
+            gap = "-" if np.isnan(made.difference) else f"{made.difference:.1e}"
+            cells = (made.model, made.size, device, f"{made.seconds:.4g}", made.status, gap)
             print(f"| {' | '.join(cells)} |", flush=True)
             done.append(made)
     return done
 
 
 def good(done: Sequence[ModelRow]) -> bool:
-    """Whether every row is solved and agrees with the processor's."""
+    """Return whether every row is solved and equals the processor's solution within ``AGREE``."""
     return all(each.success and not each.difference > AGREE for each in done)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the table, and return 0 where all is solved and agrees."""
+    """Print the table; return 0 if every row is solved and all solutions are equal within ``AGREE``, else 1."""
     parser = argparse.ArgumentParser(
         prog="model_rows", description="Time every model on every device, and compare them."
     )
-    parser.add_argument("models", nargs="*", metavar="MODEL", help="only these (default: all)")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help="models to time (default: all)")
     parser.add_argument(
-        "--devices", nargs="+", choices=DEVICES, metavar="NAME", help="cpu, gpu (default: those that are here)"
+        "--devices", nargs="+", choices=DEVICES, metavar="NAME", help="cpu, gpu (default: those of this computer)"
     )
-    parser.add_argument("--repeats", type=int, default=5, help="solves whose median counts (default %(default)s)")
-    parser.add_argument("--small", action="store_true", help="small sizes, to see that it runs")
-    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the rows and the computer there")
+    parser.add_argument(
+        "--repeats",
+        type=int,
+        default=5,
+        help="number of timed solves, of which the median is reported (default %(default)s)",
+    )
+    parser.add_argument("--small", action="store_true", help="small sizes, to test that the command runs")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE.json", help="also write the rows, and what this computer is, to this file"
+    )
     given = parser.parse_args(arguments)
     names = dict.fromkeys(case.name.partition(",")[0] for case in CASES)
     for name in given.models:

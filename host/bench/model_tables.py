@@ -1,5 +1,6 @@
-"""The tables of the models' pages, by default all: ``python -m beltline.host.bench.model_tables [life-cycle] [aiyagari]
-...``.
+"""Print the tables of the pages on models, by default all.
+
+Run ``python -m beltline.host.bench.model_tables [life-cycle] [aiyagari] ...``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from beltline.host.solver.solve import solve
 from beltline.sim.progress import StatusLine
 
 CALLS = 51
-"""Solves whose median is the time of one."""
+"""Number of solves whose median is reported as the time of one."""
 
 Cells = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 
@@ -47,15 +48,15 @@ TABLE_II: dict[tuple[float, float], Cells] = {
     (0.4, 0.6): ((3.7567, 24.50), (2.7835, 26.71), (1.8070, 29.37)),
     (0.4, 0.9): ((3.3054, 25.47), (1.2894, 31.00), (-0.3456, 37.63)),
 }
-"""Aiyagari (1994), table II: net return and saving rate, per cent, by ``(sigma, rho)``, for ``eta`` 1, 3 and 5.
+"""Table II of Aiyagari (1994): net return and saving rate in percent by ``(sigma, rho)``, for ``eta`` 1, 3 and 5.
 
-As three public replications copy it (docs/aiyagari.md names them). They agree in all but three saving rates, for which
-two of them have 24.12, 27.32 and 28.64; those here are ``alpha delta / (r + delta)``, as the other 21 are.
+The numbers are those of three public replications (docs/aiyagari.md names them). They agree in all but three saving
+rates, for which two of them have 24.12, 27.32 and 28.64; here these are ``alpha delta / (r + delta)``, as the other 21.
 """
 
 
 def life_cycle_tables(device: str, grid: int = 1500, states: int = 15, ages: int = 10, calls: int = CALLS) -> None:
-    """Value and policy of the life cycle against full search, and the time of a whole life on one device."""
+    """Print the life cycle compared with full search, and the time of a whole life on one device."""
     problem = life_cycle(grid, states, ages)
     result = solve(problem, device=device, progress=False)
     following, wrong = problem.start, 0
@@ -91,12 +92,12 @@ def life_cycle_tables(device: str, grid: int = 1500, states: int = 15, ages: int
 
 
 def highest(sigma: float, rho: float) -> float:
-    """Where the grid of assets may end: next to nobody gets there, and points that nobody needs are left out."""
+    """Return the highest assets of the grid: hardly anybody owns more, and unused points are left out."""
     return (40.0 if sigma < 0.3 else 60.0) if rho < 0.9 else 60.0 if sigma < 0.3 else 120.0
 
 
 def aiyagari_tables(device: str, grid: int = 2000, cells: Mapping[tuple[float, float], Cells] = TABLE_II) -> None:
-    """Table II of Aiyagari (1994), published and here: all of it, or some ``cells`` of it."""
+    """Print table II of Aiyagari (1994) as published and as solved here, all of it or some ``cells``."""
     print(f"{grid:,} grid points, 7 states, on device {device}\n")
     print("| sigma | rho | eta | published r, % | r, % | published saving, % | saving, % | Gini | at the top |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|---:|", flush=True)
@@ -133,14 +134,14 @@ TABLES: dict[str, Callable[[str], None]] = {
     "refine": refine_tables.tables,
     "krusell-smith": krusell_smith_tables.tables,
 }
-"""By name; one function a model; each is called with a device, and prints."""
+"""The function of each model, which is called with a device and prints."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables asked for."""
+    """Print the tables of the given models."""
     parser = argparse.ArgumentParser(description="Print the tables of the models' pages.")
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"of {', '.join(TABLES)} (default: all)")
-    parser.add_argument("--device", default="cpu", metavar="NAME", help="where to solve (default %(default)s)")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"one or more of {', '.join(TABLES)} (default: all)")
+    parser.add_argument("--device", default="cpu", metavar="NAME", help="device that solves (default %(default)s)")
     given = parser.parse_args(arguments)
     for name in given.models:
         if name not in TABLES:

@@ -1,11 +1,11 @@
-"""Time the panel and the whole Krusell-Smith economy: ``python -m beltline.host.bench.panel_bench``.
+"""Time the panel and the whole economy of Krusell and Smith: ``python -m beltline.host.bench.panel_bench``.
 
-Panels follow the policy of a household that believes ``LAW``; wealth begins as a log-normal that is as wide as what
-economies end with, so that a short run costs an agent what a long one does. Times are those of whole calls without the
-shocks, divided by periods; nothing is compiled in them. The gap is the largest one from the path of ``K`` by
-Catmull-Rom interpolation in double precision on the processor, in per cent. Prints each row as soon as it is measured
-and, with ``--out``, writes all as JSON. Other programs slow all of it down: the load that was there before is told. Two
-cores need some three minutes.
+Panels follow the policy of a household that believes ``LAW``. Initial wealth is log-normal with about the dispersion
+that economies end with, so that agents cost the same in short and long runs. Times are those of whole calls without the
+shocks and without compilation, divided by periods. The gap is the largest relative distance from the path of ``K`` with
+Catmull-Rom interpolation in double precision on the processor, in percent. Each row is printed when it is measured;
+``--out`` also writes all as JSON. Other programs slow everything down, so the load before the run is printed. Two cores
+need some three minutes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from beltline.sim.progress import reporting
 LAW = ((0.127, 0.9647), (0.1385, 0.9630))
 AGENTS = (10_000, 500_000, 10_000_000)
 PERIODS = {"cpu": 110, "gpu": 1_100}
-"""By default. A processor's time a period does not depend on them."""
+"""Default numbers of periods. On a processor the time per period does not depend on them."""
 REPEATS = 3
 
 Row = dict[str, Any]
@@ -45,7 +45,7 @@ Tell = Callable[[str], None]
 
 
 def machine(where: str) -> dict[str, str]:
-    """What times depend on."""
+    """Return the facts on which times depend."""
     known = {
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
         "processor": platform.processor() or platform.machine(),
@@ -62,7 +62,7 @@ def machine(where: str) -> dict[str, str]:
 
 
 def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> Iterator[Row]:
-    """Time every interpolation at every size."""
+    """Time every interpolation at every number of agents."""
     economy = krusell_smith()
     tell("household of the panels")
     policy = EulerHousehold(economy, 1e-6).solve(np.array(LAW), None)
@@ -80,7 +80,7 @@ def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> I
             from beltline.gpu_ref.krusell_smith.cuda_panel import Simulator
 
             run = partial(Simulator(shocks).simulate, policy, economy.grid, economy.mean_grid, start)
-        # Compiled, and the device's memory allocated.
+        # This also compiles, and allocates the device's memory.
         tell(f"{agents:,} agents, the path of K on the processor")
         reference = on_cpu("bicubic").capital
         for name in panel.INTERPOLATIONS:
@@ -107,7 +107,7 @@ def time_panels(where: str, sizes: Sequence[int], periods: int, tell: Tell) -> I
 
 
 def time_economy(where: str, tell: Tell) -> Row:
-    """Time the whole economy of 10,000 agents and a grid of 100 x 4, household and panel on ``where``."""
+    """Time the whole economy with 10,000 agents and a grid of 100 x 4, household and panel on ``where``."""
     tell("the economy, compiling")
     solve(krusell_smith(), panel=where, device=where, max_iterations=1, progress=False)
     runs = []
@@ -126,11 +126,12 @@ def time_economy(where: str, tell: Tell) -> Row:
     }
 
 
-HEAD = "| agents | interpolation | ms a period | whole call, s | gap of K, % | held | drawing, s |\n" + 7 * "|---" + "|"
+HEAD = "| agents | interpolation | ms per period | whole call, s | gap of K, % | off the grid | drawing, s |\n"
+HEAD += 7 * "|---" + "|"
 
 
 def panel_line(row: Row) -> str:
-    """Return a panel's line of the table under ``HEAD``."""
+    """Return the row of a panel in the table with the heading ``HEAD``."""
     return (
         f"| {row['agents']:,} | {row['method']} | {row['milliseconds a period']:.4g} "
         f"| {row['whole call, s']:.3f} | {row['gap, %']:.3g} | {row['held']:,} | {row['drawing, s']:.2f} |"
@@ -138,7 +139,7 @@ def panel_line(row: Row) -> str:
 
 
 def economy_lines(economy: Row) -> str:
-    """Return what is said of an economy."""
+    """Return the lines on an economy."""
     parts = ", ".join(f"{name} {spent:.2f} s" for name, spent in economy["seconds"].items())
     return (
         f"Whole economy of 10,000 agents: {economy['iterations']} iterations; {parts}\n"
@@ -147,9 +148,9 @@ def economy_lines(economy: Row) -> str:
 
 
 def measure(where: str, sizes: Sequence[int], periods: int) -> dict[str, Any]:
-    """Time panels and an economy, print each as soon as it is known, return all."""
-    with reporting(None) as told:
-        tell: Tell = told or (lambda text: None)
+    """Time panels and an economy, print each when it is measured, and return all results."""
+    with reporting(None) as status:
+        tell: Tell = status or (lambda text: None)
 
         def show(text: str) -> None:
             tell("")
@@ -171,10 +172,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m beltline.host.bench.panel_bench", description="Time panels and an economy."
     )
-    parser.add_argument("--panel", default="cpu", choices=PANELS, help="where to simulate")
+    parser.add_argument("--panel", default="cpu", choices=PANELS, help="where panels are simulated")
     parser.add_argument("--agents", default=",".join(map(str, AGENTS)), metavar="N,N,...", help="default %(default)s")
     parser.add_argument("--periods", type=int, metavar="N", help="default 110, on a GPU 1,100")
-    parser.add_argument("--out", type=Path, metavar="FILE.json", help="write the result there")
+    parser.add_argument("--out", type=Path, metavar="FILE.json", help="also write the results to this file")
     given = parser.parse_args(arguments)
     if given.out is not None:
         check_target("out", given.out, (".json",))
@@ -183,7 +184,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         sizes = [int(text) for text in given.agents.split(",")]
     except ValueError:
-        parser.error(f"--agents must be whole numbers with commas between them, not {given.agents!r}")
+        parser.error(f"--agents must be whole numbers separated by commas, not {given.agents!r}")
     try:
         for size in sizes:
             whole_numbers(size, np.array(krusell_smith().unemployment))

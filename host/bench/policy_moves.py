@@ -1,10 +1,10 @@
-"""Prints how many choices change in a sweep, and what a lane's clocks follow from it: ``python -m
-beltline.host.bench.policy_moves``.
+"""Print how many choices change in each sweep, and the clocks of a sweep engine's lanes that result.
 
-The RBC of :func:`beltline.host.models.rbc.rbc`, swept by the software model. For some of the sweeps: the sup norm, how
-many states choose another point than in the sweep before and how far that is at most, and the clocks in which the
-slowest lane of a sweep engine reads the expected values around all choices of the sweep before
-(:meth:`beltline.hw.sweep.gather.GatherParameters.clocks`, modelled; no row lost to another lane).
+Run ``python -m beltline.host.bench.policy_moves``. The RBC model of :func:`beltline.host.models.rbc.rbc` is swept by
+the software model. For some of the sweeps the table has the sup norm, the number of states whose choice changed since
+the sweep before, the largest such change in grid points, and the clocks in which the slowest lane of a sweep engine
+reads the expected values around all choices of the sweep before
+(:meth:`beltline.hw.sweep.gather.GatherParameters.clocks`, modelled, assuming that no row is lost to another lane).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHOWN = (2, 3, 5, 10, 20, 50, 100, 140, 200, 300, 400, 600, 1000)
 
 
 def lane_clocks(build: SweepParameters, policy: NDArray[np.int64]) -> tuple[int, float]:
-    """Clocks of the slowest lane and the mean of all lanes that have states, for a policy of shape ``(N_k, N_z)``."""
+    """Return the clocks of the slowest lane and the mean of all lanes with states, for a policy ``(N_k, N_z)``."""
     points = ROW_WORDS * build.local_rows(policy.shape[0])
     gather = GatherParameters(build)
     ends = []
@@ -40,7 +40,7 @@ def lane_clocks(build: SweepParameters, policy: NDArray[np.int64]) -> tuple[int,
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Sweep to the tolerance, and print the table; 1 where the tolerance is not reached."""
+    """Sweep to the tolerance and print the table; return 1 if the tolerance is not reached."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.policy_moves", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
     parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
@@ -62,7 +62,7 @@ def main(arguments: list[str] | None = None) -> int:
     machine.q[:] = image.transition.ravel()
     machine.v[:] = image.start.ravel()
     machine.start(given.grid, problem.states, Mode(0), 100_000, image.epsilon, image.constants)
-    print(f"{'sweep':>6} {'sup norm':>9} {'moved':>9} {'furthest':>9} {'slowest lane':>13} {'mean lane':>10}")
+    print(f"{'sweep':>6} {'sup norm':>9} {'changed':>9} {'farthest':>9} {'slowest lane':>13} {'mean lane':>10}")
     before = np.zeros(image.start.shape, np.int64)
     total = 0
     done = False
@@ -80,7 +80,7 @@ def main(arguments: list[str] | None = None) -> int:
                 flush=True,
             )
         before = policy
-    print(f"{total:,} of the {machine.sweeps * count:,} states of {machine.sweeps:,} sweeps moved.")
+    print(f"{total:,} of the {machine.sweeps * count:,} choices in {machine.sweeps:,} sweeps changed.")
     print(f"A lane has {count // build.lanes:,} states. Clocks are modelled.")
     return 0 if Status.CONVERGED in machine.status else 1
 

@@ -1,8 +1,8 @@
-"""Random problems of every shape that :class:`~beltline.host.problem.problem.Problem` allows, for measures of trust.
+"""Random problems of every form that :class:`~beltline.host.problem.problem.Problem` allows, to test guarantees.
 
-:mod:`beltline.gpu_ref.random_problems` draws problems whose objectives are known to have a single peak. Here nothing of
-the kind is promised: grids are uneven, wealth has kinks, jumps and flat pieces, constraints bind, the poorest can
-afford little, money is counted in units from a millionth to a million, and starts lie anywhere.
+:mod:`beltline.gpu_ref.random_problems` draws problems whose objectives have a single local maximum. Here they may have
+several: grids are uneven, wealth has kinks, jumps and flat pieces, constraints bind, the poorest can afford little,
+amounts are in units from a millionth to a million, and first guesses are arbitrary.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIZES = (16, 32, 64, 128)
 
 @dataclass(frozen=True)
 class Drawn:
-    """A problem, what was drawn, and the tolerance that suits its units."""
+    """A problem, its seed, a description of what was drawn, and a tolerance that suits its units."""
 
     problem: Problem
     tol: float
@@ -37,7 +37,7 @@ class Drawn:
 
 
 def _grid(rng: np.random.Generator, kind: str, points: int) -> Array:
-    """From 0 or more to about 1."""
+    """Return a grid from a number near 0 to about 1 above it."""
     share = np.linspace(0.0, 1.0, points)
     if kind == "polynomial":
         share = share ** rng.uniform(1.5, 4.0)
@@ -56,7 +56,7 @@ def _grid(rng: np.random.Generator, kind: str, points: int) -> Array:
 
 
 def _wealth(rng: np.random.Generator, kind: str, X: Array, states: int, beta: float) -> Array:
-    """Of the grid's size, increasing in ``x``."""
+    """Return cash on hand, ``(N_k, N_z)``, increasing in ``x``."""
     incomes = np.sort(np.exp(rng.normal(math.log(0.3), rng.uniform(0.05, 0.8), states)))
     interest = rng.uniform(0.5, 1.02) * (1.0 / beta - 1.0) if rng.random() < 0.8 else rng.uniform(-0.1, 0.1)
     W = (1.0 + interest) * X[:, None] + incomes
@@ -79,7 +79,7 @@ def _wealth(rng: np.random.Generator, kind: str, X: Array, states: int, beta: fl
         W = X[0] + rng.uniform(0.05, 0.5) + W / W[-1] * rng.uniform(0.7, 1.5)
     elif kind == "flat pieces":
         W = np.floor(W / 0.1) * 0.1
-    # What the poorest have above the lowest choice.
+    # Cash on hand of the poorest above the lowest choice.
     least = 10.0 ** rng.uniform(-2.5, 0.0) if rng.random() < 0.3 else 0.1
     short = np.maximum(X[0] + least - W[0], 0.0)
     return np.asarray(np.maximum.accumulate(W + short, axis=0))
@@ -102,7 +102,7 @@ def _start(rng: np.random.Generator, kind: str, X: Array, W: Array, beta: float,
     if kind == "zero":
         return np.zeros(W.shape)
     if kind == "stay":
-        # Of who eats what is left above the lowest choice, drawn through three points: concave.
+        # Utility of consuming everything above the lowest choice, linear between the ends: concave.
         ends = utility(W[[0, X.size // 2, -1]] - X[0], eta) / (1.0 - beta)
         ends = np.minimum.accumulate(np.sort(ends, axis=0)[::-1], axis=0)[::-1]
         line = ends[0] + (ends[-1] - ends[0]) * ((X - X[0]) / (X[-1] - X[0]))[:, None]
@@ -119,16 +119,17 @@ def _start(rng: np.random.Generator, kind: str, X: Array, W: Array, beta: float,
 
 
 def random_problem(seed: int, points: int | None = None, horizon: bool | None = None) -> Drawn:
-    """Draw the problem of a seed; the same NumPy draws the same one.
+    """Draw the problem of a seed; the same version of NumPy draws the same problem.
 
     Parameters
     ----------
     seed
+        Seed of NumPy's random generator.
     points
-        ``N_k``; by default 12 to 128, a power of two in half of all draws, 128 to 300 once in 16, and 1,024 to 1,300
-        once in 25.
+        ``N_k``; by default 12 to 128, a power of two in half of all draws, 128 to 300 in one of 16, and 1,024 to 1,300
+        in one of 25.
     horizon
-        Whether it has one, of 2 to 12 ages; by default once in six.
+        Whether it has a horizon, of 2 to 12 ages; by default in one of six.
     """
     rng = np.random.default_rng(seed)
     while True:
@@ -147,7 +148,7 @@ def _drawn(rng: np.random.Generator, seed: int, points: int | None, horizon: boo
     states = int(rng.integers(1, 3 if size >= 1024 else 7))
     beta = 1.0 - float(np.exp(rng.uniform(np.log(0.005), np.log(0.5))))
     if size >= 1024:
-        # Full search takes its time.
+        # Full search would take long.
         beta = min(beta, 0.9)
     eta = float(rng.choice([1.0, 2.0])) if rng.random() < 0.3 else float(np.exp(rng.uniform(np.log(0.2), np.log(10.0))))
     unit = 10.0 ** rng.uniform(-6.0, 6.0) if rng.random() < 0.6 else 1.0
@@ -156,7 +157,7 @@ def _drawn(rng: np.random.Generator, seed: int, points: int | None, horizon: boo
     W = _wealth(rng, kinds[1], X, states, beta)
     X, W = unit * X, unit * W
     Q = _transition(rng, states)
-    # A period's utility, of who eats half of what the median has.
+    # Utility of a period in which half of median cash on hand is consumed.
     typical = float(np.median(np.abs(utility(0.5 * (W - X[0]), eta)))) + (1.0 if eta == 1.0 else 0.0)
     start = _start(rng, kinds[2], X, W, beta, eta, typical)
     ages = int(rng.integers(2, 13)) if (horizon if horizon is not None else rng.random() < 1 / 6) else None

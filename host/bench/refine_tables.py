@@ -1,7 +1,7 @@
-"""The tables of choices between grid points: ``python -m beltline.host.bench.refine_tables``.
+"""Print the tables on choices between grid points: ``python -m beltline.host.bench.refine_tables``.
 
-How far consumption is from the closed form, or from the endogenous grid method on a grid of :data:`FINE` points, by
-size of the grid; Euler equation errors; and the bounds on what the grid costs.
+They show the error of consumption by number of grid points, against a closed form or the endogenous grid method on a
+grid of :data:`FINE` points; Euler equation errors; and the bounds on the error of the grid.
 """
 
 from __future__ import annotations
@@ -26,29 +26,32 @@ from beltline.host.results.result import Result
 from beltline.host.solver.solve import solve
 
 GRIDS = (65, 257, 1025)
-"""Each has every fourth point of the next, and all are points of the finest."""
+"""Numbers of grid points. Each grid has every fourth point of the next; all are part of the finest."""
 
 COST_GRIDS = (*GRIDS, 16_385)
-"""Of the table of bounds, which needs no other method."""
+"""Numbers of grid points of the table of bounds, which needs no other method."""
 
 FINE = 32_769
 TOL = 1e-10
 SETTLED = 1e-12
-"""Change of consumption at which the endogenous grid method ends."""
+"""Change of consumption at which the endogenous grid method stops."""
 
 INTERP_TOL = 1e-8
-"""Of method ``interp``, which takes a hundred times as long as the others."""
+"""Tolerance of method ``interp``, which takes a hundred times as long as the others."""
 
 HEADS = ("grid", "parabola", "one step", "lines", "refined", "`interp`", "`egm`")
 
 
 def closed(points: int) -> Problem:
-    """Log utility and full depreciation, after Brock and Mirman (1972): ``c = (1 - alpha beta) z k**alpha``."""
+    """Return the RBC model of Brock and Mirman (1972), with log utility and full depreciation.
+
+    Its closed form is ``c = (1 - alpha beta) z k**alpha``.
+    """
     return rbc(grid=points, states=5, beta=0.95, eta=1.0, alpha=0.35, delta=1.0, sigma=0.05)
 
 
 def savings(points: int) -> Problem:
-    """Household with an income that moves and no debt: where it binds, all income is consumed."""
+    """Return the problem of a household with risky income that cannot borrow."""
     grid = grid_polynomial(0.0, 30.0, points, 2.0)
     log_income, transition = tauchen(5, 0.9, 0.2)
     wealth = 1.03 * grid[:, None] + np.exp(log_income)
@@ -60,7 +63,7 @@ def savings(points: int) -> Problem:
 
 
 def growth(points: int) -> Problem:
-    """The standard RBC."""
+    """Return the standard RBC model."""
     return rbc(grid=points)
 
 
@@ -72,17 +75,17 @@ MODELS: Mapping[str, Callable[[int], Problem]] = {
 
 
 def endogenous(problem: Problem) -> Array:
-    """Consumption by the endogenous grid method, ``(N_k, N_z)``."""
+    """Return consumption by the endogenous grid method, ``(N_k, N_z)``."""
     slope = marginal_wealth(problem.grid, problem.wealth, problem.marginal_wealth)
     method = Endogenous(problem.grid, problem.wealth, slope, problem.transition, problem.beta, problem.eta)
     method.load()
     if not method.solve(SETTLED, 100_000) < SETTLED:
-        raise RuntimeError(f"egm did not settle on {problem.points:,} points")
+        raise RuntimeError(f"egm did not converge on {problem.points:,} points")
     return method.consumption
 
 
 def exact(make: Callable[[int], Problem], points: int = FINE) -> Array:
-    """Consumption to compare with, ``(points, N_z)``: the closed form where there is one."""
+    """Return the consumption to compare with, ``(points, N_z)``: the closed form if there is one."""
     problem = make(points)
     if make is closed:
         assert problem.output is not None
@@ -91,7 +94,7 @@ def exact(make: Callable[[int], Problem], points: int = FINE) -> Array:
 
 
 def choices(result: Result) -> dict[str, Array]:
-    """The choice of each method by its heading, ``(N_k, N_z)``, units of the grid."""
+    """Return the choice of each method by its heading, ``(N_k, N_z)``, in units of the grid."""
     problem = result.problem
     tables = problem.grid, problem.wealth, problem.transition, result.value, problem.beta, problem.eta
     searched = cpu.solve(*tables, INTERP_TOL, 100_000, "interp")
@@ -109,10 +112,7 @@ def choices(result: Result) -> dict[str, Array]:
 
 
 def errors(name: str, grids: Sequence[int] = GRIDS, fine: int = FINE) -> None:
-    """Print how far consumption of each method is from the exact one, and Euler errors, by size of the grid.
-
-    Errors of consumption are shares of it.
-    """
+    """Print relative errors of consumption of each method, and Euler equation errors, by number of grid points."""
     make = MODELS[name]
     reference = exact(make, fine)
     if make is not closed:
@@ -136,7 +136,7 @@ def errors(name: str, grids: Sequence[int] = GRIDS, fine: int = FINE) -> None:
 
 
 def cost_of_the_grid(name: str, grids: Sequence[int] = COST_GRIDS) -> None:
-    """Print the error bound on the grid, the bounds on what the grid costs, steps and time."""
+    """Print the error bound on the grid, the bounds on the error of the grid, steps and time."""
     print("| grid points | on the grid | without it | of the refined value | proof | steps | s |")
     print("|---:|---:|---:|---:|---|---:|---:|")
     for points in grids:
@@ -150,7 +150,7 @@ def cost_of_the_grid(name: str, grids: Sequence[int] = COST_GRIDS) -> None:
 
 def tables(device: str) -> None:
     """Print all tables; problems are solved on device ``cpu``, whatever ``device`` is."""
-    print(f"On device cpu{'' if device == 'cpu' else ', where all methods are'}.\n")
+    print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     for name in MODELS:
         print(f"### {name}\n")
         errors(name)

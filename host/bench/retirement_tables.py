@@ -1,6 +1,6 @@
-"""The tables of the page on retirement: ``python -m beltline.host.bench.retirement_tables``.
+"""Print the tables of ``docs/retirement.md``: ``python -m beltline.host.bench.retirement_tables``.
 
-The solution on the grid beside the closed form and beside numbers that others have published.
+They compare the solution on the grid with the closed form and with published numbers.
 """
 
 from __future__ import annotations
@@ -21,28 +21,29 @@ from beltline.host.problem.problem import Problem
 from beltline.host.solver.solve import solve
 
 GRIDS = (5_000, 20_000, 80_000, 320_000)
-"""Grid points of wealth of the table of errors."""
+"""Numbers of grid points of the table of errors."""
 
 AGES = (1, 5, 10, 15, 18, 19)
-"""Of the table of thresholds."""
+"""Ages of the table of thresholds."""
 
 LATE = (25.0, 30.0, 35.0, 40.0)
-"""Wealth of the table of choices at the last age but one."""
+"""Wealths of the table of choices at the last age but one."""
 
 FIVE = {
     (1, 0): 7.5140542186256045, (1, 4): 10.354372388305565, (1, 12): 11.882932807041595, (1, 24): 14.28289797586932,
     (1, 49): 17.686657953465318, (3, 4): 6.673237073284125, (3, 12): 8.235462681452901, (3, 24): 10.243484461891892,
     (3, 49): 12.326852246965961,
 }  # fmt: skip
-"""A worker's value with five ages, by age and place among 100 even steps of wealth from 1 to 400, as the tests of
-OpenSourceEconomics/lcm on GitHub have it (``iskhakov_2017_five_periods__values_worker.csv``)."""
+"""Value of a worker in the model with five ages, by age and index in 100 even steps of wealth from 1 to 400, from the
+tests of OpenSourceEconomics/lcm on GitHub (``iskhakov_2017_five_periods__values_worker.csv``)."""
 
 
 @dataclass(frozen=True)
 class Printed:
-    """A worker's choice after so many periods of ten and with that wealth, as the package dcegm solves it.
+    """Published solution at one period, counted from 0 of ten, and wealth, computed by the package dcegm.
 
-    ``tests/data/dcegm_reference/ijrs_taste_shocks_reference.csv`` of OpenSourceEconomics/pylcm on GitHub.
+    From ``tests/data/dcegm_reference/ijrs_taste_shocks_reference.csv`` of OpenSourceEconomics/pylcm on GitHub. ``work``
+    and ``retire`` are values, ``works`` is the probability of working.
     """
 
     period: int
@@ -66,7 +67,7 @@ DCEGM = (
 
 
 def thresholds(grid: int = 20_000, ages: Sequence[int] = AGES) -> None:
-    """Print from which wealth workers retire, by age: the formula in print, the closed form here, and the grid."""
+    """Print the wealth from which workers retire, by age: published formula, closed form, and on the grid."""
     result: RetirementResult = solve(retirement(grid=grid), progress=False)
     model, exact = result.model, result.closed_form()
     print("| age | theorem 1 | closed form | on the grid | periods of work at a wealth of 100 |")
@@ -81,7 +82,7 @@ def thresholds(grid: int = 20_000, ages: Sequence[int] = AGES) -> None:
 
 
 def five_ages(grid: int = 20_000) -> None:
-    """Print a worker's value with five ages: as published, in closed form, and on the grid."""
+    """Print the value of a worker with five ages: published, closed form, and on the grid."""
     result: RetirementResult = solve(retirement(grid=grid, ages=5), progress=False)
     exact = result.closed_form()
     print("| age | wealth | published | closed form | on the grid |\n|---:|---:|---:|---:|---:|")
@@ -95,7 +96,7 @@ def five_ages(grid: int = 20_000) -> None:
 
 @dataclass(frozen=True)
 class Errors:
-    """Largest or mean differences between a solution on the grid and the closed form, over all ages."""
+    """Largest (of consumption: mean) differences between a solution on the grid and the closed form, over all ages."""
 
     worker: float
     retired: float
@@ -104,7 +105,7 @@ class Errors:
 
     @classmethod
     def of(cls, result: RetirementResult) -> Errors:
-        """At every grid point; of the retired, where their wealth is a wage at least."""
+        """Compare at every grid point; for retired people, where their wealth is at least a wage."""
         exact: ClosedForm = result.closed_form()
         wealth, rich = result.wealth, slice(result.model.paid, None)
         ages = range(1, result.model.ages + 1)
@@ -121,7 +122,7 @@ class Errors:
 
 
 def errors(grids: Sequence[int] = GRIDS) -> None:
-    """Print how far the solution on the grid is from the closed form, by size of the grid."""
+    """Print the difference between the solution on the grid and the closed form, by number of grid points."""
     print("| grid points | worker's value | retired value | consumption, mean | threshold | solve, s |")
     print("|---:|---:|---:|---:|---:|---:|")
     for grid in grids:
@@ -149,10 +150,10 @@ def late_choices(grid: int = 20_000, tastes: Sequence[float] = (0.01, 0.05, 0.1)
 
 
 def dcegm_problem(grid: int, high: float = 60.0) -> tuple[Problem, Array]:
-    """The problem that the package dcegm solves, by savings, and the wage of each period.
+    """Return the problem that the package dcegm solves, with savings as the state, and the wage of each period.
 
-    CRRA 1.95, wages that rise with age, interest, and a scale of taste shocks of 0.2, for ten periods. ``x`` is what is
-    saved: wealth is ``1.05 x``, and for who worked a wage more; nobody has less than 0.001.
+    Relative risk aversion 1.95, wages that rise with age, interest, taste shocks of scale 0.2, and ten periods. ``x``
+    is saving: wealth is ``1.05 x``, plus a wage for those who worked, and at least 0.001.
     """
     ages, gross, floor = 10, 1.05, 0.001
     savings = np.append(0.0, np.geomspace(1e-3, high, grid - 1))
@@ -180,7 +181,7 @@ def dcegm_problem(grid: int, high: float = 60.0) -> tuple[Problem, Array]:
 
 
 def dcegm_choices(grid: int, printed: Sequence[Printed]) -> Array:
-    """Value of working, of retiring, and probability of working, ``(rows, 3)``, linear between grid points."""
+    """Return the values of working and retiring, and the probability of working, ``(rows, 3)``, interpolated."""
     problem, wages = dcegm_problem(grid)
     result: Any = solve(problem, device="cpu", progress=False)
     found = np.empty((len(printed), 3))
@@ -188,13 +189,13 @@ def dcegm_choices(grid: int, printed: Sequence[Printed]) -> Array:
         saved = (row.wealth - wages[row.period]) / 1.05
         tables = (*result.values[row.period, :2], result.probabilities[row.period, 0])
         choice[:] = [np.interp(saved, problem.grid, table[:, 0]) for table in tables]
-        # Its utility is (c**(1 - eta) - 1) / (1 - eta).
+        # The package's utility is (c**(1 - eta) - 1) / (1 - eta).
         choice[:2] += sum(0.95**i for i in range(wages.size - row.period)) / 0.95
     return found
 
 
 def beside_dcegm(grid: int = 80_000, printed: Sequence[Printed] = DCEGM) -> None:
-    """Print values and probabilities of working as dcegm has them, and here on the grid."""
+    """Print values and probabilities of working, of dcegm and on the grid."""
     found, coarse = dcegm_choices(grid, printed), dcegm_choices(grid // 4, printed)
     print("| period | wealth | value of working, dcegm | here | of retiring, dcegm | here | works, dcegm | here |")
     print("|---:|---:|---:|---:|---:|---:|---:|---:|")
@@ -202,13 +203,13 @@ def beside_dcegm(grid: int = 80_000, printed: Sequence[Printed] = DCEGM) -> None
         cells = [f"{row.period}", f"{row.wealth:g}", f"{row.work:.5f}", f"{work:.5f}", f"{row.retire:.5f}"]
         cells += [f"{retire:.5f}", f"{row.works:.5f}", f"{works:.5f}"]
         print(f"| {' | '.join(cells)} |")
-    print(f"\n{grid:,} grid points of savings, between which tables are linear; with a quarter of them no number here")
-    print(f"differs by more than {np.abs(found - coarse).max():.1g}.\n")
+    print(f"\n{grid:,} grid points of savings, interpolated linearly; with a quarter of them no number of ours changes")
+    print(f"by more than {np.abs(found - coarse).max():.1g}.\n")
 
 
 def tables(device: str) -> None:
-    """Print all tables; the model is solved on device ``cpu`` alone, whatever ``device`` is."""
-    print(f"On device cpu{'' if device == 'cpu' else ', which alone solves this model'}.\n")
+    """Print all tables; the model is solved on device ``cpu``, whatever ``device`` is."""
+    print(f"On device cpu{'' if device == 'cpu' else ', the only one that these tables use'}.\n")
     for table in (thresholds, five_ages, errors, late_choices, beside_dcegm):
         table()
 

@@ -1,4 +1,4 @@
-"""One line of the bench's table, and what all lines are compared by."""
+"""A row of the bench's table, and the time that all rows are compared with."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 EPSILON = 1e-10
-"""Tolerance of every solve of the table whose note says no other."""
+"""Tolerance of every solve of the table, unless its note names another one."""
 
 PUBLISHED = "binary"
-"""The method that stands for the papers' CPU and CUDA programs."""
+"""Method that stands for the published CPU and CUDA programs."""
 
 
 OTHER = "another fixed point"
@@ -19,10 +19,10 @@ OTHER = "another fixed point"
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table; seconds are wall-clock, and nan where there is nothing to say.
+    """A row of the table. Times are wall-clock seconds; nan if a quantity does not apply or was not measured.
 
-    ``total`` is the time of allocate, load, solve and read, ``call`` that of ``bl.solve`` from call to return, with
-    checks and verification. ``joules`` are those of the processors, or of the processors and the card, in such a call.
+    ``total`` is the time of allocate, load, solve and read; ``call`` is that of ``bl.solve`` from call to return, with
+    checks and verification. ``joules`` is the energy that the processors, and the card of a GPU, used in such a call.
     """
 
     device: str
@@ -49,11 +49,11 @@ class Row:
 
 
 def with_ratios(rows: Sequence[Row]) -> list[Row]:
-    """Return ``rows`` with the published method's time over theirs, on the same device and grid."""
+    """Return ``rows`` with ``ratio``, the time of the published method over theirs, on the same device and grid."""
     published = {(row.device, row.grid): row.total for row in rows if row.method == PUBLISHED}
     result = []
     for row in rows:
-        # The machine is compared with the processor's: it has no published method of its own.
+        # The machine has no published method of its own, so it is compared with that of the processor.
         base = published.get((row.device if row.device in ("cpu", "gpu") else "cpu", row.grid), math.nan)
         same_stop = "epsilon" not in row.note
         result.append(replace(row, ratio=base / row.total if same_stop else math.nan))

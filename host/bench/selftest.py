@@ -1,8 +1,8 @@
-"""Whether a device works, for the first person with a board: ``beltline selftest --device NAME``.
+"""Test whether a device works, for the first use of a board: ``beltline selftest --device NAME``.
 
-Checks go from the bottom up, so that the first that fails is nearest to the fault: who answers, registers, every table,
-a solve against the software model, clocks against the formula, the clock against this computer's timer, and the speed
-of transfers. Unlike the driver, which transfers again what arrived damaged, nothing is tried twice.
+Checks build on each other, so that the first one that fails is closest to the fault: identity, registers, every table,
+a solve compared with the software model, clocks compared with the formula, the clock frequency compared with this
+computer's timer, and the speed of transfers. The driver repeats damaged transfers; here nothing is tried twice.
 """
 
 from __future__ import annotations
@@ -45,38 +45,38 @@ from beltline.hw.interface.sums import MODULUS, WRITTEN, table_sum
 from beltline.hw.interface.windows import WindowParameters
 
 SIZES = MachineParameters(grid=64, states=4)
-"""What a device that is made to measure is made to."""
+"""Sizes of a device that is simulated or emulated for the test."""
 
 POINTS, STATES = 48, 3
-"""Size of the problems that are solved, or the largest that the build holds."""
+"""Size of the problems that are solved, unless the build is smaller."""
 
 SWEEPS = 400
-"""Most sweeps of a solve."""
+"""Largest number of sweeps of a solve."""
 
 CLOCK_SECONDS = 2.0
-"""How long the clock is measured."""
+"""Seconds over which the clock frequency is measured."""
 
 CLOCK_TOLERANCE = 1e-3
-"""What crystals and timers may be off, as a share, besides what the time of a register's reading leaves open."""
+"""Accepted relative error of crystals and timers, beside the uncertainty from the time to read a register."""
 
 SPEED_SECONDS = 0.5
-"""How long transfers in one direction are measured at least."""
+"""Least seconds over which transfers in one direction are measured."""
 
 OFFSETS, COUNTS = range(10), (1, 2, 3, 7, 8, 9, 15, 16, 17)
-"""Where blocks that are not aligned to a line of eight words begin, and how long they are."""
+"""First words and lengths of blocks that are not aligned to a line of eight words."""
 
-KEPT = {"INTERRUPT": 1, "MODE": int(Mode.HORIZON), "UTILITY_FORM": UtilityForm(True, True, 63).word}
-"""Bits that a register has to keep, where others mean nothing."""
+STORED = {"INTERRUPT": 1, "MODE": int(Mode.HORIZON), "UTILITY_FORM": UtilityForm(True, True, 63).word}
+"""Bits that a register must store, for registers with other bits that are ignored."""
 
 
 class Verdict(enum.Enum):
-    """What a check came to."""
+    """Outcome of a check."""
 
     PASSED = "passed"
     FAILED = "FAILED"
     NOT_RUN = "not run"
     INAPPLICABLE = "-"
-    """There is nothing to check on this device."""
+    """The device has nothing to check."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,7 @@ class Check:
     name
         What was checked.
     verdict
+        Outcome.
     text
         What was found.
     """
@@ -99,13 +100,14 @@ class Check:
 
 @dataclass(frozen=True)
 class SelfTest:
-    """A report; as text, what is to be pasted.
+    """The report of a self-test; as text it can be pasted into an issue.
 
     Parameters
     ----------
     device
-        The name of the device, and the options that it was opened with.
+        Name of the device, and the options with which it was opened.
     checks
+        All checks in order.
     """
 
     device: str
@@ -113,7 +115,7 @@ class SelfTest:
 
     @property
     def success(self) -> bool:
-        """Whether every check that applies was made, and passed."""
+        """Whether every applicable check was made and passed."""
         return all(check.verdict in (Verdict.PASSED, Verdict.INAPPLICABLE) for check in self.checks)
 
     def __str__(self) -> str:
@@ -130,10 +132,10 @@ class SelfTest:
 
     def _summary(self) -> str:
         parts = []
-        for verdict, said in ((Verdict.FAILED, "failed"), (Verdict.NOT_RUN, "not run")):
+        for verdict, outcome in ((Verdict.FAILED, "failed"), (Verdict.NOT_RUN, "not run")):
             names = [check.name for check in self.checks if check.verdict is verdict]
             if names:
-                parts.append(f"{len(names)} {said} ({', '.join(names)})")
+                parts.append(f"{len(names)} {outcome} ({', '.join(names)})")
         count = sum(check.verdict is not Verdict.INAPPLICABLE for check in self.checks)
         return f"Of {count} checks {' and '.join(parts)}." if parts else f"All {count} checks passed."
 
@@ -143,23 +145,28 @@ class _Wrong(Exception):
 
 
 class _Inapplicable(Exception):
-    """A check means nothing here."""
+    """A check does not apply to this device."""
 
 
 class _Unavailable(Exception):
-    """A check cannot be made here."""
+    """A check cannot be made on this computer."""
 
 
 def selftest(device: Device, name: str | None = None, progress: Progress | None = None) -> SelfTest:
-    """Check ``device`` and return the report. What its tables and settings held is lost.
+    """Check ``device`` and return the report. The contents of its tables and settings are lost.
 
     Parameters
     ----------
     device
-        Open, idle, and left open.
+        An open and idle device, which stays open.
     name
         What the report calls it; by default its own name.
     progress
+        A function that is called with a line of text for each check.
+
+    Returns
+    -------
+    SelfTest
 
     Examples
     --------
@@ -193,19 +200,19 @@ def selftest(device: Device, name: str | None = None, progress: Progress | None 
 
 
 def words_of(table: Table, count: int) -> NDArray[np.int64]:
-    """Words that differ from each other, from those of other tables, and from what is beside them in every bit lane."""
+    """Return random words that differ from each other and between tables, so that misplaced words are detected."""
     made = np.random.default_rng(int(table)).integers(-(2**63), 2**63 - 1, count, dtype=np.int64, endpoint=True)
     return np.asarray(made, dtype=np.int64)
 
 
 def walking(count: int, zeros: bool = False) -> NDArray[np.int64]:
-    """Words of a single one that walks through the bits, or of a single zero."""
+    """Return words with a single one at increasing bit positions, or with a single zero."""
     ones = np.uint64(1) << (np.arange(count) % 64).astype(np.uint64)
     return (~ones if zeros else ones).view(np.int64)
 
 
 def blocks(words: int) -> Iterator[tuple[int, int]]:
-    """First word and number of words of blocks, aligned and not, of a table of so many words."""
+    """Yield first word and length of blocks, aligned and not, within a table of ``words`` words."""
     for first in OFFSETS:
         for count in COUNTS:
             if first + count <= words:
@@ -213,8 +220,8 @@ def blocks(words: int) -> Iterator[tuple[int, int]]:
 
 
 def patterns(register: Register) -> Iterator[int]:
-    """Values with a single one in each bit, all ones, and 0, of the bits that a register has to keep."""
-    mask = KEPT.get(register.name, (1 << register.bits) - 1)
+    """Yield values with a single one in each bit that a register must store, all ones, and 0."""
+    mask = STORED.get(register.name, (1 << register.bits) - 1)
     for bit in range(register.bits):
         if mask >> bit & 1:
             yield _signed(register, 1 << bit)
@@ -227,7 +234,7 @@ def _signed(register: Register, bits: int) -> int:
 
 
 class _Tester:
-    """The checks of one device, in their order; later ones use what earlier ones found."""
+    """The checks of one device in order; later checks use the results of earlier ones."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -257,7 +264,7 @@ class _Tester:
         device = self.device
         check_identity(device)
         if device.read_register("STATUS") & Status.BUSY:
-            # A run that another program left behind.
+            # A run that another program left active.
             device.write_register("COMMAND", Command.RESET)
         hertz = device.read_register("CLOCK_HZ")
         self._build = replace(built_sizes(device), clock_hz=hertz)
@@ -278,14 +285,14 @@ class _Tester:
         count = 0
         try:
             for register in settings:
-                mask = KEPT.get(register.name, -1)
+                mask = STORED.get(register.name, -1)
                 for value in patterns(register):
                     device.write_register(register.name, value)
                     found = device.read_register(register.name)
                     if found & mask != value & mask:
-                        raise _Wrong(f"register {register.name} reads 0x{found:x} where 0x{value:x} was written")
+                        raise _Wrong(f"register {register.name} reads 0x{found:x} after 0x{value:x} was written")
                     count += 1
-                # An address line that is stuck writes two.
+                # A stuck address line writes two registers.
                 for other in settings:
                     if other is not register and device.read_register(other.name) != before[other.name]:
                         raise _Wrong(f"register {other.name} changed when {register.name} was written")
@@ -293,7 +300,7 @@ class _Tester:
         finally:
             for name, value in before.items():
                 device.write_register(name, value)
-        return f"{len(settings)} registers keep {count} values"
+        return f"{len(settings)} registers store {count} values"
 
     def table(self, table: Table) -> str:
         words = self._words(table)
@@ -304,28 +311,28 @@ class _Tester:
         ):
             self._write(table, 0, written, what)
             self._compare(table, written, what)
-        held = words_of(table, words)
+        content = words_of(table, words)
         for first, count in blocks(words):
-            held[first : first + count] = ~np.roll(held[first : first + count], 1) + first
-            self._write(table, first, held[first : first + count], f"block of {count} at word {first}")
-        self._compare(table, held, "unaligned blocks")
+            content[first : first + count] = ~np.roll(content[first : first + count], 1) + first
+            self._write(table, first, content[first : first + count], f"block of {count} at word {first}")
+        self._compare(table, content, "unaligned blocks")
         if table in READABLE:
-            self._read_blocks(table, held)
-        seen = "read back" if table in READABLE else "by the device's sum: it cannot be read"
+            self._read_blocks(table, content)
+        seen = "read back" if table in READABLE else "checked by the device's sum, as it cannot be read"
         return f"{words:,} words, aligned and not, {seen}"
 
     def _write(self, table: Table, first: int, words: NDArray[np.int64], what: str) -> None:
-        """Write a block and compare the device's sum of it with ours."""
+        """Write a block, and compare the device's sum of it with the expected one."""
         device, name = self.device, WRITTEN[table]
         before = settled(device, name)
         write_table_at(device, table, first, words)
         found = (settled(device, name) - before) % MODULUS
         wanted = table_sum(words, first)
         if found != wanted:
-            raise _Wrong(f"{what}: the device's sum of what arrived is 0x{found:08x}, not 0x{wanted:08x}")
+            raise _Wrong(f"{what}: the device's sum of the received words is 0x{found:08x}, not 0x{wanted:08x}")
 
     def _compare(self, table: Table, words: NDArray[np.int64], what: str) -> None:
-        """Compare what a table holds with ``words``, as it is read and as the device adds it up."""
+        """Compare the contents of a table with ``words``, as read and as summed by the device."""
         if table not in READABLE:
             return
         device = self.device
@@ -345,7 +352,7 @@ class _Tester:
             _same(found, words[first : first + count], first, f"a read of {count} at word {first}")
 
     def reads(self, table: Table) -> str:
-        """Check a table that is only read: in blocks, aligned and not, it has the words that it has as a whole."""
+        """Check a table that can only be read: blocks, aligned and not, must have the words of the whole table."""
         if not self._runs:
             raise _Unavailable("needs the solve")
         size = self._runs[-1][1].policy.size
@@ -361,7 +368,7 @@ class _Tester:
     def solve(self) -> str:
         if importlib.util.find_spec("numba") is None:
             raise _Unavailable("needs the Python package numba, for the software model")
-        # Here, because it brings the engines.
+        # Imported here because it imports the engines.
         from beltline.host.devices.software_model import open_model
 
         build = self.build
@@ -377,34 +384,34 @@ class _Tester:
                     getattr(found, what).reshape(-1),
                     getattr(right, what).reshape(-1),
                     0,
-                    f"{what} at eta = {eta:g}, beside the software model's",
+                    f"{what} at eta = {eta:g}, compared with the software model",
                 )
             for what in ("status", "sweeps", "states_done", "norm"):
                 if getattr(found, what) != getattr(right, what):
                     raise _Wrong(
-                        f"{what} at eta = {eta:g} is {getattr(found, what)!r}, and the software model's "
+                        f"{what} at eta = {eta:g} is {getattr(found, what)!r}, and that of the software model "
                         f"{getattr(right, what)!r}"
                     )
             self._runs.append((found, right))
             sweeps += found.sweeps
-        return f"2 problems of {points} x {states} in {sweeps} sweeps, every bit as by the software model"
+        return f"2 problems of {points} x {states} in {sweeps} sweeps, bit by bit as the software model"
 
     def clocks(self) -> str:
         if not self._runs:
             raise _Unavailable("needs the solve")
         for found, right in self._runs:
             if found.clocks != right.clocks:
-                raise _Wrong(f"{found.clocks:,} clocks for {found.sweeps} sweeps, which take {right.clocks:,}")
+                raise _Wrong(f"{found.clocks:,} clocks for {found.sweeps} sweeps, which should take {right.clocks:,}")
         clocks = ", ".join(f"{found.clocks:,}" for found, _ in self._runs)
         return f"{clocks}, as by {'the model' if self.build.features.lanes else 'the formula'}"
 
     def clock(self) -> str:
         hertz, device = self.build.clock_hz, self.device
         if not hertz:
-            raise _Inapplicable("the build names no clock: it is not made for a board")
+            raise _Inapplicable("the build has no clock frequency: it is not made for a board")
         if not self._runs:
             raise _Unavailable("needs the solve, whose tables it runs on")
-        # Below 0 is no change: nothing but the command ends this run.
+        # No change is below 0, so only the command ends this run.
         for name, value in (("EPSILON", 0), ("SWEEP_LIMIT", SWEEP_LIMIT_MAX)):
             device.write_register(name, value)
         device.write_register("COMMAND", Command.RUN)
@@ -412,15 +419,15 @@ class _Tester:
             begun, first, first_read = self._sample()
             while time.perf_counter() - begun < CLOCK_SECONDS:
                 if device.wait(0.05):
-                    raise _Wrong(f"a run that nothing ends has ended (status {self._status()!r})")
+                    raise _Wrong(f"a run without end has ended (status {self._status()!r})")
             last_begun, last, last_read = self._sample()
         finally:
             waiting.stop(device)
         lowest, highest = (last - first) / (last_read - begun), (last - first) / (last_begun - first_read)
-        said = f"{lowest / 1e6:.6g} to {highest / 1e6:.6g} MHz by this computer's timer"
+        measured = f"{lowest / 1e6:.6g} to {highest / 1e6:.6g} MHz by this computer's timer"
         if not lowest * (1 - CLOCK_TOLERANCE) <= hertz <= highest * (1 + CLOCK_TOLERANCE):
-            raise _Wrong(f"{said}, and the build was made for {hertz / 1e6:.6g} MHz")
-        return f"{said}, made for {hertz / 1e6:.6g} MHz"
+            raise _Wrong(f"{measured}, and the build was made for {hertz / 1e6:.6g} MHz")
+        return f"{measured}, made for {hertz / 1e6:.6g} MHz"
 
     def _sample(self) -> tuple[float, int, float]:
         begun = time.perf_counter()
@@ -442,7 +449,7 @@ class _Tester:
 
 
 def write_table_at(device: Device, table: Table, first: int, words: NDArray[np.int64]) -> None:
-    """Write a block; one that begins with the table goes in the driver's transfers."""
+    """Write a block; one at the start of the table is written by the driver's transfer function."""
     if first:
         device.write_block(table, first, words)
     else:
@@ -450,7 +457,7 @@ def write_table_at(device: Device, table: Table, first: int, words: NDArray[np.i
 
 
 def _speed(size: int, move: Callable[[], None]) -> float:
-    """Bytes a second of moving ``size`` bytes, again and again for a while."""
+    """Return bytes per second of ``move``, which transfers ``size`` bytes, repeated for some time."""
     moved, begun = 0, time.perf_counter()
     while not moved or time.perf_counter() - begun < SPEED_SECONDS:
         move()
@@ -460,7 +467,7 @@ def _speed(size: int, move: Callable[[], None]) -> float:
 
 def _same(found: NDArray[np.int64], wanted: NDArray[np.int64], first: int, what: str) -> None:
     if found.shape != wanted.shape:
-        raise _Wrong(f"{what}: {found.size} words came, not {wanted.size}")
+        raise _Wrong(f"{what}: {found.size} words were read, not {wanted.size}")
     different = np.flatnonzero(found != wanted)
     if different.size:
         k = int(different[0])

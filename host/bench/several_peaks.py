@@ -1,9 +1,9 @@
-"""What several peaks cost: ``python -m beltline.host.bench.several_peaks``.
+"""Measure the cost of several local maxima: ``python -m beltline.host.bench.several_peaks``.
 
-The same savings problem, concave and with what gives objectives several peaks, is solved by each method side by side,
-each solve right after a concave one. Printed is the median of the ratios of their times, without verification; on
-device ``cpu`` these are times of the processor, of all threads, which other programs disturb little. Then savings
-problems on random grids are solved, of which every one must be solved and verified.
+The same savings problem is solved by each method, once concave and in variants whose objectives have several local
+maxima, each solve right after a concave one. The medians of the ratios of their times, without verification, are
+printed. On device ``cpu`` these are processor times of all threads, which other programs affect little. Then savings
+problems on random grids are solved, all of which must succeed and be verified.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from beltline.host.solver.solve import solve
 
 METHODS = ("warm", "mpi", "macqueen", "shift")
 POINTS, STATES = 2_000, 5
-"""Of the problems that are timed, if nothing else is asked."""
+"""Default size of the problems that are timed."""
 
 
 def wealths(points: int = POINTS) -> dict[str, Array]:
-    """Cash on hand by the name of what shapes it, ``(points, STATES)`` each; the first is concave."""
+    """Return cash on hand, ``(points, STATES)``, by name of what shapes it; the first is concave."""
     grid = np.linspace(0.0, 50.0, points)
     plain = 1.03 * grid[:, None] + np.linspace(0.4, 1.6, STATES)
     steps = np.random.default_rng(1).random((40, STATES)).cumsum(axis=0) * 0.3
@@ -54,14 +54,14 @@ def stepped(points: int = POINTS) -> dict[str, Array]:
 
 
 def savings(wealth: Array) -> Problem:
-    """Savings with this cash on hand, ``(N_k, STATES)``."""
+    """Return a savings problem with this cash on hand, ``(N_k, STATES)``."""
     chain = np.full((STATES, STATES), 0.05) + 0.75 * np.eye(STATES)
     grid = np.linspace(0.0, 50.0, wealth.shape[0])
     return Problem(grid=grid, wealth=wealth, transition=chain, start=np.zeros(wealth.shape), beta=0.95, eta=2.0)
 
 
 def uneven(seed: int) -> Problem:
-    """Savings on a grid whose steps are drawn from an exponential distribution; all else is random, too."""
+    """Return a savings problem with exponentially distributed grid steps; all else is random, too."""
     rng = np.random.default_rng(seed)
     points, states = int(rng.integers(40, 400)), int(rng.integers(1, 6))
     grid = np.append(0.0, rng.exponential(size=points - 1).cumsum())
@@ -78,7 +78,7 @@ def uneven(seed: int) -> Problem:
 
 
 def seconds(problem: Problem, method: str, device: str) -> float:
-    """Of one solve, without verification: on the processor its time, which other programs take little part in."""
+    """Return the seconds of one solve without verification; on ``cpu`` processor time, which others affect little."""
     clock = time.process_time if device == "cpu" else time.perf_counter
     begin = clock()
     solve(problem, device=device, method=method, tol=1e-6, verify=False)
@@ -86,7 +86,7 @@ def seconds(problem: Problem, method: str, device: str) -> float:
 
 
 def compare(repeats: int, device: str, points: int) -> bool:
-    """Print what each problem takes by each method beside the concave one; whether all are solved and verified."""
+    """Print the time of each problem by each method relative to the concave one; return whether all succeeded."""
     bent, steps = wealths(points), stepped(points)
     problems = {name: savings(wealth) for name, wealth in {**bent, **steps}.items()}
     first = next(iter(problems))
@@ -110,7 +110,7 @@ def compare(repeats: int, device: str, points: int) -> bool:
 
 
 def count(problems: int, device: str) -> bool:
-    """Print how many of the problems on random grids are solved and verified; whether all are."""
+    """Print how many of the problems on random grids are solved and verified; return whether all are."""
     failed = []
     for seed in range(problems):
         result = solve(uneven(seed), device=device, tol=1e-6)
@@ -121,16 +121,16 @@ def count(problems: int, device: str) -> bool:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Time, count and print; 0 where every problem was solved and verified."""
+    """Time, count and print; return 0 if every problem was solved and verified."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.several_peaks", description=__doc__)
     parser.add_argument(
-        "--repeats", type=int, default=7, help="runs of each, whose median counts (default %(default)s)"
+        "--repeats", type=int, default=7, help="runs of each, of which the median is printed (default %(default)s)"
     )
     parser.add_argument("--problems", type=int, default=200, help="problems on random grids (default %(default)s)")
     parser.add_argument(
         "--points", type=int, default=POINTS, help="grid points of the problems that are timed (default %(default)s)"
     )
-    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="where (default %(default)s)")
+    parser.add_argument("--device", choices=("cpu", "gpu"), default="cpu", help="device (default %(default)s)")
     given = parser.parse_args(argv)
     for name, least in (("repeats", 1), ("problems", 1), ("points", 50)):
         if getattr(given, name) < least:

@@ -1,9 +1,8 @@
-"""Times a first solve from typing to result: ``python -m beltline.host.bench.start_up``.
+"""Time a first solve from start of Python to result: ``python -m beltline.host.bench.start_up``.
 
-README's first lines run in fresh processes of this Python, one after the other. The first of them may compile, and does
-not count: what it compiled is kept on disk, Python's own bytecode too. ``import`` is that of the package alone,
-``whole`` the time of the process from its start to its end, and ``processor`` what all its threads took of the
-processors.
+The first lines of the README run in fresh processes of this Python, one after the other. The first process may compile
+and is dropped; compiled code and Python's bytecode are cached on disk. ``import`` is the time of the package's import,
+``whole`` that of the process from start to end, and ``processor`` the processor time of all its threads.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ print(imported, time.perf_counter() - begin, time.process_time(), result.success
 
 
 def run(grid: int) -> tuple[float, float, float, float]:
-    """Seconds of the import, of all lines, of processors, and of the whole process.
+    """Return the seconds of the import, of all lines, of processors, and of the whole process.
 
     Raises
     ------
@@ -49,10 +48,10 @@ def run(grid: int) -> tuple[float, float, float, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.start_up", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=7, help="processes that count (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=7, help="number of processes (default: %(default)s)")
     asked = parser.parse_args(arguments)
     for name, least in (("grid", 8), ("repeats", 1)):
         if getattr(asked, name) < least:

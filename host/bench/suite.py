@@ -1,13 +1,14 @@
-"""Every device and method on the same problem, in one run and one table, in the form of the papers.
+"""Time every device and method on the same problem, in one run and one table, as in the papers.
 
-The problem is the RBC of :func:`beltline.host.models.rbc.rbc` with ``epsilon = 1e-10``, on grids of 16 to 65,536 points
-and beyond. Each method climbs the list of grids until its next solve would take longer than its budget, which the table
-then says. Times are wall-clock seconds of this computer, medians where a solve is quick; compiling is in none of them.
-Rows of the machine are *modelled*: clocks that the gateware's counters give, in simulation or by the formula that
-simulation confirms, over a stated clock. ``ratio`` is the published algorithm's total time over the row's, on the same
-device and grid and in the same run: Aldrich et al.'s binary search, here method ``binary``, in our own rewrite. Beside
-the solve stands the time of ``bl.solve`` from call to return, with its checks and verification, and the joules that the
-call took, where the platform counts them (:mod:`beltline.host.bench.energy`).
+The problem is the RBC model of :func:`beltline.host.models.rbc.rbc` with ``epsilon = 1e-10``, on grids of 16 to 65,536
+points and one larger grid. Each method is timed on larger and larger grids until its next solve would exceed its time
+budget; the report then says so. Times are wall-clock seconds of this computer without compilation, and medians if a
+solve is quick. Rows of the machine are *modelled*: clock cycles, counted in simulation or by the formula that
+simulation confirms, over a stated clock frequency. ``ratio`` is the total time of the published algorithm over that of
+the row, on the same device and grid in the same run. The published algorithm is the binary search of Aldrich et al.,
+here method ``binary``, in our own implementation. The table also has the time of ``bl.solve`` from call to return, with
+its checks and verification, and the energy in joules that the call used, where the platform measures it
+(:mod:`beltline.host.bench.energy`).
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ from beltline.host.problem.checks import ProblemError, real
 from beltline.host.results.files import replacing
 
 GRIDS = (16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 262_144)
-"""The papers' and one beyond."""
+"""The grids of the papers and one larger grid."""
 
 BUDGET = 12.0
-"""Seconds that a solve may be expected to take."""
+"""Largest expected time of a solve, in seconds."""
 
 MODEL_BUDGETS = 5
-"""As many of them for a model of the machine, whose own time says nothing of what it models."""
+"""Multiple of it for a software model of the machine, whose own time is not a result."""
 
 VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("grid", {}),
@@ -73,20 +74,20 @@ VARIANTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("shift", {"start": "coarse"}),
     ("egm", {}),
 )
-"""Methods and options that are timed on the processor, and on a graphics card where they run there."""
+"""Methods and options that are timed on the processor, and on a GPU if they run there."""
 
 RTL_GRID, RTL_TOL = 16, 1e-3
-"""Of the one row in which the gateware is simulated."""
+"""Grid and tolerance of the only row for which the gateware is simulated."""
 
 BATCH_GRIDS = (1024, 65_536)
-"""Grid points of each batch on a graphics card."""
+"""Numbers of grid points of each batch on a GPU."""
 
 ORDER = ("cpu", "gpu", "fpga", "emulator", "rtl")
-"""Of devices in the table."""
+"""Order of devices in the table."""
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores, memory, versions and date; nothing that names the computer or its user."""
+    """Return processor, cores, memory, versions and date; nothing that identifies the computer or its user."""
     name = platform.processor() or platform.machine()
     try:
         with open("/proc/cpuinfo", encoding="ascii", errors="replace") as file:
@@ -112,7 +113,7 @@ def machine() -> dict[str, Any]:
 
 
 GROWTH = {"grid": 2.0, "grid+howard": 1.9}
-"""How the time of a method grows with the grid, as a power; 1.1 where it is not here."""
+"""How the time of a method grows with the grid, as an exponent; 1.1 for all others."""
 
 
 def bench(
@@ -122,26 +123,31 @@ def bench(
     grids: Sequence[int] = GRIDS,
     report: Report = lambda line: None,
 ) -> dict[str, Any]:
-    """Run everything that this computer has; return ``{"about", "rows", "throughput", "notes"}``, also in ``out``.
+    """Time everything that runs on this computer.
 
     Parameters
     ----------
     out
-        A directory: ``bench.json``, ``bench.csv``, ``bench.md`` and ``bench.png`` go there.
+        Directory for ``bench.json``, ``bench.csv``, ``bench.md`` and ``bench.png``.
     budget
-        Seconds that a solve may be expected to take; the published method may take ten times as long, and a model of
-        the machine five times.
+        Largest expected time of a solve in seconds; ten times as much for the published method, and five times as much
+        for a software model of the machine.
     seconds
-        Of the whole run: what is expected to end later is left out.
+        Time of the whole run; solves that are expected to end later are left out.
     grids
         Numbers of grid points.
     report
-        Called with a line after each solve.
+        A function that is called with a line of text after each solve.
+
+    Returns
+    -------
+    dict
+        ``"about"``, ``"rows"``, ``"throughput"`` and ``"notes"``, as written to ``out``.
 
     Raises
     ------
     ProblemError
-        ``out`` is no directory, ``grids`` no list of grids, or ``budget`` or ``seconds`` not above 0.
+        ``out`` is not a directory, ``grids`` is not a list of grid sizes, or ``budget`` or ``seconds`` is not above 0.
     """
     wanted = "a number of seconds above 0"
     budget = real("budget", budget, wanted, lambda v: 0 < v < math.inf)
@@ -161,12 +167,12 @@ def bench(
         run.notes.append("joules of processors: this computer has no counters of energy that may be read")
     if cuda is not None and not energy.meter("gpu").counters:
         run.notes.append("joules of the GPU: its driver does not count them")
-    # The processor's slow methods come last: they take what time is left.
+    # The processor's slow methods come last, so that they use the remaining time.
     compile_models()
     patience = MODEL_BUDGETS * budget
-    run.climb("emulator", "line", lambda grid: machine_row(run, "emulator", grid, EPSILON), 1.1, patience)
+    run.by_grid("emulator", "line", lambda grid: machine_row(run, "emulator", grid, EPSILON), 1.1, patience)
     for way in ("shift", None):
-        run.climb("fpga", sweep_label(way), lambda grid, w=way: sweep_row(run, grid, w), 1.3, patience)  # type: ignore[misc]
+        run.by_grid("fpga", sweep_label(way), lambda grid, w=way: sweep_row(run, grid, w), 1.3, patience)  # type: ignore[misc]
     try:
         run.rows.append(machine_row(run, "rtl", RTL_GRID, RTL_TOL))
     except (DeviceError, ProblemError) as error:
@@ -184,7 +190,7 @@ def bench(
         for method, options in sorted(VARIANTS, key=lambda variant: GROWTH.get(variant[0], 1.0)):
             if device == "gpu" and method not in cuda.METHODS:
                 continue
-            run.climb(
+            run.by_grid(
                 device,
                 method_label(method, options),
                 lambda grid, m=method, o=options, d=device: reference_row(run, d, m, o, grid),  # type: ignore[misc]
@@ -213,7 +219,7 @@ def _cuda(run: Bench) -> Any:
 
 
 def finite(value: Any) -> Any:
-    """The same without what JSON lacks: None for nan and infinity."""
+    """Return ``value`` with None in place of nan and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {name: finite(part) for name, part in value.items()}
     if isinstance(value, list):

@@ -1,10 +1,10 @@
-"""Prints what shifts, start and held sweeps save the sweep engine: ``python -m
-beltline.host.bench.sweep_acceleration``.
+"""Print what shifts, starts and policy evaluation steps save on the sweep engine.
 
-The RBC of :func:`beltline.host.models.rbc.rbc`, swept by the bit-exact model of the engine until a plain maximising
-sweep changes no value by the tolerance. For every way: sweeps; how many states were walked, and the utilities evaluated
-for it; clocks, modelled; and of the result, measured in double precision by a search that needs no concavity, the
-residual ``max |TV - V|`` and in how many states that search makes another choice.
+Run ``python -m beltline.host.bench.sweep_acceleration``. The RBC model of :func:`beltline.host.models.rbc.rbc` is
+solved by the bit-exact model of the engine until a maximising sweep without shift changes no value by the tolerance.
+The table has for each way: sweeps; the number of states with a local search, and of utilities evaluated; clocks,
+modelled; and for the result, measured in double precision by a search that needs no concavity, the residual ``max |TV -
+V|`` and the number of states in which that search makes another choice.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 
 Start = Literal["flat", "stay", "coarse"]
-"""The problem's own; staying put for ever; a coarse grid's solution, drawn over all points."""
+"""Starts: the problem's own; the value of never changing the state; a coarse grid's solution, interpolated."""
 
 STARTS: tuple[Start, ...] = get_args(Start)
 
 SHIFTS = ("none", "point", "midpoint")
-"""By nothing; by the change at a point of the grid; by the mean of the smallest and the largest change."""
+"""Shifts after a sweep: none; by the change at one grid point; by the mean of the smallest and the largest change."""
 
-HELD_SWEEPS = (0, 1, 4, 10)
-"""Sweeps with the choices held fixed after each that maximises."""
+EVALUATION_STEPS = (0, 1, 4, 10)
+"""Numbers of policy evaluation steps after each maximising sweep."""
 
 LIMIT = 20_000
 
@@ -50,17 +50,17 @@ class Way:
 
     start: Start
     shift: str
-    held: int
+    steps: int
 
 
 WAYS = (
     *(Way(start, shift, 0) for start, shift in itertools.product(STARTS, SHIFTS)),
-    *(Way(start, "point", held) for start, held in itertools.product(STARTS, HELD_SWEEPS) if held),
+    *(Way(start, "point", steps) for start, steps in itertools.product(STARTS, EVALUATION_STEPS) if steps),
 )
 
 
 class _Elsewhere(SweepSoftwareMachine):
-    """Takes the change of a state elsewhere than at the middle point: ``index``, or None for the midpoint."""
+    """Takes the shift from the change at point ``index``, or if that is None, from the mid-point of all changes."""
 
     index: int | None = None
 
@@ -76,7 +76,7 @@ class _Elsewhere(SweepSoftwareMachine):
 
 
 def start_of(problem: Problem, way: Way, tol: float) -> NDArray[np.float64]:
-    """Where a way starts, ``(N_k, N_z)``."""
+    """Return the first guess of a way, ``(N_k, N_z)``."""
     value = problem.start if way.start == "flat" else start_value(problem, way.start, tol)
     if value is None:
         raise RuntimeError(f"{problem.name} has no {way.start} start")
@@ -84,16 +84,16 @@ def start_of(problem: Problem, way: Way, tol: float) -> NDArray[np.float64]:
 
 
 class Other(NamedTuple):
-    """A state in which an exact search chooses otherwise.
+    """A state in which an exact search makes another choice.
 
     Parameters
     ----------
     point, state
         Indices of the state.
     choice, exact
-        Index that was chosen, and that of the exact search for the same value.
+        Index of the choice, and that of the exact search for the same value.
     gap
-        By how much their objectives differ, in double precision.
+        Absolute difference of their objectives, in double precision.
     """
 
     point: int
@@ -104,7 +104,7 @@ class Other(NamedTuple):
 
 
 def compare(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int64]) -> tuple[float, list[Other]]:
-    """The residual of ``value``, ``(N_k, N_z)``, and where its exact maximisers are not ``policy``."""
+    """Return the residual of ``value``, ``(N_k, N_z)``, and the states whose exact maximiser is not ``policy``."""
     X, W, Q, beta, eta = problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta
     best, exact = exact_sweep(X, W, Q, value, beta, eta)
     x, s = np.nonzero(exact != policy)
@@ -116,23 +116,23 @@ def compare(problem: Problem, value: NDArray[np.float64], policy: NDArray[np.int
 
 @dataclass(frozen=True)
 class Solved:
-    """What a way took, and what came of it.
+    """Work and outcome of a way.
 
     Parameters
     ----------
-    sweeps, walked, clocks
-        Of the run: ``walked`` are states.
+    sweeps, searched, clocks
+        Numbers of sweeps, of states with a local search, and of clocks.
     evaluations
-        Of utility, for each sweep.
+        Number of utilities evaluated in each sweep.
     busy
-        Share of the lanes' clocks in which a lane had a state to check, an evaluation to make, or a state to read once
-        more for the expectations of its point.
+        Share of the lanes' clocks in which a lane had a state to check, an evaluation to make, or a state to read again
+        for the expectations of its point.
     residual, others
-        Largest ``|TV - V|``, and where an exact search chooses otherwise.
+        Largest ``|TV - V|``, and the states in which an exact search makes another choice.
     """
 
     sweeps: int
-    walked: int
+    searched: int
     evaluations: list[int]
     clocks: int
     busy: float
@@ -146,7 +146,7 @@ def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point:
     Raises
     ------
     RuntimeError
-        The run ended otherwise.
+        The run did not converge.
     """
     image = fixed_point(problem, tol)
     machine = SweepSoftwareMachine(build, logged=True)
@@ -160,7 +160,7 @@ def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point:
     machine.v[:count] = Fixed(image.value_bits).encode(start_of(problem, way, tol)).ravel()
     for table, words in ((machine.q, image.transition), (machine.shift_weights, shift_weights(image.transition))):
         table.reshape(build.states, -1)[:states, :states] = words
-    mode = (Mode.SHIFT if way.shift != "none" else 0) | way.held << HELD.start
+    mode = (Mode.SHIFT if way.shift != "none" else 0) | way.steps << HELD.start
     machine.start(points, states, Mode(mode), LIMIT, image.epsilon, image.constants)
     while not machine.step():
         pass
@@ -179,7 +179,7 @@ def solve(problem: Problem, build: SweepParameters, way: Way, tol: float, point:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Solve in every way, and print the table."""
+    """Solve in every way and print the table."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_acceleration", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points, a power of two (default: %(default)s)")
     parser.add_argument("--lanes", type=int, default=64, help="lanes, a power of two (default: %(default)s)")
@@ -187,8 +187,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--point", type=int, help="reference point of shifts (default: the middle one)")
     parser.add_argument("--start", choices=STARTS, action="append", help="only ways with this start")
     parser.add_argument("--shift", choices=SHIFTS, action="append", help="only ways with this shift")
-    parser.add_argument("--held", type=int, action="append", help="only ways with so many held sweeps")
+    parser.add_argument("--steps", type=int, action="append", help="only ways with this many policy evaluation steps")
+    parser.add_argument("--held", help=argparse.SUPPRESS)
     given = parser.parse_args(arguments)
+    if given.held is not None:
+        parser.error("--held has a new name: --steps")
     try:
         problem = rbc(grid=given.grid)
         build = SweepParameters(given.grid, problem.states, given.lanes)
@@ -200,18 +203,18 @@ def main(arguments: list[str] | None = None) -> int:
         for way in WAYS
         if (not given.start or way.start in given.start)
         and (not given.shift or way.shift in given.shift)
-        and (given.held is None or way.held in given.held)
+        and (given.steps is None or way.steps in given.steps)
     ]
     if not asked:
-        parser.error("no way has this start, shift and number of held sweeps")
+        parser.error("no way has this start, shift and number of policy evaluation steps")
     print(
-        f"{'start':<7} {'shift':<9} {'held':>4} {'sweeps':>7} {'walked':>12} {'evaluated':>12} {'clocks':>11} "
+        f"{'start':<7} {'shift':<9} {'steps':>5} {'sweeps':>7} {'searched':>12} {'evaluated':>12} {'clocks':>11} "
         f"{'residual':>9} {'others':>7}"
     )
     for way in asked:
         solved = solve(problem, build, way, given.tol, given.point)
         print(
-            f"{way.start:<7} {way.shift:<9} {way.held:>4} {solved.sweeps:>7,} {solved.walked:>12,} "
+            f"{way.start:<7} {way.shift:<9} {way.steps:>5} {solved.sweeps:>7,} {solved.searched:>12,} "
             f"{sum(solved.evaluations):>12,} {solved.clocks:>11,} {solved.residual:>9.2g} {len(solved.others):>7,}",
             flush=True,
         )

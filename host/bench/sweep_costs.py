@@ -1,8 +1,8 @@
-"""Prints what costs of choices cost the sweep engine: ``python -m beltline.host.bench.sweep_costs``.
+"""Print the work of the sweep engine for problems with costs: ``python -m beltline.host.bench.sweep_costs``.
 
-Saving with taxes and bonuses, and bonds whose price falls with debt, on the software model of a build with costs, with
-the clocks of the clock model; the columns are those of :mod:`beltline.host.bench.sweep_proof`. The first problem has no
-cost, and is solved without.
+The problems are saving with taxes and bonuses, and bonds whose price falls with debt. They are solved by the software
+model of a build with costs, with clocks of the clock model; the columns are those of
+:mod:`beltline.host.bench.sweep_proof`. The first problem has no cost and is solved by a build without.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TOL = 1e-6
 
 
 def problems(points: int = POINTS) -> dict[str, Problem]:
-    """By name; the first is concave, and has no cost."""
+    """Return the problems by name; the first is concave and has no cost."""
     plain = savings(wealths(points)["concave"])
     saved = plain.grid
     debt = np.linspace(-1.0, 0.0, points)
@@ -47,7 +47,7 @@ def problems(points: int = POINTS) -> dict[str, Problem]:
 
 
 def rows(lanes: int) -> Iterator[str]:
-    """The table, a line at a time."""
+    """Yield the lines of the table."""
     yield HEADER
     yield "|---|" + "---:|" * 11
     concave = 0.0

@@ -1,8 +1,8 @@
-"""Prints what proofs cost the sweep engine: ``python -m beltline.host.bench.sweep_proof``.
+"""Print the cost of proofs on the sweep engine: ``python -m beltline.host.bench.sweep_proof``.
 
-The headline problem, of one peak, and the problems of :mod:`beltline.host.bench.several_peaks`, on the software model
-with ``proof``, with the clocks of the clock model. A line for each problem: the share of all clocks that are the
-proof's, and the clocks of a sweep beside those of a sweep without proof of the concave problem of the same size.
+The RBC model, whose objectives have one local maximum, and the problems of :mod:`beltline.host.bench.several_peaks` are
+solved by the software model with ``proof``, with clocks of the clock model. Each line has the share of the clocks that
+proofs take, and the clocks of a sweep relative to a sweep without proof of the concave problem of the same size.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 
 HEADER = (
-    "| problem | lanes | sweeps | proven | evaluations a state and sweep | of them the proof's | rounds a sweep | "
+    "| problem | lanes | sweeps | proven | evaluations per state and sweep | of them the proof's | rounds per sweep | "
     "most | divided | clocks | of them the proof's | times a concave sweep |"
 )
 
 
 @dataclass(frozen=True)
 class Solved:
-    """A run with proofs: what it made of sweeps, and clocks of it and of its proofs."""
+    """Work of a run with proofs."""
 
     sweeps: int
     proven: bool
@@ -48,7 +48,7 @@ class Solved:
 
 
 def solved(problem: Problem, lanes: int, tol: float) -> Solved:
-    """Solve on the software model of the smallest build of so many lanes, with costs where the problem has one."""
+    """Solve on the software model of the smallest build with ``lanes`` lanes, with costs if the problem has one."""
     image = fixed_point(problem, tol)
     grid = max(ROW_WORDS * lanes, 1 << (problem.points - 1).bit_length())
     states = 1 << (problem.states - 1).bit_length()
@@ -87,7 +87,7 @@ def _load(machine: SweepSoftwareMachine, image: Image) -> None:
 
 
 def row(problem: Problem, name: str, lanes: int, done: Solved, concave: float) -> str:
-    """A line of the table; ``concave``: clocks of a sweep without proof of a problem of one peak."""
+    """Return a line of the table; ``concave`` is the clocks of a sweep without proof of the concave problem."""
     facts = (
         f"{problem.points:,} x {problem.states}: {name}",
         f"{lanes}",
@@ -106,7 +106,7 @@ def row(problem: Problem, name: str, lanes: int, done: Solved, concave: float) -
 
 
 def rows(grid: int, lanes: int, few: int) -> Iterator[str]:
-    """The table, a line at a time: the headline problem on so many lanes, the others on ``few`` of them."""
+    """Yield the lines of the table: the RBC model on ``lanes`` lanes, the others on ``few``."""
     yield HEADER
     yield "|---|" + "---:|" * 11
     problem = rbc(grid=grid)
@@ -123,7 +123,7 @@ def rows(grid: int, lanes: int, few: int) -> Iterator[str]:
 def main(arguments: list[str] | None = None) -> int:
     """Solve and print."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_proof", description=__doc__)
-    parser.add_argument("--grid", type=int, default=65_536, help="points of the first, a power of two (%(default)s)")
+    parser.add_argument("--grid", type=int, default=65_536, help="points of the RBC, a power of two (%(default)s)")
     parser.add_argument("--lanes", type=int, default=64, help="lanes for it, a power of two (default: %(default)s)")
     parser.add_argument("--few", type=int, default=4, help="lanes for the others (default: %(default)s)")
     given = parser.parse_args(arguments)

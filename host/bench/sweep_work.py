@@ -1,9 +1,9 @@
-"""What proven sweeps compute: ``python -m beltline.host.bench.sweep_work``.
+"""Count the utilities that proven sweeps compute: ``python -m beltline.host.bench.sweep_work``.
 
-The processor's ``warm`` solves problems with one peak and with several. Printed is how many utilities a sweep computes
-for each state: after the tenth sweep, and in the last quarter, where little moves. They are counted in the interpreter,
-with compilation turned off, so this takes a minute or two. What sovereign default computes, whose prices move in every
-sweep, :mod:`beltline.host.bench.default_speed` prints.
+The processor's method ``warm`` solves problems with one and with several local maxima. The command prints the number of
+utilities per state and sweep after the tenth sweep, and in the last quarter of the sweeps, in which few choices change.
+They are counted in the interpreter, with compilation turned off, which takes a minute or two. For sovereign default,
+whose prices change in every sweep, see :mod:`beltline.host.bench.default_speed`.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 
 AFTER, MOST, STILL = 10, 4.0, 0.4
-"""Sweeps that do not count, and the most that is asked of the others: of all, and of the last quarter."""
+"""Number of first sweeps that are not counted; largest mean of all others, and of the last quarter."""
 
 _INTERPRETED = "NUMBA_DISABLE_JIT"
 
 
 def problems(points: int) -> dict[str, Problem]:
-    """Problems by name; ``points`` of the savings problems."""
+    """Return problems by name; the savings problems have ``points`` grid points."""
     bent, size = wealths(points), f"{points:,} x {STATES}"
     found = {f"RBC, {points // 2:,} x 4": rbc(points // 2)}
     for name, wealth in bent.items():
         found[f"savings, {name}, {size}"] = savings(wealth)
     for seed in range(3):
-        # Jumps at random places, and a start that is no guide.
+        # Jumps at random places, and a random first guess.
         rng = np.random.default_rng(seed)
         jumps = np.where(rng.random((points, STATES)) < 0.01, rng.random((points, 1)), 0.0)
         rough = savings(bent["concave"] + jumps.cumsum(axis=0))
@@ -44,7 +44,7 @@ def problems(points: int) -> dict[str, Problem]:
 
 
 class Counter:
-    """Counts utilities that interpreted searches compute, and notes after each sweep how many there were."""
+    """Counts the utilities that interpreted searches compute, by sweep."""
 
     def __init__(self) -> None:
         from beltline.gpu_ref import chunk_sweeps, cpu, utility
@@ -66,7 +66,7 @@ class Counter:
         chunk_sweeps._verdict = noted
 
     def of(self, problem: Problem, tol: float) -> Array:
-        """Utilities that each sweep has computed for each state."""
+        """Return the number of utilities per state of each sweep."""
         self.count, self.after = 0, [0]
         found = self._solve(
             problem.grid, problem.wealth, problem.transition, problem.start, problem.beta, problem.eta, tol
@@ -75,10 +75,12 @@ class Counter:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Solve, count and print; 0 where no problem takes more than is asked."""
+    """Solve, count and print; return 0 if no problem exceeds the limits."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.sweep_work", description=__doc__)
     parser.add_argument("--points", type=int, default=2_000, help="grid points of savings (default: %(default)s)")
-    parser.add_argument("--tol", type=float, default=1e-6, help="largest last change (default: %(default)s)")
+    parser.add_argument(
+        "--tol", type=float, default=1e-6, help="largest change in the last sweep (default: %(default)s)"
+    )
     given = parser.parse_args(argv)
     if not 50 <= given.points <= 100_000:
         parser.error(f"--points must be from 50 to 100,000, not {given.points}")
@@ -95,8 +97,8 @@ def main(argv: list[str] | None = None) -> int:
         fine = bool(late <= MOST and last <= STILL)
         good &= fine
         print(
-            f"{name}: {work.size:,} sweeps, {late:.2f} utilities a state and sweep after the tenth, {last:.2f} in the "
-            f"last quarter{'' if fine else ': MORE than asked'}",
+            f"{name}: {work.size:,} sweeps, {late:.2f} utilities per state and sweep after the tenth, {last:.2f} in "
+            f"the last quarter{'' if fine else ': MORE than allowed'}",
             flush=True,
         )
     return 0 if good else 1

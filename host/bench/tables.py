@@ -1,4 +1,4 @@
-"""The bench's table as Markdown."""
+"""The results of the bench as Markdown tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _seconds(value: float) -> str:
 
 
 def table(result: dict[str, Any], grid: int | None = None) -> str:
-    """The table as Markdown: each method at its largest grid, or all rows of one grid."""
+    """Return the rows as a Markdown table: each method at its largest grid, or all rows of one grid."""
     rows = [Row(**row) for row in result["rows"]]
     if grid is None:
         largest: dict[tuple[str, str, str], Row] = {}
@@ -65,7 +65,7 @@ def title(about: dict[str, Any]) -> str:
 
 
 def markdown(result: dict[str, Any]) -> str:
-    """Everything as Markdown: the computer, the table, times by grid, and what was left out."""
+    """Return the whole report as Markdown: the computer, the table, times by grid, and what was left out."""
     rows = [Row(**row) for row in result["rows"]]
     parts = [
         f"# {title(result['about'])}",
@@ -86,7 +86,7 @@ def markdown(result: dict[str, Any]) -> str:
         }
         cells = " | ".join(_seconds(times[grid]) if grid in times else "" for grid in grids)
         parts.append(f"| {device}{' (modelled)' if kind == 'modelled' else ''} | {method} | {cells} |")
-    # Files of before it was measured lack it.
+    # Files of earlier versions do not have it.
     if result.get("throughput"):
         parts += ["", "## Problems a second", "", f"Batches of calibrations, epsilon {TOL:g}, end to end.", ""]
         parts.append(rate_table(result["throughput"]))

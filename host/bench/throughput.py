@@ -1,10 +1,10 @@
-"""Problems a second, end to end: what an estimation gets from each device of this computer.
+"""Problems per second, end to end: the rate at which an estimation gets results from each device of this computer.
 
-Every problem is another calibration of the RBC, so that wealth, transition, start and utility all change. Seconds are
-wall-clock from the first problem asked for to the last result delivered, with the making of the tables, their
-conversion, the transfers and the exact check of every result; opening a device, compiling and starting processes are
-not in them. Rows of the FPGA are modelled: clocks of the runs by formula, and one for each 64-bit word of every table
-that goes in or out, over the stated clock; its link and its host are in none of them.
+Every problem is another calibration of the RBC model, so that wealth, transition, start and utility all change. Seconds
+are wall-clock from the request of the first problem to the delivery of the last result, including the making and
+conversion of tables, transfers and the exact check of every result, but not opening a device, compilation and the start
+of processes. Rows of the FPGA are modelled: clocks of the runs by formula, plus one clock for each 64-bit word of every
+table that is transferred, over the stated clock frequency. They do not include its link and its host.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ from beltline.hw.interface.parameters import CLOCK_HZ
 
 GRID, TOL = 1024, 1e-10
 SECONDS = 5.0
-"""For which problems are handed out, on each device."""
+"""Seconds for which problems are handed out to each device."""
 
 BATCH = 1000
-"""Problems of a graphics card's launch."""
+"""Number of problems of one launch on a GPU."""
 
 FEWEST = 4
-"""Problems, however long they take."""
+"""Smallest number of problems."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A row: ``problems`` in ``seconds``."""
+    """A row: ``problems`` solved in ``seconds``."""
 
     device: str
     method: str
@@ -56,7 +56,7 @@ class Rate:
 
 
 def calibrations(grid: int, seconds: float, most: int = 10**9) -> Iterator[Callable[[], Problem]]:
-    """Calibrations of the RBC, until the time is over; the same from call to call."""
+    """Yield calibrations of the RBC model until the time is over; they are the same in every call."""
     end = time.monotonic() + seconds
     for i in range(most):
         if i >= FEWEST and time.monotonic() > end:
@@ -67,7 +67,7 @@ def calibrations(grid: int, seconds: float, most: int = 10**9) -> Iterator[Calla
 
 @dataclass
 class _Done:
-    """A batch that was solved; without its results, which might be thousands."""
+    """Counts of a batch that was solved, without its results, of which there may be thousands."""
 
     problems: int = 0
     states: int = 0
@@ -93,7 +93,7 @@ def _row(device: str, method: str, grid: int, done: _Done, note: str) -> Rate:
 
 
 def rates(grid: int = GRID, seconds: float | None = None, gpu: bool = False) -> list[Rate]:
-    """Measure each device that is here, and model the FPGA."""
+    """Measure each device of this computer, and model the FPGA."""
     seconds = SECONDS if seconds is None else seconds
     run = partial(solve_many, tol=TOL, progress=False)
     rows = []
@@ -125,7 +125,7 @@ def _warmed(workers: Executor, run: Any, grid: int, count: int) -> None:
 
 
 def _modelled(grid: int, done: _Done) -> Rate:
-    # X and Q, and W, the start, the value and the policy.
+    # Grid and transition matrix; and wealth, start, value and policy.
     words = done.problems * (grid + done.states**2 + 4 * grid * done.states)
     note = f"{done.clocks:,} clocks of runs by formula, {words:,} of transfers, at {CLOCK_HZ / 1e6:g} MHz"
     seconds = (done.clocks + words) / CLOCK_HZ
@@ -133,8 +133,8 @@ def _modelled(grid: int, done: _Done) -> Rate:
 
 
 def table(rows: list[dict[str, Any]]) -> str:
-    """The rows as Markdown."""
-    lines = ["| device | method | N_k | problems | seconds | problems a second | kind | note |", "|---" * 8 + "|"]
+    """Return the rows as a Markdown table."""
+    lines = ["| device | method | N_k | problems | seconds | problems per second | kind | note |", "|---" * 8 + "|"]
     for row in rows:
         lines.append(
             f"| {row['device']} | {row['method']} | {row['grid']:,} | {row['problems']:,} | {row['seconds']:.3g} | "
@@ -144,5 +144,5 @@ def table(rows: list[dict[str, Any]]) -> str:
 
 
 def as_dicts(rows: list[Rate]) -> list[dict[str, Any]]:
-    """The rows as they go into a file."""
+    """Return the rows in the form of the bench's file."""
     return [asdict(row) | {"per_second": row.per_second} for row in rows]

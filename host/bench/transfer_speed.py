@@ -1,7 +1,7 @@
-"""Speed of block transfers to mapped memory, beside that of a plain memory-mapped file. Run as a program.
+"""Measure the speed of block transfers to mapped memory, beside that of a plain memory-mapped file. Run as a program.
 
-No board is involved: the windows are a file in memory, so this is what the host itself takes of the time, and not the
-link. Boards that are mapped (``pynq``, ``f2``) copy by the same code.
+No board is involved: the windows are a file in memory, so the result is the time of the host without the link. Boards
+with mapped memory (``pynq``, ``f2``) copy by the same code.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from beltline.hw.interface.windows import WindowParameters
 REPEATS = 15
 
 MEMORY = Path("/dev/shm")
-"""A file system in memory, so that no disk is measured."""
+"""A file system in memory, so that no disk is involved."""
 
 
 class MappedFile(MappedDevice):
@@ -61,7 +61,7 @@ class MappedFile(MappedDevice):
 
 @dataclass(frozen=True)
 class Speed:
-    """Bytes a second, in the median and at best, and the bytes that were moved."""
+    """Median and best speed in bytes per second, and the number of bytes."""
 
     what: str
     size: int
@@ -70,23 +70,23 @@ class Speed:
 
 
 def measured(what: str, size: int, move: Callable[[], object], repeats: int = REPEATS) -> Speed:
-    """Time ``move``, which moves ``size`` bytes."""
+    """Time ``move``, which transfers ``size`` bytes."""
     seconds = []
     for _ in range(repeats + 1):
         begin = time.perf_counter()
         move()
         seconds.append(time.perf_counter() - begin)
-    # The first touches the pages.
+    # The first call maps the pages.
     return Speed(what, size, size / statistics.median(seconds[1:]), size / min(seconds[1:]))
 
 
 LOADED = (Table.X, Table.W, Table.Q, Table.V)
-KEPT = (Table.V, Table.POLICY)
-"""What a solve writes, and what it reads back."""
+READ = (Table.V, Table.POLICY)
+"""Tables that a solve writes, and tables that it reads back."""
 
 
 def speeds(device: Device, build: MachineParameters, directory: Path, repeats: int = REPEATS) -> list[Speed]:
-    """Load and read back all tables of ``device``, in the driver's blocks, and plain copies of as many bytes.
+    """Load and read back all tables of ``device`` in the driver's blocks, and copy as many bytes without it.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def speeds(device: Device, build: MachineParameters, directory: Path, repeats: i
     """
     windows = WindowParameters(build)
     tables = {table: np.arange(windows.words(table), dtype=np.int64) for table in LOADED}
-    kept = sum(windows.words(table) for table in KEPT)
+    count = sum(windows.words(table) for table in READ)
     source = np.concatenate(list(tables.values()))
     plain = np.memmap(directory / "plain", dtype=np.int64, mode="w+", shape=source.shape)
 
@@ -107,25 +107,25 @@ def speeds(device: Device, build: MachineParameters, directory: Path, repeats: i
         plain[:] = source
 
     def read_plain() -> NDArray[np.int64]:
-        return np.array(plain[:kept])
+        return np.array(plain[:count])
 
     def load() -> None:
         for table, words in tables.items():
             write_table(device, table, words)
 
     def read_back() -> list[NDArray[np.int64]]:
-        return [read_table(device, table, windows.words(table)) for table in KEPT]
+        return [read_table(device, table, windows.words(table)) for table in READ]
 
     return [
         measured("plain file, write", source.nbytes, write_plain, repeats),
         measured("mapped device, load", source.nbytes, load, repeats),
-        measured("plain file, read", 8 * kept, read_plain, repeats),
-        measured("mapped device, read back", 8 * kept, read_back, repeats),
+        measured("plain file, read", 8 * count, read_plain, repeats),
+        measured("mapped device, read back", 8 * count, read_back, repeats),
     ]
 
 
 def main() -> None:
-    """Print a table at the headline size."""
+    """Print a table for 65,536 x 4 states."""
     build = MachineParameters(grid=65_536, states=4)
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
         print("65,536 x 4, host memory and no board:")

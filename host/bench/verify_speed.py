@@ -1,13 +1,13 @@
-"""Verification of a result beside verification by divide and conquer: ``python -m beltline.host.bench.verify_speed``.
+"""Time verification beside verification by divide and conquer: ``python -m beltline.host.bench.verify_speed``.
 
-The RBC of :func:`beltline.host.models.rbc.rbc` is solved once. Its value and policy are then compared with an exact
-sweep by turns: in one pass that confirms the policy (:mod:`beltline.gpu_ref.confirmation`), with which every
-verification begins; with the sweep that begins from the policy and proves itself (:mod:`beltline.gpu_ref.brackets`),
-where that does not do; and with one that searches every state by divide and conquer (:mod:`beltline.gpu_ref.exact`).
-All include the check of the tables, the expectation and the comparison. With ``--gpu`` the same pass is timed on a CUDA
-device (:mod:`beltline.gpu_ref.cuda.device_confirmation`), with the copies of all tables to it. In each turn each is
-called twice: once when the others have had the caches, and again; both medians are printed, and the ratio is of the
-second. It ends with 1 where they do not agree.
+The RBC model of :func:`beltline.host.models.rbc.rbc` is solved once. Its value and policy are then compared with an
+exact sweep by turns: in one pass that confirms the policy (:mod:`beltline.gpu_ref.confirmation`), with which every
+verification begins; by the sweep that starts from the policy and proves itself (:mod:`beltline.gpu_ref.brackets`),
+which is used if the pass does not confirm; and by a search of every state by divide and conquer
+(:mod:`beltline.gpu_ref.exact`). All include the check of the tables, the expectation and the comparison. ``--gpu`` also
+times the pass on a CUDA device (:mod:`beltline.gpu_ref.cuda.device_confirmation`), including the copies of all tables
+to it. In each turn each way is called twice, first when the others have used the caches, then again; both medians are
+printed, and the ratio is that of the second calls. The command returns 1 if the ways do not agree.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from beltline.host.solver.solve import solve
 
 
 def divided(X: Array, W: Array, ev: Array, eta: float, first: Indexes) -> Swept:
-    """A sweep by divide and conquer, as :func:`beltline.gpu_ref.brackets.proven`; ``first`` decides nothing."""
+    """Return a sweep by divide and conquer, with the signature of :func:`beltline.gpu_ref.brackets.proven`."""
     value, policy = np.empty(W.shape), np.empty_like(first)
     divide_and_conquer(X, W, ev, eta, value, policy)
     return Swept(value, policy, slack=0.0, rounds=0, evaluations=0, divided=True)
 
 
 def on_gpu(problem: Problem, value: Array, policy: Indexes, allowed: Allowed) -> Compared | None:
-    """The comparison on a CUDA device, all tables copied to it."""
+    """Return the comparison on a CUDA device, to which all tables are copied."""
     card = Confirmation(problem.grid, problem.wealth, problem.transition, problem.beta, problem.eta)
     return card.compare(value, value, policy, allowed)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit status."""
+    """Run the command and return its exit status."""
     parser = argparse.ArgumentParser(prog="python -m beltline.host.bench.verify_speed", description=__doc__)
     parser.add_argument("--grid", type=int, default=65_536, help="grid points (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=15, help="times each, by turns (default: %(default)s)")
+    parser.add_argument("--repeats", type=int, default=15, help="runs of each, by turns (default: %(default)s)")
     parser.add_argument("--gpu", action="store_true", help="also time a CUDA device")
     asked = parser.parse_args(arguments)
     if asked.gpu and (why := available()):
@@ -72,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     after_others: dict[str, list[float]] = {name: [] for name in ways}
     found: dict[str, Compared] = {}
-    # The first turn loads compiled code, and does not count.
+    # The first turn loads compiled code and is dropped.
     for turn in range(asked.repeats + 1):
         for name, way in ways.items():
             for times in (after_others, seconds):
@@ -94,7 +94,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     pairs = zip(seconds["as verified"], seconds["divide and conquer"], strict=True)
     ratio = statistics.median(slow / fast for fast, slow in pairs)
-    print(f"As verified beside divide and conquer: {ratio:.2f} times as fast, median of {asked.repeats} turns")
+    print(f"As verified: {ratio:.2f} times as fast as divide and conquer, median of {asked.repeats} turns")
     one, *others = found.values()
     same = all(abs(one.residual - other.residual) <= one.rounding + other.rounding for other in others)
     return 0 if same and not any(each.missed for each in found.values()) else 1

@@ -1,4 +1,4 @@
-"""Models of the general form with a horizon, all of whose ages are solved by exact sweeps."""
+"""Base class of models of the general form with a finite horizon, solved exactly age by age."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ Solution = TypeVar("Solution", bound=Solved)
 
 
 class AgedModel(Model, Generic[Solution]):
-    """Such a model. Subclass it as :class:`~beltline.host.models.base.Model`, and give it :meth:`of_ages`."""
+    """A model with a finite horizon; derive from it as from :class:`beltline.Model`, and define :meth:`of_ages`."""
 
     called: ClassVar[str]
-    """What messages call it."""
+    """What messages call the model."""
 
     @abstractmethod
     def of_ages(self, solution: GeneralResult) -> Solution:
-        """Return the model's result, made from that of its problem."""
+        """Return the solution of the model, made from the result of its problem."""
 
     def solve(self, device: str = UNNAMED, progress: Any = None, **more: Any) -> Solution:
-        """Solve all ages, the last first, by exact sweeps on the grid.
+        """Solve all ages, the last one first, exactly on the grid.
 
         Parameters
         ----------
-        device
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
+        device : str
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor.
         progress, **more
-            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form with a horizon.
+            As :func:`beltline.solve` has them for a problem of the general form with a horizon.
 
         Raises
         ------
         ProblemError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`.
+            As :func:`beltline.solve`.
         """
         device = check_device(self.called, device)
         solution: Any = solve(self.problem(), device=device, progress=progress, **more)

@@ -1,9 +1,8 @@
-"""What a model is: parameters that become a :class:`~beltline.host.problem.problem.Problem`, and results with economic
-names.
+"""Base class of models: parameters that define a :class:`~beltline.host.problem.problem.Problem`.
 
-A function that returns a ``Problem`` is model enough for many (:func:`beltline.host.models.rbc.rbc`). A class is worth
-it where results have names of their own (hours, taxes), or where a model is more than one problem, as an economy whose
-prices clear markets is. On the command line both stand in ``host/models/catalogue.py``.
+Often a function that returns a ``Problem`` is enough (:func:`beltline.host.models.rbc.rbc`). A class is useful if the
+results have variables of their own (hours, taxes), or if solving the model means solving more than one problem, as in
+an economy whose prices clear markets. ``host/models/catalogue.py`` lists the models that the command line offers.
 """
 
 from __future__ import annotations
@@ -21,64 +20,80 @@ from beltline.host.solver.solve import solve
 
 
 class Solved(Protocol):
-    """What every model's solution can do; :class:`~beltline.host.results.result.Result` is one. ``str`` of it is the
-    report.
+    """What the solution of every model has; :class:`~beltline.host.results.result.Result` is one.
+
+    ``str`` of it is the report that commands print.
     """
 
     @property
     def success(self) -> bool:
-        """Whether it is solved."""
+        """Whether the model is solved."""
 
     @property
     def status(self) -> str:
-        """One of :class:`~beltline.host.results.outcome.Outcome`."""
+        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
 
     @property
     def message(self) -> str:
-        """Whether, and if not why not, in a sentence."""
+        """The status in a sentence and, after a failure, what to do."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to ``path``, whole or not at all, for :func:`beltline.host.results.load.load` to read."""
+        """Write everything to ``path``, completely or not at all; :func:`beltline.load` reads it."""
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = ...) -> Any:
-        """Draw a figure; with ``path`` also write it there."""
+        """Draw a figure, and write it to ``path`` if there is one."""
 
 
 class Model(ABC):
-    """A model. Subclass it as a frozen dataclass whose fields are the parameters, and give it :meth:`problem`.
+    """A model that :func:`beltline.solve` solves.
 
-    ``bl.solve(model, ...)`` calls :meth:`solve` with its own arguments. ``epsilon`` is none of a problem's: it is
-    ``tol`` of the solve.
+    Derive a frozen dataclass whose fields are the parameters, and define :meth:`problem`. ``bl.solve(model, ...)``
+    passes its arguments to :meth:`solve`.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> import beltline as bl
+    >>> @dataclass(frozen=True)
+    ... class CakeEating(bl.Model):
+    ...     beta: float = 0.95
+    ...     def problem(self):
+    ...         cake = bl.grid_uniform(0.1, 1.0, 50)
+    ...         table = cake[:, None] + 0.1
+    ...         return bl.Problem(grid=cake, wealth=table, transition=np.ones((1, 1)), start=np.zeros((50, 1)),
+    ...                           beta=self.beta, eta=1.0)
+    >>> bl.solve(CakeEating(), progress=False).success
+    True
     """
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
-    """File types that its solution is saved as."""
+    """File name endings that ``save`` of its solution accepts."""
 
     kinds: ClassVar[tuple[str, ...]] = ()
-    """Kinds of figures of its solution, the first being the usual one; none: those of a :class:`Result`."""
+    """Kinds of figures that ``plot`` of its solution draws, the default first; empty for those of a :class:`Result`."""
 
     @abstractmethod
     def problem(self) -> Problem:
-        """Return the tables ``{X, W, Q, V0, beta, eta, horizon}`` of these parameters.
+        """Return the Bellman equation of these parameters as tables.
 
         Raises
         ------
         ProblemError
-            A parameter out of range, in one sentence.
+            A parameter is out of range.
         """
 
     def variables(self, result: Result) -> dict[str, Array]:
-        """Return tables of a period by economic name, each of the shape of ``result.value``.
+        """Return consumption and the other variables of a period by name, each of the shape of ``result.value``.
 
-        By default those of :meth:`beltline.host.results.result.Result.variables`; a model adds its own, or puts them
-        right.
+        By default those of :meth:`beltline.Result.variables`; a model can add or correct variables.
         """
         return result.variables()
 
     def solve(self, **arguments: Any) -> Any:
-        """Solve the model; arguments of :func:`beltline.host.solver.solve.solve`, whose result this returns unless a
-        model has its own.
+        """Solve the model with the arguments of :func:`beltline.solve`.
 
-        What it returns is a :class:`Solved`.
+        By default this solves :meth:`problem` and returns a :class:`~beltline.Result`. A model that defines its own
+        ``solve`` returns an object with the attributes and methods of :class:`Solved`.
         """
         return solve(self.problem(), **arguments)

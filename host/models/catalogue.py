@@ -1,4 +1,4 @@
-"""Models by the names that the command line calls them."""
+"""Models by the names that the command line uses."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from beltline.host.problem.problem import Problem
 
 @dataclass(frozen=True)
 class Entry:
-    """A model that can be named.
+    """A model of the command line.
 
     Parameters
     ----------
     make
-        Called with the parameters as keywords; each has a number or text as its default.
+        Function that makes the model; its arguments are keywords with a number or a text as default.
     about
-        What it is, in a few words.
+        Short description of the model.
     parameters
-        Those that the command line offers, and what the help says of each, without its default.
+        Parameters that the command line offers, each with its description in the help, without the default.
     """
 
     make: Callable[..., Problem | Model]
@@ -41,177 +41,177 @@ class Entry:
     parameters: Mapping[str, str]
 
     def default(self, name: str) -> Any:
-        """The default of a parameter."""
+        """Return the default of a parameter."""
         return inspect.signature(self.make).parameters[name].default
 
 
 MODELS: dict[str, Entry] = {
     "rbc": Entry(
         rbc,
-        "the real business cycle",
+        "real business cycle: a planner, capital and productivity",
         {
             "grid": "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu",
             "states": "productivity states, 1 to 16",
-            "beta": "discount factor a quarter, between 0 and 1",
+            "beta": "discount factor per quarter, between 0 and 1",
             "eta": "relative risk aversion, above 0 up to 16; 1 is log",
-            "alpha": "capital's share of output, between 0 and 1",
-            "delta": "depreciation a quarter, 0 to 1",
-            "rho": "persistence of log productivity, between -1 and 1",
-            "sigma": "standard deviation of its shock a quarter",
+            "alpha": "capital share of output, between 0 and 1",
+            "delta": "depreciation rate per quarter, 0 to 1",
+            "rho": "autocorrelation of log productivity, between -1 and 1",
+            "sigma": "standard deviation of its shock per quarter",
         },
     ),
     "life-cycle": Entry(
         life_cycle,
-        "a life of finitely many ages",
+        "life cycle: saving with uncertain wages over a finite life",
         {
             "grid": "grid points of assets",
             "states": "productivity states",
-            "ages": "ages, from 1",
+            "ages": "number of ages, from 1",
             "beta": "discount factor from age to age",
             "eta": "relative risk aversion",
-            "interest": "of assets from age to age, above -1",
-            "wage": "of a unit of productivity, above 0",
-            "rho": "persistence of log productivity",
+            "interest": "interest rate from age to age, above -1",
+            "wage": "wage of a unit of productivity, above 0",
+            "rho": "autocorrelation of log productivity",
             "sigma": "standard deviation of its shock",
         },
     ),
     "cohort": Entry(
         cohort,
-        "work, retirement and death, with income and survival by age; on device cpu or gpu",
+        "life cycle of a cohort: work, retirement and death, with income and survival by age; on device cpu or gpu",
         {
             "grid": "grid points of assets",
-            "states": "states of the persistent part of income",
+            "states": "states of the persistent shock to income",
             "education": "whose income: 'no high school', 'high school' or 'college'",
             "first": "first age, in years",
             "retirement": "last age of work",
             "last": "last age",
-            "beta": "discount factor a year",
+            "beta": "discount factor per year",
             "eta": "relative risk aversion",
-            "interest": "a year, above -1",
-            "bequest": "weight of what is left behind, from 0",
-            "luxury": "what is added to it, above 0",
-            "rho": "persistence of log income, above -1 and at most 1",
+            "interest": "interest rate per year, above -1",
+            "bequest": "weight of bequests in utility, from 0",
+            "luxury": "amount added to bequests in utility, above 0",
+            "rho": "autocorrelation of log income, above -1 and at most 1",
             "high": "highest assets",
         },
     ),
     "aiyagari": Entry(
         aiyagari,
-        "saving against uncertain labour, with an interest rate that clears the market",
+        "Aiyagari (1994): saving with income risk, and an interest rate that clears the market",
         {
             "grid": "grid points of assets",
             "states": "labour states",
-            "beta": "discount factor a year",
+            "beta": "discount factor per year",
             "eta": "relative risk aversion",
-            "alpha": "capital's share of output",
-            "delta": "depreciation a year",
-            "rho": "persistence of log labour",
-            "sigma": "its standard deviation, unconditional",
+            "alpha": "capital share of output",
+            "delta": "depreciation rate per year",
+            "rho": "autocorrelation of log labour",
+            "sigma": "unconditional standard deviation of log labour",
             "high": "highest assets",
         },
     ),
     "aiyagari-path": Entry(
         aiyagari_path,
-        "the same economy after an unexpected shock to productivity, and the way back; on device cpu",
+        "transition path of Aiyagari's economy after an unexpected shock to productivity; on device cpu",
         {
             "grid": "grid points of assets, between which households choose",
-            "shock": "to productivity at the first date, above -1",
-            "persistence": "of the shock, 0 to 1; 1 is for good",
-            "periods": "dates of the path",
+            "shock": "change of productivity at the first date, above -1",
+            "persistence": "persistence of the shock, 0 to 1; 1 is permanent",
+            "periods": "number of dates of the path",
             "states": "labour states",
-            "beta": "discount factor a year",
+            "beta": "discount factor per year",
             "eta": "relative risk aversion",
-            "alpha": "capital's share of output",
-            "delta": "depreciation a year",
-            "rho": "persistence of log labour",
-            "sigma": "its standard deviation, unconditional",
+            "alpha": "capital share of output",
+            "delta": "depreciation rate per year",
+            "rho": "autocorrelation of log labour",
+            "sigma": "unconditional standard deviation of log labour",
             "high": "highest assets",
         },
     ),
     "aiyagari-types": Entry(
         aiyagari_types,
-        "the same economy with households of several kinds, by patience; on device cpu",
+        "Aiyagari's economy with several types of households, by patience; on device cpu",
         {
             "grid": "grid points of assets, between which households choose",
-            "types": "kinds of households",
+            "types": "number of types of households",
             "beta": "middle of their discount factors",
-            "spread": "from there to the first and the last of them, from 0",
+            "spread": "distance of the lowest and the highest from it, from 0",
             "eta": "relative risk aversion",
             "states": "labour states",
-            "alpha": "capital's share of output",
-            "delta": "depreciation a year",
-            "rho": "persistence of log labour",
-            "sigma": "its standard deviation, unconditional",
+            "alpha": "capital share of output",
+            "delta": "depreciation rate per year",
+            "rho": "autocorrelation of log labour",
+            "sigma": "unconditional standard deviation of log labour",
             "high": "highest assets",
         },
     ),
     "arellano": Entry(
         arellano,
-        "a government that may default, and prices at which lenders break even; on device cpu or gpu",
+        "Arellano (2008): a government that may default, and prices at which lenders break even; on device cpu or gpu",
         {
             "bonds": "grid points of bonds, an odd number",
             "incomes": "income states",
-            "beta": "discount factor a quarter",
+            "beta": "discount factor per quarter",
             "eta": "relative risk aversion",
-            "interest": "of a safe bond a quarter, above -1",
-            "reentry": "probability of good standing again a quarter after default",
-            "rho": "persistence of log income",
+            "interest": "interest rate of a safe bond per quarter, above -1",
+            "reentry": "probability per quarter of a return to good standing after a default",
+            "rho": "autocorrelation of log income",
             "sigma": "standard deviation of its shock",
-            "share": "of mean income, more than which is lost in default",
-            "limit": "bonds go from minus this to this",
+            "share": "in default, income above this share of mean income is lost",
+            "limit": "bonds are from minus this to this",
         },
     ),
     "retirement": Entry(
         retirement,
-        "a worker who may retire for good; on device cpu or gpu",
+        "a worker who decides when to retire; on device cpu or gpu",
         {
             "grid": "grid points of wealth",
-            "ages": "ages, from 1",
-            "wage": "of a period of work, at the age after it",
-            "disutility": "of a period of work",
+            "ages": "number of ages, from 1",
+            "wage": "wage of one age of work, paid at the next age",
+            "disutility": "disutility of one age of work",
             "beta": "discount factor from age to age",
-            "interest": "from age to age, above -1",
-            "taste": "scale of taste shocks over working and retiring",
+            "interest": "interest rate from age to age, above -1",
+            "taste": "scale of taste shocks to working and retiring",
             "low": "lowest wealth, above 0",
             "high": "highest wealth",
         },
     ),
     "lumpy-investment": Entry(
         lumpy_investment,
-        "a firm with fixed and convex costs of adjusting its capital; on device cpu, without the latter also on gpu",
+        "a firm with fixed and convex costs of adjusting its capital; on device cpu, without a convex cost also on gpu",
         {
-            "steps": "grid points that a year's depreciation is",
+            "steps": "number of grid points by which a year's depreciation lowers capital",
             "states": "productivity states",
-            "beta": "discount factor a year",
-            "alpha": "curvature of profits, between 0 and 1",
-            "delta": "depreciation a year, between 0 and 1",
-            "rho": "persistence of log productivity",
+            "beta": "discount factor per year",
+            "alpha": "exponent of capital in profits, between 0 and 1",
+            "delta": "depreciation rate per year, between 0 and 1",
+            "rho": "autocorrelation of log productivity",
             "sigma": "standard deviation of its shock",
-            "fixed": "cost of adjusting, from 0",
-            "convex": "cost of the square of the investment rate, from 0",
+            "fixed": "fixed cost of adjusting, from 0",
+            "convex": "coefficient of the squared investment rate in the cost of adjusting, from 0",
             "low": "lowest capital, above 0",
             "high": "highest capital",
         },
     ),
     "hopenhayn-rogerson": Entry(
         hopenhayn_rogerson,
-        "firms that pay for dismissals, enter and exit, and a price that makes entry free; on device cpu or gpu",
+        "Hopenhayn and Rogerson (1993): firms with firing costs, entry and exit; on device cpu or gpu",
         {
             "grid": "grid points of workers",
-            "tau": "firing cost of a worker, units of a period's wage, from 0",
+            "tau": "firing cost per worker, in wages of one period, from 0",
             "states": "productivity states",
-            "beta": "discount factor of five years",
+            "beta": "discount factor per five years",
             "alpha": "exponent of labour, between 0 and 1",
-            "rho": "persistence of log productivity",
-            "variance": "of log productivity in the long run",
-            "high": "most workers of a firm",
+            "rho": "autocorrelation of log productivity",
+            "variance": "unconditional variance of log productivity",
+            "high": "largest number of workers of a firm",
         },
     ),
 }
-"""The first is the default."""
+"""The models by name; the first is the default."""
 
 
 def parameters() -> dict[str, tuple[type, str]]:
-    """Every parameter of any model: its type, and what the help says of it, model by model."""
+    """Return every parameter of any model: its type, and its help, which describes it for each model that has it."""
     found: dict[str, tuple[type, str]] = {}
     for model, entry in MODELS.items():
         for name, text in entry.parameters.items():
@@ -227,12 +227,12 @@ def parameters() -> dict[str, tuple[type, str]]:
 
 
 def made(model: str, given: Mapping[str, Any]) -> Problem | Model:
-    """Return the model called ``model`` with the parameters that were ``given``.
+    """Make the model of a name with the parameters that are ``given``.
 
     Raises
     ------
     ProblemError
-        No model has that name, or it has no such parameter; or one is out of range.
+        ``model`` is not the name of a model, the model does not have a parameter, or a parameter is out of range.
     """
     if model not in MODELS:
         raise ProblemError(f"model must be one of {', '.join(map(repr, MODELS))}, not {model!r}")

@@ -1,4 +1,4 @@
-"""A life of finitely many ages."""
+"""A life-cycle model of saving with uncertain wages."""
 
 from __future__ import annotations
 
@@ -27,47 +27,61 @@ def life_cycle(
     low: float = 0.1,
     high: float = 4.0,
 ) -> Problem:
-    """Return the life cycle of a worker with assets ``x`` and productivity ``e``, who leaves nothing behind.
+    """Set up the life-cycle model of a worker with assets ``x`` and productivity ``e`` who leaves no bequest.
 
-    Cash on hand is ``W(x, e) = (1 + interest) x + wage e`` at every age; ``ln e' = rho ln e + u``, ``u ~ N(0,
-    sigma**2)``, as a :func:`~beltline.host.problem.markov.tauchen` chain. The grid is uniform from ``low`` to ``high``,
-    and whoever lives also keeps ``low`` at least, at the last age too. ``value`` and ``policy`` of the result have the
-    age as first axis.
+    At each of finitely many ages the worker solves::
+
+        V_t(x, e) = max over x' of  U((1 + interest) x + wage e - x')  +  beta E[V_(t+1)(x', e') | e]
+        ln e' = rho ln e + u,   u ~ N(0, sigma**2)
+
+    with CRRA utility and a value of 0 after the last age. Productivity is discretised by :func:`beltline.tauchen`. The
+    grid of assets is uniform from ``low`` to ``high``; ``x'`` is at least ``low`` at every age, also at the last one.
+    ``value`` and ``policy`` of the result have the age as first axis.
 
     Parameters
     ----------
-    grid
+    grid : int
         Number of grid points of assets, from 2.
-    states
+    states : int
         Number of productivity states, 1 to ``CHAIN_LIMIT``.
-    ages
+    ages : int
         Number of ages, 1 to ``HORIZON_LIMIT``.
-    beta
+    beta : float
         Discount factor from age to age, above 0 and below 1.
-    eta
+    eta : float
         Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    interest
-        Of assets from age to age, above -1.
-    wage
-        Of a unit of productivity, above 0, in units of the good.
-    rho
-        Persistence of ``ln e``, above -1 and below 1.
-    sigma
+    interest : float
+        Interest rate on assets from age to age, above -1; 0.07 is 7%.
+    wage : float
+        Wage of a unit of productivity at each age, above 0, in units of the good.
+    rho : float
+        Autocorrelation of ``ln e``, above -1 and below 1.
+    sigma : float
         Standard deviation of the shock to ``ln e``, above 0.
-    width
+    width : float
         Half-width of the productivity grid in unconditional standard deviations, above 0.
-    low, high
-        Ends of the grid, in units of the good.
+    low, high : float
+        Lowest and highest assets of the grid, in units of the good.
+
+    Returns
+    -------
+    Problem
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
+        An argument is out of range, or a worker with the lowest income cannot afford assets of ``low``.
 
     Sources
     -------
-    Fernandez-Villaverde and Zarruk Valencia (2018), "A practical guide to parallelization in economics", NBER working
-    paper 24561. Oswald, "GPU computing with Julia" (a tutorial), whose numbers are the defaults.
+    Model: Fernandez-Villaverde and Zarruk Valencia (2018), "A practical guide to parallelization in economics", NBER
+    working paper 24561. Calibration: Oswald, "GPU computing with Julia" (a tutorial).
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> bl.solve(bl.life_cycle(grid=100, states=3), progress=False).value.shape
+    (10, 100, 3)
     """
     states = chain_size("states", states)
     ages = whole("ages", ages, f"a whole number from 1 to {HORIZON_LIMIT}", lambda v: 1 <= v <= HORIZON_LIMIT)
@@ -81,8 +95,8 @@ def life_cycle(
     wealth = (1 + interest) * assets[:, None] + wage * e
     if (wealth[0] <= assets[0]).any():
         raise ProblemError(
-            f"the poorest worker has {wealth[0].min():.6g} to spend and must keep low = {assets[0]:.6g}: "
-            f"raise wage, or lower low"
+            f"the poorest worker has cash on hand of {wealth[0].min():.6g} and must save at least low = "
+            f"{assets[0]:.6g}: raise wage, or lower low"
         )
     return Problem(
         grid=assets,

@@ -1,4 +1,4 @@
-"""What results of models of the general form have in common: a file, and rows of the report."""
+"""Base class of the solutions of models of the general form: files, and rows of reports."""
 
 from __future__ import annotations
 
@@ -20,26 +20,36 @@ if TYPE_CHECKING:
 
 
 class ModelResult:
-    """A model and its solution. Subclass it as a frozen dataclass with these two fields first."""
+    """A model and its solution; derive a frozen dataclass from it whose first fields are these two."""
 
     archive_kind: ClassVar[str]
-    """Of its archive."""
+    """Kind of content of its files."""
 
     model: Any
     solution: GeneralResult
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to ``path``, whole or not at all, for :func:`beltline.load`; return the path.
+        """Save model and solution to a file that :func:`beltline.load` reads.
 
-        ``.npz``: the arrays of the solution, and ``about``, JSON with everything else. ``.nc``: netCDF-4 of
-        :meth:`to_xarray`.
+        The file is written completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Name that ends in ``.npz`` (arrays of the solution, and ``about``, JSON with everything else) or ``.nc``
+            (netCDF-4 of :meth:`to_xarray`).
+
+        Returns
+        -------
+        pathlib.Path
+            The path of the file.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, or what writes netCDF is not installed.
+            A file of this name cannot be written there, or a package that writes netCDF is not installed.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
         """
         target = check_out(path)
         if target.suffix.lower() == NETCDF:
@@ -50,29 +60,30 @@ class ModelResult:
         return target
 
     def to_xarray(self) -> Dataset:
-        """Return the solution as an ``xarray.Dataset``, as ``solution.to_xarray()``; a file of it is one that
-        :func:`beltline.load` reads.
+        """Return the solution as an ``xarray.Dataset``, with the variables of ``solution.to_xarray()``.
+
+        :func:`beltline.load` can read a netCDF file of the dataset.
 
         Raises
         ------
         ProblemError
-            xarray is not installed.
+            The package xarray is not installed.
         """
         return general_dataset.to_xarray(self.solution, self.archive_kind, self._parts())
 
     def _parts(self) -> dict[str, Any]:
-        """What a file holds beside the solution."""
+        """Return the facts that a file holds beside the solution."""
         return {"model": asdict(self.model)}
 
     def _bound(self) -> str:
-        """The error bound, in the report."""
+        """Return the error bound as text for the report."""
         bound = self.solution.error_bound
         if not math.isfinite(bound):
             return "none: max |V - V*| is not known"
-        return f"max |V - V*| <= {bound:.3g}, V* exact on the same grid (roundings counted)"
+        return f"max |V - V*| <= {bound:.3g}, V* exact on the same grid (including rounding errors)"
 
     def _spent(self) -> list[tuple[str, str]]:
-        """Rows of the report on the work."""
+        """Return the rows of the report on sweeps and time."""
         found = self.solution
         return [
             ("sweeps", f"{found.sweeps:,}, {found.evaluations:,} evaluations"),
@@ -81,27 +92,29 @@ class ModelResult:
 
 
 def solution_from(file: Archive, given: object, problem: Problem) -> GeneralResult:
-    """Return the solution that a file of a model has.
+    """Read the solution from a file of a model, and check that it is one of the model's problem.
 
     Parameters
     ----------
     file
-        With the arrays.
+        The open file, from which the arrays are read.
     given
-        What it says of the solution.
+        Its facts on the solution.
     problem
-        Of the model of the same file.
+        The problem of the model in the same file.
 
     Raises
     ------
     ProblemError
-        It is none, or one of another problem: of other alternatives, grid points, states or ages.
+        The facts or arrays are not those of a solution, or those of a problem with other alternatives, grid points,
+        states or ages.
     """
     solution = general_record.restored(given, file)
     if _size(solution.problem) != _size(problem):
         ages = "" if problem.horizon is None else f" x {problem.horizon} ages"
         raise ProblemError(
-            f"its solution is not one of its model, {problem.points:,} grid points x {problem.states} states{ages}"
+            f"its solution does not fit its model, which has {problem.points:,} grid points x {problem.states} "
+            f"states{ages}"
         )
     return solution
 

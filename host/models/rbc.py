@@ -1,4 +1,4 @@
-"""Models of the literature as :class:`beltline.host.problem.problem.Problem`."""
+"""The real business cycle model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 
 RBC_GRID_LIMIT = 2**20
-"""Largest grid that is built, so that a mistyped size is refused and not allocated."""
+"""Largest grid, so that a mistyped size is refused before memory is allocated."""
 
 
 def rbc(
@@ -25,45 +25,59 @@ def rbc(
     sigma: float = 0.005,
     width: float = 3.0,
 ) -> Problem:
-    """Return the real business cycle model: a planner, one good, capital, and productivity ``z``.
+    """Set up the real business cycle model of a planner with capital ``k`` and productivity ``z``.
 
-    Cash on hand is ``W(k, z) = z k**alpha + (1 - delta) k``; ``ln z' = rho ln z + e``, ``e ~ N(0, sigma**2)``, as a
-    :func:`~beltline.host.problem.markov.tauchen` chain. With ``kss(z) = ((1/beta - 1 + delta) / (alpha z))**(1/(alpha -
-    1))``, the stationary capital if ``z`` never moved, the grid is uniform from ``0.95 kss(z_min)`` to ``1.05
-    kss(z_max)``, and the start is one period's utility of staying there, ``V0(k, z) = U(z kss(z)**alpha - delta
-    kss(z))``.
+    The planner solves::
+
+        V(k, z) = max over k' of  U(z k**alpha + (1 - delta) k - k')  +  beta E[V(k', z') | z]
+        ln z' = rho ln z + e,   e ~ N(0, sigma**2)
+
+    with CRRA utility ``U(c) = c**(1 - eta) / (1 - eta)``. Productivity is discretised by
+    :func:`beltline.tauchen`. The grid of capital is uniform from ``0.95 kss(z_min)`` to ``1.05 kss(z_max)``, where
+    ``kss(z) = ((1/beta - 1 + delta) / (alpha z))**(1/(alpha - 1))`` is the steady state of a constant ``z``. The first
+    guess is the utility of one period in that steady state, ``V0(k, z) = U(z kss(z)**alpha - delta kss(z))``.
 
     Parameters
     ----------
-    grid
+    grid : int
         Number of grid points of capital, 2 to ``RBC_GRID_LIMIT``.
-    states
+    states : int
         Number of productivity states, 1 to ``CHAIN_LIMIT``.
-    beta
+    beta : float
         Discount factor of a period (a quarter with the defaults), above 0 and below 1.
-    eta
+    eta : float
         Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    alpha
-        Capital's share of output, above 0 and below 1.
-    delta
-        Depreciation of a period, from 0 to 1.
-    rho
-        Persistence of ``ln z``, above -1 and below 1.
-    sigma
+    alpha : float
+        Capital share of output, above 0 and below 1.
+    delta : float
+        Depreciation rate of a period, from 0 to 1.
+    rho : float
+        Autocorrelation of ``ln z``, above -1 and below 1.
+    sigma : float
         Standard deviation of the shock to ``ln z``, above 0.
-    width
+    width : float
         Half-width of the productivity grid in unconditional standard deviations, above 0.
+
+    Returns
+    -------
+    Problem
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
+        An argument is out of range, or with these parameters capital cannot be maintained.
 
     Sources
     -------
-    Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011), "Tapping the supercomputer under your desk:
-    solving dynamic equilibrium models with graphics processors", JEDC 35(3), 386-393. Peri (2019), "A hardware approach
-    to value function iteration", University of Colorado Boulder working paper 19-01.
+    Model and calibration: Aldrich, Fernandez-Villaverde, Gallant and Rubio-Ramirez (2011), "Tapping the supercomputer
+    under your desk: solving dynamic equilibrium models with graphics processors", JEDC 35(3), 386-393. Peri (2019), "A
+    hardware approach to value function iteration", University of Colorado Boulder working paper 19-01.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> bl.solve(bl.rbc(grid=64), progress=False).success
+    True
     """
     grid = whole("grid", grid, f"a whole number from 2 to {RBC_GRID_LIMIT}", lambda v: 2 <= v <= RBC_GRID_LIMIT)
     states = chain_size("states", states)
@@ -85,12 +99,12 @@ def rbc(
         consumption = z * steady**alpha - delta * steady
     if not (np.isfinite(wealth).all() and steady[0] > 0):
         raise ProblemError(
-            f"the stationary capital of this calibration runs from {steady[0]:.3g} to {steady[-1]:.3g}, "
-            f"beyond double precision: change beta, alpha, delta or sigma"
+            f"the steady-state capital of this calibration is {steady[0]:.3g} to {steady[-1]:.3g}, "
+            f"which double precision cannot hold: change beta, alpha, delta or sigma"
         )
     if (wealth[0] <= capital[0]).any():
         raise ProblemError(
-            f"the poorest state of this calibration cannot keep its capital of {capital[0]:.6g}: "
+            f"the state with the least capital and productivity cannot maintain its capital of {capital[0]:.6g}: "
             f"its output {output[0].min():.3g} is below the depreciation, so lower delta, sigma or width"
         )
     return Problem(

@@ -1,1 +1,1 @@
-"""Results as figures."""
+"""Figures of results."""

@@ -1,4 +1,4 @@
-"""Results of discrete problems as figures."""
+"""Figures of results of discrete problems."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from beltline.host.results.discrete_result import DiscreteResult
 
 KINDS = ("policy",)
+"""Kinds of figures of such a result."""
 
 
 def plot(result: DiscreteResult, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-    """Draw a figure of ``result``, and write it if a ``path`` is given.
+    """Draw value and best action by state, one line for each exogenous state, and write the figure to ``path`` if any.
 
-    ``"policy"``: value and best action against the number of the state, or of the endogenous state, one line an
-    exogenous state.
+    The method ``DiscreteResult.plot`` calls this.
 
     Raises
     ------
     ProblemError
-        There is no such kind, ``path`` is no place for a figure, or matplotlib is not installed.
+        There is no figure ``kind``, a figure cannot be written to ``path``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _policy(result, figure), path)
@@ -41,7 +41,7 @@ def _policy(result: DiscreteResult, figure: Figure) -> None:
     for each, table, what in zip(axes, tables, ("value, units of utility", "best action"), strict=True):
         for s, colour in enumerate(colours(states)):
             label = f"exogenous state {s}" if s in named else None
-            # Few states are points; actions have no order that a line between them would follow.
+            # Few states are drawn as points: actions have no order, so lines between them would mislead.
             style = {"marker": "o", "linestyle": "none"} if points <= 50 else {"drawstyle": "steps-mid"}
             each.plot(np.arange(points), table.reshape(points, states)[:, s], color=colour, label=label, **style)
         each.set_xlabel("state" if result.value.ndim == 1 else "endogenous state")

@@ -1,4 +1,4 @@
-"""Results as figures."""
+"""Figures of results of the simple form, and what other figures share with them."""
 
 from __future__ import annotations
 
@@ -27,31 +27,31 @@ if TYPE_CHECKING:
     Colour = tuple[float, ...]
 
 SUFFIXES = (".png", ".pdf", ".svg")
-"""File types that plots are written as."""
+"""File name endings that figures are written as."""
 
 LEGEND_ROWS = 8
-"""States a legend names before it only names some of them."""
+"""Largest number of states that a legend names; of more it names a selection."""
 
 ENDLESS = ("distribution", "irf")
-"""Kinds that need an infinite horizon."""
+"""Kinds of figures that need an infinite horizon."""
 
 OF_AGES = ("ages", "life")
-"""Kinds that need a finite one."""
+"""Kinds of figures that need a finite horizon."""
 
 SIZE = (10.0, 4.5)
 """Width and height of most figures, in inches."""
 
 INTERVALS = 120
-"""Intervals of the density of the stationary distribution."""
+"""Number of intervals of the density of the stationary distribution."""
 
 
 def check_plot(path: str | os.PathLike[str] | None) -> None:
-    """Check that a plot can be made, and written to ``path``.
+    """Check that figures can be drawn and, if there is a path, that one can be written there.
 
     Raises
     ------
     ProblemError
-        It cannot.
+        Matplotlib is not installed, or ``path`` has another ending or is in a directory that cannot be written to.
     """
     if path is not None:
         check_target("plot", path, SUFFIXES)
@@ -62,39 +62,29 @@ def check_plot(path: str | os.PathLike[str] | None) -> None:
 
 
 def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-    """Draw a figure of ``result``, and write it if a ``path`` is given.
-
-    ``"policy"``: value and policy against ``x``, one line a state; of the first age, with a horizon. The policy is
-    drawn as saving, ``x' - x``: on a grid as fine as these ``x'`` itself cannot be told from the 45-degree line.
-
-    ``"consumption"``: consumption against cash on hand, one line a state; of the first age, with a horizon.
-
-    ``"euler"``: Euler equation errors (:func:`beltline.host.analysis.euler.euler_errors`) at every grid point, one
-    colour a state; of the first age, with a horizon.
-
-    ``"distribution"``: the stationary distribution of ``x``
-    (:func:`beltline.host.analysis.stationary.stationary_distribution`) as a density, and each state's part of it.
-
-    ``"irf"``: :func:`beltline.host.analysis.impulse.impulse_response` with its defaults, in per cent of the
-    baseline.
-
-    ``"ages"``: with a horizon, value and choice of up to ten ages against ``x``, at the middle exogenous state.
-
-    ``"life"``: with a horizon, mean and spread of the lives of :func:`beltline.host.analysis.lives.life_paths`, by
-    age.
+    """Draw a figure of ``result``, and write it to ``path`` if there is one; the method ``Result.plot`` calls this.
 
     Parameters
     ----------
     result
+        The result.
     path
-        Where to write the figure, if anywhere.
+        File to write the figure to.
     kind
+        - ``"policy"``: value and policy by ``x``, one line for each exogenous state; with a horizon those of the first
+          age. The policy is drawn as saving ``x' - x``, because ``x'`` would be close to the 45-degree line.
+        - ``"euler"``: Euler equation errors (:func:`beltline.euler_errors`) at every grid point, one colour for each
+          state; with a horizon those of the first age.
+        - ``"distribution"``: density of the stationary distribution of ``x``
+          (:func:`beltline.stationary_distribution`), in total and by state.
+        - ``"irf"``: :func:`beltline.impulse_response` with its default arguments, in percent of the baseline.
+        - ``"ages"``: with a horizon, value and choice by ``x`` for up to ten ages, in the middle exogenous state.
+        - ``"life"``: with a horizon, mean and percentiles 10 and 90 by age of the lives of :func:`beltline.life_paths`.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, ``result`` has no such figure, or matplotlib is not
-        installed.
+        A figure cannot be written to ``path``, ``result`` has no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind)
     check_plot(path)
@@ -102,9 +92,18 @@ def plot(result: Result, path: str | os.PathLike[str] | None = None, kind: str =
 
 
 def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, float] = SIZE) -> Figure:
-    """Return a figure of ``size``, in inches, that ``draw`` has drawn on, and write it if a ``path`` is given.
+    """Make a figure with ``draw``, write it to ``path`` if there is one, and return it.
 
-    A notebook shows it where it is the value of a cell; it is not among the figures of pyplot.
+    A notebook displays the figure if it is the value of a cell; pyplot does not know it.
+
+    Parameters
+    ----------
+    draw
+        A function that draws on the figure it is given.
+    path
+        File to write the figure to.
+    size
+        Width and height in inches.
 
     Raises
     ------
@@ -112,7 +111,7 @@ def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, fl
         As :func:`check_plot`.
     """
     check_plot(path)
-    # Here, because matplotlib may not be installed.
+    # Imported here because Matplotlib may not be installed.
     from beltline.host.plots.shown import ShownFigure
 
     figure = ShownFigure(figsize=size, dpi=None if path is None else 150, layout="constrained")
@@ -125,19 +124,21 @@ def drawn(draw: Draw, path: str | os.PathLike[str] | None, size: tuple[float, fl
 
 
 def check_kind(kind: str, kinds: Sequence[str] = (), problem: Problem | None = None) -> None:
-    """Check that there are plots of this kind: one of ``kinds``, or of those of a result where none are given.
+    """Check that there are figures of this kind.
 
     Parameters
     ----------
     kind
+        The kind.
     kinds
+        Kinds that exist; by default those of a result of the simple form.
     problem
-        Whose result is to be drawn; its horizon says more.
+        The problem whose result is to be drawn; some kinds need a finite or an infinite horizon.
 
     Raises
     ------
     ProblemError
-        There are not.
+        ``kind`` is unknown, or the problem has another kind of horizon.
     """
     known = kinds or tuple(KINDS)
     if not isinstance(kind, str) or kind not in known:
@@ -153,40 +154,40 @@ def check_kind(kind: str, kinds: Sequence[str] = (), problem: Problem | None = N
 
 
 def units(problem: Problem) -> str:
-    """What follows the name of a quantity in units of the asset, on an axis."""
+    """Return the unit that follows the name of an amount on an axis; empty if the problem has no units."""
     return "" if problem.asset == "x" else ", units of the good"
 
 
 def colours(count: int) -> list[Colour]:
-    """One colour a state, dark to bright."""
+    """Return one colour for each state, from dark to bright."""
     from matplotlib import colormaps
 
     return [tuple(colour) for colour in colormaps["viridis"](np.linspace(0.0, 0.88, count)).tolist()]
 
 
 def legend_labels(problem: Problem) -> list[str | None]:
-    """What the legend calls each state; None for those that it leaves out."""
+    """Return the name of each state in the legend; None for states that it leaves out."""
     named = set(np.linspace(0, problem.states - 1, min(problem.states, LEGEND_ROWS)).round().astype(int).tolist())
     return [name if s in named else None for s, name in enumerate(problem.state_names)]
 
 
 def finish(figure: Figure, axes: Sequence[Axes], legend: Axes, title: str) -> None:
-    """Give ``axes`` their margins and lines, and ``figure`` its title and the legend of ``legend``."""
+    """Set margins, grid lines, title, and the legend with the lines of the axes ``legend``."""
     for each in axes:
         each.margins(x=0.01)
         each.grid(alpha=0.3)
-    # Outside the axes, where it hides no line.
+    # Outside the axes, so that it hides no line.
     figure.legend(*legend.get_legend_handles_labels(), loc="outside right center", fontsize="small")
     figure.suptitle(title)
 
 
 def size_of(problem: Problem) -> str:
-    """How large a problem is."""
+    """Return the size of a problem as text."""
     return f"{problem.points:,} grid points, {problem.states} state{'' if problem.states == 1 else 's'}"
 
 
 def title_of(result: Result | GeneralResult) -> str:
-    """What a figure of a result is of, and whether it is solved."""
+    """Return the title of a figure of a result; it ends with the status if the result is not solved."""
     problem = result.problem
     title = f"{problem.name}: {size_of(problem)}"
     if problem.horizon is not None:
@@ -239,14 +240,14 @@ def _euler(result: Result) -> Draw:
     errors = log10_errors(euler_errors(result))
     if problem.horizon is not None:
         if not errors.shape[0]:
-            raise ProblemError("with one age there is no Euler equation to draw the errors of")
+            raise ProblemError("a problem with one age has no Euler equation, so that there are no errors to draw")
         errors = errors[0]
 
     def draw(figure: Figure) -> None:
         axes = figure.subplots()
         size = 1.2 if problem.points * problem.states > 8000 else 3
         for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
-            # As pixels in files of vectors, or there would be one object for each of many thousand states.
+            # Drawn as pixels in vector files too, which otherwise have an object for each of many thousand states.
             axes.plot(problem.grid, errors[:, s], ".", color=colour, markersize=size, rasterized=True)
             axes.plot([], [], "o", color=colour, markersize=5, label=label)
         mean = float(np.nanmean(errors))
@@ -261,7 +262,8 @@ def _euler(result: Result) -> Draw:
 def _distribution(result: Result) -> Draw:
     problem = result.problem
     mass = stationary_distribution(result)
-    # Neighbouring grid points are gathered, each with the ground half way to the next: the mass of single ones jumps.
+    # The mass of single grid points jumps from one to the next, so that neighbours are added up. A point's mass belongs
+    # to the interval half way to its neighbours.
     count = min(problem.points, INTERVALS)
     first = np.linspace(0, problem.points, count + 1).round().astype(int)
     grid = problem.grid
@@ -293,7 +295,7 @@ def _irf(result: Result) -> Draw:
             axes.plot(response.percent(name), label=name, linewidth=1.6)
         axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle="--")
         axes.set_xlabel("periods after the impulse")
-        axes.set_ylabel("per cent of the baseline")
+        axes.set_ylabel("percent of the baseline")
         finish(figure, (axes,), axes, response.title)
 
     return draw
@@ -336,9 +338,9 @@ def _life(result: Result) -> Draw:
         for axes, name in zip(panels, wanted, strict=True):
             table = lives.series[name]
             low, high = np.quantile(table, [0.1, 0.9], axis=0)
-            axes.fill_between(ages, low, high, color="0.85", label="middle 80 %")
+            axes.fill_between(ages, low, high, color="0.85", label="percentiles 10 to 90")
             for person, line in enumerate(table[:4]):
-                axes.plot(ages, line, color="0.6", linewidth=0.8, label="four of them" if person == 0 else None)
+                axes.plot(ages, line, color="0.6", linewidth=0.8, label="four people" if person == 0 else None)
             axes.plot(ages, table.mean(axis=0), color="C0", linewidth=1.8, label="mean")
             axes.set_title(name.capitalize())
             axes.set_xlabel("age")
@@ -357,4 +359,4 @@ KINDS: dict[str, Callable[[Result], Draw]] = {
     "ages": _ages,
     "life": _life,
 }
-"""What can be drawn of a result. Each computes first, and returns what draws it on a figure."""
+"""Kinds of figures of a result. Each function computes first, and returns a function that draws on a figure."""

@@ -1,4 +1,4 @@
-"""Choices between grid points as a figure."""
+"""Figure of a policy between grid points."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 
 def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure:
-    """Draw consumption and saving against ``x``, one colour a state: refined as lines, on the grid faint.
+    """Draw consumption and saving by ``x``, one colour for each state; the policy on the grid is drawn faintly.
+
+    The method ``Refined.plot`` calls this.
 
     Raises
     ------
@@ -24,15 +26,15 @@ def plot(refined: Refined, path: str | os.PathLike[str] | None = None) -> Figure
     problem = refined.problem
     tables = refined.result.policy_values, refined.choice, refined.consumption
     of = "" if problem.horizon is None else ", first age"
-    stairs, choice, consumption = tables if problem.horizon is None else (table[0] for table in tables)
+    on_grid, choice, consumption = tables if problem.horizon is None else (table[0] for table in tables)
     grid = problem.grid
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2)
         for s, (colour, label) in enumerate(zip(colours(problem.states), legend_labels(problem), strict=True)):
-            left.plot(grid, (problem.wealth - stairs)[:, s], color=colour, alpha=0.35, linewidth=0.8)
+            left.plot(grid, (problem.wealth - on_grid)[:, s], color=colour, alpha=0.35, linewidth=0.8)
             left.plot(grid, consumption[:, s], color=colour, label=label, linewidth=1.4)
-            right.plot(grid, stairs[:, s] - grid, color=colour, alpha=0.35, linewidth=0.8)
+            right.plot(grid, on_grid[:, s] - grid, color=colour, alpha=0.35, linewidth=0.8)
             right.plot(grid, choice[:, s] - grid, color=colour, label=label, linewidth=1.4)
         left.plot([], [], color="0.5", alpha=0.5, linewidth=0.8, label="on the grid")
         left.set_title("Consumption")

@@ -1,4 +1,4 @@
-"""Results of the general form as figures."""
+"""Figures of results of the general form."""
 
 from __future__ import annotations
 
@@ -20,22 +20,23 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 KINDS = ("regions", "policy")
+"""Kinds of figures of such a result."""
 
 NOTHING = (0.85, 0.85, 0.85)
-"""Colour of what has no alternative."""
+"""Colour where there is no alternative."""
 
 LABELS = 18
-"""Alternatives that a legend names, at most."""
+"""Largest number of alternatives that a legend names."""
 
 PANELS = 8
-"""Regimes that are drawn, at most: the first."""
+"""Largest number of regimes that are drawn."""
 
 LINES = 6
-"""States that are drawn as lines, at most."""
+"""Largest number of states that are drawn as lines."""
 
 
 def plot(result: GeneralResult, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
-    """Draw a figure; :meth:`beltline.host.results.general_result.GeneralResult.plot` is this."""
+    """Draw a figure of ``result``; the method :meth:`beltline.GeneralResult.plot` calls this and explains the kinds."""
     check_kind(kind, KINDS)
     check_plot(path)
     panels = min(len(result.regimes), PANELS)
@@ -45,13 +46,13 @@ def plot(result: GeneralResult, path: str | os.PathLike[str] | None = None, kind
 
 
 def _of_regime(result: GeneralResult, regime: int) -> list[int]:
-    """Numbers of its alternatives."""
+    """Return the numbers of the alternatives of a regime."""
     given = result.problem.alternatives
     return [d for d, one in enumerate(given) if one.regime == result.regimes[regime]] or [0]
 
 
 def _unit(result: GeneralResult) -> str:
-    """The asset on an axis, with its unit where that is the good and not its own."""
+    """Return the name of the asset for an axis, with its unit if that is the good."""
     problem = result.problem
     return f"{problem.asset}, {unit(problem)}" if asset_unit(problem) == unit(problem) != "1" else problem.asset
 
@@ -61,7 +62,7 @@ def _regions(result: GeneralResult, figure: Figure) -> None:
 
     problem = result.problem
     ages = problem.horizon is not None
-    # One state over the ages, or all states at the first.
+    # With one exogenous state, by age; otherwise all states of the first age.
     by_age = ages and problem.states == 1
     choice = result.choice[:, :, :, 0].transpose(1, 2, 0) if by_age else result.choice[0] if ages else result.choice
     rows = [f"age {age + 1}" for age in range(choice.shape[2])] if by_age else list(problem.state_names)
@@ -81,13 +82,13 @@ def _regions(result: GeneralResult, figure: Figure) -> None:
 
 
 def _first(result: GeneralResult) -> str:
-    """What a title adds where not all regimes are drawn."""
+    """Return an addition to the title if not all regimes are drawn."""
     count = len(result.regimes)
     return f", the first {PANELS} of {count} regimes" if count > PANELS else ""
 
 
 def _labelled(handles: list[Patch], choice: NDArray[np.integer[Any]]) -> list[Patch]:
-    """Those of the alternatives that are taken most where a legend has no room for all, and how many more there are."""
+    """Return the entries of a legend: if there are too many, those of the alternatives that are taken most."""
     from matplotlib.patches import Patch
 
     if len(handles) <= LABELS:
@@ -98,7 +99,7 @@ def _labelled(handles: list[Patch], choice: NDArray[np.integer[Any]]) -> list[Pa
 
 
 def _most(patches: list[Patch]) -> list[Patch]:
-    """The first of them, and how many more there are, where a legend has no room for all."""
+    """Return the entries of a legend: if there are too many, the first ones and the number of the others."""
     from matplotlib.patches import Patch
 
     if len(patches) <= LABELS:
@@ -107,28 +108,29 @@ def _most(patches: list[Patch]) -> list[Patch]:
 
 
 def region_panel(axes: Axes, grid: Array, choice: NDArray[np.integer[Any]], names: Sequence[str]) -> list[Patch]:
-    """Colour where each alternative is taken.
+    """Colour the region in which each alternative is taken.
 
     Parameters
     ----------
     axes
+        Axes to draw on.
     grid : (N_k,) array
-        Along the horizontal axis.
+        Grid along the horizontal axis.
     choice : (N_k, rows) array of int
-        Number of the alternative that is taken; -1 for none. Rows are 1 apart, the first at 0.
+        Number of the alternative that is taken, -1 for none; rows are at 0, 1, 2, ... of the vertical axis.
     names : sequence of str
-        The alternatives.
+        Names of the alternatives.
 
     Returns
     -------
     list of Patch
-        One for each alternative, for a legend.
+        Entries of a legend, one for each alternative.
     """
     from matplotlib.colors import BoundaryNorm, ListedColormap
     from matplotlib.patches import Patch
 
     edges = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
-    # The first colour is that of "none".
+    # The first colour is for points without an alternative.
     palette: list[Any] = [NOTHING, *colours(len(names))]
     axes.pcolormesh(
         edges,
@@ -142,24 +144,25 @@ def region_panel(axes: Axes, grid: Array, choice: NDArray[np.integer[Any]], name
 
 
 def _shades(count: int) -> list[Any]:
-    """Light colours, one for each alternative, on which lines of any colour are seen."""
+    """Return light colours, one for each alternative, against which lines are visible."""
     from matplotlib import colormaps
 
     return [tuple(0.5 + 0.5 * part for part in colormaps["Pastel1"](number % 9)[:3]) for number in range(count)]
 
 
 def shade(axes: Axes, grid: Array, taken: NDArray[np.integer[Any]], shades: Sequence[Any]) -> None:
-    """Shade the ground where each alternative is taken.
+    """Shade the background by the alternative that is taken.
 
     Parameters
     ----------
     axes
+        Axes to draw on.
     grid : (N_k,) array
-        Along the horizontal axis.
+        Grid along the horizontal axis.
     taken : (N_k,) array of int
-        Number of the alternative; what is negative is not shaded.
+        Number of the alternative; where it is negative nothing is shaded.
     shades : sequence of colours
-        One for each alternative.
+        Colour of each alternative.
     """
     edges = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
     begins = np.flatnonzero(np.append(True, np.diff(taken) != 0))
@@ -175,7 +178,7 @@ def _policy(result: GeneralResult, figure: Figure) -> None:
     first = (0,) if problem.horizon is not None else ()
     grid, states = problem.grid, np.unique(np.linspace(0, problem.states - 1, min(problem.states, LINES)).astype(int))
     rows = figure.subplots(min(len(result.regimes), PANELS), 2, squeeze=False)
-    # Of several states, that in the middle is the one whose alternatives are shaded.
+    # Alternatives are shaded for one state only, the middle one.
     middle, shades, patches = problem.states // 2, _shades(len(result.alternatives)), []
     where = f" ({problem.state_names[middle]})" if problem.states > 1 else ""
     for regime, (left, right) in enumerate(rows):

@@ -1,4 +1,4 @@
-"""Figures that a notebook shows, without pyplot."""
+"""Figures that a notebook displays without pyplot."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from matplotlib.figure import Figure
 
 
 class ShownFigure(Figure):
-    """A figure that a notebook shows where it is the value of a cell, and nowhere else.
+    """A figure that a notebook displays if it is the value of a cell.
 
-    pyplot does not know it: what pyplot knows stays open, and a notebook shows it a second time at the end of the cell.
+    It is not made with pyplot: a notebook displays all open pyplot figures at the end of a cell, so that it would
+    appear twice.
     """
 
     def _repr_png_(self) -> bytes:

@@ -1,12 +1,12 @@
-"""Archives: NumPy's ``.npz`` with a description, a schema and a checksum, the one form in which arrays are kept.
+"""Archives: ``.npz`` files with a description and a checksum, the one format in which this package stores arrays.
 
-Results, economies, checkpoints and the entries of a store are archives. Beside its arrays an archive has two members of
-text: ``about``, JSON that begins with the kind of content and the version of the format, and ``checksum``, of all other
-members (:func:`checksum`). ``numpy.load`` reads every member.
+Results, solutions of models, checkpoints and the entries of a store are archives. Beside its arrays an archive has two
+members of text: ``about``, JSON that begins with the kind of content and the version of the format, and ``checksum``,
+that of all other members (:func:`checksum`). ``numpy.load`` reads every member.
 
-An archive from elsewhere is only believed so far: the description says which arrays there must be, of which type and
-shape (:class:`Table`), and sizes are compared with those of the file and of the memory before anything is expanded.
-Nothing in it is ever executed. Whatever is wrong is one :class:`FileError` with the file's name.
+A file from elsewhere is not trusted. Its description says which arrays it must have, of which type and shape
+(:class:`Table`), and their sizes are compared with those of the file and of the memory before anything is decompressed.
+Nothing in it is executed. Every fault raises :class:`FileError`, whose message names the file.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from beltline.host.problem.checks import ProblemError, shown
 from beltline.host.results.files import replacing
 
 FORMAT = 2
-"""Version of what is written. Version 1 had no checksum."""
+"""Version of the format that is written. Version 1 had no checksum."""
 
 TEXT_LIMIT = 2**24
-"""Most bytes of a member of text, at four bytes a character."""
+"""Largest size in bytes of a member of text, which has four bytes for each character."""
 
 EXPANSION = 1032
-"""Most bytes that one compressed byte can stand for (deflate)."""
+"""Largest number of bytes that one byte of deflate-compressed data can expand to."""
 
 UNSOUND = "is damaged or was not saved by Beltline"
 CHANGED = "is damaged or was changed: its content does not match its checksum"
@@ -53,14 +53,14 @@ _CHUNK = 2**20
 
 
 class FileError(ProblemError):
-    """A file that is not what it should be; the message is one sentence with its name.
+    """A file whose content is damaged or not of the expected kind; the message is one sentence that names the file.
 
     Parameters
     ----------
     title
-        What the file is called in the message.
+        What the message calls the file.
     reason
-        What is wrong, as ``"is ..."`` or ``"has ..."``.
+        The fault, as ``"is ..."`` or ``"has ..."``.
     """
 
     def __init__(self, title: str, reason: str) -> None:
@@ -73,16 +73,16 @@ class FileError(ProblemError):
 
 @dataclass(frozen=True)
 class Table:
-    """What an array of an archive must be.
+    """The type and shape that an array of an archive must have.
 
     Parameters
     ----------
     dtypes
-        Types as NumPy writes them, such as ``"<f8"``; one of them.
+        Accepted types in NumPy's notation, such as ``"<f8"``.
     shape
-        Sizes, or names of sizes that are the same in all arrays of the archive.
+        Size of each axis: a number, or a name for a size that is the same wherever the name occurs in the archive.
     optional
-        Whether it may be missing.
+        Whether the array may be missing.
     """
 
     dtypes: tuple[str, ...]
@@ -91,29 +91,39 @@ class Table:
 
 
 class Archive(Protocol):
-    """A file of a description and arrays, open to be read."""
+    """An open file of a description and arrays.
+
+    Attributes
+    ----------
+    name
+        File name.
+    kind
+        Kind of content.
+    facts
+        The description.
+    """
 
     name: str
     kind: str
     facts: dict[str, Any]
 
     def arrays(self, tables: Mapping[str, Table]) -> dict[str, NDArray[Any]]:
-        """Return the arrays by name, if they are as ``tables`` say and match the checksum.
+        """Return the arrays by name after checking types, shapes and the checksum.
 
         Raises
         ------
         ProblemError
-            They do not.
+            An array is missing, is unknown, has another type or shape, or does not match the checksum.
         """
 
 
 def describe(kind: str, facts: Mapping[str, Any]) -> str:
-    """Return the description of an archive: ``kind``, the version, and ``facts``, as JSON.
+    """Return the description of an archive as JSON: ``kind``, the version of the format, and ``facts``.
 
     Raises
     ------
     ProblemError
-        It is longer than an archive may have.
+        The description is longer than ``TEXT_LIMIT``.
     """
     about = json.dumps({"kind": kind, "format": FORMAT, **facts})
     if 4 * len(about) > TEXT_LIMIT:
@@ -122,14 +132,14 @@ def describe(kind: str, facts: Mapping[str, Any]) -> str:
 
 
 def described(about: str) -> tuple[str, dict[str, Any]]:
-    """Return the kind and the facts of a description.
+    """Return the kind of content and the facts of a description.
 
     Raises
     ------
-    FileError
-        It is of another version.
+    Unsound
+        The version of the format is not ``FORMAT``.
     ValueError, TypeError, KeyError, RecursionError
-        It is none.
+        The text is not a description of an archive.
     """
     facts = json.loads(about)
     if not isinstance(facts, dict):
@@ -149,7 +159,7 @@ def described(about: str) -> tuple[str, dict[str, Any]]:
 
 
 def checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Return the SHA-256 of arrays by name, of their types, shapes and bytes: ``"sha256:"`` and hex digits."""
+    """Return ``"sha256:"`` and the hexadecimal SHA-256 of arrays: of their names, types, shapes and bytes."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name]).reshape(-1)
@@ -161,25 +171,27 @@ def checksum(arrays: Mapping[str, NDArray[Any]]) -> str:
 def write(
     target: Path, kind: str, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, packed: bool = True
 ) -> None:
-    """Write an archive to ``target``, whole or not at all.
+    """Write an archive to ``target``, completely or not at all.
 
     Parameters
     ----------
     target
+        File name.
     kind
-        Of content, for :func:`reading`.
+        Kind of content, which :func:`reading` returns.
     facts
-        Everything that is no array; JSON can hold it.
+        Everything that is not an array; JSON must be able to hold it.
     arrays
+        The arrays by name.
     packed
         Whether to compress.
 
     Raises
     ------
     ProblemError
-        As :func:`describe`.
+        The description is too long (:func:`describe`).
     OSError
-        The disk refused; nothing is left behind.
+        The system could not write the file; an existing file is unchanged.
     """
     members = {"about": np.array(describe(kind, facts))}
     members |= {name: np.ascontiguousarray(array).reshape(array.shape) for name, array in arrays.items()}
@@ -191,20 +203,21 @@ def write(
 
 @contextlib.contextmanager
 def reading(path: str | os.PathLike[str], title: str = "") -> Iterator[Archive]:
-    """Open an archive; whatever goes wrong with its content, within the block too, is one :class:`FileError`.
+    """Open an archive to read it; every fault of its content, within the block too, raises :class:`FileError`.
 
     Parameters
     ----------
     path
+        File name.
     title
         What messages call the file, by default its name in quotes.
 
     Raises
     ------
     FileError
-        The content is not sound.
+        The content is damaged or not an archive.
     OSError
-        There is no such file, or it cannot be opened.
+        The file does not exist or cannot be opened.
 
     Examples
     --------
@@ -217,14 +230,14 @@ def reading(path: str | os.PathLike[str], title: str = "") -> Iterator[Archive]:
 
 
 def opened(path: str | os.PathLike[str], title: str) -> IO[bytes]:
-    """Open an ordinary file to be read; nothing else, for to read a pipe or a device may never end.
+    """Open an ordinary file to read it. Pipes and devices are refused, because reading them may never end.
 
     Raises
     ------
     FileError
-        It is no ordinary file.
+        The path is not that of an ordinary file.
     OSError
-        There is none, or it cannot be opened.
+        The file does not exist or cannot be opened.
     """
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise FileError(title, "is not an ordinary file")
@@ -233,9 +246,9 @@ def opened(path: str | os.PathLike[str], title: str) -> IO[bytes]:
 
 @contextlib.contextmanager
 def refusing(title: str) -> Iterator[None]:
-    """Turn every error of a block that reads a file into a :class:`FileError`.
+    """Turn every exception of a block that reads a file into a :class:`FileError`.
 
-    All of them, for what zip, zlib, JSON, NumPy and HDF5 raise for damaged content is not a closed list.
+    All exceptions are caught, because zip, zlib, JSON, NumPy and HDF5 do not document what they raise for damaged data.
     """
     try:
         yield
@@ -244,7 +257,7 @@ def refusing(title: str) -> Iterator[None]:
     except Unsound as wrong:
         raise FileError(title, str(wrong)) from wrong
     except MemoryError as error:
-        raise FileError(title, f"cannot be loaded: {_plain(error) or 'the memory does not suffice'}") from error
+        raise FileError(title, f"cannot be loaded: {_plain(error) or 'there is not enough memory'}") from error
     except KeyError as error:
         raise FileError(title, f"{UNSOUND}: it has no {_plain(error)}") from error
     except Exception as error:
@@ -252,44 +265,45 @@ def refusing(title: str) -> Iterator[None]:
 
 
 class Unsound(ValueError):
-    """What is wrong with a file whose name is not known here."""
+    """A fault of a file that is found where the file's name is not known."""
 
 
 def _plain(error: Exception) -> str:
-    """What an error says, in one line that is safe to print."""
+    """Return the message of an exception as one line of printable characters."""
     text = str(error) if isinstance(error, ProblemError) else " ".join(str(error).split())[:160]
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def check_checksum(given: object, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Check the checksum of what was read.
+    """Check arrays that were read against the checksum ``given`` in their file.
 
     Raises
     ------
-    ValueError
-        It is another one.
+    Unsound
+        The checksums differ.
     """
     if given != checksum(arrays):
         raise Unsound(CHANGED)
 
 
 def check_tables(tables: Mapping[str, Table], found: Mapping[str, tuple[str, tuple[int, ...]]], room: int) -> None:
-    """Check that arrays are those that ``tables`` say, before they are read.
+    """Check types, shapes and sizes of arrays before they are read.
 
     Parameters
     ----------
     tables
+        What every array must be.
     found
-        Type and shape of each array that is there.
+        Type and shape of each array of the file.
     room
-        Most bytes that all of them may have.
+        Largest number of bytes that all arrays together can have, given the size of the file.
 
     Raises
     ------
     ProblemError
         The first fault found.
     MemoryError
-        They do not fit the memory.
+        The arrays do not fit into the memory.
     """
     for name in found:
         if name not in tables:
@@ -317,7 +331,7 @@ def check_tables(tables: Mapping[str, Table], found: Mapping[str, tuple[str, tup
 
 
 class _Npz:
-    """A ``.npz`` archive: no member is expanded before the directory, its header and its size are known to be sound."""
+    """An open ``.npz`` archive. A member is decompressed only after its size and header were checked."""
 
     def __init__(self, name: str, file: IO[bytes]) -> None:
         self.name = name
@@ -333,7 +347,7 @@ class _Npz:
         self.kind, self.facts = described(self._about)
 
     def arrays(self, tables: Mapping[str, Table]) -> dict[str, NDArray[Any]]:
-        """As of :class:`Archive`."""
+        """Return the arrays; see :class:`Archive`."""
         found = {name: head[:2] for name, head in self._headers.items() if name not in ("about", "checksum")}
         check_tables(tables, found, self._room)
         given = self._text("checksum")
@@ -342,7 +356,7 @@ class _Npz:
         return arrays
 
     def _directory(self, size: int) -> dict[str, zipfile.ZipInfo]:
-        """Members by name; what they take of the file is no more than there is, so that none overlap."""
+        """Return the members by name. Their compressed sizes add up to no more than the file has, so none overlap."""
         members: dict[str, zipfile.ZipInfo] = {}
         for info in self._zip.infolist():
             name = info.filename.removesuffix(_SUFFIX)
@@ -361,23 +375,23 @@ class _Npz:
         return members
 
     def _header(self, info: zipfile.ZipInfo) -> tuple[str, tuple[int, ...], int]:
-        """Type, shape and offset of a member's data, if they are what fills the member."""
+        """Return type, shape and offset of a member's data after checking that the data fills the member."""
         with self._zip.open(info) as stream:
             start = stream.read(len(_MAGIC) + 2)
             length = int.from_bytes(start[len(_MAGIC) :], "little")
             match = _HEADER.fullmatch(stream.read(length))
         if match is None or not start.startswith(_MAGIC):
-            raise ValueError(f"member {info.filename!r} is no plain array")
+            raise ValueError(f"member {info.filename!r} is not a plain array")
         dtype, shape = match[1].decode(), tuple(int(size) for size in match[2].split(b",") if size.strip())
         offset = len(start) + length
         if dtype[1] not in "iufU" or math.prod(shape) * np.dtype(dtype).itemsize != info.file_size - offset:
-            raise ValueError(f"member {info.filename!r} is no plain array of {info.file_size:,} bytes")
+            raise ValueError(f"member {info.filename!r} is not a plain array of {info.file_size:,} bytes")
         return dtype, shape, offset
 
     def _text(self, name: str) -> str:
         dtype, shape, _ = self._headers[name]
         if dtype[1] != "U" or shape or self._members[name].file_size > TEXT_LIMIT:
-            raise ValueError(f"its {name!r} is no text")
+            raise ValueError(f"its {name!r} is not text")
         return str(self._array(name))
 
     def _array(self, name: str) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Results as labelled arrays (xarray)."""
+"""Results of the simple form as labelled arrays (xarray), and what the other forms share with them."""
 
 from __future__ import annotations
 
@@ -25,21 +25,26 @@ HOW = "install it, in the folder of Beltline's source, with: pip install '.[xarr
 def check_xarray(what: str = "a labelled dataset") -> None:
     """Check that xarray is installed.
 
+    Parameters
+    ----------
+    what
+        What messages call the object that needs it.
+
     Raises
     ------
     ProblemError
-        It is not.
+        It is not installed.
     """
     _check(what, ("xarray",))
 
 
 def check_netcdf() -> None:
-    """Check that all is installed that netCDF files are read and written with.
+    """Check that the packages that read and write netCDF files are installed.
 
     Raises
     ------
     ProblemError
-        It is not.
+        One of them is not.
     """
     _check("a netCDF file", ("xarray", "h5netcdf", "h5py"))
 
@@ -53,7 +58,7 @@ def _check(what: str, packages: tuple[str, ...]) -> None:
 
 
 def to_xarray(result: Result) -> Dataset:
-    """Return ``result`` as an ``xarray.Dataset``; see :meth:`beltline.host.results.result.Result.to_xarray`."""
+    """Return ``result`` as an ``xarray.Dataset``; the method ``Result.to_xarray`` calls this."""
     check_xarray()
     import xarray
 
@@ -64,13 +69,13 @@ def to_xarray(result: Result) -> Dataset:
     solved: tuple[str, ...] = here
     if problem.horizon is not None:
         solved = ("age", *here)
-        # A run that was stopped has the last ages only.
+        # A solve that was stopped has reached only the last ages.
         coordinates["age"] = ages(problem.horizon - result.value.shape[0] + 1, problem.horizon)
     about_tables = {
         "wealth": (here, f"cash on hand W({asset}, state)", good),
         "transition": (("state", "next_state"), "probability of the next state", "1"),
         "start": (here, "value after the last age" if problem.horizon else "first guess of the value", "utility"),
-        "marginal_wealth": (here, f"what one more unit of {problem.asset} brings, dW/dx", "1"),
+        "marginal_wealth": (here, f"marginal cash on hand of {problem.asset}, dW/dx", "1"),
         "output": (here, "output of the period", good),
     }
     data: dict[str, Any] = {
@@ -98,19 +103,19 @@ def to_xarray(result: Result) -> Dataset:
 
 
 def unit(problem: Problem) -> str:
-    """Return the unit of money; who does not name an asset says nothing of units either."""
+    """Return the unit of amounts of the good; "1" if the problem gives no name to its asset, and so no units."""
     return "1" if problem.asset == "x" else "units of the good"
 
 
 def asset_unit(problem: Problem) -> str:
-    """Return the unit of the asset: that of money where saving ``x'`` costs ``x'``, and otherwise its own."""
+    """Return the unit of the asset: that of the good if saving ``x'`` costs ``x'``, and otherwise the asset's own."""
     if problem.cost is None and all(one.cost is None for one in problem.alternatives):
         return unit(problem)
     return "1" if problem.asset == "x" else f"units of {problem.asset}"
 
 
 def axes(problem: Problem) -> dict[str, Any]:
-    """Return the coordinates of all tables of a problem, as xarray takes them."""
+    """Return the coordinates (asset, state and next state) of a problem's tables, in the form that xarray takes."""
     asset = problem.asset_name
     state = np.array(problem.labels) if problem.labels else np.arange(problem.states)
     coordinates: dict[str, Any] = {
@@ -125,7 +130,7 @@ def axes(problem: Problem) -> dict[str, Any]:
 
 
 def ages(first: int, last: int) -> tuple[str, NDArray[np.int64], dict[str, str]]:
-    """Return the coordinate of ages."""
+    """Return the coordinate ``age``, from ``first`` to ``last``."""
     return "age", np.arange(first, last + 1), {"long_name": "age, the last being the horizon", "units": "periods"}
 
 
@@ -133,15 +138,16 @@ def attributes(
     result: Result | GeneralResult, more: Mapping[str, Any], kind: str, facts: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
 ) -> dict[str, Any]:  # fmt: skip
-    """Return all that is known about a run, as numbers and text: netCDF has no booleans, nor a word for nothing.
+    """Return everything that is known about a run as numbers and texts, as netCDF has no booleans and no null.
 
     Parameters
     ----------
     result
+        A result of either form.
     more
-        What only results of its form have.
+        Attributes that only results of its form have.
     kind, facts, arrays
-        What a file of it holds.
+        The content of a file of the result, from which ``about`` and ``checksum`` are made.
     """
     problem = result.problem
     found: dict[str, Any] = {

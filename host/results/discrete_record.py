@@ -1,4 +1,4 @@
-"""The result of a discrete problem, and the problem, as an archive; and as labelled arrays."""
+"""Save and load the result of a discrete problem, and convert it to labelled arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from xarray import Dataset
 
 KIND = "discrete_result"
-"""Of an archive."""
+"""Kind of content of an archive that holds a result of a discrete problem."""
 
 SUFFIXES = (".npz",)
 
@@ -38,25 +38,26 @@ _UNSIGNED = ("|u1", "<u2", "<u4", "<u8")
 
 
 def answers_of(result: DiscreteResult) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return what is known of a result and its two arrays, without its problem, for a file that can make it again."""
+    """Return facts and arrays of a result without its problem, for files of models that make the problem again."""
     return {name: getattr(result, name) for name in _RESULT}, {"value": result.value, "policy": result.policy}
 
 
 def answered(given: object, file: Archive, problem: DiscreteProblem) -> DiscreteResult:
-    """Return the result of ``problem`` whose parts :func:`answers_of` returned.
+    """Make the result of ``problem`` from facts and arrays in the form of :func:`answers_of`.
 
     Parameters
     ----------
     given
-        What is known.
+        The facts.
     file
-        With the arrays.
+        The open archive, from which the arrays are read.
     problem
+        The problem that was solved.
 
     Raises
     ------
     ProblemError
-        They are not those of a result of this problem.
+        The facts or arrays are not those of a result of this problem.
     """
     known = checked("its result", given, _RESULT)
     check_success(known, ("residual", "error_bound"))
@@ -69,7 +70,7 @@ def answered(given: object, file: Archive, problem: DiscreteProblem) -> Discrete
 
 
 def save(result: DiscreteResult, path: str | os.PathLike[str]) -> Path:
-    """Write ``result`` to ``path``; as :meth:`beltline.host.results.discrete_result.DiscreteResult.save`."""
+    """Write ``result`` to ``path``; the method ``DiscreteResult.save`` calls this."""
     target = check_target("out", path, SUFFIXES)
     problem, program = result.problem, result.problem.program
     facts = {
@@ -95,7 +96,7 @@ def save(result: DiscreteResult, path: str | os.PathLike[str]) -> Path:
 
 
 def read(file: Archive) -> DiscreteResult:
-    """Return the result that :func:`save` wrote.
+    """Read a result that :func:`save` wrote.
 
     Raises
     ------
@@ -132,7 +133,7 @@ def read(file: Archive) -> DiscreteResult:
 
 
 def _problem(arrays: Mapping[str, NDArray[Any]], beta: float, shape: tuple[int, ...], name: str) -> DiscreteProblem:
-    """The problem of the arrays of a file, if they are those of one."""
+    """Make the problem from the arrays of a file after checking them."""
     from scipy import sparse
 
     from beltline.gpu_ref.discrete.program import program_of
@@ -144,12 +145,12 @@ def _problem(arrays: Mapping[str, NDArray[Any]], beta: float, shape: tuple[int, 
     check_choices("lottery", lottery, 0, begin.size - 1)
     check_choices("next_state", arrays["next_state"], 0, states)
     if not np.isfinite(arrays["reward"]).all() or not np.isfinite(arrays["chance"]).all():
-        raise ProblemError("rewards and chances must be finite")
+        raise ProblemError("rewards and probabilities must be finite")
     chances = sparse.csr_array((arrays["chance"], arrays["next_state"], begin), shape=(begin.size - 1, states))
-    check_chances(chances, lambda k, j: f"chance {j} of row {k}", lambda k: f"row {k} of the chances")
+    check_chances(chances, lambda k, j: f"probability {j} of row {k}", lambda k: f"row {k} of the probabilities")
     state = np.repeat(np.arange(states), np.diff(first))
     if not ((np.diff(state) > 0) | (np.diff(lottery) > 0)).all():
-        raise ProblemError("lottery must rise within a state")
+        raise ProblemError("array 'lottery' must be strictly increasing within a state")
     _check_groups(arrays["group"][state], lottery)
     program = program_of(state, arrays["action"], arrays["reward"], lottery, chances, beta, arrays["group"])
     return DiscreteProblem(program, shape, name)
@@ -157,28 +158,28 @@ def _problem(arrays: Mapping[str, NDArray[Any]], beta: float, shape: tuple[int, 
 
 def _check_ends(name: str, ends: NDArray[np.int64], count: int) -> None:
     if ends.size < 2 or ends[0] != 0 or ends[-1] != count or (np.diff(ends) < 1).any():
-        raise ProblemError(f"array {name!r} must rise from 0 to {count}")
+        raise ProblemError(f"array {name!r} must be strictly increasing from 0 to {count}")
 
 
 def _check_groups(group: NDArray[np.int64], lottery: NDArray[np.int32]) -> None:
-    """Whether states of different groups share no row of chances."""
+    """Check that states of different groups use different rows of probabilities."""
     of_lottery = np.zeros(int(lottery.max()) + 1, np.int64)
     of_lottery[lottery] = group
     if (of_lottery[lottery] != group).any():
-        raise ProblemError("states of different groups must not share a row of chances")
+        raise ProblemError("states of different groups must not share a row of probabilities")
 
 
 def _check_policy(problem: DiscreteProblem, policy: NDArray[np.int64]) -> None:
-    """Whether every state has the action that it is said to choose."""
+    """Check that every state has the action that the policy chooses in it."""
     program = problem.program
     found = np.logical_or.reduceat(program.action == np.repeat(policy, np.diff(program.first)), program.first[:-1])
     if not found.all():
         state = int(np.argmin(found))
-        raise ProblemError(f"{problem.state_name(state)} has no action {policy[state]}, which its policy names")
+        raise ProblemError(f"{problem.state_name(state)} has no action {policy[state]}, which its policy chooses")
 
 
 def to_xarray(result: DiscreteResult) -> Dataset:
-    """As :meth:`beltline.host.results.discrete_result.DiscreteResult.to_xarray`."""
+    """Return ``result`` as an ``xarray.Dataset``; the method ``DiscreteResult.to_xarray`` calls this."""
     check_xarray()
     import xarray
 

@@ -1,4 +1,4 @@
-"""The solution of a discrete problem, as data and as text."""
+"""The result of a discrete problem (states, actions, rewards): value, policy and how accurate they are."""
 
 from __future__ import annotations
 
@@ -22,39 +22,56 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class DiscreteResult:
-    """Value and policy of a discrete problem, and what is known about them.
+    """Value and policy of a discrete problem, with a bound on their error.
+
+    :func:`beltline.solve` returns it for a :class:`~beltline.host.problem.discrete.DiscreteProblem`::
+
+        V(s) = max over actions a of  R(s, a) + beta * sum_s' Q(s' | s, a) V(s')
+
+    ``TV`` below is the right-hand side for a given ``V``, and ``V*`` is the exact solution.
 
     Parameters
     ----------
     value : (n,) or (N_k, N_z) float64 array
-        ``V``, in units of utility, of the problem's ``shape``.
+        ``V``, in units of utility; its shape is that of the problem.
     policy : int64 array of the same shape
-        The best action, by its number in the arrays that the problem was made from. Of equals the one that leads to the
-        lowest next states. -1 where there is none, which no success has.
+        The best action, numbered as in the arrays that the problem was made from. If several are best, the one that
+        leads to the lowest next states. -1 in a state without an action, which occurs only where ``success`` is false.
     success : bool
-        Converged and, unless that was turned off, verified.
+        Whether the solve converged and, unless ``verify`` was False, a second search confirmed every choice.
     status : str
-        One of :class:`~beltline.host.results.outcome.Outcome`.
+        How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
         The status in a sentence.
     sweeps : int
-        That maximise; between them policies are evaluated.
+        Number of sweeps that maximise; between them the policy is evaluated.
     residual : float
-        Largest ``|TV - V|`` of ``value``, recomputed by a search of every pair; with ``verify=False`` the largest
-        change in the last sweep.
+        Largest ``|TV - V|`` of ``value``, recomputed by a search of every pair of state and action. With
+        ``verify=False`` the largest change in the last sweep.
     error_bound : float
-        Bound on the largest ``|V - V*|``, roundings included.
+        Proven upper bound on the largest ``|V - V*|``, rounding errors included.
     verified : bool
-        Whether both were recomputed, and every choice proven, by a search that is not the solver's.
+        Whether ``residual`` and ``error_bound`` were recomputed and every choice was proven by a search that is
+        independent of the solver's.
     tol : float
+        Tolerance of the solve.
     evaluations : int
-        Pairs of a state and an action that all sweeps looked at.
+        Number of pairs of state and action whose value was computed, in all sweeps.
     ordered : bool
-        Whether rewards have increasing differences, so that sweeps before the last looked at few pairs.
+        Whether rewards have increasing differences, so that all sweeps but the last search few pairs.
     timing : dict of str to float
-        Seconds of this computer for ``open``, ``solve`` and ``verify``.
+        Wall-clock seconds of the host computer for ``open``, ``solve`` and ``verify``.
     device, method : str
+        Device and solution method.
     problem : DiscreteProblem
+        The problem that was solved.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> R, Q = [[5, 10], [-1, -float("inf")]], [[(0.5, 0.5), (0, 1)], [(0, 1), (0.5, 0.5)]]
+    >>> bl.solve(bl.from_discrete_dp(R, Q, 0.95), progress=False).policy
+    array([0, 0])
     """
 
     value: NDArray[np.float64]
@@ -75,7 +92,12 @@ class DiscreteResult:
     problem: DiscreteProblem
 
     def transitions(self) -> Any:
-        """Return the Markov chain of the states under the policy, an ``(n, n)`` scipy.sparse array, by rows.
+        """Return the Markov matrix of the states under the policy.
+
+        Returns
+        -------
+        (n, n) scipy.sparse array
+            Entry ``[i, j]`` is the probability that state ``j`` follows state ``i``.
 
         Raises
         ------
@@ -97,27 +119,40 @@ class DiscreteResult:
         return program.chances[program.lottery[own]]
 
     def to_xarray(self) -> Dataset:
-        """Return value and policy as an ``xarray.Dataset`` with dimension ``state``, or ``endogenous`` and
-        ``exogenous``; what is known about them are its attributes.
+        """Return value and policy as an ``xarray.Dataset``.
+
+        The dimension is ``state``, or the dimensions are ``endogenous`` and ``exogenous``. ``attrs`` holds status,
+        residual, error bound and so on.
 
         Raises
         ------
         ProblemError
-            xarray is not installed.
+            The package xarray is not installed.
         """
         dataset: Dataset = service("DiscreteResult.to_xarray")(self)
         return dataset
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result and its problem to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`;
-        return the path.
+        """Save the result and its problem to a file that :func:`beltline.load` reads.
+
+        The file is written completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Name that ends in ``.npz``.
+
+        Returns
+        -------
+        pathlib.Path
+            The path of the file.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            A file of this name cannot be written there.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
 
         Examples
         --------
@@ -131,18 +166,24 @@ class DiscreteResult:
         return written
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw value and best action by state.
 
         Parameters
         ----------
-        path
-        kind
-            ``"policy"``: value and best action by state, one colour an exogenous state.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"policy"``, the only kind: value and best action, one colour for each exogenous state.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, ``kind`` is another word, or Matplotlib is not installed.
         """
         figure: Figure = service("DiscreteResult.plot")(self, path, kind)
         return figure
@@ -151,10 +192,8 @@ class DiscreteResult:
         how = "recomputed by a second, full search" if self.verified else "of the solver's last sweep; not verified"
         bound = "none: max |V - V*| is not known"
         if math.isfinite(self.error_bound):
-            bound = f"max |V - V*| <= {self.error_bound:.3g} (roundings counted)"
-        search = (
-            "few pairs, as rewards have increasing differences, and in the end all" if self.ordered else "all pairs"
-        )
+            bound = f"max |V - V*| <= {self.error_bound:.3g} (including rounding errors)"
+        search = "few pairs (rewards have increasing differences), finally all" if self.ordered else "all pairs"
         rows = [
             ("status", f"{self.status}: {self.message}"),
             ("sweeps", f"{self.sweeps:,}"),

@@ -1,4 +1,4 @@
-"""What the descriptions of files may say: a rule for each fact."""
+"""Rules for the facts (numbers, texts, flags) that the description of a saved file may contain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,17 @@ from beltline.host.problem.checks import ProblemError, is_plain, shown
 
 @dataclass(frozen=True)
 class Rule:
-    """What a fact must be: ``wanted`` in words, whether a value ``holds``, and whether the fact may be ``absent``."""
+    """A rule for one fact.
+
+    Parameters
+    ----------
+    wanted
+        What the fact must be, in words, for messages.
+    holds
+        Whether a value is accepted.
+    absent
+        Whether a file may leave the fact out.
+    """
 
     wanted: str
     holds: Callable[[Any], bool]
@@ -29,42 +39,49 @@ def _real(value: Any) -> bool:
 
 FLAG = Rule("true or false", lambda v: isinstance(v, bool))
 COUNT = Rule("a whole number from 0 to 2**64 - 1", lambda v: _whole(v) and 0 <= v < 2**64)
-BITS = Rule("a whole number from 0 to 128, or nothing", lambda v: v is None or (_whole(v) and 0 <= v <= 128))
+BITS = Rule("a whole number from 0 to 128, or null", lambda v: v is None or (_whole(v) and 0 <= v <= 128))
 NUMBER = Rule("a finite number", lambda v: _real(v) and math.isfinite(v))
 POSITIVE = Rule("a finite number above 0", lambda v: _real(v) and 0 < v < math.inf)
-MEASURE = Rule("a number from 0, infinite where nothing is known", lambda v: _real(v) and v >= 0)
+MEASURE = Rule("a number of at least 0, or infinity if it is not known", lambda v: _real(v) and v >= 0)
 ANY_NUMBER = Rule("a number", _real)
 TEXT = Rule("text without control characters", lambda v: isinstance(v, str) and is_plain(v))
 LIST = Rule("a list", lambda v: isinstance(v, list | tuple))
-TEXTS = Rule("a list of such texts", lambda v: LIST.holds(v) and all(TEXT.holds(each) for each in v))
+TEXTS = Rule("a list of texts without control characters", lambda v: LIST.holds(v) and all(map(TEXT.holds, v)))
 NUMBERS = Rule("a list of finite numbers", lambda v: LIST.holds(v) and all(NUMBER.holds(each) for each in v))
 SECONDS = Rule(
-    "seconds by name",
+    "an object with a number of seconds under each name",
     lambda v: isinstance(v, dict) and all(TEXT.holds(name) and MEASURE.holds(spent) for name, spent in v.items()),
 )
 PARTS = Rule("an object", lambda v: isinstance(v, dict))
 
 
 def one_of(values: tuple[str, ...]) -> Rule:
-    """A rule for one of several words."""
+    """Return a rule that accepts one of several words."""
     return Rule(f"one of {', '.join(map(repr, values))}", lambda v: isinstance(v, str) and v in values)
 
 
 def checked(name: str, facts: object, rules: Mapping[str, Rule]) -> dict[str, Any]:
-    """Return ``facts`` if they are those that ``rules`` name, and each is what its rule wants.
+    """Check facts against rules, and return them.
 
-    A fact may only lack where its rule says so.
+    Parameters
+    ----------
+    name
+        What messages call the facts, such as ``"its result"``.
+    facts
+        What a file contains; anything that JSON can hold.
+    rules
+        The rule of each fact by name. Every fact must have a rule, and every rule a fact unless it may be absent.
 
     Raises
     ------
     ProblemError
-        They are not: the first fault, which calls the facts ``name``.
+        The first fault found.
     """
     if not isinstance(facts, dict):
         raise ProblemError(f"{name} must be an object, not {shown(facts)}")
     for fact in facts:
         if fact not in rules:
-            raise ProblemError(f"{name} has {shown(fact)}, which does not belong there")
+            raise ProblemError(f"{name} has an unknown entry {shown(fact)}; known are {', '.join(rules)}")
     for fact, rule in rules.items():
         if fact not in facts:
             if rule.absent:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Write files atomically: a file is complete or it does not exist."""
 
 from __future__ import annotations
 
@@ -12,16 +12,25 @@ from typing import IO
 from beltline.host.problem.checks import ProblemError, shown
 
 PART = ".beltline-{}.part"
-"""Name of a file that is being written; what stands for ``{}`` cannot be guessed."""
+"""Name of a file while it is written; ``{}`` is replaced by a random text that cannot be guessed."""
 
 
 def check_target(name: str, path: str | os.PathLike[str], suffixes: tuple[str, ...]) -> Path:
-    """Return ``path`` if a file of one of ``suffixes`` can be written there; nothing is written.
+    """Check that a file can be written to ``path``, and return it as a ``Path``; nothing is written.
+
+    Parameters
+    ----------
+    name
+        What messages call the argument, such as ``"out"``.
+    path
+        The file name.
+    suffixes
+        Endings that are accepted.
 
     Raises
     ------
     ProblemError
-        Wrong suffix, no such directory, no right to write there, or a directory of that name.
+        The name has another ending, its directory does not exist or cannot be written to, or it is a directory itself.
     """
     if not isinstance(path, str | os.PathLike):
         raise ProblemError(f"{name} must be a file name, not {shown(path)}")
@@ -39,22 +48,22 @@ def check_target(name: str, path: str | os.PathLike[str], suffixes: tuple[str, .
 
 @contextlib.contextmanager
 def replacing(target: Path) -> Iterator[IO[bytes]]:
-    """Give a new binary file in the directory of ``target``, which becomes ``target`` when the block ends well.
+    """Open a new binary file that replaces ``target`` when the block ends without an error.
 
-    It reaches the disk before its name does, so that a power cut, too, leaves all of the new file or all of the old
-    one. When the block fails, the new file is removed and ``target`` is as it was. Threads and processes that write the
-    same target do not disturb each other: each has a file of its own, opened exclusively, and the last one stays.
-    Permissions are those that the umask gives to a new file.
+    The content is brought to the disk before the file gets its name, so that after a power failure, too, ``target`` is
+    either the complete old file or the complete new one. If the block raises an error, the new file is removed and
+    ``target`` is unchanged. Several threads and processes may write the same ``target``: each writes a file of its own,
+    and the one that ends last replaces the others. Permissions follow the umask.
 
     Raises
     ------
     OSError
-        The disk refused; the error has the name of ``target``.
+        The system could not write the file; the error names ``target``.
 
     Examples
     --------
     >>> with replacing(Path("a.txt")) as file:  # doctest: +SKIP
-    ...     file.write(b"all or nothing")
+    ...     file.write(b"complete or absent")
     """
     part: Path | None = None
     file: IO[bytes] | None = None
@@ -76,14 +85,13 @@ def replacing(target: Path) -> Iterator[IO[bytes]]:
         if part is not None:
             part.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None:
-            # Python's own has no name, or that of a file that the user never heard of.
+            # Python's own error names no file, or the temporary one, which the user does not know.
             raise OSError(error.errno, error.strerror, str(target)) from error
         raise
     _settle(target.parent)
 
 
 def _settle(folder: Path) -> None:
-    """Bring the names in a directory to the disk; where that is not possible, the system does it in its own time."""
     with contextlib.suppress(OSError):
         entries = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:

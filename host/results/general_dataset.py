@@ -17,32 +17,33 @@ if TYPE_CHECKING:
 _MONEY = "money"
 _ABOUT = {
     "wealth": ("cash on hand", _MONEY),
-    "cost": ("what ending the period with each choice costs", _MONEY),
+    "cost": ("cost of ending the period with each choice", _MONEY),
     "low": ("lowest index of the choice", "1"),
     "high": ("highest index of the choice", "1"),
-    "choice": ("the one index of the choice", "1"),
+    "choice": ("index of the only choice", "1"),
     "transition": ("probability of the next state", "1"),
     "start": ("first guess of the value, or the value after the last age", "utility"),
     "beta": ("discount factor", "1"),
-    "kappa": ("utility of the alternative itself", "utility"),
-    "value": ("value in place of a choice", "utility"),
-    "marginal_wealth": ("what one more unit of the asset brings, dW/dx", "1"),
+    "kappa": ("utility from taking the alternative", "utility"),
+    "value": ("value that replaces a choice", "utility"),
+    "marginal_wealth": ("marginal cash on hand of the asset, dW/dx", "1"),
     "output": ("output of the period", _MONEY),
-    "prices": ("prices as update last returned them", "1"),
+    "prices": ("prices that update returned last", "1"),
 }
-"""What tables of a problem or of an alternative are, and their units."""
+"""Description and unit of each table of a problem or an alternative."""
 
 
 def to_xarray(result: GeneralResult, kind: str = KIND, more: Mapping[str, Any] | None = None) -> Dataset:
-    """As :meth:`beltline.host.results.general_result.GeneralResult.to_xarray`.
+    """Return ``result`` as an ``xarray.Dataset``; the method ``GeneralResult.to_xarray`` calls this.
 
     Parameters
     ----------
     result
+        A result of the general form.
     kind
-        Of the file that is made of it.
+        Kind of content of a file of the dataset.
     more
-        What such a file holds beside its solution; None where it holds nothing else.
+        Facts that such a file holds beside the result, for solutions of models that contain one.
     """
     check_xarray()
     import xarray
@@ -90,7 +91,7 @@ def to_xarray(result: GeneralResult, kind: str = KIND, more: Mapping[str, Any] |
 
 
 def _dimensions(name: str, plain: str, shape: tuple[int, ...], asset: str, sizes: dict[str, int]) -> tuple[str, ...]:
-    """The axes of a table, by their number; axes of its own where these do not fit, as those of prices need not."""
+    """Return the names of a table's axes; axes of other sizes, such as those of prices, get names of their own."""
     last = {"transition": ("state", "next_state"), "beta": ("state",), "kappa": ("state",)}.get(plain, (asset, "state"))
     found = ("regime" if plain == "start" else "age", *last)[-len(shape) :] if shape else ()
     if len(shape) == 1 and len(last) == 2:

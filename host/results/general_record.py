@@ -1,4 +1,4 @@
-"""A result of the general form as a description and arrays, which is what every file of one holds."""
+"""Convert a result of the general form to and from facts and arrays, the content of its files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from beltline.host.results.record import (
 )
 
 KIND = "general_result"
-"""Of an archive."""
+"""Kind of content of an archive that holds a result of the general form."""
 
 _OF_MACHINE = {"clocks": COUNT, "clocks_source": TEXT, "money_bits": BITS, "value_bits": BITS, "build_hash": COUNT}
 
@@ -33,18 +33,18 @@ RESULT: dict[str, Rule] = SOLUTION | {
     "evaluations": COUNT,
     "searched": COUNT,
     "price_change": ANY_NUMBER,
-    # Files of before have none.
+    # Files of earlier versions do not have them.
     **{name: replace(rule, absent=True) for name, rule in _OF_MACHINE.items()},
 }
 
 _PROBLEM = PROBLEM | {"taste": ANY_NUMBER, "negative": FLAG}
-_ALTERNATIVE = {"name": TEXT, "regime": TEXT, "leads_to": Rule("text, probabilities or nothing", lambda _: True)}
+_ALTERNATIVE = {"name": TEXT, "regime": TEXT, "leads_to": Rule("text, probabilities or null", lambda _: True)}
 _FACTS = {
     "result": PARTS,
     "problem": PARTS,
     "alternatives": LIST,
     "tables": Rule(
-        "numbers of axes, 0 to 3, by name",
+        "an object with a number of axes, 0 to 3, under each name",
         lambda v: isinstance(v, dict) and all(COUNT.holds(axes) and axes <= 3 for axes in v.values()),
     ),
 }
@@ -57,7 +57,7 @@ _WHOLE = ("policy", "choice")
 
 
 def parts_of(result: GeneralResult) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return everything of a result and its problem that is no array, and all arrays by name."""
+    """Return the facts (everything that is not an array) and the arrays of a result and its problem."""
     problem = result.problem
     tables = {name: getattr(problem, name) for name in _TABLES}
     for number, one in enumerate(problem.alternatives):
@@ -78,38 +78,39 @@ def parts_of(result: GeneralResult) -> tuple[dict[str, Any], dict[str, NDArray[A
 
 
 def read(file: Archive, problem: Problem | None = None) -> GeneralResult:
-    """Return the result that an archive holds; what a store adds to it, its key, is left out.
+    """Read a result from an archive; the entry ``key``, which a store adds to the facts, is ignored.
 
     Parameters
     ----------
     file
+        The open archive.
     problem
-        As of :func:`restored`.
+        The problem that was solved, if the caller has it; see :func:`restored`.
 
     Raises
     ------
     ProblemError
-        It is not one that :meth:`~beltline.host.results.general_result.GeneralResult.save` wrote.
+        The archive does not hold what :meth:`~beltline.host.results.general_result.GeneralResult.save` writes.
     """
     return restored({name: fact for name, fact in file.facts.items() if name != "key"}, file, problem)
 
 
 def restored(given: object, file: Archive, problem: Problem | None = None) -> GeneralResult:
-    """Return the result of the facts and arrays that :func:`parts_of` returned, read from an archive.
+    """Make a result from facts and arrays in the form of :func:`parts_of`.
 
     Parameters
     ----------
     given
         The facts.
     file
-        With the arrays.
+        The open archive, from which the arrays are read.
     problem
-        That was solved, where it is at hand; otherwise it is made from the file.
+        The problem that was solved, if the caller has it; by default it is made from the file.
 
     Raises
     ------
     ProblemError
-        They are not such.
+        A fact or an array is missing, unknown or out of range.
     """
     facts = checked("its description", given, _FACTS)
     known = checked("its result", facts["result"], RESULT)
@@ -127,17 +128,17 @@ def restored(given: object, file: Archive, problem: Problem | None = None) -> Ge
 
 
 def _names(facts: Mapping[str, Any]) -> list[str]:
-    """Every array that the problem may have."""
+    """Return the names of all arrays that the problem may have."""
     numbered = range(len(facts["alternatives"]))
     return [*_TABLES, *(f"alternative{k}_{name}" for k in numbered for name in _OF_ALTERNATIVE)]
 
 
 def _schema(facts: Mapping[str, Any]) -> dict[str, Table]:
-    """What the arrays must be; whether tables fit together, the problem checks."""
+    """Return the type and shape that each array must have; ``Problem`` checks whether tables are consistent."""
     axes = facts["tables"]
     for name in axes:
         if name not in (*_names(facts), "prices"):
-            raise ProblemError(f"its tables have {shown(name)}, which does not belong there")
+            raise ProblemError(f"its tables have an unknown entry {shown(name)}")
     found = {name: Table(("<f8",), tuple(f"{name} {k}" for k in range(axes[name]))) for name in axes}
     ages = () if facts["problem"]["horizon"] is None else ("ages",)
     for name, many in _ANSWERS.items():

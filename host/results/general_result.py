@@ -1,4 +1,4 @@
-"""The solution of a problem of the general form, as data and as text."""
+"""The result of a problem of the general form: values and choices of every regime and alternative."""
 
 from __future__ import annotations
 
@@ -24,62 +24,71 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class GeneralResult:
-    """Values and choices of every regime and alternative, and what is known about them.
+    """Value, policy and choice of alternative of a problem of the general form, with a bound on their error.
 
-    With a horizon every array has ages as its first axis, the first age first; ages that were not reached are ``nan``
-    and -1. Regimes are in the order of ``problem.regimes``, alternatives in that of ``alternatives``.
+    :func:`beltline.solve` returns it for problems with alternatives, costs, bounds on the choice or other parts of the
+    general form (``docs/general-form.md``). Shapes below are those of an infinite horizon. With a horizon ``T`` every
+    array has the ages as its first axis, the first age first; ages that were not reached have ``nan`` and -1.
 
     Parameters
     ----------
     value : (N_r, N_k, N_z) float64 array
-        ``V(x, s)`` of each regime, in utility.
+        ``V(x, s)`` of each regime, in units of utility; regimes in the order of :attr:`regimes`.
     values : (N_d, N_k, N_z) float64 array
-        Of each alternative; ``-inf`` where it cannot be taken.
+        Value of taking each alternative, in the order of :attr:`alternatives`; ``-inf`` where it cannot be taken.
     policy : (N_d, N_k, N_z) int32 array
-        Index of the best ``x'`` under each alternative, the lowest of equals; -1 where it cannot be taken or has no
-        choice.
+        Index in ``problem.grid`` of the best ``x'`` under each alternative, the lowest if several are best; -1 where
+        the alternative cannot be taken or has no choice of ``x'``.
     choice : (N_r, N_k, N_z) int32 array
-        Number of the best alternative, the first of equals.
+        Number of the best alternative of each regime, the first if several are best.
     probabilities : (N_d, N_k, N_z) float64 array
-        Of taking each alternative in its regime; 0 or 1 without taste shocks.
+        Probability of each alternative in its regime; 0 or 1 without taste shocks.
     success : bool
-        Converged or finished, every choice being proven best and, unless that was turned off, verified.
+        Whether the solve converged (or finished all ages) and every choice was proven best; unless ``verify`` was
+        False, by a second search.
     status : str
-        One of :class:`~beltline.host.results.outcome.Outcome`.
+        How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
         The status in a sentence.
     sweeps : int
-        That maximise; ages with a horizon.
+        Number of sweeps that maximise; with a horizon the number of ages.
     residual : float
-        Largest ``|TV - V|`` of ``value``, or with a horizon ``|TV_next - V|`` of any age, recomputed by a second, exact
-        search; with ``verify=False`` the largest change of ``value`` in the solver's last sweep, 0 with a horizon.
+        Largest ``|TV - V|`` of ``value``, or with a horizon largest difference between the value of an age and one
+        recomputed from the next age, by a second, exact search. With ``verify=False`` the largest change of ``value``
+        in the solver's last sweep, 0 with a horizon.
     error_bound : float
-        Bound on the largest ``|V - V*|`` with roundings, ``V*`` being the exact solution on the grid; with prices that
-        move, given the prices of the last sweep.
+        Proven upper bound on the largest ``|V - V*|``, rounding errors included, where ``V*`` is the exact solution on
+        the grid. If prices are updated in each sweep, ``V*`` is the solution at the prices of the last sweep.
     verified : bool
-        Whether residual and bound were recomputed, and every choice proven by a search that is not the solver's.
+        Whether ``residual`` and ``error_bound`` were recomputed and every choice was proven by a second search that is
+        independent of the solver's.
     tol : float
+        Tolerance of the solve.
     evaluations : int
-        Objectives that were computed in all sweeps; 0 for a machine, which does not tell.
+        Number of candidates ``x'`` whose objective was computed, in all sweeps; 0 for a machine, which does not count
+        them.
     searched : int
-        Exogenous states of alternatives whose candidates have no order that fits their bounds, so that they are
-        searched in full.
+        Number of pairs of an alternative and an exogenous state in which every candidate is searched, because no order
+        of the candidates fits their bounds.
     timing : dict of str to float
-        Seconds of this computer for ``open``, ``solve`` and ``verify``.
+        Wall-clock seconds of the host computer for ``open``, ``solve`` and ``verify``.
     device, method : str
+        Device and solution method.
     problem : Problem
+        The problem that was solved.
     prices : array or None
-        As ``update`` last returned them.
+        Prices that ``update`` returned last.
     price_change : float
         Largest change of the prices in the last sweep, in their units.
     clocks : int
-        Of the machine that solved it, 0 for solvers in double precision, which have none.
+        Clock cycles of the machine; 0 for solvers in double precision.
     clocks_source : str
-        Where they come from, empty where there are none.
+        Whether ``clocks`` was counted by hardware, counted in simulation or computed by a formula; empty for solvers in
+        double precision.
     money_bits, value_bits : int or None
-        Fraction bits of the run; None in double precision.
+        Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
-        Content hash of the gateware build, 0 where there is none.
+        Content hash of the gateware build; 0 without one.
     """
 
     value: NDArray[np.float64]
@@ -111,35 +120,44 @@ class GeneralResult:
 
     @property
     def measured_by(self) -> str:
-        """Where residual and bound are from, in a few words."""
+        """Where ``residual`` and ``error_bound`` come from, as text for reports."""
         if self.verified:
             return "recomputed by a second, exact search"
         if self.clocks_source:
-            return "device's own, not verified"
+            return "of the device, not verified"
         return "of the solver's last sweep, which is exact; not verified by a second pass"
 
     @property
     def regimes(self) -> tuple[str, ...]:
-        """Names of the regimes."""
+        """Names of the regimes, in the order of the first axis of ``value``."""
         return self.problem.regimes
 
     @property
     def alternatives(self) -> tuple[str, ...]:
-        """Names of the alternatives."""
+        """Names of the alternatives, in the order of the first axis of ``policy``."""
         return tuple(one.name for one in self.problem.alternatives) or (ONLY_ALTERNATIVE,)
 
     @property
     def policy_values(self) -> NDArray[np.float64]:
-        """The best ``x'`` itself under each alternative, in units of the grid; nan where there is none."""
+        """The best ``x'`` under each alternative in units of the grid, of the shape of ``policy``; nan where none."""
         return np.where(self.policy >= 0, self.problem.grid[self.policy], np.nan)
 
     def taken(self, alternative: str) -> NDArray[np.bool_]:
-        """Where an alternative is the best of its regime, ``(N_k, N_z)``, with a horizon ``(T, N_k, N_z)``.
+        """Return where an alternative is the best of its regime.
+
+        Parameters
+        ----------
+        alternative
+            Name of an alternative, one of :attr:`alternatives`.
+
+        Returns
+        -------
+        (N_k, N_z) bool array, with a horizon (T, N_k, N_z)
 
         Raises
         ------
         ValueError
-            There is no such alternative.
+            ``alternative`` is not the name of an alternative.
 
         Examples
         --------
@@ -162,14 +180,15 @@ class GeneralResult:
         rows.append(("residual", f"max |TV - V| = {self.residual:.3g} ({self.measured_by})"))
         if self.prices is not None:
             rows.append(
-                ("prices", f"last change {self.price_change:.3g}; the bound is that given the prices of the last sweep")
+                ("prices", f"last change {self.price_change:.3g}; the error bound is for the prices of the last sweep")
             )
-        bound = f"max |V - V*| <= {self.error_bound:.3g} (roundings counted)"
+        bound = f"max |V - V*| <= {self.error_bound:.3g} (including rounding errors)"
         if not math.isfinite(self.error_bound):
             bound = "none: max |V - V*| is not known"
-        work = f"{self.evaluations:,} evaluations, {self.evaluations / states:.3g} a state, alternative and sweep"
+        per = self.evaluations / states
+        work = f"{self.evaluations:,} evaluations, {per:.3g} per state, alternative and sweep"
         if self.searched:
-            work += f"; {self.searched} columns searched in full"
+            work += f"; {self.searched} columns (an alternative and an exogenous state) searched in full"
         by = [("method", f"{self.method}, {work}"), ("numbers", "double precision")]
         if self.clocks_source:
             by = machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
@@ -190,49 +209,67 @@ class GeneralResult:
         return f"{', '.join(parts)} of the states of its regime"
 
     def to_xarray(self) -> Dataset:
-        """Return everything as an ``xarray.Dataset`` with dimensions ``age`` (with a horizon), ``regime``,
-        ``alternative``, the asset and ``state``; a file of it is one that :func:`beltline.load` reads.
+        """Return the result and the tables of the problem as an ``xarray.Dataset``.
+
+        Dimensions are ``age`` (with a horizon), ``regime``, ``alternative``, the asset under its name and ``state``.
+        :func:`beltline.load` can read a netCDF file of the dataset.
 
         Raises
         ------
         ProblemError
-            xarray is not installed.
+            The package xarray is not installed.
         """
         dataset: Dataset = service("GeneralResult.to_xarray")(self)
         return dataset
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result and its problem to ``path``, whole or not at all, and return the path.
+        """Save the result and its problem to a file that :func:`beltline.load` reads.
 
-        ``.npz``: arrays under their names here, the problem's tables, those of the alternatives as
-        ``alternative0_wealth`` and so on, and ``about``, JSON with everything else. ``.nc``: netCDF-4 of
-        :meth:`to_xarray`.
+        The file is written completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Name that ends in ``.npz`` (arrays under their names here, the tables of the problem, those of the
+            alternatives as ``alternative0_wealth`` and so on, and ``about``, JSON with everything else) or ``.nc``
+            (netCDF-4 of :meth:`to_xarray`).
+
+        Returns
+        -------
+        pathlib.Path
+            The path of the file.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, or what writes netCDF is not installed.
+            A file of this name cannot be written there, or a package that writes netCDF is not installed.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
         """
         written: Path = service("GeneralResult.save")(self, path)
         return written
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the result.
 
         Parameters
         ----------
-        path
-        kind
-            ``"regions"``: where each alternative is taken, a panel a regime. ``"policy"``: value and choice of each
-            regime, on a ground that is shaded by the alternative that is taken, in the middle exogenous state. With a
-            horizon, of the first age.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"regions"`` (default): where each alternative is taken, one panel for each regime. ``"policy"``: value and
+            choice of each regime in the middle exogenous state; the background shows the alternative that is taken.
+            With a horizon both show the first age.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, matplotlib is not installed, or there is no such figure.
+            A figure cannot be written to ``path``, Matplotlib is not installed, or there is no figure ``kind``.
         """
         figure: Figure = service("GeneralResult.plot")(self, path, kind)
         return figure

@@ -1,4 +1,4 @@
-"""Solutions from files, of whatever kind they are."""
+"""Load results and solutions of models from files."""
 
 from __future__ import annotations
 
@@ -14,24 +14,38 @@ from beltline.host.results.services import service, services
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what was saved to ``path``: a :class:`~beltline.host.results.result.Result`, or the economy of a model
-    that is more.
+    """Load a result or a solution of a model from a file that its ``save`` wrote.
 
-    A file says what kind of content it has, and the service ``load.`` of that name reads that of an economy
-    (:mod:`beltline.host.results.services`). Its checksum, and the type, shape and range of all that it holds, are
-    checked; nothing in it is executed.
+    Parameters
+    ----------
+    path : str or path
+        Name of a file that ends in ``.npz`` or ``.nc``.
+
+    Returns
+    -------
+    Result, GeneralResult, DiscreteResult, or the solution of a model
+        An object of the class that was saved, such as :class:`beltline.Result` or :class:`beltline.Equilibrium`.
 
     Raises
     ------
     ProblemError
-        The file is damaged, was not saved by Beltline or by a version of other files, or what reads netCDF is not
-        installed. One sentence says which, with the file's name.
+        The file is damaged, was not saved by Beltline, has another version of the format, or a package that reads
+        netCDF is not installed. The message names the file and the reason.
     OSError
-        There is no such file, or it cannot be opened.
+        The file does not exist or cannot be opened.
+
+    Notes
+    -----
+    The checksum of the file is verified, and the type, shape and range of everything in it. Nothing in a file is
+    executed, so that files from other people are safe to load.
 
     Examples
     --------
-    >>> bl.load("rbc.nc").success  # doctest: +SKIP
+    >>> import tempfile
+    >>> import beltline as bl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = bl.solve(bl.rbc(grid=64), progress=False).save(f"{folder}/rbc.npz")
+    ...     bl.load(path).success
     True
     """
     if not isinstance(path, str | os.PathLike):
@@ -51,5 +65,5 @@ def _solution(file: archive.Archive) -> Any:
     if file.kind == record.KIND:
         return record.read(file)
     if f"load.{file.kind}" not in services("load."):
-        raise archive.FileError(repr(file.name), f"holds {shown(file.kind)}, which is no solution")
+        raise archive.FileError(repr(file.name), f"holds {shown(file.kind)}, which is not a kind of solution")
     return service(f"load.{file.kind}")(file)

@@ -1,4 +1,4 @@
-"""What reports say of the machine that solved a problem."""
+"""Rows of reports on the machine that solved a problem: clocks, time and number format."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ from beltline.hw.interface.parameters import CLOCK_HZ
 
 
 def machine_rows(clocks: int, source: str, money_bits: int | None, value_bits: int | None) -> list[tuple[str, str]]:
-    """Return rows of a report: clocks and where they come from, their time, and the number format."""
+    """Return the rows of a report on a machine.
+
+    Parameters
+    ----------
+    clocks
+        Clock cycles of the solve.
+    source
+        Where ``clocks`` comes from: counted by hardware, counted in simulation, or computed by a formula.
+    money_bits, value_bits
+        Fraction bits of amounts of the good, and of values.
+
+    Returns
+    -------
+    list of (str, str)
+        Label and text of each row.
+    """
     seconds = clocks / CLOCK_HZ
     time = f"{seconds * 1e3:,.3f} ms" if seconds < 1 else f"{seconds:,.3f} s"
     return [
         ("clocks", f"{clocks:,} ({source})"),
         ("", f"= {time} at {CLOCK_HZ / 1e6:g} MHz (modelled, if timing closes)"),
-        ("numbers", f"64-bit fixed point, {money_bits} fraction bits of money, {value_bits} of value"),
+        ("numbers", f"64-bit fixed point, {money_bits} fraction bits for amounts, {value_bits} for values"),
     ]

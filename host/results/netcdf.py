@@ -1,12 +1,13 @@
-"""Results as netCDF-4 files.
+"""Save and load results as netCDF-4 files.
 
-By way of h5netcdf, which needs only h5py and not the netCDF C library: it keeps 64-bit integers, text and compression,
-which netCDF-3 as SciPy writes it does not.
+Files are written by h5netcdf, which needs only h5py and not the netCDF C library. Unlike netCDF-3, which SciPy writes,
+netCDF-4 supports 64-bit integers, text and compression.
 
-HDF5 ends the process where the disk is full, and may loop or return other numbers where a file is damaged. So a file is
-made in memory, and is written like any other; a last line, after the end of what HDF5 reads, has the SHA-256 of all
-bytes before it, which is compared before HDF5 sees them. What xarray or other programs write ends where HDF5's own
-header says, has no such line, and the attribute ``checksum`` of :meth:`beltline.Result.to_xarray` finds what differs.
+HDF5 ends the process if the disk is full, and may loop forever or return wrong numbers if a file is damaged. A file is
+therefore made in memory and then written like any other. After the end of the HDF5 data it has one more line with the
+SHA-256 of all bytes before it, which is verified before HDF5 reads them. Files that xarray or other programs wrote have
+no such line; for these the length in the HDF5 header is compared with that of the file, and the attribute ``checksum``
+of :meth:`beltline.Result.to_xarray` reveals changed data.
 """
 
 from __future__ import annotations
@@ -44,23 +45,23 @@ _LAST = re.compile(rb"\nBeltline sha256 ([0-9a-f]{64})\n")
 _LAST_SIZE = 82
 
 _END = {0: 40, 1: 44, 2: 28, 3: 28}
-"""Where the header of an HDF5 file says how long it is, by the header's version."""
+"""Offset of the length of the file in the header of an HDF5 file, by version of the header."""
 
 
 def write(dataset: Dataset, target: Path) -> None:
-    """Write the dataset of a result to ``target`` as netCDF-4, compressed, whole or not at all.
+    """Write the dataset of a result to ``target`` as compressed netCDF-4, completely or not at all.
 
     Raises
     ------
     ProblemError
         The packages for it are not installed.
     OSError
-        The disk refused; nothing is left behind.
+        The system could not write the file; an existing file is unchanged.
     """
     import h5netcdf
     from xarray.backends import H5NetCDFStore
 
-    # HDF5 does not compress single numbers.
+    # HDF5 cannot compress scalars.
     packed = {str(name): {"zlib": True, "complevel": 4} for name, table in dataset.data_vars.items() if table.ndim}
     memory = io.BytesIO()
     with h5netcdf.File(memory, "w") as file:
@@ -73,14 +74,14 @@ def write(dataset: Dataset, target: Path) -> None:
 
 @contextlib.contextmanager
 def reading(path: Path) -> Iterator[Archive]:
-    """Open a netCDF-4 file of a result; as :func:`beltline.host.results.archive.reading`.
+    """Open a netCDF-4 file of a result to read it; see :func:`beltline.host.results.archive.reading`.
 
     Raises
     ------
     FileError
-        The content is not sound.
+        The content is damaged or not that of a result.
     OSError
-        There is no such file, or it cannot be opened.
+        The file does not exist or cannot be opened.
     """
     import h5py
 
@@ -95,12 +96,12 @@ def reading(path: Path) -> Iterator[Archive]:
 
 
 def _check_line(content: bytes) -> None:
-    """Check the last line of a file; without one, that nothing is there besides HDF5's part.
+    """Check the SHA-256 in the last line of a file, or without such a line the length of the file.
 
     Raises
     ------
     Unsound
-        The line is damaged, or what is before it.
+        They do not match.
     """
     last = _LAST.fullmatch(content, max(len(content) - _LAST_SIZE, 0))
     if last is not None:
@@ -113,7 +114,7 @@ def _check_line(content: bytes) -> None:
 
 
 class _NetCDF:
-    """An open netCDF-4 file of what ``to_xarray`` of a result returned."""
+    """An open netCDF-4 file of a dataset that ``to_xarray`` of a result returned."""
 
     def __init__(self, name: str, data: Any, size: int) -> None:
         self.name = name
@@ -123,8 +124,8 @@ class _NetCDF:
         self.kind, self.facts = described(self._about)
 
     def arrays(self, tables: Mapping[str, Table]) -> dict[str, NDArray[Any]]:
-        """As of :class:`beltline.host.results.archive.Archive`."""
-        # The file of a model has its solution as a part.
+        """Return the arrays; see :class:`beltline.host.results.archive.Archive`."""
+        # The file of a model contains its solution under this name.
         problem = self.facts.get("solution", self.facts)["problem"]
         asset, shock = names(problem["asset"], problem["shock"])
         variables = {name: {"grid": asset, "shock_values": shock}.get(name, name) for name in tables}
@@ -138,15 +139,15 @@ class _NetCDF:
     def _attribute(self, name: str) -> str:
         text = self._data.attrs[name]
         if not isinstance(text, str):
-            raise TypeError(f"attribute {name!r} is no text")
+            raise TypeError(f"attribute {name!r} is not text")
         return text
 
     def _header(self, variable: str) -> tuple[str, tuple[int, ...]]:
-        """Type and shape of a variable whose numbers are in this file and nowhere else."""
+        """Return type and shape of a variable after checking that its numbers are stored in this file."""
         import h5py
 
-        # Before the link is followed, which may lead to another file.
+        # Checked before the link is followed, because it may lead to another file.
         data = self._data[variable] if isinstance(self._data.get(variable, getlink=True), h5py.HardLink) else None
         if not isinstance(data, h5py.Dataset) or data.external or data.is_virtual:
-            raise ValueError(f"{variable!r} is no array of its own")
+            raise ValueError(f"{variable!r} is not an array in this file")
         return data.dtype.str, data.shape

@@ -1,4 +1,4 @@
-"""A result as a description and arrays, which is what every file of one holds."""
+"""Convert a result of the simple form to and from facts and arrays, the content of its files."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.results.result import Result
 
 KIND = "result"
-"""Of an archive."""
+"""Kind of content of an archive that holds a result of the simple form."""
 
 SOLVED = (Outcome.CONVERGED, Outcome.FINISHED, Outcome.SOLVED)
-"""How solves end that succeed."""
+"""Outcomes for which ``success`` is true."""
 
 SOLUTION: dict[str, Rule] = {
     "success": FLAG,
@@ -49,7 +49,7 @@ SOLUTION: dict[str, Rule] = {
     "device": TEXT,
     "method": TEXT,
 }
-"""What a result of either form has besides its arrays and its problem."""
+"""Rules for the facts that the results of both forms have."""
 
 RESULT: dict[str, Rule] = SOLUTION | {
     "change": ANY_NUMBER,
@@ -58,21 +58,21 @@ RESULT: dict[str, Rule] = SOLUTION | {
     "money_bits": BITS,
     "value_bits": BITS,
     "build_hash": COUNT,
-    # Files of before have none.
+    # Files of earlier versions do not have it.
     "chosen": replace(TEXT, absent=True),
 }
-"""What one of the simple form has."""
+"""Rules for the facts of a result of the simple form."""
 
 PROBLEM: dict[str, Rule] = {
     "eta": ANY_NUMBER,
-    "horizon": Rule("a whole number or nothing", lambda v: v is None or COUNT.holds(v)),
+    "horizon": Rule("a whole number or null", lambda v: v is None or COUNT.holds(v)),
     "name": TEXT,
     "asset": TEXT,
     "labels": TEXTS,
     "shock": TEXT,
     "parameters": PARTS,
 }
-"""What a problem of either form has besides its arrays; whether that fits together, Problem checks."""
+"""Rules for the facts that problems of both forms have; ``Problem`` checks whether they are consistent."""
 
 _PROBLEM = PROBLEM | {"beta": ANY_NUMBER}
 _TABLES = ("grid", "wealth", "transition", "start")
@@ -80,7 +80,7 @@ _OPTIONAL_TABLES = ("marginal_wealth", "output", "shock_values")
 
 
 def named(result: Any, of_result: Iterable[str], of_problem: Iterable[str]) -> dict[str, Any]:
-    """Return facts of a result of either form and of its problem, by name."""
+    """Return the named attributes of a result of either form and of its problem."""
     problem = result.problem
     return {
         "result": {name: getattr(result, name) for name in of_result},
@@ -89,12 +89,12 @@ def named(result: Any, of_result: Iterable[str], of_problem: Iterable[str]) -> d
 
 
 def facts_of(result: Result) -> dict[str, Any]:
-    """Return everything that is no array, as :func:`restored` wants it.
+    """Return everything of a result and its problem that is not an array, in the form that :func:`restored` takes.
 
     Raises
     ------
     ProblemError
-        The result holds what no solve returns, so that its file would not be loaded.
+        A fact or an array is out of range, so that a file of the result could not be loaded again.
     """
     facts = named(result, RESULT, _PROBLEM)
     check_facts(facts)
@@ -108,7 +108,7 @@ def check_facts(facts: Mapping[str, Any]) -> None:
     Raises
     ------
     ProblemError
-        They are not those of a result.
+        A fact is missing, unknown or out of range.
     """
     known = checked("its result", facts.get("result"), RESULT)
     checked("its problem", facts.get("problem"), _PROBLEM)
@@ -116,12 +116,12 @@ def check_facts(facts: Mapping[str, Any]) -> None:
 
 
 def check_success(known: Mapping[str, Any], measures: Iterable[str]) -> None:
-    """Check that a result of either form which is a success ended as one, and that its ``measures`` say something.
+    """Check that a result that claims success has such a status, and that its ``measures`` are numbers of at least 0.
 
     Raises
     ------
     ProblemError
-        It is no success.
+        The facts contradict the claim.
     """
     if not known["success"]:
         return
@@ -133,30 +133,30 @@ def check_success(known: Mapping[str, Any], measures: Iterable[str]) -> None:
 
 
 def check_answer(value: NDArray[Any], policy: NDArray[Any], facts: Mapping[str, Any]) -> None:
-    """Check value and policy: choices are grid points, and values of a success are finite.
+    """Check that choices are indices of grid points, and that values of a successful result are finite.
 
-    A state without a choice, of which a result that is no success can have some, has choice -1.
+    If ``success`` is false, states without a choice may have -1.
 
     Raises
     ------
     ProblemError
-        They are not.
+        The first fault found.
     """
     success, horizon = facts["result"]["success"], facts["problem"]["horizon"]
     if horizon is not None and value.shape[0] > horizon:
-        raise ProblemError(f"value has {value.shape[0]} ages, where the horizon is {horizon}")
+        raise ProblemError(f"value has {value.shape[0]} ages, but the horizon is {horizon}")
     check_choices("policy", policy, 0 if success else -1, policy.shape[-2])
     if success:
         check_finite(value)
 
 
 def check_choices(name: str, choices: NDArray[Any], least: int, count: int) -> None:
-    """Check that choices are from ``least`` to ``count - 1``.
+    """Check that all ``choices`` are from ``least`` to ``count - 1``.
 
     Raises
     ------
     ProblemError
-        One is not.
+        The first choice that is out of range.
     """
     bad = (choices < least) | (choices >= count)
     if bad.any():
@@ -165,12 +165,12 @@ def check_choices(name: str, choices: NDArray[Any], least: int, count: int) -> N
 
 
 def check_finite(value: NDArray[Any]) -> None:
-    """Check the value of a success.
+    """Check that all values are finite.
 
     Raises
     ------
     ProblemError
-        It is not finite everywhere.
+        The first value that is not.
     """
     bad = ~np.isfinite(value)
     if bad.any():
@@ -179,13 +179,13 @@ def check_finite(value: NDArray[Any]) -> None:
 
 
 def tables(problem: Problem) -> dict[str, NDArray[np.float64]]:
-    """Return the problem's arrays by name, those that it has."""
+    """Return the arrays of a problem by name, without those that it does not have."""
     arrays = {name: getattr(problem, name) for name in (*_TABLES, *_OPTIONAL_TABLES)}
     return {name: array for name, array in arrays.items() if array is not None}
 
 
 def arrays_of(result: Result) -> dict[str, NDArray[Any]]:
-    """Return all arrays of a result and its problem by name."""
+    """Return all arrays of a result and of its problem by name."""
     return {
         "value": result.value,
         "policy": result.policy,
@@ -195,7 +195,7 @@ def arrays_of(result: Result) -> dict[str, NDArray[Any]]:
 
 
 def schema(facts: Mapping[str, Any]) -> dict[str, Table]:
-    """Return what the arrays must be, by the facts of a result."""
+    """Return the type and shape that each array of a file with these facts must have."""
     numbers, points, here = ("<f8",), ("grid points",), ("grid points", "states")
     solved: tuple[str, ...] = here if facts["problem"]["horizon"] is None else ("ages", *here)
     return {
@@ -213,36 +213,38 @@ def schema(facts: Mapping[str, Any]) -> dict[str, Table]:
 
 
 def read(archive: Archive, problem: Problem | None = None) -> Result:
-    """Return the result that an archive holds.
+    """Read a result from an archive.
 
     Parameters
     ----------
     archive
+        The open file.
     problem
-        As of :func:`restored`.
+        The problem that was solved, if the caller has it; see :func:`restored`.
 
     Raises
     ------
     ProblemError
-        It is not one that :meth:`~beltline.host.results.result.Result.save` wrote.
+        The archive does not hold what :meth:`~beltline.host.results.result.Result.save` writes.
     """
     check_facts(archive.facts)
     return restored(archive.facts, archive.arrays(schema(archive.facts)), problem)
 
 
 def restored(facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], problem: Problem | None = None) -> Result:
-    """Return the result of facts that :func:`check_facts` has passed, and arrays of its :func:`schema`.
+    """Make a result from facts that :func:`check_facts` accepted and arrays that match :func:`schema`.
 
     Parameters
     ----------
     facts, arrays
+        The content of a file.
     problem
-        That was solved, where it is at hand; otherwise it is made from the file.
+        The problem that was solved, if the caller has it; by default it is made from the file.
 
     Raises
     ------
     ProblemError
-        Numbers are out of range.
+        A number is out of range.
     """
     if problem is None:
         known: dict[str, Any] = {name: arrays[name] for name in (*_TABLES, *_OPTIONAL_TABLES) if name in arrays}

@@ -1,7 +1,6 @@
-"""What a solve returns: value, policy, and what is known about them, as data and as text.
+"""The result of a solve of the simple form: value, policy, and how accurate they are.
 
-Files, figures and labelled arrays are made by parts that know results, which :mod:`beltline.host.results.services`
-finds.
+Other modules save, draw and label results; methods here find them with :mod:`beltline.host.results.services`.
 """
 
 from __future__ import annotations
@@ -28,50 +27,69 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Value, policy, and what is known about them.
+    """Value and policy of a problem, with a bound on their error.
+
+    :func:`beltline.solve` returns it for problems of the simple form::
+
+        V(x, s) = max over x' in X, x' < W(x, s) of  U(W(x, s) - x')  +  beta * sum_s' Q(s, s') V(x', s')
+
+    ``TV`` below is the right-hand side for a given ``V``, and ``V*`` is the exact solution on the grid.
 
     Parameters
     ----------
     value : (N_k, N_z) float64 array
-        ``V(x, s)`` in utility. With a horizon ``(T, N_k, N_z)``, the first age first: ``value[T - 1]`` is the last
-        age's, whose continuation is the problem's ``start``.
+        ``V(x, s)``, in units of utility. With a horizon ``(T, N_k, N_z)``, the first age first; the continuation value
+        of the last age, ``value[T - 1]``, is ``problem.start``.
     policy : int32 array of the same shape
-        Index of the best ``x'``; the lowest, where several are best.
+        Index in ``problem.grid`` of the best ``x'``, the lowest if several are best; -1 if a state has no choice, which
+        occurs only where ``success`` is false.
     success : bool
-        Converged or finished and, unless that was turned off, verified.
+        Whether the solve converged (or finished all ages) and the check in double precision passed. With
+        ``verify=False`` there is no such check.
     status : str
-        One of :class:`~beltline.host.results.outcome.Outcome`.
+        How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
-        The status in a sentence, with what to do about it.
+        The status in a sentence and, after a failure, what to do.
     sweeps : int
+        Number of sweeps (Bellman updates of all states); with a horizon the number of ages solved.
     change : float
-        Largest ``|V_n - V_(n-1)|`` of the last sweep, as the device reported it.
+        Largest ``|V_n - V_(n-1)|`` of the last sweep, as the device reported it; for a solver in double precision the
+        measure of its method's stopping rule.
     residual : float
-        Largest ``|TV - V|`` of ``value``, recomputed by an exact double-precision sweep; with ``verify=False`` what the
-        device's ``change`` implies.
+        Largest ``|TV - V|`` of ``value``, recomputed by an exact search in double precision. With ``verify=False`` it
+        is derived from ``change``.
     error_bound : float
-        Bound on the largest ``|V - V*|`` (contraction bound, from ``residual``), ``V*`` being the exact solution on the
-        grid.
+        Proven upper bound on the largest ``|V - V*|``, from the contraction property and ``residual``.
     verified : bool
-        Whether residual and bound were recomputed from ``value``.
+        Whether ``residual`` and ``error_bound`` were recomputed from ``value``.
     tol : float
-        The tolerance asked for.
+        Tolerance of the solve.
     clocks : int
-        Clocks of the machine, 0 for solvers in double precision, which have none.
+        Clock cycles of the machine; 0 for solvers in double precision.
     clocks_source : str
-        Where they come from, empty where there are none.
+        Whether ``clocks`` was counted by hardware, counted in simulation or computed by a formula; empty for solvers in
+        double precision.
     timing : dict of str to float
-        Seconds of this computer for ``open``, ``load``, ``solve``, ``read`` and ``verify``.
+        Wall-clock seconds of the host computer for ``open``, ``load``, ``solve``, ``read`` and ``verify``.
     device : str
+        Name of the device that solved the problem.
     money_bits, value_bits : int or None
-        Fraction bits of the run; None in double precision.
+        Fraction bits of the fixed-point format for amounts of the good and for values; None in double precision.
     build_hash : int
-        Content hash of the gateware build, 0 where there is none.
+        Content hash of the gateware build; 0 without one.
     problem : Problem
+        The problem that was solved.
     method : str
-        Of a solver in double precision.
+        Solution method of a solver in double precision; otherwise empty.
     chosen : str
-        Why this device and method, where they were not named; otherwise empty.
+        Why this device and method were chosen, if the caller did not name them; otherwise empty.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> result = bl.solve(bl.rbc(grid=64), progress=False)
+    >>> result.success, result.policy.shape, bool(result.error_bound < 1e-6)
+    (True, (64, 4), True)
     """
 
     value: NDArray[np.float64]
@@ -98,16 +116,25 @@ class Result:
 
     @property
     def policy_values(self) -> NDArray[np.float64]:
-        """The best ``x'`` itself, in units of the grid."""
+        """The best ``x'`` in units of the grid, an array of the shape of ``policy``."""
         values: NDArray[np.float64] = self.problem.grid[self.policy]
         return values
 
     def variables(self) -> dict[str, NDArray[np.float64]]:
-        """Return the tables of a period by economic name, each of the shape of ``value``.
+        """Return consumption and the other variables of a period by name, each an array of the shape of ``value``.
 
-        ``consumption``, and ``output`` and ``investment`` where the problem knows its output; the asset and the shock
-        by their own names (``capital``, ``productivity``), and ``next_`` and the asset's name for the choice. What has
-        no choice is nan.
+        Returns
+        -------
+        dict of str to float64 array
+            ``consumption``; ``output`` and ``investment`` if the problem has ``output``; the asset and the shock under
+            their names, such as ``capital`` and ``productivity``; and ``next_`` with the asset's name for the choice.
+            States without a choice have nan.
+
+        Examples
+        --------
+        >>> import beltline as bl
+        >>> sorted(bl.solve(bl.rbc(grid=64), progress=False).variables())
+        ['capital', 'consumption', 'investment', 'next_capital', 'output', 'productivity']
         """
         tables = variables(self) | {f"next_{self.problem.asset_name}": self.policy_values}
         chosen = self.policy >= 0
@@ -123,7 +150,7 @@ class Result:
         if problem.horizon is None:
             rule = "by the method's stopping rule" if self.method else "max |V_n - V_(n-1)|"
             rows.append(("last change", f"{rule} = {self.change:.3g} (tolerance {self.tol:g})"))
-        how = "recomputed in double precision by an exact search" if self.verified else "device's own, not verified"
+        how = "recomputed in double precision by an exact search" if self.verified else "of the device, not verified"
         bound = "contraction bound" if self.verified else how
         rows += [
             ("residual", f"max |TV - V| = {self.residual:.3g} ({how})"),
@@ -149,52 +176,85 @@ class Result:
         return machine_rows(self.clocks, self.clocks_source, self.money_bits, self.value_bits)
 
     def to_xarray(self) -> Dataset:
-        """Return value, policy and the problem's tables as an ``xarray.Dataset``, with units and names on everything.
+        """Return value, policy and the tables of the problem as an ``xarray.Dataset``, with names and units.
 
-        Dimensions are ``age`` (with a horizon, first age 1), the asset under its own name (``capital``, for example),
-        whose coordinate is the grid, and ``state``, whose coordinate is the labels, or numbers where there are none.
-        ``attrs`` has all that is known about the run; its entry ``about`` is the same as JSON, and makes a file of the
-        dataset one that :func:`beltline.load` reads.
+        Dimensions are ``age`` (only with a horizon; the first age is 1), the asset under its name (``capital``, for
+        example), with the grid as coordinate, and ``state``, with the labels of the exogenous states as coordinate, or
+        their numbers if they have no labels. ``attrs`` holds everything else that is known about the run. Its entry
+        ``about`` repeats it as JSON, and with it :func:`beltline.load` can read a netCDF file of the dataset.
 
         Raises
         ------
         ProblemError
-            xarray is not installed.
+            The package xarray is not installed.
+
+        Examples
+        --------
+        >>> import beltline as bl
+        >>> dict(bl.solve(bl.rbc(grid=64), progress=False).to_xarray().value.sizes)
+        {'capital': 64, 'state': 4}
         """
         dataset: Dataset = service("Result.to_xarray")(self)
         return dataset
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the result and its problem to ``path``, whole or not at all, and return the path.
+        """Save the result and its problem to a file that :func:`beltline.load` reads.
 
-        ``.npz``: the arrays ``value``, ``policy``, ``policy_values`` and the problem's tables can be read with
-        ``numpy.load``; ``about`` is JSON with everything else. ``.nc``: netCDF-4 of :meth:`to_xarray`.
+        The file is written completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Name that ends in ``.npz`` (arrays ``value``, ``policy``, ``policy_values`` and the tables of the problem,
+            which ``numpy.load`` reads too, and ``about``, JSON with everything else) or ``.nc`` (netCDF-4 of
+            :meth:`to_xarray`).
+
+        Returns
+        -------
+        pathlib.Path
+            The path of the file.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, or what writes netCDF is not installed.
+            A file of this name cannot be written there, or a package that writes netCDF is not installed.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file, for example because the disk is full; an existing file is unchanged.
+
+        Examples
+        --------
+        >>> bl.solve(bl.rbc(grid=64)).save("rbc.npz")  # doctest: +SKIP
+        PosixPath('rbc.npz')
         """
         written: Path = service("Result.save")(self, path)
         return written
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the result.
 
         Parameters
         ----------
-        path
-        kind
-            ``"policy"``: value and policy. ``"euler"``: Euler equation errors on the grid. ``"distribution"``: the
-            stationary distribution of the asset. ``"irf"``: the response to a step of the exogenous state. With a
-            horizon, ``"ages"``: value and choice by age, and ``"life"``: simulated lives.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"policy"`` (default): value and policy. ``"consumption"``: consumption against cash on hand. ``"euler"``:
+            Euler equation errors on the grid. ``"distribution"``: stationary distribution of the asset. ``"irf"``:
+            response to a change of the exogenous state. With a horizon also ``"ages"``, value and choice by age, and
+            ``"life"``, simulated lives.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, matplotlib is not installed, or the result has no such figure.
+            A figure cannot be written to ``path``, Matplotlib is not installed, or the result has no figure ``kind``.
+
+        Examples
+        --------
+        >>> bl.solve(bl.rbc(grid=64)).plot("rbc.png")  # doctest: +SKIP
         """
         figure: Figure = service("Result.plot")(self, path, kind)
         return figure

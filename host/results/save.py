@@ -1,4 +1,4 @@
-"""Results to files, ``.npz`` or netCDF."""
+"""Save results to ``.npz`` or netCDF files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from beltline.host.results.result import Result
 
 NETCDF = ".nc"
 SUFFIXES = (".npz", NETCDF)
-"""File types that results are saved as."""
+"""File name endings of the two formats."""
 
 
 def check_out(path: str | os.PathLike[str]) -> Path:
-    """Return ``path`` if a result can be saved there; nothing is written.
+    """Check that a result can be saved to ``path``, and return it as a ``Path``; nothing is written.
 
     Raises
     ------
     ProblemError
-        It cannot: as :func:`save`.
+        Another ending, a directory that does not exist or cannot be written to, or a missing package for netCDF.
     """
     target = check_target("out", path, SUFFIXES)
     if target.suffix.lower() == NETCDF:
@@ -34,7 +34,7 @@ def check_out(path: str | os.PathLike[str]) -> Path:
 
 
 def save(result: Result | GeneralResult, path: str | os.PathLike[str]) -> Path:
-    """Write ``result`` to ``path``, and return the path; ``save`` of results is this."""
+    """Write ``result`` to ``path`` and return the path; the method ``save`` of results calls this."""
     target = check_out(path)
     if target.suffix.lower() == NETCDF:
         netcdf.write(result.to_xarray(), target)
@@ -44,12 +44,12 @@ def save(result: Result | GeneralResult, path: str | os.PathLike[str]) -> Path:
 
 
 def content(result: Result | GeneralResult) -> tuple[str, dict[str, Any], dict[str, NDArray[Any]]]:
-    """Return kind, facts and arrays of the archive of ``result``.
+    """Return what an archive of ``result`` consists of: the kind of content, the facts and the arrays.
 
     Raises
     ------
     ProblemError
-        The result holds what no solve returns, so that its file would not be loaded.
+        A fact or an array of the result is out of range, so that its file could not be loaded again.
     """
     if isinstance(result, GeneralResult):
         return general_record.KIND, *general_record.parts_of(result)

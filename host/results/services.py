@@ -1,16 +1,16 @@
-"""What other parts do for a solution: figures, files, labelled arrays.
+"""Register of the functions that draw, save and label results.
 
-A solution is data at the bottom of the host package, and users call its methods ``plot``, ``save`` and ``to_xarray``.
-The parts that draw and write it import it, so it cannot import them: imports run one way. It asks for a service by name
-instead, and ``host/__init__.py``, which is imported before any part, says once which function that is::
+Users call ``plot``, ``save`` and ``to_xarray`` of a result. The modules that do this work import the classes of
+results, and imports run one way, so these classes cannot import them. A method therefore looks its function up by name.
+``host/__init__.py``, which is imported before all other modules of the package, registers the functions::
 
     provide({"Result.plot": "beltline.host.plots.figures:plot"})        # in host/__init__.py
     service("Result.plot")(result, path, kind)                          # in Result.plot
 
-A service is named after its method, ``"Result.plot"``, and is called with the solution and that method's arguments.
-``"load.KIND"`` reads files of content of that kind: it is called with the open
+The name of a service is that of the method, such as ``"Result.plot"``; the function takes the result and the arguments
+of the method. A service ``"load.KIND"`` reads files whose content is of that kind; it takes an open
 :class:`~beltline.host.results.archive.Archive` (:func:`beltline.host.results.load.load`). The module of a service is
-imported when it is first asked for, so that providing one costs nothing: no Matplotlib, no xarray.
+imported at its first use, so that Matplotlib and xarray are imported only if they are needed.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _PROVIDED: dict[str, str] = {}
 
 
 def provide(functions: Mapping[str, str]) -> None:
-    """Say which function does each service, as ``"module:function"``; a name that is provided again is replaced."""
+    """Register functions, ``"module:function"`` by name of service; a name that is there already is replaced."""
     _PROVIDED.update(functions)
 
 
 def services(prefix: str = "") -> tuple[str, ...]:
-    """Return the names of the services that begin with ``prefix``, in the order in which they were provided."""
+    """Return the names of the services that begin with ``prefix``, in the order of their registration."""
     return tuple(name for name in _PROVIDED if name.startswith(prefix))
 
 
 def service(name: str) -> Callable[..., Any]:
-    """Return the function that does ``name``; its module is imported.
+    """Import and return the function that is registered as ``name``.
 
     Raises
     ------
     LookupError
-        Nothing provides it.
+        No function is registered under this name.
     """
     if name not in _PROVIDED:
         raise LookupError(f"no part of beltline.host provides {name!r}; provided are {', '.join(_PROVIDED)}")

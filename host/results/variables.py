@@ -1,7 +1,7 @@
-"""The tables of a period by economic name.
+"""Consumption, output and investment from the policy of a result.
 
-They are ``x``; ``Y(x, s)``, output, where the problem has it; ``c = W(x, s) - x'``; ``Y - c``, investment; and ``s`` as
-a number.
+For each state ``(x, s)``: consumption ``c = W(x, s) - x'``; output ``Y(x, s)`` and investment ``Y - c`` if the problem
+has ``output``; the asset ``x``; and the exogenous state ``s`` as a number if the problem has ``shock_values``.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from beltline.host.problem.problem import Problem
 
 
 class Solution(Protocol):
-    """What tables of a period are made of; :class:`~beltline.host.results.result.Result` is one."""
+    """What :func:`variables` needs of a result; :class:`~beltline.host.results.result.Result` has all of it."""
 
     @property
     def problem(self) -> Problem:
-        """That was solved."""
+        """The problem that was solved."""
 
     @property
     def value(self) -> Array:
-        """``V``."""
+        """The value ``V(x, s)``."""
 
     @property
     def policy_values(self) -> Array:
-        """The best ``x'``, of the shape of ``value``."""
+        """The best ``x'``, an array of the shape of ``value``."""
 
 
 def variables(result: Solution) -> dict[str, Array]:
-    """The tables of a period by name, ``(N_k, N_z)`` each: what the module says, those that the problem knows.
+    """Return consumption, output, investment, asset and shock by name, each of the shape of ``result.value``.
 
-    With a horizon ``(T, N_k, N_z)``, the first age first.
+    The shape is ``(N_k, N_z)``, and with a horizon ``(T, N_k, N_z)``, the first age first. Tables that the problem does
+    not have are left out; see the head of this module.
     """
     problem = result.problem
     shape = result.value.shape

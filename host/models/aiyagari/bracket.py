@@ -1,35 +1,36 @@
-"""Where to look for the interest rate at which households hold the capital that firms rent."""
+"""Bracket the interest rate at which the supply of capital equals demand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 NEAR = 1e-5
-"""How close to ``1/beta - 1`` a rate is tried at which too little is saved."""
+"""Distance from ``1/beta - 1`` at which the search ends if supply is still below demand."""
 
 
 class GridEndsError(Exception):
-    """Too little is saved just below ``1/beta - 1``, where it would rise without bound if the grid did not end."""
+    """Supply of capital is below demand just below ``1/beta - 1``, which only the end of the grid can cause."""
 
 
 def bracket(beta: float, delta: float, gap_at: Callable[[float], float]) -> tuple[float, float] | None:
-    """Return a rate below which too little is saved and one above which too much is; None where none is found.
+    """Return a rate with excess demand for capital and one with excess supply, or None if there is no such pair.
 
-    What is saved rises without bound towards ``1/beta - 1``.
+    On an infinite grid, supply rises without bound as the rate approaches ``1/beta - 1``.
 
     Parameters
     ----------
     beta
         Discount factor of households.
     delta
-        Depreciation.
+        Depreciation rate.
     gap_at
-        By how much the rate at which firms would rent what is saved lies above a rate.
+        A function of the rate ``r``: the rate at which firms would demand what households supply at ``r``, less ``r``.
+        Positive values are excess demand.
 
     Raises
     ------
     GridEndsError
-        The rate just below ``1/beta - 1`` was the last that was tried.
+        Demand exceeds supply even just below ``1/beta - 1``.
     """
     top = 1 / beta - 1
     low, high = -delta, top

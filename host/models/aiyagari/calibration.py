@@ -1,4 +1,4 @@
-"""Aiyagari's calibration: prices, labour, and the household's problem at an interest rate."""
+"""Calibration of the economy of Aiyagari (1994): prices, labour, and the household's problem at an interest rate."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from beltline.host.problem.problem import Problem
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of the economy of Aiyagari (1994), whose meaning :func:`beltline.aiyagari` says, and what follows."""
+    """Parameters of the economy of Aiyagari (1994), which :func:`beltline.aiyagari` explains, and their prices."""
 
     grid: int
     states: int
@@ -33,7 +33,7 @@ class Calibration:
     power: float
 
     def labour(self) -> tuple[Array, Array]:
-        """Labour in efficiency units by state, of mean 1 in the long run, and its transition matrix."""
+        """Return labour in efficiency units by state, whose stationary mean is 1, and its Markov matrix."""
         log_labour, transition = tauchen(
             self.states, self.rho, self.sigma * math.sqrt(1 - self.rho**2), width=self.width
         )
@@ -41,23 +41,26 @@ class Calibration:
         return units / (chain_distribution(transition) @ units), transition
 
     def capital(self, interest: float, productivity: float = 1.0) -> float:
-        """Capital a head that firms rent at ``interest``: ``K`` of ``interest = productivity alpha K**(alpha - 1) -
-        delta``.
-        """
+        """Return the demand for capital per head: ``K`` of ``interest = productivity alpha K**(alpha - 1) - delta``."""
         return float((productivity * self.alpha / (interest + self.delta)) ** (1 / (1 - self.alpha)))
 
     def wage(self, interest: float, productivity: float = 1.0) -> float:
-        """What firms then pay for a unit of labour, ``productivity (1 - alpha) K**alpha``."""
+        """Return the wage of a unit of labour at this interest rate, ``productivity (1 - alpha) K**alpha``."""
         return float(productivity * (1 - self.alpha) * self.capital(interest, productivity) ** self.alpha)
 
     def rate(self, capital: float, productivity: float = 1.0) -> float:
-        """The interest rate at which firms rent ``capital``."""
+        """Return the interest rate at which firms demand ``capital`` per head."""
         return float(productivity * self.alpha * capital ** (self.alpha - 1) - self.delta)
 
     def problem(self, interest: float | None = None, start: Array | None = None) -> Problem:
-        """Return the household's problem at ``interest``, by default at four fifths of ``1/beta - 1``.
+        """Return the household's problem.
 
-        ``start`` as of :class:`~beltline.host.problem.problem.Problem`; zeros by default.
+        Parameters
+        ----------
+        interest
+            Interest rate, above ``-delta`` and below ``1/beta - 1``; by default 0.8 times ``1/beta - 1``.
+        start
+            First guess of the value, ``(N_k, N_z)``; by default zeros.
         """
         top = 1 / self.beta - 1
         rate = 0.8 * top if interest is None else real(

@@ -1,4 +1,4 @@
-"""Aiyagari's economy from its file."""
+"""Load an Aiyagari economy from a file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STEP = {
 
 
 def read(archive: Archive) -> Economy:
-    """Return the economy that :meth:`~beltline.host.models.aiyagari.result.Economy.save` wrote.
+    """Read an economy that :meth:`beltline.Economy.save` wrote.
 
     Raises
     ------

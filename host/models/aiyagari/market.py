@@ -1,4 +1,4 @@
-"""The search for the interest rate at which households hold the capital that firms rent."""
+"""The search for the interest rate at which the supply of capital equals demand."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ from beltline.host.solver.solve import solve
 from beltline.sim.progress import reporting
 
 RATE_TOLERANCE = 1e-6
-"""How closely the interest rate is found: a hundredth of a basis point."""
+"""Accuracy of the interest rate: 0.01 basis points."""
 
 _UNSOLVED = tuple(outcome.value for outcome in (Outcome.LIMIT, Outcome.SATURATED, Outcome.INFEASIBLE, Outcome.STOPPED))
-"""States of a household's problem with which the search for the rate ends."""
+"""Statuses of a household's problem after which the search for the rate is given up."""
 
 
 class _Ended(Exception):
-    """The search ends here, without an economy: its status, and the message."""
+    """The search ends without an equilibrium; ``status`` and ``message`` give the reason."""
 
     def __init__(self, status: Outcome, message: str) -> None:
         self.status, self.message = status, message
 
 
 class Market(contextlib.AbstractContextManager["Market"]):
-    """Households at one interest rate after the other, on one open device."""
+    """The households' problem at one interest rate after the other, on one open device."""
 
     def __init__(
         self,
@@ -100,9 +100,9 @@ class Market(contextlib.AbstractContextManager["Market"]):
         )
 
     def _step(self, interest: float, verify: bool = False, bent: bool = False) -> float:
-        """Solve at ``interest``; by how much the rate at which firms would rent what is saved lies above it.
+        """Solve at ``interest``; return the rate at which firms would demand the resulting supply, less ``interest``.
 
-        ``bent`` starts from the last value's concave majorant on a machine, too, which moves the value table.
+        With ``bent``, a machine too starts from the concave majorant of the last value, which must be written to it.
         """
         model, begin = self._model, time.perf_counter()
         household = self._solve(interest, verify, bent)
@@ -127,25 +127,25 @@ class Market(contextlib.AbstractContextManager["Market"]):
             )
         )  # fmt: skip
         if not usable or household.status in _UNSOLVED:
-            raise _Ended(Outcome.HOUSEHOLD, f"A household's problem was not solved: {household.message}")
+            raise _Ended(Outcome.HOUSEHOLD, f"The problem of a household was not solved: {household.message}")
         if moves > MASS_MOVES:
             raise _Ended(
                 Outcome.DISTRIBUTION,
-                f"A distribution did not settle: a period still moved {moves:.3g} of it. On coarse grids some "
-                f"choices are hardly ever left: raise grid.",
+                f"The distribution of households did not converge: a period still changes {moves:.3g} of it. On a "
+                f"coarse grid households hardly ever leave some grid points: raise grid.",
             )
         if self._report is not None:
-            self._report(f"step {len(self._steps)}: r = {interest:.4%}, households hold {supply:.4f}, "
-                         f"firms rent {model.capital(interest):.4f}")  # fmt: skip
+            self._report(f"step {len(self._steps)}: r = {interest:.4%}, supply of capital {supply:.4f}, "
+                         f"demand {model.capital(interest):.4f}")  # fmt: skip
         return (model.rate(supply) if supply > 0 else math.inf) - interest
 
     def clear(self) -> Economy:
-        """Bracket the rate, find it, and solve there once more, verified."""
+        """Bracket the rate, find it, and solve once more at this rate with verification."""
         model = self._model
         gaps: dict[float, float] = {}
 
         def gap_at(interest: float) -> float:
-            # Ends of the bracket are asked for twice.
+            # The root finder evaluates the ends of the bracket again.
             if interest not in gaps:
                 gaps[interest] = min(self._step(interest), 1.0)
             return gaps[interest]
@@ -156,7 +156,7 @@ class Market(contextlib.AbstractContextManager["Market"]):
             rate = float(brentq(gap_at, low, high, xtol=RATE_TOLERANCE, rtol=1e-12))
             self._step(rate, self._verify)
             if self._household is not None and self._household.status == Outcome.NOT_VERIFIED.value:
-                # The last value was not concave, and the search may have ended on another peak.
+                # The last value was not concave, so the local search may have ended at another local maximum.
                 self._step(rate, verify=True, bent=True)
         except _Ended as ended:
             status, problem = ended.status, ended.message
@@ -174,41 +174,42 @@ class Market(contextlib.AbstractContextManager["Market"]):
         return economy
 
     def _verdict(self, economy: Economy) -> tuple[Outcome, str]:
-        """Return how a search that found a rate has ended, and the message."""
+        """Return how the search ended, given that it found a rate, and the message."""
         model, household, last = self._model, economy.household, economy.steps[-1]
         if not self._unique:
             return Outcome.DISTRIBUTION, (
-                f"On this grid of {model.grid:,} points the long run depends on where households begin: "
-                f"some choices are never left again, so raise grid."
+                f"On this grid of {model.grid:,} points the long run depends on the initial assets of households: "
+                f"they never leave some grid points, so raise grid."
             )
         if not household.success:
-            return Outcome.HOUSEHOLD, f"The household's problem is not solved: {household.message}"
+            return Outcome.HOUSEHOLD, f"The problem of the household is not solved: {household.message}"
         if economy.at_top > GRID_END_SHARE:
             return Outcome.GRID, (
-                f"{economy.at_top:.2%} of households choose the highest grid point, {model.high:g}, where at most "
-                f"{GRID_END_SHARE:.2%} may: raise high, or grid if few points lie between {model.high:g} and what most "
-                f"households own."
+                f"{economy.at_top:.2%} of households choose the highest grid point, {model.high:g}, and at most "
+                f"{GRID_END_SHARE:.2%} may: raise high, or raise grid if few points lie between {model.high:g} and the "
+                f"assets of most households."
             )
         if not abs(economy.excess) <= MARKET_TOLERANCE:
             return Outcome.MARKET, (
-                f"The market does not clear: at r = {last.interest:.4%} households hold {last.supply:.6g} where firms "
-                f"rent {last.demand:.6g}, an excess of {economy.excess:+.2%} where at most {MARKET_TOLERANCE:.0%} is "
-                f"allowed. What households hold jumps there by steps of the grid: raise grid above {model.grid:,} or "
+                f"The market does not clear: at r = {last.interest:.4%} the supply of capital is {last.supply:.6g} and "
+                f"demand {last.demand:.6g}, an excess of {economy.excess:+.2%}, and at most {MARKET_TOLERANCE:.0%} is "
+                f"allowed. Supply jumps there because assets are grid points: raise grid above {model.grid:,} or "
                 f"states above {model.states}; if that does not help, lower tol below {self._tol:g}."
             )
         return Outcome.SOLVED, (
-            f"Households hold {last.supply:.6g} where firms rent {last.demand:.6g}, after {len(self._steps)} steps."
+            f"The market clears after {len(self._steps)} steps: supply of capital {last.supply:.6g}, demand "
+            f"{last.demand:.6g}."
         )
 
     def _bracket(self, gap_at: Callable[[float], float]) -> tuple[float, float]:
-        """Return a rate below which too little is saved and one above which too much is."""
+        """Return a rate with excess demand for capital and one with excess supply."""
         try:
             ends = bracket(self._model.beta, self._model.delta, gap_at)
         except GridEndsError:
             last = self._steps[-1]
             raise _Ended(
                 Outcome.MARKET,
-                f"Just below 1/beta - 1 households hold {last.supply:.4g}, and firms rent {last.demand:.4g}: "
+                f"Just below 1/beta - 1 the supply of capital is {last.supply:.4g} and demand {last.demand:.4g}: "
                 f"the grid ends too early, so raise high.",
             ) from None
         if ends is None:

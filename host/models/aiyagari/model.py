@@ -1,4 +1,4 @@
-"""Aiyagari's economy: households that insure themselves by saving, and an interest rate that clears the market."""
+"""The economy of Aiyagari (1994): uninsured income risk, saving, and an interest rate that clears the market."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from beltline.host.solver.session import Session
 
 @dataclass(frozen=True)
 class Aiyagari(Calibration, Model):
-    """The economy of Aiyagari (1994); made by :func:`aiyagari`, which checks the parameters and says what they are."""
+    """The economy of Aiyagari (1994). :func:`beltline.aiyagari` makes it, checks its parameters and explains them."""
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
@@ -36,32 +36,37 @@ class Aiyagari(Calibration, Model):
         verify: bool = True,
         **more: Any,
     ) -> Economy:
-        """Find the interest rate at which households hold the capital that firms rent.
+        """Find the interest rate at which households supply the capital that firms demand.
 
-        Every step solves the household's problem on one open session from the last step's value, so that only the
-        wealth table is written; on the solvers in double precision it starts from that value's concave majorant. The
-        last household is verified.
+        Each step of the search solves the household's problem at one interest rate, starting from the value of the
+        last step. All steps use one open session of the device, so that on a machine only the table of cash on hand is
+        written anew; the solvers in double precision start from the concave majorant of the last value. The
+        household's problem at the final rate is verified.
 
         Parameters
         ----------
         tol, max_sweeps, device, progress, verify
-            Of each household's problem, as of :func:`beltline.host.solver.solve.solve`; device ``"auto"`` is the
-            processor.
+            For each household's problem, as in :func:`beltline.solve`; device ``"auto"`` takes the processor.
         **more
-            ``method`` and its options on ``"cpu"`` and ``"gpu"`` (by default ``"shift"``, which settles in fewer
-            sweeps); on a machine ``value_bits``, ``money_bits``, ``timeout``, options of the device, and on a sweep
-            engine method ``"shift"``, whose ``start`` is that of the first household.
+            On ``"cpu"`` and ``"gpu"`` ``method`` and its options; the default is ``"shift"``, which needs fewer sweeps.
+            On a machine ``value_bits``, ``money_bits``, ``timeout`` and the options of the device; on a sweep engine
+            also ``method="shift"``, whose ``start`` applies to the first household.
+
+        Returns
+        -------
+        Economy
+            If the market does not clear or a household's problem is not solved, ``success`` is false and ``message``
+            gives the reason.
 
         Raises
         ------
         ProblemError, DeviceError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`. A market that does not clear, or a household that is not
-            solved, is no error: ``success`` is false and ``message`` says why.
+            As :func:`beltline.solve`.
         """
         check_progress(progress)
         for name in ("checkpoint", "checkpoint_every"):
             if more.pop(name, None) is not None:
-                raise ProblemError(f"{name} must be None: an economy is many solves")
+                raise ProblemError(f"{name} must be None: an economy is many solves, which have no checkpoints")
         with Market(self, tol, max_sweeps, device, verify, progress, more) as market:
             return market.clear()
 
@@ -79,50 +84,66 @@ def aiyagari(
     high: float = 60.0,
     power: float = 3.0,
 ) -> Aiyagari:
-    """Return the economy of Aiyagari (1994): saving against uncertain labour, at the rate that clears the market.
+    """Set up the economy of Aiyagari (1994): households save against income risk at a market-clearing interest rate.
 
-    A household with assets ``a >= 0`` and labour ``l`` has ``W(a, l) = (1 + r) a + w l``; ``ln l' = rho ln l + sigma
-    sqrt(1 - rho**2) e``, ``e ~ N(0, 1)``, as a :func:`~beltline.host.problem.markov.tauchen` chain, scaled to a mean of
-    1. Firms produce ``K**alpha`` a head and pay ``r = alpha K**(alpha - 1) - delta`` and ``w = (1 - alpha) K**alpha``.
-    In equilibrium households hold ``K`` on average.
+    A household with assets ``a >= 0`` and labour ``l`` solves::
 
-    ``bl.solve(bl.aiyagari(...), device=...)`` returns an :class:`~beltline.Economy`.
+        V(a, l) = max over a' >= 0 of  U((1 + r) a + w l - a')  +  beta E[V(a', l') | l]
+        ln l' = rho ln l + sigma sqrt(1 - rho**2) e,   e ~ N(0, 1)
+
+    with CRRA utility. Labour is discretised by :func:`beltline.tauchen` and scaled to a mean of 1. Firms produce
+    ``K**alpha`` per head and pay ``r = alpha K**(alpha - 1) - delta`` and ``w = (1 - alpha) K**alpha``. In equilibrium
+    the mean assets of households in the stationary distribution are ``K``.
+
+    ``bl.solve(bl.aiyagari(...))`` returns an :class:`~beltline.Economy`.
 
     Parameters
     ----------
-    grid
-        Number of grid points of assets, from 2; of households' choices, too, so few of them make the supply of capital
-        jump.
-    states
+    grid : int
+        Number of grid points of assets, from 2. Households choose from these points too; with few points, the supply of
+        capital jumps at some interest rates and the market may not clear.
+    states : int
         Number of labour states, 1 to ``CHAIN_LIMIT``.
-    beta
+    beta : float
         Discount factor of a period (a year with the defaults), above 0 and below 1.
-    eta
+    eta : float
         Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    alpha
-        Capital's share of output, above 0 and below 1.
-    delta
-        Depreciation of a period, above 0 and at most 1.
-    rho
-        Persistence of log labour, above -1 and below 1.
-    sigma
+    alpha : float
+        Capital share of output, above 0 and below 1.
+    delta : float
+        Depreciation rate of a period, above 0 and at most 1.
+    rho : float
+        Autocorrelation of log labour, above -1 and below 1.
+    sigma : float
         Unconditional standard deviation of log labour, above 0.
-    width
-        Half-width of the labour grid in those, above 0.
-    high
-        Highest assets, above 0, in units of the good.
-    power
-        Of the grid's spacing, from 1 (:func:`~beltline.host.problem.grids.grid_polynomial`).
+    width : float
+        Half-width of the labour grid in unconditional standard deviations, above 0.
+    high : float
+        Highest assets of the grid, above 0, in units of the good.
+    power : float
+        Exponent of the grid's spacing, from 1; larger values put more points near 0 (:func:`beltline.grid_polynomial`).
+
+    Returns
+    -------
+    Aiyagari
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
+        An argument is out of range.
 
     Sources
     -------
     Aiyagari (1994), "Uninsured idiosyncratic risk and aggregate saving", Quarterly Journal of Economics 109(3),
     659-684.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.aiyagari(grid=400, states=3), progress=False)
+    >>> economy.success, bool(0 < economy.interest < 1 / 0.96 - 1)
+    (True, True)
     """
     model = Aiyagari(
         grid=whole("grid", grid, f"a whole number from 2 to {GRID_SIZE_LIMIT}", lambda v: 2 <= v <= GRID_SIZE_LIMIT),

@@ -1,4 +1,4 @@
-"""Aiyagari's economy as figures."""
+"""Figures of an Aiyagari economy."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN = 0.995
-"""Share of households, the poorest, that the figure of wealth has room for."""
+"""Share of households, the poorest first, whose wealth the figure of the distribution shows."""
 
 
 def plot(economy: Economy, path: str | os.PathLike[str] | None = None, kind: str = "market") -> Figure:
-    """Draw a figure of ``economy`` as :meth:`~beltline.host.models.aiyagari.result.Economy.plot` says, and write it if
-    there is a path.
+    """Draw a figure of ``economy``; the method :meth:`beltline.Economy.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     draw = _DRAWN.get(kind)
@@ -43,30 +42,31 @@ def _market(economy: Economy, figure: Figure) -> None:
     steps = sorted(economy.steps, key=lambda step: step.interest)
     rates = np.linspace(min(steps[0].interest, 0.0), 1 / economy.model.beta - 1, 200)
     near = 3 * max(economy.capital, economy.steps[-1].demand)
-    axes.plot([economy.model.capital(rate) for rate in rates], 100 * rates, label="firms rent", linewidth=1.6)
+    axes.plot([economy.model.capital(rate) for rate in rates], 100 * rates, label="demand", linewidth=1.6)
     shown = [step for step in steps if step.supply < near]
     axes.plot([step.supply for step in shown], [100 * step.interest for step in shown], "o-",
-              markersize=4, label="households hold", linewidth=1.2)  # fmt: skip
+              markersize=4, label="supply", linewidth=1.2)  # fmt: skip
     axes.axhline(100 * (1 / economy.model.beta - 1), color="0.4", linewidth=0.8, linestyle="--", label="1/beta - 1")
     axes.plot([economy.capital], [100 * economy.interest], "k+", markersize=12, label=f"r = {economy.interest:.3%}")
     axes.set_xlim(0, near)
-    axes.set_xlabel("capital a head, units of the good")
-    axes.set_ylabel("interest, per cent a period")
+    axes.set_xlabel("capital per head, units of the good")
+    axes.set_ylabel("interest rate, percent per period")
     axes.grid(alpha=0.3)
     axes.legend()
-    figure.suptitle(_title(economy, "The market for capital"))
+    figure.suptitle(_title(economy, "Capital market"))
 
 
 def _distribution(economy: Economy, figure: Figure) -> None:
     axes = figure.subplots()
     problem, mass = economy.household.problem, economy.distribution
-    grid, held = problem.grid, mass.sum(axis=1)
-    top = float(grid[min(int(np.searchsorted(np.cumsum(held), SHOWN)), grid.size - 1)])
-    # Each point has the ground half way to its neighbours, and neighbours are gathered: mass of single ones jumps.
-    ground = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
-    first = np.unique(np.searchsorted(ground[:-1], np.linspace(0.0, max(top, float(grid[1])), INTERVALS)))
+    grid, shares = problem.grid, mass.sum(axis=1)
+    top = float(grid[min(int(np.searchsorted(np.cumsum(shares), SHOWN)), grid.size - 1)])
+    # A point's mass belongs to the interval half way to its neighbours. Neighbours are added up, because the mass of
+    # single points jumps from one to the next.
+    bounds = np.concatenate([grid[:1], (grid[:-1] + grid[1:]) / 2, grid[-1:]])
+    first = np.unique(np.searchsorted(bounds[:-1], np.linspace(0.0, max(top, float(grid[1])), INTERVALS)))
     first = first[first < grid.size]
-    edges = ground[np.append(first, grid.size)]
+    edges = bounds[np.append(first, grid.size)]
     parts = np.add.reduceat(mass, first, axis=0)
     density = parts / np.diff(edges)[:, None]
     axes.stairs(density.sum(axis=1), edges, fill=True, color="0.8", label="all states")
@@ -102,4 +102,4 @@ _DRAWN: dict[str, Callable[[Economy, Figure], None]] = {
 }
 
 KINDS = (*_DRAWN, "policy")
-"""What can be drawn of an economy; ``"policy"`` is a figure of its household."""
+"""Kinds of figures of an economy; ``"policy"`` is that of its household."""

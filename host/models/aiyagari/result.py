@@ -1,4 +1,4 @@
-"""Aiyagari's economy as it was solved: what it says, as numbers, text and a file."""
+"""The solved economy of Aiyagari (1994): numbers, report and file."""
 
 from __future__ import annotations
 
@@ -24,30 +24,31 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".npz",)
-"""File types that economies are saved as."""
+"""File name endings that ``save`` of an economy accepts."""
 
 KIND = "aiyagari"
-"""Of an archive."""
+"""Kind of content of an archive that holds an economy."""
 
 MARKET_TOLERANCE = 0.01
-"""Largest ``excess`` of a market that clears, as a share of what firms rent."""
+"""Largest ``excess``, in absolute value, at which the market counts as cleared, as a share of demand."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """A step of the search for the interest rate.
+    """One step of the search for the interest rate.
 
     Parameters
     ----------
     interest : float
+        Interest rate of the step.
     supply, demand : float
-        Capital a head that households hold in the long run, and that firms rent.
+        Capital per head that households supply in the stationary distribution, and that firms demand.
     sweeps, clocks : int
-        Of the household's problem; no clocks in double precision.
+        Sweeps and clock cycles of the household's problem; ``clocks`` is 0 in double precision.
     solving, spreading : float
-        Seconds of this computer for the household and for the distribution.
+        Wall-clock seconds of the host computer for the household's problem and for the stationary distribution.
     moved : tuple of str
-        Tables and registers that were written for it; empty in double precision.
+        Tables and registers that were written to the device for the step; empty in double precision.
     """
 
     interest: float
@@ -62,28 +63,28 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Economy:
-    """Aiyagari's economy at the interest rate that clears its market.
+    """The economy of Aiyagari (1994) at the interest rate that clears its capital market.
 
     Parameters
     ----------
     model : Calibration
         The :class:`~beltline.host.models.aiyagari.model.Aiyagari` that was solved.
     interest : float
-        Net, a period.
+        Net interest rate of a period; 0.03 is 3%.
     household : Result
-        At that rate.
+        Solution of the household's problem at that rate.
     distribution : (N_k, N_z) float64 array
-        Share of households in each state in the long run; adds up to 1.
+        Share of households in each state in the stationary distribution; adds up to 1.
     success : bool
-        Whether the household is solved, the distribution is unique and stationary, the market clears (``excess`` at
-        most :data:`MARKET_TOLERANCE` in size) and the grid is long enough (``at_top`` at most
+        Whether the household's problem is solved, the stationary distribution is unique, the market clears (``excess``
+        is at most :data:`MARKET_TOLERANCE` in absolute value) and the grid is long enough (``at_top`` is at most
         :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
     status : str
-        One of :class:`~beltline.host.results.outcome.Outcome`: ``"solved"``, or which part of the economy is not.
+        ``"solved"``, or which part of the economy is not; one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
-        The status in a sentence, with what to do about it.
+        The status in a sentence and, after a failure, what to do.
     steps : tuple of Step
-        Of the search; the last is the economy itself.
+        Steps of the search for the interest rate; the last one is the equilibrium.
     """
 
     model: Calibration
@@ -97,32 +98,32 @@ class Economy:
 
     @property
     def wage(self) -> float:
-        """Of a unit of labour."""
+        """Wage of a unit of labour."""
         return self.model.wage(self.interest)
 
     @property
     def capital(self) -> float:
-        """Capital a head that households hold."""
+        """Capital per head that households supply."""
         return self.steps[-1].supply
 
     @property
     def output(self) -> float:
-        """``K**alpha``, a head."""
+        """Output per head, ``K**alpha``."""
         return self.capital**self.model.alpha
 
     @property
     def saving_rate(self) -> float:
-        """``delta K / Y``: what replaces capital, as a share of output."""
+        """Saving rate ``delta K / Y``: investment, which replaces depreciated capital, as a share of output."""
         return self.model.delta * self.capital ** (1 - self.model.alpha)
 
     @property
     def excess(self) -> float:
-        """By how much households hold more than firms rent, as a share of the latter: what the grid's steps leave."""
+        """Excess supply of capital as a share of demand; the choice from grid points leaves a small one."""
         return self.steps[-1].supply / self.steps[-1].demand - 1
 
     @property
     def moves(self) -> float:
-        """Total variation that a period still moves of the distribution."""
+        """Total variation distance between ``distribution`` and the distribution one period later."""
         ahead = np.zeros_like(self.distribution)
         policy = np.maximum(self.household.policy, 0)
         np.add.at(ahead, (policy, np.arange(policy.shape[1])), self.distribution)
@@ -130,21 +131,21 @@ class Economy:
 
     @property
     def at_limit(self) -> float:
-        """Share of households that choose no assets at all."""
+        """Share of households that choose zero assets."""
         return float(self.distribution[self.household.policy == 0].sum())
 
     @property
     def at_top(self) -> float:
-        """Share of households that choose the highest grid point: they might leave it if there were more."""
+        """Share of households that choose the highest grid point; if it is not small, the grid is too short."""
         return float(self.distribution[self.household.policy == self.household.problem.points - 1].sum())
 
     def lorenz(self) -> tuple[Array, Array]:
-        """The Lorenz curve of wealth, as :func:`beltline.host.analysis.inequality.lorenz` returns it."""
+        """Return the Lorenz curve of wealth in the form of :func:`beltline.lorenz`."""
         return lorenz(self.household.problem.grid, self.distribution.sum(axis=1))
 
     @property
     def gini(self) -> float:
-        """The Gini coefficient of wealth; nan where nobody holds any."""
+        """Gini coefficient of wealth; nan if all wealth is 0."""
         return math.nan if self.capital == 0 else gini(self.household.problem.grid, self.distribution.sum(axis=1))
 
     def __str__(self) -> str:
@@ -153,18 +154,18 @@ class Economy:
         rows = [
             ("status", f"{self.status}: {self.message}"),
             ("interest", f"{self.interest:.4%} a period, 1/beta - 1 = {1 / self.model.beta - 1:.4%}"),
-            ("capital", f"{self.capital:.5f} a head, wage {self.wage:.5f}, output {self.output:.5f}"),
+            ("capital", f"{self.capital:.5f} per head, wage {self.wage:.5f}, output {self.output:.5f}"),
             ("saving rate", f"{self.saving_rate:.2%} of output"),
-            ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} of households choose none"),
-            ("top of grid", f"chosen by {self.at_top:.2g} of them (at most {GRID_END_SHARE:g})"),
-            ("mass", f"1 {self.distribution.sum() - 1:+.1e}; a period moves {self.moves:.1e} of it"),
-            ("market", f"excess {self.excess:+.2e} of what firms rent (at most {MARKET_TOLERANCE:g} in size)"),
+            ("wealth", f"Gini {self.gini:.4f}; {self.at_limit:.2%} of households choose zero assets"),
+            ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
+            ("distribution", f"sum 1 {self.distribution.sum() - 1:+.1e}; changes by {self.moves:.1e} in a period"),
+            ("market", f"excess supply {self.excess:+.2e} of demand (at most {MARKET_TOLERANCE:g} in absolute value)"),
             ("household", f"{household.status}: max |V - V*| <= {household.error_bound:.3g}"),
             ("sweeps", f"{sum(step.sweeps for step in steps):,} in {len(steps)} steps: {steps[0].sweeps:,} at first, "
                        f"{steps[-1].sweeps:,} at last"),
         ]  # fmt: skip
         if steps[-1].moved:
-            rows.append(("written", f"at the last step: {', '.join(steps[-1].moved)}"))
+            rows.append(("written", f"to the device at the last step: {', '.join(steps[-1].moved)}"))
         if household.clocks_source:
             clocks = sum(step.clocks for step in steps)
             rows.append(("clocks", f"{clocks:,} in all ({household.clocks_source})"))
@@ -178,15 +179,16 @@ class Economy:
     _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the economy to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`;
-        return the path.
+        """Save the economy to a ``.npz`` file that :func:`beltline.load` reads; return its path.
+
+        The file is written completely or not at all.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            A file of this name cannot be written there.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
         """
         target = check_target("out", path, SUFFIXES)
         facts = {
@@ -204,19 +206,26 @@ class Economy:
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "market") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the economy.
 
         Parameters
         ----------
-        path
-        kind
-            ``"market"``: what households hold and what firms rent, at the rates of the search. ``"distribution"``: of
-            wealth. ``"lorenz"``: its Lorenz curve. ``"policy"``: the household's value and policy.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"market"`` (default): supply of and demand for capital at the interest rates of the search.
+            ``"distribution"``: distribution of wealth. ``"lorenz"``: Lorenz curve of wealth. ``"policy"``: value and
+            policy of the household.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("Economy.plot")(self, path, kind)
         return figure

@@ -1,4 +1,4 @@
-"""Aiyagari's economy after an unexpected change of productivity: its parameters and its prices."""
+"""Parameters and prices of the Aiyagari economy after an unexpected change of productivity."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from beltline.host.problem.arrays import Array
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of the path, whose meaning :func:`beltline.aiyagari_path` says, and what follows from them.
+    """Parameters of the transition path, which :func:`beltline.aiyagari_path` explains, and the prices that follow.
 
     Parameters
     ----------
     economy : Stationary
-        Aiyagari's economy, whose productivity was 1 and was expected to remain so.
+        The Aiyagari economy, whose productivity was 1 and was expected to remain 1.
     productivity : tuple of float
-        At each date.
+        Productivity at each date.
     after : float
-        After the last of them, for good.
+        Productivity after the last of these dates, for ever.
     """
 
     economy: Stationary
@@ -34,12 +34,12 @@ class Calibration:
         return len(self.productivity)
 
     def output(self, capital: Array) -> Array:
-        """Output a head at each date, ``(T,)``, with capital a head of each date."""
+        """Return output per head at each date, ``(T,)``, given capital per head at each date."""
         found: Array = np.array(self.productivity) * capital**self.economy.alpha
         return found
 
     def prices(self, capital: Array) -> tuple[Array, Array]:
-        """The interest rate and the wage at each date, ``(T,)`` each, with capital a head of each date."""
+        """Return the interest rate and the wage at each date, ``(T,)`` each, given capital per head at each date."""
         output = self.output(capital)
         alpha = self.economy.alpha
         return alpha * output / capital - self.economy.delta, (1.0 - alpha) * output

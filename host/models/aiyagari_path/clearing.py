@@ -1,4 +1,4 @@
-"""The search for capital, and so prices, at every date at which households hold what firms rent."""
+"""The search for capital at every date, and so for prices, at which supply equals demand."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from beltline.host.models.aiyagari_path.steady_state import SteadyState
 from beltline.host.problem.arrays import Array
 
 SMALLEST_STEP = 1 / 64
-"""Share of a step of the iteration below which it is given up."""
+"""Smallest fraction of a Newton step that is tried before the search is given up."""
 
 
 @dataclass(frozen=True, eq=False)
 class Guess:
-    """What households do if capital is what is guessed.
+    """Choices and distributions of households, given a guess of capital at every date.
 
     Parameters
     ----------
     capital : (T,) float64 array
-        Guessed, a head at the beginning of each date, units of the good; the first is what they hold.
+        The guess: capital per head that firms use at each date, in units of the good; the first entry is given.
     supply : (T + 1,) float64 array
-        What they hold at the beginning of each date, and after the last.
+        Capital per head that households supply at the beginning of each date, and after the last date.
     periods : tuple of T Period
-        Their choices by date.
+        Value and choices of households at each date.
     distribution : (T + 1, N_k, N_z) float64 array
-        Share of households in each state by date.
+        Share of households in each state at each date.
     excess : (T + 1,) float64 array
-        What they hold over what firms rent, less 1; after the last date firms rent that of the new steady state.
+        Excess supply as a share of demand; after the last date demand is that of the final steady state.
     """
 
     capital: Array
@@ -44,7 +44,7 @@ class Guess:
 
     @property
     def largest(self) -> float:
-        """The largest excess of any date of the path, in size; infinity where one is not a number."""
+        """Largest absolute ``excess`` of the dates of the path; infinite if one is not a number."""
         found = float(np.abs(self.excess[:-1]).max())
         return found if math.isfinite(found) else math.inf
 
@@ -52,8 +52,10 @@ class Guess:
 def respond(
     model: Calibration, household: Household, initial: SteadyState, final: SteadyState, capital: Array
 ) -> Guess:
-    """Return what households do at prices of ``capital``: backwards from the value of the ``final`` steady state, then
-    forwards from the distribution of the ``initial`` one.
+    """Return what households choose at the prices that follow from ``capital``.
+
+    Choices are computed backwards from the value of the ``final`` steady state, and distributions forwards from that of
+    the ``initial`` one.
     """
     interest, wage = model.prices(capital)
     ahead = final.period.value
@@ -67,8 +69,8 @@ def respond(
     for date, period in enumerate(periods):
         mass[date + 1] = period.carry(mass[date], household.chain)
     supply: Array = mass.sum(axis=2) @ household.assets
-    rented = np.append(capital, model.economy.capital(final.interest, final.productivity))
-    return Guess(capital, supply, tuple(periods), mass, supply / rented - 1.0)
+    demand = np.append(capital, model.economy.capital(final.interest, final.productivity))
+    return Guess(capital, supply, tuple(periods), mass, supply / demand - 1.0)
 
 
 def clear(
@@ -80,20 +82,21 @@ def clear(
     max_steps: int,
     report: Callable[[str], None] | None,
 ) -> tuple[Guess, tuple[float, ...]]:
-    """Find capital at every date, by Newton's method with the Jacobian of the final steady state.
+    """Find capital at every date by Newton's method, with the Jacobian of the final steady state.
 
-    A step that would raise the largest excess is halved. That of the date after the last is not for prices to mend.
+    A step that would increase the largest excess is halved. The excess of the date after the last is not part of the
+    equations: only a longer path can reduce it.
 
     Returns
     -------
     guess : Guess
-        The best.
+        The best guess.
     steps : tuple of float
-        The largest excess of any date of the path after each evaluation, the first guess included.
+        Largest absolute excess after each evaluation, that of the first guess included.
     """
     slopes = jacobian(model, household, final)[:-1, 1:] - np.eye(model.periods - 1)
     begin = initial.capital
-    # Half way to the new steady state in ten dates or so, where there is another.
+    # The first guess covers half of the distance to the new steady state in about ten dates.
     fade: Array = 0.93 ** np.arange(model.periods, dtype=np.float64)
     best = respond(model, household, initial, final, final.capital + (begin - final.capital) * fade)
     steps = [best.largest]
@@ -101,7 +104,7 @@ def clear(
     share = 1.0
     while best.largest > tolerance and len(steps) <= max_steps and share >= SMALLEST_STEP:
         if report is not None:
-            report(f"path, step {len(steps)}: largest excess {best.largest:.2e} of what firms rent")
+            report(f"path, step {len(steps)}: largest excess supply {best.largest:.2e} of demand")
         missing = best.supply[1:-1] - best.capital[1:]
         capital = best.capital.copy()
         capital[1:] -= share * np.linalg.solve(slopes, missing)

@@ -1,4 +1,4 @@
-"""A path of Aiyagari's economy from its file."""
+"""Load a transition path of the Aiyagari economy from a file."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _REST = dict.fromkeys(("productivity", "interest", "wage", "capital", "excess"),
 
 
 def read(file: Archive) -> TransitionPath:
-    """Return the path that :meth:`~beltline.host.models.aiyagari_path.result.TransitionPath.save` wrote.
+    """Read a path that :meth:`beltline.TransitionPath.save` wrote.
 
     Raises
     ------
@@ -39,15 +39,15 @@ def read(file: Archive) -> TransitionPath:
     known = checked("its path", file.facts, _FACTS)
     if known["success"] and known["status"] not in record.SOLVED:
         raise ProblemError(f"success of its path must be false with status {known['status']!r}, not true")
-    steps = tuple(real("a step of its search", step, "a number from 0", lambda v: v >= 0) for step in known["steps"])
+    steps = tuple(real("a step of its search", step, "at least 0", lambda v: v >= 0) for step in known["steps"])
     model = _model(checked("its model", known["model"], _MODEL))
     arrays = file.arrays({name: Table(("<f8",), shape) for name, shape in TABLES.items()})
     wanted = (model.periods, model.economy.grid, model.economy.states)
     ends = arrays["excess"].size, *arrays["distribution"].shape
     if arrays["value"].shape != wanted or ends != (wanted[0] + 1, wanted[0] + 1, *wanted[1:]):
-        raise ProblemError("its tables are not of the dates, grid points and states of its model")
+        raise ProblemError("its tables do not have the dates, grid points and states of its model")
     if known["success"] and not all(np.isfinite(array).all() for array in arrays.values()):
-        raise ProblemError("success of its path must be false where a table is not finite, not true")
+        raise ProblemError("success of its path must be false if a table is not finite, not true")
     return TransitionPath(
         model=model,
         initial=Rest(**checked("its steady state before", known["initial"], _REST)),

@@ -1,4 +1,4 @@
-"""Aiyagari's economy after an unexpected change of productivity."""
+"""The transition path of the Aiyagari economy after an unexpected change of productivity (an MIT shock)."""
 
 from __future__ import annotations
 
@@ -26,19 +26,18 @@ from beltline.host.solver.options import UNNAMED
 from beltline.sim.progress import reporting
 
 PERIODS_LIMIT = 10_000
-"""Most dates of a path, so that a mistyped number is refused and not allocated."""
+"""Largest number of dates, so that a mistyped number is refused before memory is allocated."""
 
 DEVICE = "cpu"
-"""Where paths are solved."""
+"""The device that solves transition paths."""
 
-WITHOUT_MEANING = ("max_sweeps", "verify")
-"""Arguments of other solves that are let pass: nothing here is swept to a limit, and the whole path is always measured.
-"""
+IGNORED = ("max_sweeps", "verify")
+"""Arguments of other solves that are accepted and ignored: there is no sweep limit, and every path is checked."""
 
 
 @dataclass(frozen=True)
 class AiyagariPath(Calibration, Model):
-    """The economy after a shock; made by :func:`aiyagari_path`, which checks the parameters and says what they are."""
+    """A transition path. :func:`beltline.aiyagari_path` makes it, checks its parameters and explains them."""
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
@@ -50,30 +49,34 @@ class AiyagariPath(Calibration, Model):
     def solve(
         self, tol: float = 1e-10, device: str = UNNAMED, progress: Any = None, max_steps: int = 50, **more: Any
     ) -> TransitionPath:
-        """Find the prices of every date at which households hold the capital that firms rent.
+        """Find the prices at every date at which households supply the capital that firms demand.
 
-        Households choose between grid points, by a search over all of the grid, with the value of the next date as
-        monotone cubics; the value after the last date is that of the final steady state. Mass goes to the two points
-        around a choice. Prices of all dates are found together by Newton's method.
+        Households choose between grid points, by an exact search over the whole grid, given monotone cubics of the next
+        date's value. The value after the last date is that of the final steady state. A choice between two grid points
+        is split between them in the distribution. Newton's method finds the prices of all dates together.
 
         Parameters
         ----------
-        tol
-            Of the values of both steady states, in utility.
-        device
-            ``"cpu"``, which is also ``"auto"``.
+        tol : float
+            Tolerance of the values of both steady states, in units of utility.
+        device : str
+            ``"cpu"`` or ``"auto"``, which is the same.
         progress
-            As of :func:`beltline.host.solver.solve.solve`.
-        max_steps
-            Steps of the search for prices at most, from 1.
+            As in :func:`beltline.solve`.
+        max_steps : int
+            Largest number of steps of the search for prices, from 1.
+
+        Returns
+        -------
+        TransitionPath
+            If markets do not clear, ``success`` is false and ``message`` gives the reason.
 
         Raises
         ------
         ProblemError
-            An argument out of range, or one that has no meaning here.
+            An argument is out of range, or is not supported here.
         KeyboardInterrupt
-            Nothing is left behind. Markets that do not clear are no error: ``success`` is false and ``message`` says
-            why.
+            The user stopped the solve.
         """
         tol = check_arguments("a path of an economy", tol, device, progress, more)
         max_steps = whole("max_steps", max_steps, "a whole number from 1", lambda v: v >= 1)
@@ -98,7 +101,7 @@ class AiyagariPath(Calibration, Model):
     def _path(
         self, states: list[SteadyState], guess: Guess | None, steps: tuple[float, ...], seconds: float
     ) -> TransitionPath:
-        """What was found, not judged yet; nan where nothing was."""
+        """Return what was found, without a status; arrays are nan if nothing was found."""
         size = (self.periods, self.economy.grid, self.economy.states)
         none = np.full(size, np.nan)
         rests = [
@@ -122,56 +125,56 @@ class AiyagariPath(Calibration, Model):
 
 
 def check_arguments(what: str, tol: object, device: object, progress: object, more: Mapping[str, object]) -> float:
-    """Check arguments of a solve on the processor that has no sweeps of its own; return ``tol``.
+    """Check the arguments of a solve on the processor that has no sweep limit; return ``tol``.
 
     Raises
     ------
     ProblemError
-        One is out of range, or has no meaning for ``what``.
+        An argument is out of range, or is not supported by ``what``.
     """
     check_progress(progress)
     if device not in (UNNAMED, DEVICE):
-        raise ProblemError(f"{what} is solved on device {DEVICE!r}, not on {shown(device)}")
+        raise ProblemError(f"{what} is solved on device {DEVICE!r} only, not on {shown(device)}")
     for name, value in more.items():
-        if value is not None and name not in WITHOUT_MEANING:
-            raise ProblemError(f"{what} takes no {name}")
+        if value is not None and name not in IGNORED:
+            raise ProblemError(f"{what} does not support {name}")
     return real("tol", tol, "a number above 0", lambda v: 0 < v < math.inf)
 
 
 def _judged(path: TransitionPath, status: Outcome, message: str) -> TransitionPath:
-    """The path with its status: the first condition of success that does not hold, and what to do about it."""
+    """Return the path with its status: the first condition of success that does not hold, and what to do about it."""
     if status == Outcome.SOLVED:
         status, message = _verdict(path)
     return replace(path, success=status == Outcome.SOLVED, status=status.value, message=message)
 
 
 def _verdict(path: TransitionPath) -> tuple[Outcome, str]:
-    economy, allowed = path.model.economy, f"where at most {PATH_TOLERANCE:g} is allowed"
+    economy, allowed = path.model.economy, f"and at most {PATH_TOLERANCE:g} is allowed"
     for name, rest in (("before", path.initial), ("after", path.final)):
         if not abs(rest.excess) <= PATH_TOLERANCE:
             return Outcome.MARKET, (
-                f"In the steady state {name} the shock the market does not clear: an excess of {rest.excess:+.2e} "
-                f"{allowed}: raise grid above {economy.grid:,}, or lower tol."
+                f"In the steady state {name} the shock the market does not clear: excess supply is {rest.excess:+.2e} "
+                f"of demand, {allowed}: raise grid above {economy.grid:,}, or lower tol."
             )
     if not path.largest_excess <= PATH_TOLERANCE:
         date = int(np.abs(path.excess[:-1]).argmax())
         return Outcome.MARKET, (
-            f"After {len(path.steps)} steps the market of date {date} does not clear: an excess of "
-            f"{path.excess[date]:+.2e} {allowed}: raise grid above {economy.grid:,} or max_steps, or lower the shock."
+            f"After {len(path.steps)} steps the market of date {date} does not clear: excess supply is "
+            f"{path.excess[date]:+.2e} of demand, {allowed}: raise grid above {economy.grid:,} or max_steps, or lower "
+            f"the shock."
         )
     if not abs(path.excess[-1]) <= REST_TOLERANCE:
         return Outcome.MARKET, (
-            f"After {path.model.periods} dates the new steady state is not reached: households hold "
-            f"{path.excess[-1]:+.2e} of what firms rent there in excess, where at most {REST_TOLERANCE:g} is allowed: "
-            f"raise periods."
+            f"After {path.model.periods} dates the new steady state is not reached: excess supply of capital is "
+            f"{path.excess[-1]:+.2e} of its demand, and at most {REST_TOLERANCE:g} is allowed: raise periods."
         )
     if path.at_top > GRID_END_SHARE:
         return Outcome.GRID, (
-            f"At some date {path.at_top:.2%} of households keep the highest assets, {economy.high:g}, where at most "
+            f"At some date {path.at_top:.2%} of households choose the highest assets, {economy.high:g}, and at most "
             f"{GRID_END_SHARE:.2%} may: raise high."
         )
     return Outcome.SOLVED, (
-        f"At all {path.model.periods} dates households hold what firms rent, within {path.largest_excess:.1e} of it."
+        f"The markets of all {path.model.periods} dates clear, with an excess of at most {path.largest_excess:.1e}."
     )
 
 
@@ -192,48 +195,58 @@ def aiyagari_path(
     high: float = 60.0,
     power: float = 3.0,
 ) -> AiyagariPath:
-    """Return Aiyagari's economy after an unexpected change of productivity: an MIT shock, and the way back.
+    """Set up the transition path of the Aiyagari economy after an unexpected change of productivity (an MIT shock).
 
-    The economy rests in its steady state. At date 0 all learn that output a head will be ``productivity_t K_t**alpha``
-    from then on; nobody expected it, and nothing unexpected follows. Households know all prices to come, and at every
-    date ``r_t = alpha productivity_t K_t**(alpha - 1) - delta`` and ``w_t = (1 - alpha) productivity_t K_t**alpha``,
-    ``K_t`` being what they hold.
+    The economy is in its steady state. At date 0 everybody learns that output per head will be ``productivity_t
+    K_t**alpha`` from then on; nothing unexpected follows. Households know all future prices. At every date::
+
+        V_t(a, l) = max over a' >= 0 of  U((1 + r_t) a + w_t l - a')  +  beta E[V_(t+1)(a', l') | l]
+        r_t = alpha productivity_t K_t**(alpha - 1) - delta,    w_t = (1 - alpha) productivity_t K_t**alpha
+
+    where ``K_t`` is the mean of households' assets at the beginning of date ``t``.
 
     ``bl.solve(bl.aiyagari_path(...))`` returns a :class:`~beltline.TransitionPath`.
 
     Parameters
     ----------
-    grid
+    grid : int
         Number of grid points of assets, from 2; households choose between them.
-    shock
-        Of productivity at date 0, above -1: it is then ``1 + shock``.
-    persistence
-        ``productivity_t = 1 + shock * persistence**t``, from 0 to 1; 1 is for good, and below 1 it is 1 again after
-        ``periods``.
-    periods
-        Number of dates ``T``, from 2; after them the economy must be back at rest, or the path is too short, which is
-        said.
+    shock : float
+        Change of productivity at date 0, above -1: productivity is then ``1 + shock``.
+    persistence : float
+        From 0 to 1: ``productivity_t = 1 + shock * persistence**t``. With 1 the change is permanent; below 1,
+        productivity is exactly 1 again after ``periods``.
+    periods : int
+        Number of dates ``T``, from 2. If the economy has not reached the new steady state after them, ``message`` of
+        the solution says so.
     productivity : (n,) array, optional
-        In place of ``shock`` and ``persistence``: of the first ``n`` dates, at most ``periods``, above 0; then, and
-        after the last date, as at the last of them.
+        In place of ``shock`` and ``persistence``: productivity at the first ``n`` dates, above 0, ``n`` at most
+        ``periods``. Later it stays at the last of these numbers.
     states, beta, eta, alpha, delta, rho, sigma, width, high, power
-        As of :func:`beltline.aiyagari`.
+        As in :func:`beltline.aiyagari`.
+
+    Returns
+    -------
+    AiyagariPath
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
-
-    Examples
-    --------
-    >>> path = bl.solve(bl.aiyagari_path(shock=0.01))  # doctest: +SKIP
-    >>> path.capital, path.interest, path.largest_excess  # doctest: +SKIP
+        An argument is out of range.
 
     Sources
     -------
     Aiyagari (1994), "Uninsured idiosyncratic risk and aggregate saving", Quarterly Journal of Economics 109(3),
     659-684. Boppart, Krusell and Mitman (2018), "Exploiting MIT shocks in heterogeneous-agent economies: the impulse
     response as a numerical derivative", Journal of Economic Dynamics and Control 89, 68-92.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> path = bl.solve(bl.aiyagari_path(grid=100, states=3, shock=0.01), progress=False)
+    >>> path.success, path.capital.shape
+    (True, (200,))
     """
     economy = aiyagari(
         grid=grid, states=states, beta=beta, eta=eta, alpha=alpha, delta=delta, rho=rho, sigma=sigma, width=width,
@@ -244,7 +257,7 @@ def aiyagari_path(
     if productivity is not None:
         given = table("productivity", productivity, 1)
         if not 1 <= given.size <= periods:
-            raise ProblemError(f"productivity must be of 1 to periods = {periods} dates, not {given.size}")
+            raise ProblemError(f"productivity must have 1 to periods = {periods} dates, not {given.size}")
         if not (given > 0).all():
             date = int(np.argmax(given <= 0))
             raise ProblemError(f"productivity must be above 0, but at date {date} it is {given[date]:.6g}")

@@ -1,4 +1,4 @@
-"""A household of Aiyagari's economy at one date: choices between grid points, and where they lead."""
+"""The household's choices at one date, between grid points, and the distribution that they lead to."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from beltline.host.problem.problem import Problem
 
 
 class Period(NamedTuple):
-    """What households do at one date, ``(N_k, N_z)`` each.
+    """Value and choices of households at one date; each array is ``(N_k, N_z)``.
 
     Parameters
     ----------
     value : float64 array
-        In utility.
+        Value in units of utility.
     choice : float64 array
-        Assets that are kept, units of the good, between grid points.
+        Assets of the next date, in units of the good; they may lie between grid points.
     below : int32 array
-        The grid point at or below each choice, at most ``N_k - 2``.
+        Index of the grid point at or below each choice, at most ``N_k - 2``.
     share : float64 array
-        Of each mass that goes to the point above, so that the mean is the choice (Young 2010).
+        Share of the mass that goes to the point above, such that the mean is the choice (Young 2010).
     """
 
     value: Array
@@ -36,18 +36,18 @@ class Period(NamedTuple):
     share: Array
 
     def carry(self, mass: Array, chain: Array) -> Array:
-        """The households of the next date."""
+        """Return the distribution of households at the next date."""
         return shared(mass, self.below, self.share, chain)
 
 
 @dataclass(frozen=True, eq=False)
 class Household:
-    """The household of an economy, at any prices.
+    """The household of an economy, for any prices.
 
     Parameters
     ----------
     problem : Problem
-        At some prices.
+        Its problem at some prices.
     units : (N_z,) array
         Labour by state.
     """
@@ -57,12 +57,12 @@ class Household:
 
     @classmethod
     def of(cls, economy: Calibration) -> Household:
-        """That of ``economy``."""
+        """Return the household of ``economy``."""
         return cls(replace(economy.problem(), marginal_wealth=None, output=None), economy.labour()[0])
 
     @property
     def chain(self) -> Array:
-        """Of labour, ``(N_z, N_z)``."""
+        """Markov matrix of labour, ``(N_z, N_z)``."""
         return self.problem.transition
 
     @property
@@ -71,16 +71,16 @@ class Household:
         return self.problem.grid
 
     def at(self, interest: float, wage: float) -> Problem:
-        """The household's problem at these prices."""
+        """Return the household's problem at these prices."""
         return replace(self.problem, wealth=self.wealth(interest, wage))
 
     def wealth(self, interest: float, wage: float) -> Array:
-        """Cash on hand, ``(N_k, N_z)``, units of the good."""
+        """Return cash on hand at these prices, ``(N_k, N_z)``, in units of the good."""
         found: Array = (1.0 + interest) * self.assets[:, None] + wage * self.units
         return found
 
     def choose(self, interest: float, wage: float, ahead: Array) -> Period:
-        """The best choices of a date whose next one has the value ``ahead``."""
+        """Return the best choices at these prices, given the value of the next date, ``ahead``."""
         found = maximise(self.at(interest, wage), ahead, monotone_cubics)
         below = np.ascontiguousarray(found.cell.T)
         share = np.clip(np.ascontiguousarray(found.at.T) / np.diff(self.assets)[below], 0.0, 1.0)

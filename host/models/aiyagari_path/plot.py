@@ -1,4 +1,4 @@
-"""A path of Aiyagari's economy as figures."""
+"""Figures of a transition path of the Aiyagari economy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
 
 
 def plot(result: TransitionPath, path: str | os.PathLike[str] | None = None, kind: str = "path") -> Figure:
-    """Draw a figure of ``result`` as :meth:`~beltline.host.models.aiyagari_path.result.TransitionPath.plot` says, and
-    write it if there is a path.
+    """Draw a figure of ``result``; the method :meth:`beltline.TransitionPath.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _DRAWN[kind](result, figure), path, (10.0, 6.5) if kind == "path" else (8.0, 4.5))
@@ -41,22 +40,22 @@ def _finish(result: TransitionPath, figure: Figure, panels: list[Axes], what: st
 def _path(result: TransitionPath, figure: Figure) -> None:
     model, before = result.model, result.initial
     output = before.productivity * before.capital**model.economy.alpha
-    eaten = output - model.economy.delta * before.capital
+    consumption = output - model.economy.delta * before.capital
     dates = np.arange(model.periods)
     panels = figure.subplots(2, 2).ravel().tolist()
     lines = (
         (("capital", result.capital, before.capital), ("productivity", result.productivity, before.productivity)),
-        (("output", result.output, output), ("consumption", result.consumption, eaten)),
+        (("output", result.output, output), ("consumption", result.consumption, consumption)),
         (("wage", result.wage, before.wage),),
     )
     for axes, drawn_here in zip(panels, lines, strict=False):
         for (name, series, level), colour, style in zip(drawn_here, colours(2), ("-", "--"), strict=False):
             axes.plot(dates, 100.0 * (series / level - 1.0), style, color=colour, label=name, linewidth=1.6)
         axes.axhline(0.0, color="0.4", linewidth=0.8, linestyle=":")
-        axes.set_ylabel("per cent from before")
-    panels[-1].plot(dates, 100.0 * result.interest, color=colours(1)[0], label="interest", linewidth=1.6)
-    panels[-1].axhline(100.0 * before.interest, color="0.4", linewidth=0.8, linestyle=":", label="before")
-    panels[-1].set_ylabel("per cent a period")
+        axes.set_ylabel("percent from initial steady state")
+    panels[-1].plot(dates, 100.0 * result.interest, color=colours(1)[0], label="interest rate", linewidth=1.6)
+    panels[-1].axhline(100.0 * before.interest, color="0.4", linewidth=0.8, linestyle=":", label="initial")
+    panels[-1].set_ylabel("percent per period")
     _finish(result, figure, panels, "An unexpected change of productivity")
 
 
@@ -71,14 +70,14 @@ def _market(result: TransitionPath, figure: Figure) -> None:
     axes = figure.subplots()
     size = np.maximum(np.abs(result.excess), np.finfo(float).tiny)
     last = size.size - 1
-    axes.semilogy(size[:-1], ".", color=colours(1)[0], label="excess, in size")
+    axes.semilogy(size[:-1], ".", color=colours(1)[0], label="absolute excess supply")
     axes.axhline(PATH_TOLERANCE, color="0.4", linewidth=0.8, linestyle="--", label=f"allowed, {PATH_TOLERANCE:g}")
-    # What is left after the last date is judged by how near the new steady state is.
+    # The market after the last date has its own tolerance: how close the path is to the new steady state.
     text = f"after the last date; allowed, {REST_TOLERANCE:g}"
     axes.semilogy([last], size[-1:], "x", color="0.2", label=text)
     axes.set_ylim(bottom=1e-16)
-    axes.set_ylabel("share of what firms rent")
-    _finish(result, figure, [axes], "What households hold over what firms rent, less 1")
+    axes.set_ylabel("share of demand")
+    _finish(result, figure, [axes], "Excess supply of capital")
 
 
 _DRAWN: dict[str, Callable[[TransitionPath, Figure], None]] = {
@@ -88,4 +87,4 @@ _DRAWN: dict[str, Callable[[TransitionPath, Figure], None]] = {
 }
 
 KINDS = tuple(_DRAWN)
-"""What can be drawn of a path."""
+"""Kinds of figures of a transition path."""

@@ -1,4 +1,4 @@
-"""The path of Aiyagari's economy after a shock: what it says, as tables by date, text and a file."""
+"""The solved transition path of the Aiyagari economy: tables by date, report and file."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".npz",)
-"""File types that paths are saved as."""
+"""File name endings that ``save`` of a path accepts."""
 
 KIND = "aiyagari_path"
-"""Of an archive."""
+"""Kind of content of an archive that holds a path."""
 
 PATH_TOLERANCE = 1e-6
-"""Largest ``excess`` of a market that clears, at any date, as a share of what firms rent."""
+"""Largest ``excess`` of a date, in absolute value, at which its market counts as cleared, as a share of demand."""
 
 REST_TOLERANCE = 1e-4
-"""The same at the date after the last, where the path counts as at rest."""
+"""Largest ``excess`` of the date after the last, at which the path counts as having reached the steady state."""
 
 TABLES = {
     "capital": ("dates",),
@@ -42,21 +42,23 @@ TABLES = {
     "choice": ("dates", "grid points", "states"),
     "distribution": ("dates and one", "grid points", "states"),
 }
-"""Arrays of a path by name, and what they are sizes of."""
+"""Arrays of a path by name, and what their axes are."""
 
 
 @dataclass(frozen=True)
 class Rest:
-    """A steady state in numbers.
+    """Prices and capital of a steady state.
 
     Parameters
     ----------
-    productivity, interest, wage : float
-        Prices net and a period, and of a unit of labour.
+    productivity : float
+        Productivity.
+    interest, wage : float
+        Net interest rate of a period, and wage of a unit of labour.
     capital : float
-        A head, units of the good: what households hold.
+        Capital per head that households supply, in units of the good.
     excess : float
-        What they hold over what firms rent, less 1.
+        Excess supply of capital as a share of demand.
     """
 
     productivity: float
@@ -68,10 +70,10 @@ class Rest:
 
 @dataclass(frozen=True, eq=False)
 class TransitionPath:
-    """Aiyagari's economy at every date after an unexpected change of productivity.
+    """The Aiyagari economy at every date after an unexpected change of productivity.
 
-    At date 0 all learn how productivity will be from then on; before, it was 1 and was expected to remain so. Arrays by
-    date, ``(T,)``, are ``float64``; where there is no path they are nan.
+    Before date 0, productivity was 1 and was expected to remain 1. At date 0 everybody learns its future path. Arrays
+    are float64; they are nan if no path was found.
 
     Parameters
     ----------
@@ -80,28 +82,29 @@ class TransitionPath:
     initial, final : Rest
         The steady state before the shock, and that of the productivity after the last date.
     capital : (T,) float64 array
-        A head at the beginning of each date, units of the good: what firms rent; the first is the initial one.
+        Capital per head that firms use at each date, in units of the good; the first entry is that of the initial
+        steady state.
     excess : (T + 1,) float64 array
-        What households hold at the beginning of each date over what firms rent, less 1. The last is of the date after
-        the path, where firms rent what they do in the final steady state.
+        Excess supply of capital at the beginning of each date, as a share of demand. The last entry is that of the date
+        after the path, at which demand is that of the final steady state.
     value : (T, N_k, N_z) float64 array
-        Of households, in utility.
+        Value of households, in units of utility.
     choice : (T, N_k, N_z) float64 array
-        Assets that they keep, between grid points, units of the good.
+        Assets that households choose for the next date, between grid points, in units of the good.
     distribution : (T + 1, N_k, N_z) float64 array
         Share of households in each state at the beginning of each date; adds up to 1.
     success : bool
-        Whether both steady states are solved, ``excess`` of every date is at most :data:`PATH_TOLERANCE` in size and of
-        the date after the last at most :data:`REST_TOLERANCE`, and the grid is long enough (``at_top`` at most
+        Whether both steady states are solved, ``excess`` is at most :data:`PATH_TOLERANCE` in absolute value at every
+        date and at most :data:`REST_TOLERANCE` after the last, and the grid is long enough (``at_top`` is at most
         :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
     status : str
-        One of :class:`~beltline.host.results.outcome.Outcome`: ``"solved"``, or which part is not.
+        ``"solved"``, or which part of the economy is not; one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
-        The status in a sentence, with what to do about it.
+        The status in a sentence and, after a failure, what to do.
     steps : tuple of float
-        The largest excess of any date of the path at each step of the search for prices.
+        Largest absolute excess of the dates of the path after each step of the search for prices.
     seconds : float
-        Of this computer.
+        Wall-clock seconds of the host computer.
     """
 
     model: Calibration
@@ -125,81 +128,84 @@ class TransitionPath:
 
     @property
     def productivity(self) -> Array:
-        """By date, ``(T,)``."""
+        """Productivity at each date, ``(T,)``."""
         return np.array(self.model.productivity)
 
     @property
     def interest(self) -> Array:
-        """Net, by date, ``(T,)``."""
+        """Net interest rate at each date, ``(T,)``."""
         return self.model.prices(self.capital)[0]
 
     @property
     def wage(self) -> Array:
-        """Of a unit of labour by date, ``(T,)``."""
+        """Wage of a unit of labour at each date, ``(T,)``."""
         return self.model.prices(self.capital)[1]
 
     @property
     def output(self) -> Array:
-        """A head by date, ``(T,)``, units of the good."""
+        """Output per head at each date, ``(T,)``, in units of the good."""
         return self.model.output(self.capital)
 
     @property
     def household_consumption(self) -> Array:
-        """Of each household by date, ``(T, N_k, N_z)``, units of the good."""
+        """Consumption of each household at each date, ``(T, N_k, N_z)``, in units of the good."""
         units, _ = self.model.economy.labour()
         wealth = (1.0 + self.interest)[:, None, None] * self.assets[:, None] + self.wage[:, None, None] * units
         return np.asarray(wealth - self.choice)
 
     @property
     def consumption(self) -> Array:
-        """A head by date, ``(T,)``, units of the good."""
+        """Consumption per head at each date, ``(T,)``, in units of the good."""
         found: Array = (self.distribution[:-1] * self.household_consumption).sum(axis=(1, 2))
         return found
 
     @property
     def investment(self) -> Array:
-        """A head by date, ``(T,)``, units of the good: what households keep less what is left of capital."""
-        kept = (self.distribution[:-1] * self.choice).sum(axis=(1, 2))
-        return np.asarray(kept - (1.0 - self.model.economy.delta) * self.capital)
+        """Investment per head at each date, ``(T,)``, in units of the good: saving less undepreciated capital."""
+        saved = (self.distribution[:-1] * self.choice).sum(axis=(1, 2))
+        return np.asarray(saved - (1.0 - self.model.economy.delta) * self.capital)
 
     @property
     def resources(self) -> Array:
-        """Output less consumption and investment by date, ``(T,)``, as a share of output: 0 where markets clear."""
+        """Output less consumption and investment at each date, ``(T,)``, as a share of output; 0 if markets clear."""
         return np.asarray((self.output - self.consumption - self.investment) / self.output)
 
     @property
     def euler_errors(self) -> Array:
-        """Mean size of Euler equation errors by date, ``(T - 1,)``, as shares of consumption, of households that keep
-        something: by how much consumption misses what next date's, linear between grid points, asks for.
+        """Mean absolute Euler equation error at each date, ``(T - 1,)``, as a share of consumption.
+
+        It is the relative difference between consumption and the consumption that the Euler equation implies, given the
+        next date's consumption, interpolated linearly. Households that choose zero assets are left out.
         """
-        economy, eaten = self.model.economy, self.household_consumption
+        economy, consumption = self.model.economy, self.household_consumption
         _, chain = economy.labour()
         columns = np.arange(chain.shape[0])
         found = np.empty(self.model.periods - 1)
         for date in range(found.size):
             below, share = lottery(self.assets, self.choice[date])
-            # What is eaten tomorrow in each state of tomorrow, (N_k, N_z, N_z'), by who is where today.
-            ahead = (1.0 - share)[..., None] * eaten[date + 1][below] + share[..., None] * eaten[date + 1][below + 1]
-            worth = (chain[columns] * ahead**-economy.eta).sum(axis=2)
-            wanted = (economy.beta * (1.0 + self.interest[date + 1]) * worth) ** (-1.0 / economy.eta)
+            # Consumption of the next date by today's state and the next state of labour, (N_k, N_z, N_z').
+            following = consumption[date + 1]
+            ahead = (1.0 - share)[..., None] * following[below] + share[..., None] * following[below + 1]
+            marginal = (chain[columns] * ahead**-economy.eta).sum(axis=2)
+            implied = (economy.beta * (1.0 + self.interest[date + 1]) * marginal) ** (-1.0 / economy.eta)
             free = self.distribution[date] * (self.choice[date] > 0.0)
-            found[date] = (free * np.abs(1.0 - wanted / eaten[date])).sum() / free.sum()
+            found[date] = (free * np.abs(1.0 - implied / consumption[date])).sum() / free.sum()
         return found
 
     @property
     def gini(self) -> Array:
-        """The Gini coefficient of wealth at the beginning of each date, ``(T + 1,)``."""
+        """Gini coefficient of wealth at the beginning of each date, ``(T + 1,)``."""
         return np.array([gini(self.assets, mass.sum(axis=1)) for mass in self.distribution])
 
     @property
     def at_top(self) -> float:
-        """Largest share of households, at any date, that keep the highest assets: they might keep more."""
+        """Largest share of households, over all dates, that choose the highest assets; if not small, raise ``high``."""
         highest = self.choice >= self.assets[-1]
         return float((self.distribution[:-1] * highest).sum(axis=(1, 2)).max())
 
     @property
     def largest_excess(self) -> float:
-        """The largest ``excess`` of any date of the path, in size."""
+        """Largest absolute ``excess`` of the dates of the path."""
         return float(np.abs(self.excess[:-1]).max())
 
     def __str__(self) -> str:
@@ -208,19 +214,19 @@ class TransitionPath:
         if math.isfinite(self.largest_excess):
             peak = int(np.abs(self.capital / before.capital - 1).argmax())
             rows += [
-                ("before", f"r = {before.interest:.4%}, wage {before.wage:.5f}, capital {before.capital:.5f} a head, "
+                ("before", f"r = {before.interest:.4%}, wage {before.wage:.5f}, capital {before.capital:.5f} per head, "
                            f"excess {before.excess:+.1e}"),
-                ("after", f"r = {after.interest:.4%}, wage {after.wage:.5f}, capital {after.capital:.5f} a head, "
+                ("after", f"r = {after.interest:.4%}, wage {after.wage:.5f}, capital {after.capital:.5f} per head, "
                           f"excess {after.excess:+.1e}; productivity {after.productivity:.6g}"),
-                ("capital", f"furthest from before at date {peak}, {self.capital[peak] / before.capital - 1:+.3%}"),
+                ("capital", f"farthest from before at date {peak}, {self.capital[peak] / before.capital - 1:+.3%}"),
                 ("rates", f"{self.interest[0]:.4%} at date 0, {self.interest.min():.4%} to {self.interest.max():.4%}"),
                 ("consumption", f"{self._moved(self.consumption)} at date 0"),
-                ("market", f"largest excess {self.largest_excess:.1e} of what firms rent, at date "
+                ("market", f"largest excess supply {self.largest_excess:.1e} of demand, at date "
                            f"{int(np.abs(self.excess[:-1]).argmax())} (at most {PATH_TOLERANCE:g} at any)"),
-                ("rest", f"after the last date excess {self.excess[-1]:+.1e} (at most {REST_TOLERANCE:g} in size)"),
+                ("end of path", f"excess supply {self.excess[-1]:+.1e} (at most {REST_TOLERANCE:g} in absolute value)"),
                 ("resources", f"largest gap {np.abs(self.resources).max():.1e} of output"),
                 ("Euler errors", f"mean {self.euler_errors.max():.1e} of consumption at the worst date"),
-                ("top of grid", f"kept by {self.at_top:.2g} of households (at most {GRID_END_SHARE:g})"),
+                ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
             ]  # fmt: skip
         rows += [
             ("steps", ", ".join(f"{step:.1e}" for step in self.steps)),
@@ -233,22 +239,24 @@ class TransitionPath:
     _repr_html_ = as_html
 
     def _moved(self, series: Array) -> str:
-        """What a series of goods a head is at date 0, over what it was before."""
+        """Return the change of consumption per head from the initial steady state to date 0, as text."""
         before = self.initial
-        eaten = (
+        consumption = (
             before.productivity * before.capital**self.model.economy.alpha - self.model.economy.delta * before.capital
         )
-        return f"{series[0] / eaten - 1:+.3%}"
+        return f"{series[0] / consumption - 1:+.3%}"
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the path to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`; return the path.
+        """Save the path to a ``.npz`` file that :func:`beltline.load` reads; return the path of the file.
+
+        The file is written completely or not at all.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            A file of this name cannot be written there.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
         """
         target = check_target("out", path, SUFFIXES)
         facts = {
@@ -265,20 +273,26 @@ class TransitionPath:
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "path") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the transition path.
 
         Parameters
         ----------
-        path
-        kind
-            ``"path"``: productivity and capital, output and consumption, wage, and interest rate by date, from the
-            steady state before. ``"inequality"``: the Gini coefficient of wealth by date. ``"market"``: the excess of
-            every date.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"path"`` (default): productivity and capital, output and consumption, wage, and interest rate at each
+            date, relative to the initial steady state. ``"inequality"``: Gini coefficient of wealth at each date.
+            ``"market"``: excess supply of capital at each date.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("TransitionPath.plot")(self, path, kind)
         return figure

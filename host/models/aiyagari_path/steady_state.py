@@ -1,4 +1,4 @@
-"""A steady state of Aiyagari's economy whose households choose between grid points."""
+"""A steady state of the Aiyagari economy in which households choose between grid points."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from beltline.host.problem.utility import utility
 from beltline.host.results.outcome import Outcome
 
 MAX_STEPS = 200
-"""Sweeps that maximise at most, for each household."""
+"""Largest number of sweeps that maximise, for each household's problem."""
 
 RATE_TOLERANCE = 1e-12
-"""How closely the interest rate is found: what is held is smooth in it."""
+"""Accuracy of the interest rate; supply is a smooth function of it."""
 
 
 class UnsolvedError(Exception):
-    """There is no such steady state, or none was found: ``status`` and the message say why."""
+    """No steady state was found; ``status`` and the message give the reason."""
 
     def __init__(self, status: Outcome, message: str) -> None:
         super().__init__(message)
@@ -37,15 +37,16 @@ class UnsolvedError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class SteadyState:
-    """Prices at which households hold in the long run what firms rent, and what they then do.
+    """A steady state: prices, value and choices of households, and their stationary distribution.
 
     Parameters
     ----------
     productivity : float
+        Productivity.
     interest, wage, capital : float
-        Net and a period; of a unit of labour; a head, units of the good: what households hold.
+        Net interest rate of a period, wage of a unit of labour, and capital per head that households supply.
     excess : float
-        What households hold over what firms rent, less 1.
+        Excess supply of capital as a share of demand.
     period : Period
         Value and choices of households, ``(N_k, N_z)``.
     distribution : (N_k, N_z) float64 array
@@ -62,7 +63,7 @@ class SteadyState:
 
 
 class _Search:
-    """Households at one interest rate after the other, each beginning from the value of the one before."""
+    """The households' problem at one interest rate after the other, each starting from the last value."""
 
     def __init__(
         self, economy: Calibration, household: Household, productivity: float, value: Array, tol: float,
@@ -74,58 +75,62 @@ class _Search:
         self.tried: dict[float, SteadyState] = {}
 
     def gap(self, interest: float) -> float:
-        """By how much the rate at which firms would rent what is saved at ``interest`` lies above it."""
+        """Return the rate at which firms would demand what is supplied at ``interest``, less ``interest``."""
         if interest not in self.tried:
             self.tried[interest] = self._at(interest)
-        held = self.tried[interest].capital
-        return min(self._economy.rate(held, self._productivity) - interest, 1.0) if held > 0 else 1.0
+        supply = self.tried[interest].capital
+        return min(self._economy.rate(supply, self._productivity) - interest, 1.0) if supply > 0 else 1.0
 
     def _at(self, interest: float) -> SteadyState:
         economy, productivity = self._economy, self._productivity
         wage = economy.wage(interest, productivity)
-        period, self._value, self._mass = at_rest(self._household, interest, wage, self._value, self._mass, self._tol)
-        held = float(self._household.assets @ self._mass.sum(axis=1))
-        rented = economy.capital(interest, productivity)
+        period, self._value, self._mass = stationary(
+            self._household, interest, wage, self._value, self._mass, self._tol
+        )
+        supply = float(self._household.assets @ self._mass.sum(axis=1))
+        demand = economy.capital(interest, productivity)
         if self._report is not None:
-            self._report(f"steady state {len(self.tried) + 1}: r = {interest:.4%}, households hold {held:.4f}, firms "
-                         f"rent {rented:.4f}")  # fmt: skip
-        return SteadyState(productivity, interest, wage, held, held / rented - 1, period, self._mass)
+            self._report(f"steady state, step {len(self.tried) + 1}: r = {interest:.4%}, supply of capital "
+                         f"{supply:.4f}, demand {demand:.4f}")  # fmt: skip
+        return SteadyState(productivity, interest, wage, supply, supply / demand - 1, period, self._mass)
 
 
-def at_rest(
+def stationary(
     household: Household, interest: float, wage: float, value: Array, mass: Array, tol: float
 ) -> tuple[Period, Array, Array]:
-    """Return what households do at prices that never change, what that is worth, and where it leads in the long run.
+    """Solve the household's problem at constant prices; return its choices, value and stationary distribution.
 
     Parameters
     ----------
     household
+        The household.
     interest, wage
+        Prices.
     value : (N_k, N_z) array
-        From which the iteration begins.
+        Value from which the iteration starts.
     mass : (N_k, N_z) array
-        From which the distribution is carried on, where it is.
+        Distribution from which an iteration starts, if one is needed.
     tol
-        Of values, in utility, as of :func:`beltline.host.analysis.refine.settle`.
+        Tolerance of values, in units of utility; see :func:`beltline.host.analysis.refine.settle`.
 
     Raises
     ------
     UnsolvedError
-        Choices do not settle, or the distribution is not unique or does not.
+        The value did not converge, or there is no unique stationary distribution.
     """
     _, value, change, _ = settle(household.at(interest, wage), value, monotone_cubics, tol, MAX_STEPS)
     if not change < tol:
         raise UnsolvedError(
             Outcome.HOUSEHOLD,
-            f"At r = {interest:.4%} choices between grid points do not settle: values still change by {change:.3g} "
-            f"after {MAX_STEPS} steps, where tol is {tol:g}: raise tol or grid.",
+            f"At r = {interest:.4%} the values of choices between grid points do not converge: they still change by "
+            f"{change:.3g} after {MAX_STEPS} steps, and tol is {tol:g}: raise tol or grid.",
         )
     period = household.choose(interest, wage, value)
     mass, moves, unique = long_run(period.below, household.chain, mass, period.share)
     if not unique or moves > MASS_MOVES:
         raise UnsolvedError(
             Outcome.DISTRIBUTION,
-            f"At r = {interest:.4%} households do not come to rest in one distribution: raise grid.",
+            f"At r = {interest:.4%} households have no unique stationary distribution: raise grid.",
         )
     return period, value, mass
 
@@ -138,32 +143,34 @@ def steady_state(
     tol: float,
     report: Callable[[str], None] | None,
 ) -> SteadyState:
-    """Find the steady state of ``economy`` with ``productivity``.
+    """Find the steady state of ``economy`` at a constant ``productivity``.
 
     Parameters
     ----------
     economy
+        The economy.
     household
-        That of ``economy``.
+        Its household.
     productivity
+        Productivity.
     value : (N_k, N_z) array
-        From which the first household begins; near the solution at some rate.
+        Value from which the first household's problem starts; it should be near the solution at some rate.
     tol
-        Of households' values, in utility, as of :func:`beltline.host.analysis.refine.settle`.
+        Tolerance of values, in units of utility; see :func:`beltline.host.analysis.refine.settle`.
     report
-        Told of every rate that is tried.
+        A function that is called with a line of text for every rate that is tried, or None.
 
     Raises
     ------
     UnsolvedError
-        A household's choices do not settle, a distribution is not unique, or no rate clears the market.
+        A value did not converge, a stationary distribution is not unique, or no rate clears the market.
     """
     search = _Search(economy, household, productivity, value, tol, report)
     try:
         ends = bracket(economy.beta, economy.delta, search.gap)
     except GridEndsError:
         raise UnsolvedError(
-            Outcome.MARKET, "Just below 1/beta - 1 too little is held: the grid ends too early, so raise high."
+            Outcome.MARKET, "Just below 1/beta - 1 supply is below demand: the grid ends too early, so raise high."
         ) from None
     if ends is None:
         raise UnsolvedError(Outcome.MARKET, "No interest rate clears the market within the grid.")
@@ -173,7 +180,7 @@ def steady_state(
 
 
 def first_value(problem: Problem) -> Array:
-    """Of consuming half of all cash on hand, and income then for ever; what follows does not depend on it."""
+    """Return a first guess: consume half of all cash on hand now, and income for ever after."""
     now = utility(0.5 * problem.wealth, problem.eta)
     found: Array = now + problem.beta / (1.0 - problem.beta) * utility(problem.wealth[0].mean(), problem.eta)
     return found

@@ -1,1 +1,1 @@
-"""Aiyagari's economy with households of several kinds: their market, and what each kind holds."""
+"""The Aiyagari economy with several types of households."""

@@ -1,4 +1,4 @@
-"""Aiyagari's economy with households of several kinds: its parameters."""
+"""Parameters of the Aiyagari economy with several types of households."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from beltline.host.problem.arrays import Array
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of the economy, whose meaning :func:`beltline.aiyagari_types` says, and what follows from them.
+    """Parameters of the economy, which :func:`beltline.aiyagari_types` explains.
 
     Parameters
     ----------
     economy : Stationary
-        Aiyagari's economy, whose ``beta`` is that of the most patient, and whose ``eta`` is that of the first kind.
+        An Aiyagari economy with the ``beta`` of the most patient type and the ``eta`` of the first type.
     betas, etas, weights : tuple of float
-        Of each kind: discount factor, relative risk aversion, and share of all households.
+        Discount factor, relative risk aversion, and share of all households, of each type.
     """
 
     economy: Stationary
@@ -28,20 +28,20 @@ class Calibration:
     weights: tuple[float, ...]
 
     @property
-    def kinds_of_household(self) -> tuple[Stationary, ...]:
-        """The economy with each kind's own preferences."""
+    def economies(self) -> tuple[Stationary, ...]:
+        """The economy with the preferences of each type."""
         return tuple(replace(self.economy, beta=beta, eta=eta) for beta, eta in zip(self.betas, self.etas, strict=True))
 
     @property
     def shares(self) -> Array:
-        """Share of all households that each kind is, ``(n,)``."""
+        """Share of each type among all households, ``(n,)``."""
         return np.array(self.weights)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What reports and figures call each kind."""
+        """Name of each type in reports and figures: the preferences in which types differ."""
         several = [("beta", self.betas), ("eta", self.etas)]
-        told = [(name, values) for name, values in several if len(set(values)) > 1] or several[:1]
+        shown = [(name, values) for name, values in several if len(set(values)) > 1] or several[:1]
         return tuple(
-            ", ".join(f"{name} {values[kind]:.4g}" for name, values in told) for kind in range(len(self.betas))
+            ", ".join(f"{name} {values[kind]:.4g}" for name, values in shown) for kind in range(len(self.betas))
         )

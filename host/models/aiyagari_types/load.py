@@ -1,4 +1,4 @@
-"""Aiyagari's economy with households of several kinds from its file."""
+"""Load an Aiyagari economy with several types of households from a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MODEL = {"economy": PARTS, "betas": NUMBERS, "etas": NUMBERS, "weights": NUMBER
 
 
 def read(file: Archive) -> TypesEconomy:
-    """Return the economy that :meth:`~beltline.host.models.aiyagari_types.result.TypesEconomy.save` wrote.
+    """Read an economy that :meth:`beltline.TypesEconomy.save` wrote.
 
     Raises
     ------
@@ -38,12 +38,12 @@ def read(file: Archive) -> TypesEconomy:
     if known["success"] and known["status"] not in record.SOLVED:
         raise ProblemError(f"success of its economy must be false with status {known['status']!r}, not true")
     given = checked("its model", known["model"], _MODEL)
-    # Patience and aversion are those of the kinds.
+    # Discount factor and risk aversion are given by type.
     economy: dict[str, Any] = {name: fact for name, fact in given.pop("economy").items() if name not in ("beta", "eta")}
     model = aiyagari_types(**economy, **given)
     shape = len(model.betas), model.economy.grid, model.economy.states
     arrays = file.arrays({name: Table(("<f8",), shape) for name in TABLES})
     finite = all(np.isfinite(array).all() for array in arrays.values()) and np.isfinite(known["interest"])
     if known["success"] and not finite:
-        raise ProblemError("success of its economy must be false where a table is not finite, not true")
+        raise ProblemError("success of its economy must be false if a table is not finite, not true")
     return TypesEconomy(**known | arrays | {"model": model})

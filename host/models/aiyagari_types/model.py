@@ -1,4 +1,4 @@
-"""Aiyagari's economy with households of several kinds, by patience or aversion to risk."""
+"""The Aiyagari economy with several types of households, who differ in patience or risk aversion."""
 
 from __future__ import annotations
 
@@ -27,43 +27,47 @@ from beltline.host.solver.options import UNNAMED
 from beltline.sim.progress import reporting
 
 TYPES_LIMIT = 1000
-"""Most kinds of households, so that a mistyped number is refused and not allocated."""
+"""Largest number of types, so that a mistyped number is refused before memory is allocated."""
 
 
 @dataclass(frozen=True)
 class AiyagariTypes(Calibration, Model):
-    """The economy with several kinds; made by :func:`aiyagari_types`, which says what the parameters are."""
+    """An economy with several types. :func:`beltline.aiyagari_types` makes it and explains its parameters."""
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     def problem(self) -> Problem:
-        """Return the problem of the first kind, at the rate at which that of :func:`beltline.aiyagari` is."""
-        return self.kinds_of_household[0].problem()
+        """Return the household's problem of the first type, at the interest rate of :meth:`Aiyagari.problem`."""
+        return self.economies[0].problem()
 
     def solve(self, tol: float = 1e-10, device: str = UNNAMED, progress: Any = None, **more: Any) -> TypesEconomy:
-        """Find the interest rate at which all households together hold the capital that firms rent.
+        """Find the interest rate at which all households together supply the capital that firms demand.
 
-        Households choose between grid points, as of :func:`beltline.aiyagari_path`.
+        Households choose between grid points, as in :func:`beltline.aiyagari_path`.
 
         Parameters
         ----------
-        tol
-            Of every kind's values, in utility.
-        device
-            ``"cpu"``, which is also ``"auto"``.
+        tol : float
+            Tolerance of the values of every type, in units of utility.
+        device : str
+            ``"cpu"`` or ``"auto"``, which is the same.
         progress
-            As of :func:`beltline.host.solver.solve.solve`.
+            As in :func:`beltline.solve`.
+
+        Returns
+        -------
+        TypesEconomy
+            If the market does not clear, ``success`` is false and ``message`` gives the reason.
 
         Raises
         ------
         ProblemError
-            An argument out of range, or one that has no meaning here.
+            An argument is out of range, or is not supported here.
         KeyboardInterrupt
-            Nothing is left behind. A market that does not clear is no error: ``success`` is false and ``message`` says
-            why.
+            The user stopped the solve.
         """
-        tol = check_arguments("an economy with several kinds of households", tol, device, progress, more)
+        tol = check_arguments("an economy with several types of households", tol, device, progress, more)
         begin = time.perf_counter()
         found: Population | None = None
         steps, status, message = 0, Outcome.SOLVED, ""
@@ -90,22 +94,24 @@ class AiyagariTypes(Calibration, Model):
         )
 
     def _verdict(self, found: Population) -> tuple[Outcome, str]:
-        """How a search that found a rate has ended, and the message."""
+        """Return how the search ended, given that it found a rate, and the message."""
         if not abs(found.excess) <= PATH_TOLERANCE:
             return Outcome.MARKET, (
-                f"At r = {found.interest:.4%} the market does not clear: an excess of {found.excess:+.2e} where at "
-                f"most {PATH_TOLERANCE:g} is allowed: raise grid above {self.economy.grid:,}, or lower tol."
+                f"At r = {found.interest:.4%} the market does not clear: excess supply is {found.excess:+.2e} of "
+                f"demand, and at most {PATH_TOLERANCE:g} is allowed: raise grid above {self.economy.grid:,}, or lower "
+                f"tol."
             )
         highest = [float(mass[period.choice >= self.economy.high].sum())
                    for mass, period in zip(found.distribution, found.periods, strict=True)]  # fmt: skip
         top = float(self.shares @ highest)
         if top > GRID_END_SHARE:
             return Outcome.GRID, (
-                f"{top:.2%} of households keep the highest assets, {self.economy.high:g}, where at most "
+                f"{top:.2%} of households choose the highest assets, {self.economy.high:g}, and at most "
                 f"{GRID_END_SHARE:.2%} may: raise high."
             )
         return Outcome.SOLVED, (
-            f"Households hold {self.shares @ found.held:.6g} and firms rent that, within {abs(found.excess):.1e} of it."
+            f"The market clears at a capital of {self.shares @ found.mean_assets:.6g} per head, with an excess of "
+            f"{abs(found.excess):.1e}."
         )
 
 
@@ -127,64 +133,73 @@ def aiyagari_types(
     high: float = 100.0,
     power: float = 3.0,
 ) -> AiyagariTypes:
-    """Return Aiyagari's economy with households of several kinds, who differ in patience or in aversion to risk.
+    """Set up the Aiyagari economy with several types of households, who differ in patience or risk aversion.
 
-    A household is of its kind for good. All have the same chain of labour and face the same prices; in equilibrium they
-    hold together, ``K = sum of weight * mean assets`` over kinds, what firms rent. The most patient hold most of it.
+    A household keeps its type for ever. All types have the same Markov chain of labour and face the same prices; their
+    problem is that of :func:`beltline.aiyagari`. In equilibrium the mean assets of all households, the sum of ``weight
+    * mean assets`` over the types, equal the capital that firms demand.
 
     ``bl.solve(bl.aiyagari_types(...))`` returns a :class:`~beltline.TypesEconomy`.
 
     Parameters
     ----------
-    grid
+    grid : int
         Number of grid points of assets, from 2; households choose between them.
-    types
-        Number of kinds, from 1.
-    beta, spread
-        Discount factors of the kinds are evenly spaced from ``beta - spread`` to ``beta + spread``, all above 0 and
-        below 1; ``spread`` is from 0.
-    eta
-        Relative risk aversion of all, above 0 and at most 16.
+    types : int
+        Number of types, from 1.
+    beta, spread : float
+        Discount factors of the types are evenly spaced from ``beta - spread`` to ``beta + spread``. All must be above 0
+        and below 1, and ``spread`` at least 0.
+    eta : float
+        Relative risk aversion of all types, above 0 and at most 16.
     betas : (n,) array, optional
-        Discount factor of each kind, in place of ``types``, ``beta`` and ``spread``.
+        Discount factor of each type, in place of ``types``, ``beta`` and ``spread``.
     etas : (n,) array, optional
-        Relative risk aversion of each kind, in place of ``eta``.
+        Relative risk aversion of each type, in place of ``eta``.
     weights : (n,) array, optional
-        Share of all households that each kind is, above 0, adding up to 1; by default all the same.
+        Share of each type among all households, above 0, adding up to 1; by default all the same.
     states, alpha, delta, rho, sigma, width, high, power
-        As of :func:`beltline.aiyagari`.
+        As in :func:`beltline.aiyagari`.
+
+    Returns
+    -------
+    AiyagariTypes
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
-
-    Examples
-    --------
-    >>> economy = bl.solve(bl.aiyagari_types(betas=[0.93, 0.96], weights=[0.8, 0.2]))  # doctest: +SKIP
-    >>> economy.wealth_shares, economy.gini  # doctest: +SKIP
+        An argument is out of range.
 
     Sources
     -------
     Aiyagari (1994), "Uninsured idiosyncratic risk and aggregate saving", Quarterly Journal of Economics 109(3),
     659-684. Carroll, Slacalek, Tokuoka and White (2017), "The distribution of wealth and the marginal propensity to
     consume", Quantitative Economics 8(3), 977-1020.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> model = bl.aiyagari_types(grid=100, states=3, betas=[0.93, 0.96], weights=[0.8, 0.2])
+    >>> economy = bl.solve(model, progress=False)
+    >>> economy.success, bool(economy.wealth_shares[1] > 0.2)
+    (True, True)
     """
     if betas is None:
         count = whole("types", types, f"a whole number from 1 to {TYPES_LIMIT}", lambda v: 1 <= v <= TYPES_LIMIT)
         middle = parameter("beta", beta)
-        room = min(middle, 1 - middle)
-        wanted = f"a number from 0 and below {room:.6g}, so that all betas are above 0 and below 1"
-        half = real("spread", spread, wanted, lambda v: 0 <= v < room)
+        margin = min(middle, 1 - middle)
+        wanted = f"a number from 0 and below {margin:.6g}, so that all betas are above 0 and below 1"
+        half = real("spread", spread, wanted, lambda v: 0 <= v < margin)
         betas = np.linspace(middle - half, middle + half, count) if count > 1 else [middle]
     patience = _each("betas", betas, "beta")
     aversion = _each("etas", np.full(len(patience), parameter("eta", eta)) if etas is None else etas, "eta")
     shares = table("weights", np.full(len(patience), 1.0 / len(patience)) if weights is None else weights, 1)
     for name, given in (("etas", aversion), ("weights", shares)):
         if len(given) != len(patience):
-            raise ProblemError(f"{name} must have one number for each of the {len(patience)} kinds, not {len(given)}")
+            raise ProblemError(f"{name} must have one number for each of the {len(patience)} types, not {len(given)}")
     if not (shares > 0).all() or abs(float(shares.sum()) - 1.0) > 1e-12:
-        raise ProblemError(f"weights must be above 0 and add up to 1, and the lowest is {shares.min():.6g} and their "
+        raise ProblemError(f"weights must be above 0 and add up to 1, but the lowest is {shares.min():.6g} and their "
                            f"sum {shares.sum():.15g}")  # fmt: skip
     economy = aiyagari(
         grid=grid, states=states, beta=max(patience), eta=aversion[0], alpha=alpha, delta=delta, rho=rho, sigma=sigma,
@@ -196,5 +211,5 @@ def aiyagari_types(
 def _each(name: str, given: ArrayLike, rule: str) -> tuple[float, ...]:
     found = table(name, given, 1)
     if not 1 <= found.size <= TYPES_LIMIT:
-        raise ProblemError(f"{name} must be of 1 to {TYPES_LIMIT} kinds, not {found.size}")
+        raise ProblemError(f"{name} must have one number for each of 1 to {TYPES_LIMIT} types, not {found.size}")
     return tuple(parameter(rule, value) for value in found.tolist())

@@ -1,4 +1,4 @@
-"""Aiyagari's economy with households of several kinds as figures."""
+"""Figures of an Aiyagari economy with several types of households."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 
 def plot(economy: TypesEconomy, path: str | os.PathLike[str] | None = None, kind: str = "shares") -> Figure:
-    """Draw a figure of ``economy`` as :meth:`~beltline.host.models.aiyagari_types.result.TypesEconomy.plot` says, and
-    write it if there is a path.
+    """Draw a figure of ``economy``; the method :meth:`beltline.TypesEconomy.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _DRAWN[kind](economy, figure), path, (8.0, 4.5))
@@ -39,10 +38,10 @@ def _shares(economy: TypesEconomy, figure: Figure) -> None:
     axes.bar(places - 0.2, 100 * economy.model.shares, 0.4, color=light, label="of households")
     axes.bar(places + 0.2, 100 * economy.wealth_shares, 0.4, color=dark, label="of wealth")
     axes.set_xticks(places, economy.model.names)
-    axes.set_ylabel("per cent")
+    axes.set_ylabel("percent")
     axes.grid(alpha=0.3, axis="y")
     axes.legend()
-    figure.suptitle(_title(economy, "Shares by kind"))
+    figure.suptitle(_title(economy, "Shares by type"))
 
 
 def _lorenz(economy: TypesEconomy, figure: Figure) -> None:
@@ -61,4 +60,4 @@ def _lorenz(economy: TypesEconomy, figure: Figure) -> None:
 _DRAWN: dict[str, Callable[[TypesEconomy, Figure], None]] = {"shares": _shares, "lorenz": _lorenz}
 
 KINDS = tuple(_DRAWN)
-"""What can be drawn of such an economy."""
+"""Kinds of figures of such an economy."""

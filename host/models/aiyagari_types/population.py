@@ -1,4 +1,4 @@
-"""The search for the interest rate at which households of all kinds together hold the capital that firms rent."""
+"""The search for the interest rate at which the supply of capital by all types equals demand."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from beltline.host.models.aiyagari_path.period import Household, Period
 from beltline.host.models.aiyagari_path.steady_state import (
     RATE_TOLERANCE,
     UnsolvedError,
-    at_rest,
     first_value,
+    stationary,
 )
 from beltline.host.models.aiyagari_types.calibration import Calibration
 from beltline.host.problem.arrays import Array
@@ -24,23 +24,24 @@ from beltline.host.results.outcome import Outcome
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Households of all kinds at one interest rate.
+    """Households of all types at one interest rate.
 
     Parameters
     ----------
     interest : float
-    held : (n,) float64 array
-        Assets a head of each kind, units of the good.
+        Interest rate.
+    mean_assets : (n,) float64 array
+        Mean assets of each type, in units of the good.
     excess : float
-        What all hold over what firms rent, less 1.
+        Excess supply of capital as a share of demand.
     periods : tuple of n Period
-        What each kind does.
+        Value and choices of each type.
     distribution : (n, N_k, N_z) float64 array
-        Share of the households of each kind in each state; adds up to 1 for each.
+        Share of the households of each type in each state; adds up to 1 for each type.
     """
 
     interest: float
-    held: Array
+    mean_assets: Array
     excess: float
     periods: tuple[Period, ...]
     distribution: Array
@@ -49,7 +50,7 @@ class Population:
 class _Search:
     def __init__(self, model: Calibration, tol: float, report: Callable[[str], None] | None) -> None:
         self._model, self._tol, self._report = model, tol, report
-        self._households = [Household.of(kind) for kind in model.kinds_of_household]
+        self._households = [Household.of(economy) for economy in model.economies]
         self._values = [first_value(household.problem) for household in self._households]
         points, chain = model.economy.grid, self._households[0].chain
         even = np.full((points, chain.shape[0]), 1.0 / points) * chain_distribution(chain)
@@ -57,35 +58,34 @@ class _Search:
         self.tried: dict[float, Population] = {}
 
     def gap(self, interest: float) -> float:
-        """By how much the rate at which firms would rent what is held at ``interest`` lies above it."""
+        """Return the rate at which firms would demand what is supplied at ``interest``, less ``interest``."""
         if interest not in self.tried:
             self.tried[interest] = self._at(interest)
-        held = float(self._model.shares @ self.tried[interest].held)
-        return min(self._model.economy.rate(held) - interest, 1.0) if held > 0 else 1.0
+        supply = float(self._model.shares @ self.tried[interest].mean_assets)
+        return min(self._model.economy.rate(supply) - interest, 1.0) if supply > 0 else 1.0
 
     def _at(self, interest: float) -> Population:
         economy, periods = self._model.economy, []
         for kind, household in enumerate(self._households):
-            period, self._values[kind], self._masses[kind] = at_rest(
+            period, self._values[kind], self._masses[kind] = stationary(
                 household, interest, economy.wage(interest), self._values[kind], self._masses[kind], self._tol
             )
             periods.append(period)
         mass = np.stack(self._masses)
-        held: Array = mass.sum(axis=2) @ self._households[0].assets
-        excess = float(self._model.shares @ held) / economy.capital(interest) - 1
+        mean_assets: Array = mass.sum(axis=2) @ self._households[0].assets
+        excess = float(self._model.shares @ mean_assets) / economy.capital(interest) - 1
         if self._report is not None:
-            self._report(f"step {len(self.tried) + 1}: r = {interest:.4%}, excess {excess:+.2e}")
-        return Population(interest, held, excess, tuple(periods), mass)
+            self._report(f"step {len(self.tried) + 1}: r = {interest:.4%}, excess supply {excess:+.2e} of demand")
+        return Population(interest, mean_assets, excess, tuple(periods), mass)
 
 
 def clear(model: Calibration, tol: float, report: Callable[[str], None] | None) -> tuple[Population, int]:
-    """Find the rate at which households of all kinds hold what firms rent; return what they do, and how many rates
-    were tried.
+    """Find the interest rate that clears the market; return the households at it, and the number of rates tried.
 
     Raises
     ------
     UnsolvedError
-        A household's choices do not settle, a distribution is not unique, or no rate clears the market.
+        A value did not converge, a stationary distribution is not unique, or no rate clears the market.
     """
     search = _Search(model, tol, report)
     try:
@@ -93,7 +93,8 @@ def clear(model: Calibration, tol: float, report: Callable[[str], None] | None) 
     except GridEndsError:
         raise UnsolvedError(
             Outcome.MARKET,
-            "Just below 1/beta - 1 of the most patient too little is held: the grid ends too early, so raise high.",
+            "Just below 1/beta - 1 of the most patient type supply is below demand: the grid ends too early, so raise "
+            "high.",
         ) from None
     if ends is None:
         raise UnsolvedError(Outcome.MARKET, "No interest rate clears the market within the grid.")

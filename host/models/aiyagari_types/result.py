@@ -1,4 +1,4 @@
-"""Aiyagari's economy with households of several kinds as it was solved: numbers, text and a file."""
+"""The solved Aiyagari economy with several types of households: numbers, report and file."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SUFFIXES = (".npz",)
-"""File types that economies are saved as."""
+"""File name endings that ``save`` of an economy accepts."""
 
 KIND = "aiyagari_types"
-"""Of an archive."""
+"""Kind of content of an archive that holds such an economy."""
 
 TABLES = ("value", "choice", "distribution")
-"""Arrays of an economy, ``(kinds, N_k, N_z)``."""
+"""Arrays of an economy, each ``(types, N_k, N_z)``."""
 
 
 @dataclass(frozen=True, eq=False)
 class TypesEconomy:
-    """Aiyagari's economy with households of several kinds, at the interest rate that clears its market.
+    """The Aiyagari economy with several types of households, at the interest rate that clears its capital market.
 
-    Arrays are ``float64``; where there is no economy they are nan.
+    Arrays are float64; they are nan if no equilibrium was found. ``n`` is the number of types.
 
     Parameters
     ----------
     model : Calibration
         The :class:`~beltline.host.models.aiyagari_types.model.AiyagariTypes` that was solved.
     interest : float
-        Net, a period.
+        Net interest rate of a period.
     excess : float
-        What all households hold over what firms rent, less 1.
+        Excess supply of capital as a share of demand.
     value : (n, N_k, N_z) array
-        Of each kind, in utility.
+        Value of each type, in units of utility.
     choice : (n, N_k, N_z) array
-        Assets that each keeps, between grid points, units of the good.
+        Assets that each type chooses for the next period, between grid points, in units of the good.
     distribution : (n, N_k, N_z) array
-        Share of the households of each kind in each state; adds up to 1 for each.
+        Share of the households of each type in each state; adds up to 1 for each type.
     success : bool
-        Whether every kind's values settle, its distribution is unique and stationary, the market clears (``excess`` at
-        most :data:`~beltline.host.models.aiyagari_path.result.PATH_TOLERANCE` in size) and the grid is long enough
-        (``at_top`` at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
+        Whether the values of every type converged, its stationary distribution is unique, the market clears (``excess``
+        is at most :data:`~beltline.host.models.aiyagari_path.result.PATH_TOLERANCE` in absolute value) and the grid is
+        long enough (``at_top`` is at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`).
     status : str
-        One of :class:`~beltline.host.results.outcome.Outcome`: ``"solved"``, or which part is not.
+        ``"solved"``, or which part of the economy is not; one of :class:`~beltline.host.results.outcome.Outcome`.
     message : str
-        The status in a sentence, with what to do about it.
+        The status in a sentence and, after a failure, what to do.
     steps : int
-        Interest rates that were tried.
+        Number of interest rates that were tried.
     seconds : float
-        Of this computer.
+        Wall-clock seconds of the host computer.
     """
 
     model: Calibration
@@ -86,28 +86,28 @@ class TypesEconomy:
 
     @property
     def wage(self) -> float:
-        """Of a unit of labour."""
+        """Wage of a unit of labour."""
         return self.model.economy.wage(self.interest)
 
     @property
-    def held(self) -> Array:
-        """Assets a head of each kind, ``(n,)``, units of the good."""
+    def mean_assets(self) -> Array:
+        """Mean assets of each type, ``(n,)``, in units of the good."""
         found: Array = self.distribution.sum(axis=2) @ self.assets
         return found
 
     @property
     def capital(self) -> float:
-        """Capital a head that all households hold, units of the good."""
-        return float(self.model.shares @ self.held)
+        """Capital per head that all households supply, in units of the good."""
+        return float(self.model.shares @ self.mean_assets)
 
     @property
     def output(self) -> float:
-        """``K**alpha``, a head, units of the good."""
+        """Output per head, ``K**alpha``, in units of the good."""
         return float(self.capital**self.model.economy.alpha)
 
     @property
     def consumption(self) -> Array:
-        """A head of each kind, ``(n,)``, units of the good."""
+        """Consumption per head of each type, ``(n,)``, in units of the good."""
         units, _ = self.model.economy.labour()
         wealth = (1.0 + self.interest) * self.assets[:, None] + self.wage * units
         found: Array = (self.distribution * (wealth - self.choice)).sum(axis=(1, 2))
@@ -115,8 +115,8 @@ class TypesEconomy:
 
     @property
     def wealth_shares(self) -> Array:
-        """Share of all wealth that is each kind's, ``(n,)``; adds up to 1."""
-        return np.asarray(self.model.shares * self.held / self.capital)
+        """Share of each type in total wealth, ``(n,)``; adds up to 1."""
+        return np.asarray(self.model.shares * self.mean_assets / self.capital)
 
     @property
     def households(self) -> Array:
@@ -126,30 +126,30 @@ class TypesEconomy:
 
     @property
     def gini(self) -> float:
-        """The Gini coefficient of wealth among all households."""
+        """Gini coefficient of wealth among all households."""
         return gini(self.assets, self.households)
 
     @property
     def ginis(self) -> Array:
-        """The same within each kind, ``(n,)``; nan where it holds nothing."""
+        """Gini coefficient of wealth within each type, ``(n,)``; nan if it has none."""
         return np.array([
-            gini(self.assets, mass.sum(axis=1)) if held > 0 else math.nan
-            for mass, held in zip(self.distribution, self.held, strict=True)
+            gini(self.assets, mass.sum(axis=1)) if mean > 0 else math.nan
+            for mass, mean in zip(self.distribution, self.mean_assets, strict=True)
         ])  # fmt: skip
 
     def lorenz(self) -> tuple[Array, Array]:
-        """The Lorenz curve of wealth among all, as :func:`beltline.host.analysis.inequality.lorenz` returns it."""
+        """Return the Lorenz curve of wealth among all households, in the form of :func:`beltline.lorenz`."""
         return lorenz(self.assets, self.households)
 
     @property
     def at_limit(self) -> Array:
-        """Share of each kind that keeps nothing, ``(n,)``."""
+        """Share of each type that chooses zero assets, ``(n,)``."""
         found: Array = (self.distribution * (self.choice <= 0.0)).sum(axis=(1, 2))
         return found
 
     @property
     def at_top(self) -> float:
-        """Share of all households that keep the highest assets: they might keep more."""
+        """Share of all households that choose the highest assets; if it is not small, raise ``high``."""
         highest = (self.distribution * (self.choice >= self.assets[-1])).sum(axis=(1, 2))
         return float(self.model.shares @ highest)
 
@@ -159,36 +159,42 @@ class TypesEconomy:
         if math.isfinite(self.interest):
             top = 1 / model.economy.beta - 1
             rows += [
-                ("interest", f"{self.interest:.4%} a period, 1/beta - 1 of the most patient = {top:.4%}"),
-                ("capital", f"{self.capital:.5f} a head, wage {self.wage:.5f}, output {self.output:.5f}"),
+                ("interest", f"{self.interest:.4%} a period, 1/beta - 1 of the most patient type = {top:.4%}"),
+                ("capital", f"{self.capital:.5f} per head, wage {self.wage:.5f}, output {self.output:.5f}"),
                 ("wealth", f"Gini {self.gini:.4f}"),
-                ("market", f"excess {self.excess:+.1e} of what firms rent (at most {PATH_TOLERANCE:g} in size)"),
-                ("top of grid", f"kept by {self.at_top:.2g} of households (at most {GRID_END_SHARE:g})"),
+                (
+                    "market",
+                    f"excess supply {self.excess:+.1e} of demand (at most {PATH_TOLERANCE:g} in absolute value)",
+                ),
+                ("top of grid", f"chosen by a share of {self.at_top:.2g} (at most {GRID_END_SHARE:g})"),
             ]
             each = zip(
-                model.names, model.weights, self.wealth_shares, self.held, self.ginis, self.at_limit, strict=True
-            )
+                model.names, model.weights, self.wealth_shares, self.mean_assets, self.ginis, self.at_limit,
+                strict=True,
+            )  # fmt: skip
             rows += [
-                (f"kind {number}", f"{name}: {weight:.1%} of households, {share:.1%} of wealth, {held:.4f} a head, "
-                                   f"Gini {within:.4f}; {limit:.1%} keep nothing")
-                for number, (name, weight, share, held, within, limit) in enumerate(each, start=1)
+                (f"type {number}", f"{name}: {weight:.1%} of households, {share:.1%} of wealth, {mean:.4f} per head, "
+                                   f"Gini {within:.4f}; {limit:.1%} choose zero assets")
+                for number, (name, weight, share, mean, within, limit) in enumerate(each, start=1)
             ]  # fmt: skip
         rows.append(("this computer", f"{self.seconds:.2f} s, {self.steps} interest rates"))
         size = f"{model.economy.grid:,} grid points x {model.economy.states} states"
-        return report(f"Aiyagari's economy with {len(model.betas)} kinds of households, {size}, on device cpu", rows)
+        return report(f"Aiyagari's economy with {len(model.betas)} types of households, {size}, on device cpu", rows)
 
     __repr__ = __str__
     _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the economy to ``path`` (``.npz``), whole or not at all, for :func:`beltline.load`; return the path.
+        """Save the economy to a ``.npz`` file that :func:`beltline.load` reads; return its path.
+
+        The file is written completely or not at all.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            A file of this name cannot be written there.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
         """
         target = check_target("out", path, SUFFIXES)
         facts = {"model": asdict(self.model)} | {
@@ -199,19 +205,25 @@ class TypesEconomy:
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "shares") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the economy.
 
         Parameters
         ----------
-        path
-        kind
-            ``"shares"``: how many households each kind is, and how much of all wealth is theirs. ``"lorenz"``: the
-            Lorenz curve of wealth among all.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"shares"`` (default): share of each type among households and in wealth. ``"lorenz"``: Lorenz curve of
+            wealth among all households.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("TypesEconomy.plot")(self, path, kind)
         return figure

@@ -1,4 +1,4 @@
-"""Moments of simulated quarters of an economy with default, each with a standard error."""
+"""Business cycle moments of simulated quarters of an economy with default, with standard errors."""
 
 from __future__ import annotations
 
@@ -15,49 +15,50 @@ from beltline.host.problem.checks import whole
 from beltline.host.problem.report import as_html
 
 PATHS = 100
-"""Independent paths, by default."""
+"""Default number of independent paths."""
 
 YEAR = 4
-"""Quarters in a year."""
+"""Number of quarters in a year."""
 
 REPAID, DEFAULTED, OUT = range(3)
-"""What happens in a quarter: debt is repaid, a default, exclusion after one."""
+"""What happens in a quarter: debt is repaid, the government defaults, or it is excluded after a default."""
 
 MOMENTS = {
-    "mean_spread": "mean spread, per cent a year",
-    "sd_spread": "sd of the spread, per cent a year",
-    "mean_debt": "mean debt, per cent of a quarter's output",
-    "default_rate": "defaults in a hundred years",
+    "mean_spread": "mean spread, percent per year",
+    "sd_spread": "sd of the spread, percent per year",
+    "mean_debt": "mean debt, percent of quarterly output",
+    "default_rate": "defaults per hundred years",
     "relative_sd": "sd of consumption / sd of output",
     "spread_output": "correlation of spread and output",
     "trade_output": "correlation of trade balance and output",
     "consumption_output": "correlation of consumption and output",
     "spread_consumption": "correlation of spread and consumption",
 }
-"""Every moment, and what a report calls it."""
+"""Name of every moment, and its label in reports."""
 
 SPREAD, TRADE, CONSUMPTION, OUTPUT, DEBT = range(5)
-"""The series."""
+"""Indices of the series."""
 
 NOISE = 1e-12
-"""Variance, as a share of the mean square, that is that of rounding."""
+"""Variance, relative to the mean square, below which it is attributed to rounding."""
 
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """What an economy does in good standing, as tables ``(N_B, N_y)``, and what it needs to be simulated.
+    """Policy and prices of an economy in good standing, and what a simulation needs; tables are ``(N_B, N_y)``.
 
     Parameters
     ----------
     policy : int32 array
-        Index of the next bond; -1 where it defaults.
+        Index of the bonds of the next quarter; -1 where the government defaults.
     zero : int
-        Index of the bond that is 0.
+        Index of the grid point at which bonds are 0.
     reentry : float
+        Probability of a return to good standing.
     transition, income, bonds : array
-        ``(N_y, N_y)``, ``(N_y,)`` and ``(N_B,)``.
+        Markov matrix ``(N_y, N_y)``, income ``(N_y,)``, and grid of bonds ``(N_B,)``.
     prices, spreads, consumption : array
-        The first two by the next bond; spreads as shares a year.
+        Prices and spreads are by the bonds of the next quarter; spreads are per year, 0.01 for 1 percentage point.
     """
 
     policy: NDArray[np.int32]
@@ -71,7 +72,7 @@ class Choices:
     consumption: Array
 
     def series(self) -> Array:
-        """The five series in each state in which debt is repaid, ``(5, N_B, N_y)``; nan in the default set."""
+        """Return the five series by state, ``(5, N_B, N_y)``; nan in the default set."""
         repaid = self.policy >= 0
         income = np.broadcast_to(self.income, self.policy.shape)
         found = np.full((5, *self.policy.shape), np.nan)
@@ -86,29 +87,29 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class BusinessCycle:
-    """Moments of simulated quarters, with standard errors.
+    """Business cycle moments of simulated quarters, with standard errors; ``print`` shows them as a table.
 
-    The sample are the quarters in good standing in which debt is repaid. In them
+    The sample consists of the quarters in good standing in which debt is repaid. In these quarters
 
-    - the *spread* is ``q**-4 - (1 + r)**4``, ``q`` being the price of the bonds that are sold in the quarter, in per
-      cent a year; where the government lends or sells safe bonds it is 0;
-    - *output* is ``ln y``, *consumption* ``ln c``, neither filtered;
+    - the *spread* is ``q**-4 - (1 + r)**4``, in percent per year, where ``q`` is the price of the bonds that are sold
+      in the quarter; it is 0 if the government lends or sells safe bonds;
+    - *output* is ``ln y`` and *consumption* is ``ln c``, neither filtered;
     - the *trade balance* is ``(y - c) / y``;
-    - *debt* is ``-B / y``: what is owed at the beginning of the quarter, less than 0 where the country is owed, in per
-      cent of the quarter's output.
+    - *debt* is ``-B / y`` at the beginning of the quarter, in percent of the quarter's output; it is negative if the
+      country is a creditor.
 
     Parameters
     ----------
     values, errors : dict of str to float
-        Each moment and its standard error; nan for what does not move or has no sample.
-        ``mean_spread``, ``sd_spread``, ``mean_debt``: means and standard deviation, in per cent. ``default_rate``:
-        defaults in a hundred years, of all quarters, those of exclusion too. ``relative_sd``: standard deviation of
-        consumption, divided by that of output. ``spread_output``, ``trade_output``, ``consumption_output``,
+        Each moment and its standard error; nan if a series is constant or there is no sample. ``mean_spread``,
+        ``sd_spread``, ``mean_debt``: means and standard deviation, in percent. ``default_rate``: defaults per hundred
+        years, over all quarters, those of exclusion included. ``relative_sd``: standard deviation of consumption,
+        divided by that of output. ``spread_output``, ``trade_output``, ``consumption_output``,
         ``spread_consumption``: correlations.
     quarters, defaults : int
-        Quarters of the sample, and defaults in all quarters.
+        Number of quarters in the sample, and of defaults in all quarters.
     how : str
-        The simulation in a sentence.
+        Description of the simulation in a sentence.
     """
 
     values: dict[str, float]
@@ -130,7 +131,7 @@ class BusinessCycle:
 
 
 @njit(cache=True)
-def _walk(
+def _follow(
     policy: NDArray[np.int32], cumulative: Array, reentry: float, zero: int, s: int, draws: Array,
     what: NDArray[np.int8], points: NDArray[np.int32], states: NDArray[np.int32],
 ) -> None:  # fmt: skip
@@ -150,7 +151,7 @@ def _walk(
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Of samples, one in each row: how many quarters, sums of the series and of their products, and of defaults."""
+    """Sums over samples, one row for each: numbers of quarters, sums of series and of their products, defaults."""
 
     count: Array
     first: Array
@@ -159,18 +160,18 @@ class _Sums:
     quarters: Array
 
     def less_each(self) -> _Sums:
-        """All samples together but one, for each."""
+        """Return for each sample the sums over all other samples."""
         return _Sums(*(table.sum(axis=0) - table for table in self._tables()))
 
     def together(self) -> _Sums:
-        """All samples as one."""
+        """Return the sums over all samples."""
         return _Sums(*(table.sum(axis=0, keepdims=True) for table in self._tables()))
 
     def _tables(self) -> tuple[Array, ...]:
         return self.count, self.first, self.second, self.defaults, self.quarters
 
     def moments(self) -> Array:
-        """In the order of :data:`MOMENTS`, ``(samples, moments)``."""
+        """Return the moments in the order of :data:`MOMENTS`, ``(samples, moments)``."""
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = self.first / self.count[:, None]
             square = self.second / self.count[:, None, None]
@@ -198,7 +199,7 @@ class _Sums:
 def business_cycle(
     choices: Choices, paths: int, periods: int, burn_in: int, seed: int, before_default: int | None
 ) -> BusinessCycle:
-    """Simulate and return the moments; :meth:`beltline.host.models.arellano.result.DefaultEconomy.moments` is this."""
+    """Simulate and compute the moments; the method :meth:`beltline.DefaultEconomy.moments` calls this."""
     limit = f"a whole number from {{}} to {PERIODS_LIMIT}"
     paths = whole("paths", paths, limit.format(2), lambda v: 2 <= v <= PERIODS_LIMIT)
     periods = whole("periods", periods, limit.format(2), lambda v: 2 <= v <= PERIODS_LIMIT)
@@ -207,13 +208,13 @@ def business_cycle(
     if before_default is not None:
         wanted = f"a whole number from 1 to periods - 1 = {periods - 1}, or None"
         before_default = whole("before_default", before_default, wanted, lambda v: 1 <= v < periods)
-    # Spreads are infinite where bonds are sold that are worth nothing.
+    # Spreads are infinite where the price of the bonds that are sold is 0.
     with np.errstate(invalid="ignore"):
         sums = _simulated(choices, paths, periods, burn_in, seed, before_default)
         found = sums.together().moments()[0]
         others = sums.less_each().moments()
         errors = np.sqrt((paths - 1) / paths * ((others - others.mean(axis=0)) ** 2).sum(axis=0))
-    part = "" if before_default is None else f", of them the {before_default} quarters before a default"
+    part = "" if before_default is None else f", of these the {before_default} quarters before a default"
     return BusinessCycle(
         values=dict(zip(MOMENTS, found.tolist(), strict=True)),
         errors=dict(zip(MOMENTS, errors.tolist(), strict=True)),
@@ -238,10 +239,10 @@ def _simulated(
         random = np.random.default_rng(source)
         s = min(int(np.searchsorted(begin, random.random(), side="right")), begin.size - 1)
         draws = random.random((total, 2))
-        _walk(choices.policy, cumulative, choices.reentry, choices.zero, s, draws, what, points, states)
-        kept = _sample(what[burn_in:], before_default)
-        values = series[:, points[burn_in:][kept], states[burn_in:][kept]]
-        sums.count[path] = kept.sum()
+        _follow(choices.policy, cumulative, choices.reentry, choices.zero, s, draws, what, points, states)
+        sampled = _sample(what[burn_in:], before_default)
+        values = series[:, points[burn_in:][sampled], states[burn_in:][sampled]]
+        sums.count[path] = sampled.sum()
         sums.first[path] = values.sum(axis=1)
         sums.second[path] = values @ values.T
         sums.defaults[path] = (what[burn_in:] == DEFAULTED).sum()
@@ -249,14 +250,14 @@ def _simulated(
 
 
 def _sample(what: NDArray[np.int8], before_default: int | None) -> NDArray[np.bool_]:
-    """The quarters that count: all in which debt is repaid, or those of them just before defaults."""
+    """Return which quarters are in the sample: all in which debt is repaid, or those of them just before defaults."""
     repaid = what == REPAID
     if before_default is None:
         return repaid
-    kept = np.zeros(what.size, bool)
-    # Every run of quarters that are repaid ends with a default, or with the path.
+    sampled = np.zeros(what.size, bool)
+    # A sequence of quarters in which debt is repaid ends with a default or with the path.
     others = np.flatnonzero(~repaid)
     for before, end in zip(np.append(-1, others), others, strict=False):
         if what[end] == DEFAULTED and end - before - 1 >= before_default:
-            kept[end - before_default : end] = True
-    return kept
+            sampled[end - before_default : end] = True
+    return sampled

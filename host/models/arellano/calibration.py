@@ -1,4 +1,4 @@
-"""Arellano's calibration: income, the price of debt, and the government's problem at given prices."""
+"""Calibration of Arellano (2008): income, bond prices, and the government's problem at given prices."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from beltline.host.problem.model_parameters import levels
 from beltline.host.problem.problem import Problem
 
 GOOD, EXCLUDED = "good", "excluded"
-"""The regimes."""
+"""Names of the regimes."""
 
 ALTERNATIVES = ("repay", "default", "excluded")
-"""What a government does; the first two in good standing."""
+"""Names of the alternatives; the first two are those of good standing."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of the economy of Arellano (2008), whose meaning :func:`beltline.arellano` says, and what follows.
+    """Parameters of the economy of Arellano (2008), which :func:`beltline.arellano` explains, and tables from them.
 
-    Arrays are read-only, ``float64``, with ``N_B = bonds`` and ``N_y = incomes``.
+    Arrays are read-only float64, with ``N_B = bonds`` and ``N_y = incomes``.
     """
 
     bonds: int
@@ -47,54 +47,59 @@ class Calibration:
 
     @property
     def zero(self) -> int:
-        """Index of the bond that is 0."""
+        """Index of the grid point at which bonds are 0."""
         return self.bonds // 2
 
     @cached_property
     def grid(self) -> Array:
-        """Bonds ``B``, ``(N_B,)``, units of the good: negative ones are debt."""
+        """Bonds ``B``, ``(N_B,)``, in units of the good; debt is negative."""
         bonds = grid_uniform(-self.limit, self.limit, self.bonds)
         bonds[self.zero] = 0.0
         return _fixed(bonds)
 
     @property
     def chain(self) -> tuple[Array, Array]:
-        """Income by state, ``(N_y,)``, units of the good a quarter, and its transition matrix, ``(N_y, N_y)``."""
+        """Income by state, ``(N_y,)``, in units of the good per quarter, and its Markov matrix, ``(N_y, N_y)``."""
         return _income(self.incomes, self.rho, self.sigma, self.width)[:2]
 
     @property
     def mean_income(self) -> float:
-        """Of the chain's long-run distribution."""
+        """Mean of income under the stationary distribution of the chain."""
         return _income(self.incomes, self.rho, self.sigma, self.width)[2]
 
     @cached_property
     def default_income(self) -> Array:
-        """Income while in default, ``(N_y,)``: ``min(y, share E y)``."""
+        """Income in default, ``(N_y,)``: ``min(y, share E[y])``."""
         return _fixed(np.minimum(self.chain[0], self.share * self.mean_income))
 
     def prices(self, defaults: NDArray[np.bool_]) -> Array:
-        """The price of a bond that pays 1 next quarter if the government repays, ``(N_B, N_y)``, by ``(B', y)``.
+        """Return the price of a bond that pays 1 in the next quarter unless the government defaults, ``(N_B, N_y)``.
 
         Parameters
         ----------
         defaults : (N_B, N_y) array of bool
-            Where it defaults next quarter, by bond and income of that quarter.
+            Whether the government defaults in the next quarter, by bonds and income of that quarter.
         """
         return break_even(defaults, self.chain[1], self.interest)
 
     @cached_property
     def update(self) -> BondPrices:
-        """Prices at which lenders break even, given the default set of the last sweep, as a solve calls it."""
+        """Rule by which a solve updates bond prices after each sweep: lenders break even, given its default set."""
         return BondPrices("repay", "default", self.grid, self.interest)
 
     def costs(self, prices: Array) -> Array:
-        """What ending the quarter with ``B'`` costs, ``(N_B, N_y)``, units of the good; debt brings money in."""
+        """Return the cost of ending the quarter with each ``B'``, ``q B'``, ``(N_B, N_y)``; negative for borrowing."""
         return self.update.costs(prices)
 
     def problem(self, prices: Array | None = None, start: Array | None = None) -> Problem:
-        """Return the government's problem at ``prices`` of bonds, ``(N_B, N_y)``; by default that of a safe bond.
+        """Return the government's problem at given bond prices.
 
-        A solve of it begins from ``start``, ``(N_B, N_y)`` or ``(2, N_B, N_y)``; zeros by default.
+        Parameters
+        ----------
+        prices
+            Bond prices, ``(N_B, N_y)``; by default that of a safe bond.
+        start
+            First guess of the value, ``(N_B, N_y)`` or ``(2, N_B, N_y)``; by default zeros.
         """
         return self._safe if prices is None and start is None else self._problem(prices, start)
 
@@ -138,7 +143,7 @@ class Calibration:
 
 @lru_cache(maxsize=16)
 def _income(incomes: int, rho: float, sigma: float, width: float) -> tuple[Array, Array, float]:
-    """The chain of income, and its mean in the long run; economies that differ in other things share it."""
+    """Return income, its Markov matrix and its mean, which economies with the same income process share."""
     logs, transition = tauchen(incomes, rho, sigma, width=width)
     income = _fixed(levels("income", logs, "rho, sigma or width"))
     try:

@@ -1,4 +1,4 @@
-"""Arellano's economy from its file."""
+"""Load an economy of Arellano (2008) from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from beltline.host.results.facts import PARTS, checked
 
 
 def read(file: Archive) -> DefaultEconomy:
-    """Return the economy that :meth:`~beltline.host.models.arellano.result.DefaultEconomy.save` wrote.
+    """Read an economy that :meth:`beltline.DefaultEconomy.save` wrote.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Arellano's economy: a government that may default, and lenders who price that."""
+"""The economy of Arellano (2008): a government that may default on its debt, and lenders who price the risk."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from beltline.host.solver.solve_general import check_device
 from beltline.host.solver.verify_general import measured
 
 STARTS = {"cpu": "coarse", "gpu": "given"}
-"""What a solve begins from, by device."""
+"""Default of ``start``, by device."""
 
 COARSEST = 15
-"""Fewest bonds of a grid that a finer one begins from."""
+"""Smallest number of bonds of a coarse grid."""
 
 COARSE_TOL = 1e-2
-"""Of solves on coarser grids: what they are for is where default begins, and prices."""
+"""Tolerance of solves on coarse grids, which serve to locate the default set and the prices."""
 
 
 @dataclass(frozen=True)
 class Arellano(Calibration, Model):
-    """The economy of Arellano (2008); made by :func:`arellano`, which checks the parameters and says what they are."""
+    """The economy of Arellano (2008). :func:`beltline.arellano` makes it, checks its parameters and explains them."""
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
@@ -50,37 +50,44 @@ class Arellano(Calibration, Model):
         verify: bool = True,
         **more: Any,
     ) -> DefaultEconomy:
-        """Find values and prices together: every sweep is exact, given the prices of the last default set.
+        """Find values and bond prices by iterating on both; a sweep is exact, given prices from the last default set.
 
-        That is no contraction and need not converge. Residual and error bound are given the prices that are returned.
+        This iteration is not a contraction and need not converge. ``residual`` and ``error_bound`` of the solution are
+        for the prices that are returned.
 
         Parameters
         ----------
-        tol
-            The solve ends when the largest change of the values (utility) and that of the prices (units of the good)
-            in a sweep are both below it.
-        max_sweeps
-        device
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
-        start
-            ``"coarse"``: values and prices of the same economy with a quarter of the bonds, between which they are
-            linear, and so on down to :data:`COARSEST`; by default on ``"cpu"``. ``"given"``: zeros, and the price of a
-            safe bond; by default on ``"gpu"``, and also where the former does not converge.
-        verify
-            Whether to prove the result by a second search, at the prices of the last sweep, and to measure it at those
-            that are returned.
+        tol : float
+            The iteration ends when the largest change of the values (in utility) and of the prices (in units of the
+            good) in a sweep are both below it.
+        max_sweeps : int
+            Largest number of sweeps.
+        device : str
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor.
+        start : str, optional
+            ``"coarse"``, the default on ``"cpu"``: start from the interpolated values and prices of the same economy
+            with a quarter of the bonds, which starts in the same way, down to :data:`COARSEST` bonds. ``"given"``, the
+            default on ``"gpu"`` and used if ``"coarse"`` does not converge: start from values of 0 and the price of a
+            safe bond.
+        verify : bool
+            Whether to prove every choice by a second search at the prices of the last sweep, and to measure the
+            residual at the prices that are returned.
         progress, **more
-            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
+            As :func:`beltline.solve` has them for a problem of the general form, except ``update``.
+
+        Returns
+        -------
+        DefaultEconomy
+            If values or prices do not converge, ``success`` is false and ``message`` gives the reason.
 
         Raises
         ------
         ProblemError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`. Values or prices that do not converge are no error:
-            ``success`` is false and ``message`` says why.
+            As :func:`beltline.solve`.
         """
         device = check_device("an economy with default", device)
         if "update" in more:
-            raise ProblemError("update must not be given: prices of bonds are those at which lenders break even")
+            raise ProblemError("update must not be given: bond prices are those at which lenders break even")
         start = STARTS[device] if start is None else start
         if start not in STARTS.values():
             raise ProblemError(f"start must be {' or '.join(map(repr, STARTS.values()))}, not {shown(start)}")
@@ -88,7 +95,7 @@ class Arellano(Calibration, Model):
         return DefaultEconomy(self, self._at_last_prices(self._solved(tol, start == "coarse", verify, options)))
 
     def _solved(self, tol: float, coarse: bool, verify: bool, options: dict[str, Any]) -> GeneralResult:
-        """The result, with the problem that it began from; ``coarse`` of :data:`STARTS`."""
+        """Return the result with the problem that it started from; ``coarse`` is that of :data:`STARTS`."""
         found: Any = None
         more = {"tol": tol, "verify": verify, "update": self.update, **options}
         coarser = self._coarser() if coarse else None
@@ -104,7 +111,7 @@ class Arellano(Calibration, Model):
         return found
 
     def _at_last_prices(self, found: GeneralResult) -> GeneralResult:
-        """The result with the problem at the prices that it has, for which it is measured."""
+        """Return the result with the problem at its last prices, and residual and bound measured for this problem."""
         result = replace(found, problem=self.problem(found.prices))
         if not result.verified or found.price_change == 0.0:
             return result
@@ -114,12 +121,12 @@ class Arellano(Calibration, Model):
         return replace(result, residual=quality.residual, error_bound=quality.error_bound, timing=timing)
 
     def _coarser(self) -> Arellano | None:
-        """The same economy with a quarter of the bonds; ``None`` where they would be few."""
+        """Return the same economy with a quarter of the bonds, or None if these were too few."""
         bonds = self.bonds // 4 | 1
         return replace(self, bonds=bonds) if bonds >= COARSEST else None
 
     def _begun(self, coarser: Arellano, before: GeneralResult) -> Problem:
-        """The problem at the prices of a coarser economy, beginning from its values; linear between its bonds."""
+        """Return the problem with the interpolated prices and values of a coarser economy as its start."""
 
         def between(table: Array) -> Array:
             return np.stack([np.interp(self.grid, coarser.grid, column) for column in table.T], axis=1)
@@ -141,56 +148,68 @@ def arellano(
     width: float = 3.0,
     limit: float = 0.45,
 ) -> Arellano:
-    """Return the economy of Arellano (2008): a government that borrows abroad and may default, by the quarter.
+    """Set up the economy of Arellano (2008): a government borrows abroad and may default; a period is a quarter.
 
-    In good standing, with bonds ``B`` and income ``y``, the government repays, ``c = y + B - q(B', y) B'``, or
-    defaults: then it consumes ``min(y, share E y)`` and is excluded, and every quarter from the next on is back in good
-    standing with probability ``reentry`` and no debt. ``ln y' = rho ln y + e``, ``e ~ N(0, sigma**2)``, as a
-    :func:`~beltline.host.problem.markov.tauchen` chain. Lenders break even: ``q(B', y) = (1 - P(default | B', y)) /
-    (1 + interest)``.
+    A government in good standing with bonds ``B`` (debt is negative) and income ``y`` repays or defaults::
 
-    ``bl.solve(bl.arellano(...))`` returns a :class:`~beltline.DefaultEconomy`. Defaults are the paper's calibration to
-    Argentina, by the quarter; the grids are ours.
+        V(B, y)  = max(V_r(B, y), V_d(y))
+        V_r(B, y) = max over B' of  U(y + B - q(B', y) B')  +  beta E[V(B', y') | y]
+        V_d(y)   = U(min(y, share E[y]))  +  beta E[reentry V(0, y') + (1 - reentry) V_d(y') | y]
+        ln y' = rho ln y + e,   e ~ N(0, sigma**2)
+
+    After a default it is excluded from borrowing; in every quarter after that it returns to good standing, without
+    debt, with probability ``reentry``. Lenders break even: ``q(B', y) = (1 - P(default | B', y)) / (1 + interest)``.
+    Income is discretised by :func:`beltline.tauchen`.
+
+    ``bl.solve(bl.arellano(...))`` returns a :class:`~beltline.DefaultEconomy`. The default parameters are the paper's
+    calibration to Argentina, except the grids.
 
     Parameters
     ----------
-    bonds
-        Number of grid points of ``B``, odd, so that 0 is one of them, and from 3; debt is below 0.
-    incomes
+    bonds : int
+        Number of grid points of ``B``, from 3; odd, so that 0 is one of them.
+    incomes : int
         Number of income states, 1 to ``CHAIN_LIMIT``.
-    beta
+    beta : float
         Discount factor of a quarter, above 0 and below 1.
-    eta
+    eta : float
         Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    interest
-        That lenders earn on a safe bond in a quarter, above -1.
-    reentry
+    interest : float
+        Interest rate of a safe bond in a quarter, above -1.
+    reentry : float
         Probability of a return to good standing in a quarter, from 0 to 1.
-    rho
-        Persistence of log income, above -1 and below 1.
-    sigma
+    rho : float
+        Autocorrelation of log income, above -1 and below 1.
+    sigma : float
         Standard deviation of its shock, above 0.
-    share
-        Of mean income, more than which is lost in default; above 0.
-    width
+    share : float
+        In default, income above this share of mean income is lost; above 0.
+    width : float
         Half-width of the grid of log income in unconditional standard deviations, above 0.
-    limit
-        Bonds go from ``-limit`` to ``limit`` in even steps, units of the good; above 0.
+    limit : float
+        The grid of bonds is uniform from ``-limit`` to ``limit``, in units of the good; above 0.
+
+    Returns
+    -------
+    Arellano
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
-
-    Examples
-    --------
-    >>> economy = bl.solve(bl.arellano(bonds=101, incomes=11))  # doctest: +SKIP
-    >>> economy.defaults.mean(), economy.moments()  # doctest: +SKIP
+        An argument is out of range.
 
     Sources
     -------
     Arellano (2008), "Default risk and income fluctuations in emerging economies", American Economic Review 98(3),
     690-712.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.arellano(bonds=61, incomes=7), progress=False)
+    >>> economy.success, bool(0 < economy.defaults.mean() < 1)
+    (True, True)
     """
     model = Arellano(
         bonds=whole(

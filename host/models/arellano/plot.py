@@ -1,4 +1,4 @@
-"""Arellano's economy as figures."""
+"""Figures of an economy of Arellano (2008)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 APART = 0.05
-"""By how much, as a share of mean income, the low and the high income of a figure are below and above it."""
+"""Distance of the low and the high income of a figure from mean income, as a share of it."""
 
 STYLES = ("-", "--")
-"""Of the lines of these incomes."""
+"""Line styles of these two incomes."""
 
-OWED = "bonds B, units of the good (debt is below 0)"
-NEXT = "next bonds B', units of the good (debt is below 0)"
+OWED = "bonds B, units of the good (debt is negative)"
+NEXT = "next bonds B', units of the good (debt is negative)"
 
 
 def plot(economy: DefaultEconomy, path: str | os.PathLike[str] | None = None, kind: str = "default") -> Figure:
-    """Draw a figure of ``economy`` as :meth:`~beltline.host.models.arellano.result.DefaultEconomy.plot` says, and write
-    it if there is a path.
+    """Draw a figure of ``economy``; the method :meth:`beltline.DefaultEconomy.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _DRAWN[kind](economy, figure), path, (8.0, 4.5))
@@ -44,7 +43,7 @@ def _finish(economy: DefaultEconomy, figure: Figure, what: str) -> None:
 
 
 def _incomes(economy: DefaultEconomy) -> list[tuple[int, str]]:
-    """Two states near mean income, and what they are called."""
+    """Return two states near mean income, and their labels."""
     mean, income = economy.model.mean_income, economy.income
     found = []
     for name, factor in (("low", 1 - APART), ("high", 1 + APART)):
@@ -104,4 +103,4 @@ _DRAWN: dict[str, Callable[[DefaultEconomy, Figure], None]] = {
 }
 
 KINDS = tuple(_DRAWN)
-"""What can be drawn of an economy with default."""
+"""Kinds of figures of such an economy."""

@@ -1,4 +1,4 @@
-"""Arellano's economy as it was solved: what it says, as tables, text and a file."""
+"""The solved economy of Arellano (2008): tables, report and file."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUARTERS = 4
-"""Periods in a year."""
+"""Number of quarters in a year."""
 
 REPAY, DEFAULT, EXCLUDED = range(len(ALTERNATIVES))
 
 
 @dataclass(frozen=True, eq=False)
 class DefaultEconomy(ModelResult):
-    """A government that may default, and the prices at which lenders break even.
+    """The economy of Arellano (2008) at the bond prices at which lenders break even.
 
-    Tables are ``float64`` but for those of choices, with ``N_B`` bonds and ``N_y`` incomes; rows are today's bonds
-    ``B``, or next quarter's ``B'`` where prices are meant, columns today's income.
+    Arrays have ``N_B`` rows and ``N_y`` columns and are float64 unless noted. Rows are the bonds ``B`` of this quarter;
+    for prices, spreads and default probabilities they are the bonds ``B'`` of the next. Columns are today's income.
 
     Parameters
     ----------
     model : Calibration
         The :class:`~beltline.host.models.arellano.model.Arellano` that was solved.
     solution : GeneralResult
-        Its values and choices; the problem is that at the last prices.
+        Values and choices of the government's problem at the last prices.
     """
 
     archive_kind: ClassVar[str] = "arellano"
@@ -52,31 +52,31 @@ class DefaultEconomy(ModelResult):
 
     @property
     def bonds(self) -> Array:
-        """The grid of bonds, ``(N_B,)``, units of the good; debt is below 0."""
+        """The grid of bonds, ``(N_B,)``, in units of the good; debt is negative."""
         return self.model.grid
 
     @property
     def income(self) -> Array:
-        """Income by state, ``(N_y,)``, units of the good a quarter."""
+        """Income by state, ``(N_y,)``, in units of the good per quarter."""
         return self.model.chain[0]
 
     @property
     def prices(self) -> Array:
-        """``q(B', y)``, ``(N_B, N_y)``, units of the good for a bond that pays 1 next quarter."""
+        """Price ``q(B', y)``, ``(N_B, N_y)``, in units of the good, of a bond that pays 1 in the next quarter."""
         found = self.solution.prices
         return np.full((self.model.bonds, self.model.incomes), np.nan) if found is None else found
 
     @property
     def default_probability(self) -> Array:
-        """Of debt ``B'`` next quarter, given today's income, ``(N_B, N_y)``."""
+        """Probability of a default in the next quarter, given bonds ``B'`` and today's income, ``(N_B, N_y)``."""
         found: Array = 1.0 - self.prices * (1.0 + self.model.interest)
         return found
 
     @property
     def spreads(self) -> Array:
-        """Interest on ``B'`` less that on a safe bond, ``(N_B, N_y)``, a year as a share: ``q**-4 - (1 + r)**4``.
+        """Interest rate on ``B'`` less that on a safe bond, ``(N_B, N_y)``, per year: ``q**-4 - (1 + r)**4``.
 
-        Infinite where nobody lends.
+        0.05 is 5 percentage points; it is infinite where the price is 0.
         """
         with np.errstate(divide="ignore"):
             found: Array = self.prices ** -float(QUARTERS) - (1.0 + self.model.interest) ** QUARTERS
@@ -84,43 +84,43 @@ class DefaultEconomy(ModelResult):
 
     @property
     def value(self) -> Array:
-        """Of good standing, the better of repaying and defaulting, ``(N_B, N_y)``, in utility."""
+        """Value of good standing, the larger of repaying and defaulting, ``(N_B, N_y)``, in units of utility."""
         return self.solution.value[0]
 
     @property
     def repay_value(self) -> Array:
-        """Of repaying, ``(N_B, N_y)``, in utility; ``-inf`` where it cannot be afforded."""
+        """Value of repaying, ``(N_B, N_y)``, in units of utility; ``-inf`` where the government cannot repay."""
         return self.solution.values[REPAY]
 
     @property
     def default_value(self) -> Array:
-        """Of defaulting, ``(N_y,)``, in utility: what is owed no longer matters."""
+        """Value of defaulting, ``(N_y,)``, in units of utility; it does not depend on the debt."""
         return self.solution.values[DEFAULT][self.model.zero]
 
     @property
     def defaults(self) -> NDArray[np.bool_]:
-        """The default set, ``(N_B, N_y)``: where defaulting is better than repaying."""
+        """Default set, ``(N_B, N_y)``: where defaulting is better than repaying."""
         return self.solution.taken(ALTERNATIVES[DEFAULT])
 
     @property
     def policy(self) -> NDArray[np.int32]:
-        """Index of ``B'`` where debt is repaid, ``(N_B, N_y)``; -1 in the default set."""
+        """Index of the chosen ``B'`` where debt is repaid, ``(N_B, N_y)`` int32; -1 in the default set."""
         return np.where(self.defaults, np.int32(-1), self.solution.policy[REPAY])
 
     @property
     def policy_values(self) -> Array:
-        """``B'`` where debt is repaid, ``(N_B, N_y)``, units of the good; nan in the default set."""
+        """Chosen ``B'`` where debt is repaid, ``(N_B, N_y)``, in units of the good; nan in the default set."""
         return np.where(self.policy >= 0, self.bonds[self.policy], np.nan)
 
     @property
     def consumption(self) -> Array:
-        """Of a government in good standing, ``(N_B, N_y)``, units of the good."""
-        bought = np.take_along_axis(self.model.costs(self.prices), np.maximum(self.policy, 0), axis=0)
-        return np.where(self.defaults, self.model.default_income, self.income + self.bonds[:, None] - bought)
+        """Consumption of a government in good standing, ``(N_B, N_y)``, in units of the good."""
+        cost = np.take_along_axis(self.model.costs(self.prices), np.maximum(self.policy, 0), axis=0)
+        return np.where(self.defaults, self.model.default_income, self.income + self.bonds[:, None] - cost)
 
     @cached_property
     def reached(self) -> NDArray[np.bool_]:
-        """States of good standing, ``(N_B, N_y)``, that a government without debt comes to sooner or later."""
+        """States of good standing, ``(N_B, N_y)``, that a government which starts without debt can reach."""
         policy, found = self.policy, np.zeros(self.defaults.shape, bool)
         rows = np.zeros(self.model.bonds, bool)
         rows[self.model.zero] = True
@@ -132,47 +132,47 @@ class DefaultEconomy(ModelResult):
 
     @property
     def at_ends(self) -> bool:
-        """Whether such a government chooses the lowest or the highest bond: it might go on if there were more."""
+        """Whether in such states it chooses the lowest or the highest bond, so that the grid may be too short."""
         chosen = self.policy[self.reached]
         return bool(((chosen == 0) | (chosen == self.model.bonds - 1)).any())
 
     @property
     def success(self) -> bool:
-        """Whether values and prices converged, the error bound given the prices is finite, and the grid suffices."""
+        """Whether values and prices converged, the error bound is finite, and the grid of bonds is long enough."""
         return self.solution.success and not self.at_ends
 
     @property
     def status(self) -> str:
-        """One of :class:`~beltline.host.results.outcome.Outcome`."""
+        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
         if self.solution.success and self.at_ends:
             return Outcome.GRID.value
         return self.solution.status
 
     @property
     def message(self) -> str:
-        """The status in a sentence or two, with what to do about it."""
+        """The status in one or two sentences and, after a failure, what to do."""
         found = self.solution
         if not found.success:
             if found.status != Outcome.LIMIT:
                 return found.message
             if found.price_change < found.tol:
-                return f"{found.message} Raise max_sweeps: with prices that rest, values converge."
-            return f"{found.message} Values and prices that move together need not converge."
+                return f"{found.message} Raise max_sweeps: the prices have converged, so the values will."
+            return f"{found.message} Values and prices that change together need not converge."
         if self.at_ends:
             return (
-                f"A government that begins without debt comes to an end of the grid of bonds, {self.model.limit:g} to "
-                "either side, and might go on: raise limit."
+                f"A government that starts without debt chooses an end of the grid of bonds, {self.model.limit:g} on "
+                "either side, and might choose bonds beyond it: raise limit."
             )
         moved = "left values that one more changes by" if found.verified else "changed values by"
         text = (
-            f"The last of {found.sweeps:,} sweeps {moved} {found.residual:.3g} at most and prices by "
-            f"{found.price_change:.3g}; the error bound is that given these prices."
+            f"The last of {found.sweeps:,} sweeps {moved} {found.residual:.3g} at most, and prices changed by "
+            f"{found.price_change:.3g}; the error bound is for these prices."
         )
         least = self.model.zero - 1
         if self.defaults[least].all():
             text += (
-                f" Nobody lends, as the smallest debt of the grid, {-self.bonds[least]:.3g}, is repaid at no income: "
-                "if that is much, raise bonds or lower limit."
+                f" There is no borrowing, as even the smallest debt of the grid, {-self.bonds[least]:.3g}, is not "
+                "repaid at any income. If this debt is large, raise bonds or lower limit."
             )
         return text
 
@@ -184,30 +184,34 @@ class DefaultEconomy(ModelResult):
         seed: int = 0,
         before_default: int | None = None,
     ) -> BusinessCycle:
-        """Return moments of simulated quarters, each with a standard error.
+        """Simulate the economy and return business cycle moments with standard errors.
 
-        Every path begins in good standing without debt, and its income in the long run. Moments are of quarters in
-        good standing in which debt is repaid, all paths together, but for ``defaults``, which is of all quarters. They
-        and their definitions are those of :class:`~beltline.host.models.arellano.business_cycle.BusinessCycle`.
+        Each path starts in good standing without debt, with income from its stationary distribution. Moments are taken
+        over the quarters of all paths in which debt is repaid; the default rate is over all quarters.
+        :class:`~beltline.host.models.arellano.business_cycle.BusinessCycle` defines the moments.
 
         Parameters
         ----------
-        paths
-            Independent paths, at least 2; standard errors come from what each contributes (the jackknife).
-        periods
-            Quarters of each path, at least 2.
-        burn_in
-            Quarters before them, which are dropped.
-        seed
-            Of NumPy's generator.
-        before_default
-            Only the quarters, that many, before each default that at least as many quarters of good standing precede:
-            what a sample of data is that ends in a default. All by default.
+        paths : int
+            Number of independent paths, at least 2; standard errors come from the jackknife over paths.
+        periods : int
+            Number of quarters of each path, at least 2.
+        burn_in : int
+            Number of quarters to simulate before these and drop.
+        seed : int
+            Seed of NumPy's random generator.
+        before_default : int, optional
+            Use only this number of quarters before each default, and only defaults before which there are at least as
+            many quarters of good standing, as in data samples that end with a default. By default all quarters.
+
+        Returns
+        -------
+        BusinessCycle
 
         Raises
         ------
         ProblemError
-            An argument out of range.
+            An argument is out of range.
         """
         if not self.success:
             warnings.warn(f"moments of a result that is not solved: {self.status}", stacklevel=2)
@@ -221,7 +225,7 @@ class DefaultEconomy(ModelResult):
     def __str__(self) -> str:
         found, model = self.solution, self.model
         which = "these prices" if found.verified else "the prices of the last sweep"
-        bound = f"max |V - V*| <= {found.error_bound:.3g} given {which} (roundings counted)"
+        bound = f"max |V - V*| <= {found.error_bound:.3g} at {which} (including rounding errors)"
         if not math.isfinite(found.error_bound):
             bound = "none: max |V - V*| is not known"
         rows = [
@@ -230,7 +234,7 @@ class DefaultEconomy(ModelResult):
             ("prices", f"last change {found.price_change:.3g} (tolerance {found.tol:g})"),
             ("error bound", bound),
             ("default set", f"{self.defaults.mean():.1%} of the states of good standing, "
-                            f"{self.defaults[self.reached].mean():.1%} of those that are reached from no debt"),
+                            f"{self.defaults[self.reached].mean():.1%} of those that can be reached from no debt"),
             ("largest debt", self._largest()),
             *self._spent(),
         ]  # fmt: skip
@@ -241,24 +245,30 @@ class DefaultEconomy(ModelResult):
     _repr_html_ = as_html
 
     def _largest(self) -> str:
-        """What is owed at most, in the sense of the report."""
-        owed = -float(self.bonds[self.reached.any(axis=1)].min())
-        return f"{owed:.4g}, that is {owed / self.model.mean_income:.1%} of the mean of a quarter's income"
+        """Return the largest debt of the states that can be reached, as text for the report."""
+        debt = -float(self.bonds[self.reached.any(axis=1)].min())
+        return f"{debt:.4g}, which is {debt / self.model.mean_income:.1%} of mean quarterly income"
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "default") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the economy.
 
         Parameters
         ----------
-        path
-        kind
-            ``"default"``: the default set over bonds and income. ``"prices"``: the price of bonds by how many are
-            sold, at a low and a high income. ``"policy"``: the bonds that are chosen, at these incomes.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"default"`` (default): the default set by bonds and income. ``"prices"``: bond prices by bonds, at a low
+            and at a high income. ``"policy"``: the chosen bonds at the same incomes.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("DefaultEconomy.plot")(self, path, kind)
         return figure

@@ -1,4 +1,4 @@
-"""A cohort: its parameters, its chain of incomes by age, and its tables."""
+"""Calibration of a cohort: its parameters, its Markov chain of income by age, and its problem."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from beltline.host.problem.problem import Problem
 from beltline.host.problem.utility import utility
 
 ALTERNATIVES = ("live", "leave")
-"""What happens at an age: the living consume and save, the dead leave what they saved."""
+"""Names of the alternatives: the living consume and save, the dead leave a bequest."""
 
 SHOCKS = np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]), np.array([1.0, 4.0, 1.0]) / 6.0
 """Nodes and weights of a standard normal variable by Gauss-Hermite quadrature, exact for polynomials up to degree 5."""
 
 NOTHING = -1.0
-"""Cash on hand of the dead, below every cost: they have no choice."""
+"""Cash on hand of the dead. It is below every cost, so that they have no choice."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of a cohort, whose meaning :func:`beltline.cohort` says, and what follows from them."""
+    """Parameters of a cohort, which :func:`beltline.cohort` explains, and tables that follow from them."""
 
     grid: int
     states: int
@@ -55,12 +55,12 @@ class Calibration:
 
     @property
     def working(self) -> int:
-        """Number of ages of work."""
+        """Number of ages at which people work."""
         return self.retirement - self.first + 1
 
     @cached_property
     def assets(self) -> Array:
-        """The grid of assets, ``(N_k,)``, units of the good."""
+        """The grid of assets, ``(N_k,)``, in units of the good."""
         found = grid_polynomial(0.0, self.high, self.grid, self.power)
         found.flags.writeable = False
         return found
@@ -73,54 +73,54 @@ class Calibration:
 
     @property
     def persistent(self) -> tuple[Array, Array]:
-        """The persistent part of log income by age of work, ``(ages of work, states)``, and its chain from each such
-        age to the next.
+        """The persistent part of log income, ``(ages of work, states)``, and the Markov matrix from each age of work to
+        the next.
         """
         return rouwenhorst_by_age(self.states, self.rho, [self.sigma] * self.working)
 
     @property
     def incomes(self) -> Array:
-        """Income by age and state of the living, ``(T, N_s)``, units of the good.
+        """Income by age and income state of the living, ``(T, N_s)``, in units of the good.
 
-        States are pairs of the persistent part and the transitory one, the latter innermost. Who is retired keeps the
-        state of the last year of work, and the transitory part has no meaning any more.
+        An income state is a pair of persistent and transitory shock; the transitory one varies fastest. A retired
+        person keeps the state of the last year of work, and the pension does not depend on its transitory part.
         """
         persistent, _ = self.persistent
         transitory, _ = self.shocks
-        works = persistent[:, :, None] + transitory + np.log(np.array(self.income))[:, None, None]
+        working = persistent[:, :, None] + transitory + np.log(np.array(self.income))[:, None, None]
         pension = np.log(self.replacement * self.income[-1]) + persistent[-1][:, None] + 0 * transitory
-        rests = np.broadcast_to(pension, (self.ages - self.working, *pension.shape))
-        found: Array = np.exp(np.concatenate([works, rests])).reshape(self.ages, -1)
+        retired = np.broadcast_to(pension, (self.ages - self.working, *pension.shape))
+        found: Array = np.exp(np.concatenate([working, retired])).reshape(self.ages, -1)
         return found
 
     @property
     def chain(self) -> Array:
-        """Transition of the living states from each age to the next, given survival, ``(T - 1, N_s, N_s)``."""
+        """Markov matrix of the income states from each age to the next, given survival, ``(T - 1, N_s, N_s)``."""
         _, transition = self.persistent
         _, weights = self.shocks
-        works = [np.kron(one, np.tile(weights, (weights.size, 1))) for one in transition]
-        stays = np.eye(self.states * weights.size)
-        return np.array(works + [stays] * (self.ages - self.working))
+        working = [np.kron(one, np.tile(weights, (weights.size, 1))) for one in transition]
+        retired = np.eye(self.states * weights.size)
+        return np.array(working + [retired] * (self.ages - self.working))
 
     @property
     def beginning(self) -> Array:
-        """Probability of each state at the first age, ``(N_s,)``: the first shocks hit who has mean income."""
+        """Probability of each income state at the first age, ``(N_s,)``, one shock after mean income."""
         heads = [math.comb(self.states - 1, k) / 2.0 ** (self.states - 1) for k in range(self.states)]
         _, weights = self.shocks
         return np.kron(np.array(heads), weights)
 
     def bequest_utility(self, left: Array) -> Array:
-        """Of what is left behind, units of the good, from 0: ``bequest * U(luxury + left)``."""
+        """Return the utility of bequests ``left``, from 0, in units of the good: ``bequest * U(luxury + left)``."""
         return self.bequest * utility(self.luxury + left, self.eta)
 
     def problem(self) -> Problem:
-        """Return the model as a problem of the general form, whose last exogenous state is that of the dead."""
+        """Return the model as a problem of the general form; its last exogenous state is that of the dead."""
         incomes, assets = self.incomes, self.assets
         ages, living = incomes.shape
         wealth = np.full((ages, self.grid, living + 1), NOTHING)
         wealth[:, :, :-1] = (1.0 + self.interest) * assets[:, None] + incomes[:, None, :]
         transition = np.zeros((ages, living + 1, living + 1))
-        # At the last age survival is 0, and where the living would go has no weight.
+        # At the last age survival is 0, so the transition of the living does not matter.
         survival = np.array(self.survival)[:, None, None]
         transition[:-1, :-1, :-1] = survival * self.chain
         transition[:, :-1, -1] = np.maximum(1.0 - transition[:, :-1, :-1].sum(axis=2), 0.0)

@@ -1,4 +1,4 @@
-"""A cohort from its file."""
+"""Load the solution of a cohort from a file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from beltline.host.results.facts import PARTS, checked
 
 
 def read(file: Archive) -> CohortResult:
-    """Return the result that :meth:`~beltline.host.models.cohort.result.CohortResult.save` wrote.
+    """Read a result that :meth:`beltline.CohortResult.save` wrote.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A cohort: work, retirement and death, with income and survival by age."""
+"""A life-cycle model of a cohort: work, retirement and death, with income risk and survival by age."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from beltline.host.problem.model_parameters import chain_size, parameter
 from beltline.host.results.general_result import GeneralResult
 
 OLDEST = 150
-"""Highest age of a model."""
+"""Highest age that a model can have."""
 
 
 @dataclass(frozen=True)
 class Cohort(Calibration, AgedModel[CohortResult]):
-    """A cohort; made by :func:`cohort`, which checks the parameters and says what they are."""
+    """A cohort. :func:`beltline.cohort` makes it, checks its parameters and explains them."""
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
     called: ClassVar[str] = "a cohort"
 
     def of_ages(self, solution: GeneralResult) -> CohortResult:
-        """Return the result, made from that of the problem."""
+        """Return the solution of the model, made from the result of its problem."""
         return CohortResult(self, solution)
 
 
@@ -57,79 +57,80 @@ def cohort(
     sigma: float | None = None,
     transitory: float | None = None,
 ) -> Cohort:
-    """Return the life cycle of a cohort: risky income while it works, a pension, and death at an uncertain age.
+    """Set up the life cycle of a cohort: income risk while working, a pension, and death at an uncertain age.
 
-    With assets ``a >= 0`` at age ``t`` a person has ``(1 + interest) a + y_t`` to consume or to keep. While he works,
-    ``ln y_t = ln income_t + z_t + e_t`` with ``z_t = rho z_(t-1) + u_t``, ``u_t ~ N(0, sigma**2)``, ``e_t ~ N(0,
-    transitory**2)``; then ``y_t`` is ``replacement`` of ``income`` and ``z`` of the last year of work. Who keeps ``a'``
-    lives on with probability ``survival_t``, and otherwise leaves it behind, which is worth ``bequest * U(luxury + (1 +
-    interest) a')`` a year later. Everybody begins without assets and dies at ``last``.
+    A person of age ``t`` with assets ``a >= 0`` and income state ``s`` solves::
 
-    ``bl.solve(bl.cohort(...))`` returns a :class:`~beltline.CohortResult`: choices by age, and the paths of the whole
-    cohort, carried forward without sampling. Incomes and survival are those of Cocco, Gomes and Maenhout (2005), so
-    that the good is a thousand dollars of 1992; of their model this one has no shares.
+        V_t(a, s) = max over a' >= 0 of  U((1 + interest) a + y_t(s) - a')
+                    +  beta (survival_t E[V_(t+1)(a', s') | s] + (1 - survival_t) bequest U(luxury + (1 + interest) a'))
+
+    with CRRA utility. While the person works, ``ln y_t = ln income_t + z_t + e_t`` with ``z_t = rho z_(t-1) + u_t``,
+    ``u_t ~ N(0, sigma**2)`` and ``e_t ~ N(0, transitory**2)``. After retirement ``y_t`` is ``replacement`` times the
+    last year's income without ``e``. Everybody starts without assets and dies at the age ``last`` at the latest.
+    Rouwenhorst's method discretises ``z``, with a grid for each age.
+
+    ``bl.solve`` returns a :class:`~beltline.CohortResult` with choices and distribution by age, without simulation.
+    Income and survival default to Cocco, Gomes and Maenhout (2005), in thousands of dollars of 1992; no portfolios.
 
     Parameters
     ----------
-    grid
+    grid : int
         Number of grid points of assets, from 2.
-    states
-        Number of states of ``z``, 1 to ``CHAIN_LIMIT``; the transitory shock has three.
-    education
+    states : int
+        Number of states of ``z``, 1 to ``CHAIN_LIMIT``; the transitory shock ``e`` has three.
+    education : str
         Whose income: ``"no high school"``, ``"high school"`` or ``"college"``.
-    first, retirement, last
-        First age, last age of work and last age, in years. The cubic polynomials of income in print are of ages from 20
-        to 65, the survival probabilities of ages from 20 to 100.
-    beta
-        Discount factor of a year, above 0 and below 1; survival comes on top of it.
-    eta
+    first, retirement, last : int
+        First age, last age of work, and last age. Published incomes cover ages 20 to 65, published survival 20 to 100.
+    beta : float
+        Discount factor of a year, above 0 and below 1; survival is taken into account in addition.
+    eta : float
         Relative risk aversion, above 0 and at most 16; 1 is log utility.
-    interest
-        A year, above -1.
-    bequest
-        Weight of what is left behind, from 0, which is none.
-    luxury
-        What is added to it, above 0, units of the good: the higher, the more of a luxury bequests are (De Nardi 2004).
-    rho
-        Persistence of ``z``, above -1 and at most 1, a random walk.
-    high
-        Highest assets, above 0, units of the good.
-    power
-        Of the grid's spacing, from 1 (:func:`~beltline.host.problem.grids.grid_polynomial`).
+    interest : float
+        Interest rate of a year, above -1.
+    bequest : float
+        Weight of bequests in utility, from 0 (no bequest motive).
+    luxury : float
+        Amount added to bequests in their utility, above 0: the larger, the more bequests are a luxury (De Nardi 2004).
+    rho : float
+        Autocorrelation of ``z``, above -1 and at most 1 (a random walk).
+    high : float
+        Highest assets of the grid, above 0, in units of the good.
+    power : float
+        Exponent of the grid's spacing, from 1; larger values put more points near 0 (:func:`beltline.grid_polynomial`).
     income : (retirement - first + 1,) array, optional
-        Income without shocks at each age of work, above 0, units of the good; by default that of ``education``.
+        Income without shocks at each age of work, above 0; by default that of ``education``.
     survival : (last - first,) array, optional
-        Probability of living another year at each age but the last, above 0 and at most 1; by default the life table
-        of Cocco, Gomes and Maenhout.
-    replacement
-        Pension as a share of permanent income in the last year of work, above 0; by default that of ``education``, and
-        so are the next two.
-    sigma
-        Standard deviation of ``u``, above 0.
-    transitory
-        Standard deviation of ``e``, from 0, which is none.
+        Probability of surviving to the next age, above 0 and at most 1; by default of Cocco, Gomes and Maenhout.
+    replacement : float, optional
+        Pension, as a share of the last year's income without ``e``, above 0; by default that of ``education``.
+    sigma, transitory : float, optional
+        Standard deviations of ``u``, above 0, and of ``e``, from 0 (no such shock); by default those of ``education``.
+
+    Returns
+    -------
+    Cohort
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
-
-    Examples
-    --------
-    >>> bl.solve(bl.cohort()).paths().mean["assets"].max()  # doctest: +SKIP
+        An argument is out of range.
 
     Sources
     -------
-    Cocco, Gomes and Maenhout (2005), "Consumption and portfolio choice over the life cycle", Review of Financial
-    Studies 18(2), 491-533. De Nardi (2004), "Wealth inequality and intergenerational links", Review of Economic Studies
-    71(3), 743-768. Fella, Gallipoli and Pan (2019), "Markov-chain approximations for life-cycle models", Review of
-    Economic Dynamics 34, 183-201.
+    Cocco, Gomes and Maenhout (2005), Review of Financial Studies 18(2), 491-533. De Nardi (2004), Review of Economic
+    Studies 71(3), 743-768. Fella, Gallipoli and Pan (2019), Review of Economic Dynamics 34, 183-201.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> people = bl.solve(bl.cohort(grid=60, states=3), progress=False)
+    >>> people.paths().mean["assets"].shape
+    (80,)
     """
     process = _process(education)
-    first = whole("first", first, f"an age from 0 to {OLDEST - 1}", lambda v: 0 <= v < OLDEST)
-    last = whole("last", last, f"an age above first = {first}, at most {OLDEST}", lambda v: first < v <= OLDEST)
-    wanted = f"an age from first = {first} to last = {last}"
-    retirement = whole("retirement", retirement, wanted, lambda v: first <= v <= last)
+    first, retirement, last = _ages(first, retirement, last)
     replacement = process.replacement if replacement is None else replacement
     sigma = math.sqrt(process.permanent) if sigma is None else sigma
     transitory = math.sqrt(process.transitory) if transitory is None else transitory
@@ -155,6 +156,13 @@ def cohort(
         high=real("high", high, "a number above 0", lambda v: 0 < v < math.inf),
         power=real("power", power, "a number from 1", lambda v: 1 <= v < math.inf),
     )
+
+
+def _ages(first: int, retirement: int, last: int) -> tuple[int, int, int]:
+    first = whole("first", first, f"an age from 0 to {OLDEST - 1}", lambda v: 0 <= v < OLDEST)
+    last = whole("last", last, f"an age above first = {first}, at most {OLDEST}", lambda v: first < v <= OLDEST)
+    wanted = f"an age from first = {first} to last = {last}"
+    return first, whole("retirement", retirement, wanted, lambda v: first <= v <= last), last
 
 
 def _process(education: str) -> IncomeProcess:

@@ -1,4 +1,4 @@
-"""The paths of a cohort: means and percentiles by age, of a distribution that is carried forward without sampling."""
+"""Means and percentiles of a cohort by age, from its distribution, without simulation."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ EVERY = 10
 
 @dataclass(frozen=True, eq=False)
 class Paths:
-    """What a cohort does by age, of those who are alive.
+    """Means, percentiles and inequality of the living by age; ``print`` shows them as a table.
 
     Parameters
     ----------
     ages : (T,) int array
-        In years.
+        Ages in years.
     alive : (T,) float64 array
         Share of the cohort that is alive.
     mean : dict of str to (T,) float64 array
-        By name: ``income``, ``consumption``, ``assets`` at the beginning of the year and ``saving``, what assets grow
-        by; units of the good.
+        Means of ``income``, ``consumption``, ``assets`` at the beginning of the year, and ``saving``, the growth of
+        assets during the year; in units of the good.
     shares : (n,) float64 array
-        Of the percentiles, from 0 to 1.
+        Which percentiles were computed, from 0 to 1.
     percentiles : dict of str to (n, T) float64 array
-        By name, as ``mean``.
+        Percentiles of the same variables.
     log_variance : dict of str to (T,) float64 array
-        Variance of the logarithm of ``income`` and of ``consumption``.
+        Variances of the logarithms of ``income`` and ``consumption``.
     gini : (T,) float64 array
-        Of assets; nan where nobody holds any.
+        Gini coefficient of assets; nan where all assets are 0.
     title : str
         Heading of the report.
     """
@@ -69,16 +69,18 @@ class Paths:
 
 
 def carry(policy: NDArray[np.int32], chain: Array, survival: Sequence[float], beginning: Array) -> Array:
-    """Return the share of a cohort in each state of the living by age, ``(T, N_k, N_s)``; all begin at grid point 0.
+    """Return the share of a cohort in each state by age, ``(T, N_k, N_s)``; everybody starts at grid point 0.
 
     Parameters
     ----------
     policy : (T, N_k, N_s) int32 array
+        Index of the assets that are chosen.
     chain : (T - 1, N_s, N_s) array
-        Of the living, given survival.
-    survival : (T - 1,) numbers
+        Markov matrices of the income states, given survival.
+    survival : (T - 1,) sequence of float
+        Probabilities of surviving to the next age.
     beginning : (N_s,) array
-        Shares of the first age.
+        Share of each income state at the first age.
     """
     mass = np.zeros(policy.shape)
     mass[0, 0] = beginning
@@ -88,7 +90,7 @@ def carry(policy: NDArray[np.int32], chain: Array, survival: Sequence[float], be
 
 
 def summary(ages: NDArray[np.int64], mass: Array, tables: Mapping[str, Array], shares: Array, title: str) -> Paths:
-    """Sum up ``tables`` by name, ``(T, N_k, N_s)`` each, over ``mass``, of the same shape."""
+    """Compute means and so on of ``tables``, ``(T, N_k, N_s)`` each, under the distribution ``mass`` of this shape."""
     alive = mass.sum(axis=(1, 2))
     weight = mass / alive[:, None, None]
     logs = {name: np.log(tables[name]) for name in ("income", "consumption")}
@@ -105,11 +107,11 @@ def summary(ages: NDArray[np.int64], mass: Array, tables: Mapping[str, Array], s
             name: (weight * log**2).sum(axis=(1, 2)) - (weight * log).sum(axis=(1, 2)) ** 2
             for name, log in logs.items()
         },
-        gini=np.array([gini(*both) if both[0] @ both[1] > 0 else np.nan for both in _held(tables["assets"], mass)]),
+        gini=np.array([gini(*both) if both[0] @ both[1] > 0 else np.nan for both in _by_age(tables["assets"], mass)]),
         title=title,
     )
 
 
-def _held(assets: Array, mass: Array) -> list[tuple[Array, Array]]:
-    """Levels of assets and how many hold them, by age."""
+def _by_age(assets: Array, mass: Array) -> list[tuple[Array, Array]]:
+    """Return the levels of assets and the share of people at each, by age."""
     return [(levels[:, 0], people.sum(axis=1)) for levels, people in zip(assets, mass, strict=True)]

@@ -1,4 +1,4 @@
-"""A cohort as figures."""
+"""Figures of a cohort."""
 
 from __future__ import annotations
 
@@ -18,17 +18,16 @@ if TYPE_CHECKING:
 GOOD = "units of the good"
 
 DRAWN_AGES = 4
-"""Ages whose consumption is drawn."""
+"""Number of ages whose consumption is drawn."""
 
 
 def plot(result: CohortResult, path: str | os.PathLike[str] | None = None, kind: str = "paths") -> Figure:
-    """Draw a figure of ``result`` as :meth:`~beltline.host.models.cohort.result.CohortResult.plot` says, and write it
-    if there is a path.
+    """Draw a figure of ``result``; the method :meth:`beltline.CohortResult.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _DRAWN[kind](result, figure), path)
@@ -51,10 +50,11 @@ def _paths(result: CohortResult, figure: Figure) -> None:
     left, right = figure.subplots(1, 2)
     dark, middle, light = colours(3)
     left.fill_between(paths.ages, *paths.percentiles["consumption"][[0, 2]], color=middle, alpha=0.2,
-                      label="consumption, middle 80 %")  # fmt: skip
+                      label="consumption, percentiles 10 to 90")  # fmt: skip
     for name, colour, line in (("income", dark, "--"), ("consumption", middle, "-")):
         left.plot(paths.ages, paths.mean[name], line, color=colour, label=f"{name}, mean", linewidth=1.6)
-    right.fill_between(paths.ages, *paths.percentiles["assets"][[0, 2]], color=light, alpha=0.3, label="middle 80 %")
+    right.fill_between(paths.ages, *paths.percentiles["assets"][[0, 2]], color=light, alpha=0.3,
+                       label="assets, percentiles 10 to 90")  # fmt: skip
     right.plot(paths.ages, paths.mean["assets"], color=dark, label="assets, mean", linewidth=1.6)
     right.plot(paths.ages, paths.percentiles["assets"][1], "--", color=middle, label="assets, median", linewidth=1.6)
     for axes in (left, right):
@@ -78,7 +78,7 @@ def _policy(result: CohortResult, figure: Figure) -> None:
     axes = figure.subplots()
     shown = np.unique(np.linspace(0, result.model.ages - 2, DRAWN_AGES).round().astype(int)).tolist()
     middle = result.policy.shape[2] // 2
-    # Up to where nearly all are at any age.
+    # Twice the largest percentile 90 of any age: nearly everybody has less.
     top = 2.0 * float(result.paths((0.9,)).percentiles["assets"].max())
     there = result.assets <= max(top, float(result.assets[1]))
     for age, colour in zip(shown, colours(len(shown)), strict=True):
@@ -95,4 +95,4 @@ _DRAWN: dict[str, Callable[[CohortResult, Figure], None]] = {
 }
 
 KINDS = tuple(_DRAWN)
-"""What can be drawn of a cohort."""
+"""Kinds of figures of a cohort."""

@@ -1,11 +1,11 @@
-"""Income by age and survival by age as they are in print.
+"""Published income and survival by age.
 
-The income processes are those of Cocco, Gomes and Maenhout (2005), tables 1 to 4: the log of labour income a year, in
+The income processes are those of Cocco, Gomes and Maenhout (2005), tables 1 to 4. The log of annual labour income, in
 thousands of dollars of 1992, is a cubic polynomial of age up to 65, plus a permanent and a transitory shock; pensions
-are a share of permanent income in the last year of work. The paper was not at hand. The figures are those of two public
-copies: ``HARK/Calibration/Income/IncomeTools.py`` of econ-ark/HARK, for all three groups, and
-``Main.m`` of ruggerojapp/CGM-2005-RFS-Matlab-Octave, which has more digits for high school and the survival
-probabilities. Both agree to the digits that both have.
+are a share of permanent income in the last year of work. The numbers are not taken from the paper but from two public
+copies: ``HARK/Calibration/Income/IncomeTools.py`` of econ-ark/HARK for all three groups, and ``Main.m`` of
+ruggerojapp/CGM-2005-RFS-Matlab-Octave, which has more digits for high school, and the survival probabilities. The two
+agree in all digits that both have.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from beltline.host.problem.arrays import Array
 
 @dataclass(frozen=True)
 class IncomeProcess:
-    """Labour income of people of one education.
+    """Labour income of people with the same education.
 
     Parameters
     ----------
     cubic : tuple of 4 float
-        Coefficients of log income, thousands of dollars of 1992, of ``1``, ``age``, ``age**2`` and ``age**3``.
+        Coefficients of log income, in thousands of dollars of 1992, on ``1``, ``age``, ``age**2`` and ``age**3``.
     permanent, transitory : float
-        Variances of the shocks to log income, a year.
+        Variances of the annual shocks to log income.
     replacement : float
         Pension as a share of permanent income in the last year of work.
     """
@@ -37,7 +37,7 @@ class IncomeProcess:
     replacement: float
 
     def income(self, ages: Array) -> Array:
-        """Income without shocks at each age, thousands of dollars of 1992."""
+        """Return income without shocks at each age, in thousands of dollars of 1992."""
         found: Array = np.exp(np.polynomial.polynomial.polyval(ages, self.cubic))
         return found
 
@@ -50,7 +50,7 @@ EDUCATION = {
 """Income processes by education."""
 
 SURVIVAL_BEGINS = 20
-"""Age of the first of :data:`SURVIVAL`."""
+"""Age of the first entry of :data:`SURVIVAL`."""
 
 SURVIVAL = (
     0.99845, 0.99839, 0.99833, 0.9983, 0.99827, 0.99826, 0.99824, 0.9982, 0.99813, 0.99804,
@@ -62,8 +62,8 @@ SURVIVAL = (
     0.91717, 0.90922, 0.90089, 0.89282, 0.88503, 0.87622, 0.86576, 0.8544, 0.8423, 0.82942,
     0.8154, 0.80002, 0.78404, 0.76842, 0.75382, 0.73996, 0.72464, 0.71057, 0.6961, 0.6809,
 )  # fmt: skip
-"""Probability of living another year at each age from 20 to 99; nobody lives beyond 100.
+"""Probability of surviving to the next age, at each age from 20 to 99; 100 is the last age.
 
-``survprob`` of the program of Cocco, Gomes and Maenhout, which the paper takes from the National Center for Health
-Statistics, as ruggerojapp/CGM-2005-RFS-Matlab-Octave has it.
+From ``survprob`` in the program of Cocco, Gomes and Maenhout, as copied in ruggerojapp/CGM-2005-RFS-Matlab-Octave. The
+paper takes it from the National Center for Health Statistics.
 """

@@ -1,4 +1,4 @@
-"""A cohort as it was solved: what it says, as tables, text and a file."""
+"""The solved life cycle of a cohort: tables by age, report and file."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHARES = (0.1, 0.5, 0.9)
-"""Percentiles of the paths, by default."""
+"""Default percentiles of :meth:`CohortResult.paths`."""
 
 
 @dataclass(frozen=True, eq=False)
 class CohortResult(ModelResult):
-    """What the living do at every age and what it is worth, and where the whole cohort is.
+    """Value and choices at every age, and the distribution of the cohort by age.
 
-    Tables are ``float64`` unless said otherwise, ``(T, N_k, N_s)``: ages, the first one first, assets, and states of
-    income of the living, pairs of the persistent part and the transitory one, the latter innermost.
+    Arrays are float64 unless noted, ``(T, N_k, N_s)``: ages, the first one first, assets, and income states of the
+    living. An income state is a pair of persistent and transitory shock; the transitory one varies fastest.
 
     Parameters
     ----------
     model : Calibration
         The :class:`~beltline.host.models.cohort.model.Cohort` that was solved.
     solution : GeneralResult
-        Its values and choices; its last exogenous state is that of the dead.
+        Its values and choices; the last exogenous state is that of the dead.
     """
 
     archive_kind: ClassVar[str] = "cohort"
@@ -50,87 +50,92 @@ class CohortResult(ModelResult):
 
     @property
     def ages(self) -> NDArray[np.int64]:
-        """In years, ``(T,)``."""
+        """Ages in years, ``(T,)``."""
         return np.arange(self.model.first, self.model.last + 1)
 
     @property
     def assets(self) -> Array:
-        """The grid of assets, ``(N_k,)``, units of the good."""
+        """The grid of assets, ``(N_k,)``, in units of the good."""
         return self.model.assets
 
     @property
     def income(self) -> Array:
-        """By age and state, ``(T, N_s)``, units of the good."""
+        """Income by age and income state, ``(T, N_s)``, in units of the good."""
         return self.model.incomes
 
     @property
     def value(self) -> Array:
-        """Of being alive, in utility."""
+        """Value of the living, in units of utility."""
         return self.solution.value[:, 0, :, :-1]
 
     @property
     def policy(self) -> NDArray[np.int32]:
-        """Index of the assets that are kept."""
+        """Index of the assets that are chosen for the next age, int32."""
         return self.solution.policy[:, 0, :, :-1]
 
     @property
-    def kept(self) -> Array:
-        """Assets that are kept, units of the good."""
+    def next_assets(self) -> Array:
+        """Assets that are chosen for the next age, in units of the good."""
         return self.assets[self.policy]
 
     @property
     def consumption(self) -> Array:
-        """Units of the good."""
-        return np.asarray(self.solution.problem.wealth[:, :, :-1] - self.kept)
+        """Consumption, in units of the good."""
+        return np.asarray(self.solution.problem.wealth[:, :, :-1] - self.next_assets)
 
     @cached_property
     def distribution(self) -> Array:
-        """Share of the cohort in each state by age; adds up over states to the share that is alive."""
+        """Share of the cohort in each state by age; the sum over states is the share that is alive."""
         return carry(self.policy, self.model.chain, self.model.survival, self.model.beginning)
 
     @property
     def alive(self) -> Array:
-        """Share of the cohort that is alive by age, ``(T,)``."""
+        """Share of the cohort that is alive, by age, ``(T,)``."""
         found: Array = self.distribution.sum(axis=(1, 2))
         return found
 
     @property
     def bequests(self) -> Array:
-        """Mean of what those leave who die at the end of each age, ``(T,)``, with interest, units of the good."""
-        left = (self.distribution * self.kept).sum(axis=(1, 2)) / self.alive
-        return np.asarray((1.0 + self.model.interest) * left)
+        """Mean bequest of those who die at the end of each age, ``(T,)``, with interest, in units of the good."""
+        saved = (self.distribution * self.next_assets).sum(axis=(1, 2)) / self.alive
+        return np.asarray((1.0 + self.model.interest) * saved)
 
     @property
-    def left(self) -> float:
-        """Mean of what is left behind by all of the cohort, at whatever age they die, units of the good."""
+    def mean_bequest(self) -> float:
+        """Mean bequest of the whole cohort, over all ages of death, in units of the good."""
         return float(-np.diff(self.alive, append=0.0) @ self.bequests)
 
     def paths(self, shares: Sequence[float] = SHARES) -> Paths:
         """Return means, percentiles and inequality of the living by age.
 
-        The distribution of the cohort is carried forward from age to age along policy and chain: nothing is drawn.
+        The distribution of the cohort is computed from age to age with the policy and the Markov chain; there is no
+        sampling error.
 
         Parameters
         ----------
-        shares
-            Of the percentiles, from 0 to 1.
+        shares : sequence of float
+            Percentiles to compute, from 0 to 1; 0.5 is the median.
+
+        Returns
+        -------
+        Paths
 
         Raises
         ------
         ProblemError
-            A share is none.
+            A number in ``shares`` is not from 0 to 1.
         """
         wanted = table("shares", shares, 1)
         for share in wanted.tolist():
             if not 0 <= share <= 1:
                 raise ProblemError(f"shares must be from 0 to 1, not {share:.6g}")
         shape = self.policy.shape
-        held = np.broadcast_to(self.assets[:, None], shape)
+        assets = np.broadcast_to(self.assets[:, None], shape)
         tables = {
             "income": np.broadcast_to(self.income[:, None, :], shape),
             "consumption": self.consumption,
-            "assets": held,
-            "saving": self.kept - held,
+            "assets": assets,
+            "saving": self.next_assets - assets,
         }
         people = f"{self.model.first} to {self.model.last}, {self.model.grid:,} grid points"
         title = f"Paths of a cohort, ages {people}{'' if self.success else f' ({self.status})'}"
@@ -138,36 +143,37 @@ class CohortResult(ModelResult):
 
     @property
     def at_limit(self) -> Array:
-        """Share of the living who keep nothing by age, ``(T,)``."""
+        """Share of the living who choose zero assets, by age, ``(T,)``."""
         return np.asarray((self.distribution * (self.policy == 0)).sum(axis=(1, 2)) / self.alive)
 
     @property
     def at_top(self) -> float:
-        """Share of all years of life in which the highest assets are kept: more might be if there were more."""
+        """Share of all years of life in which the highest assets are chosen; if it is not small, raise ``high``."""
         highest = self.policy == self.model.grid - 1
         return float((self.distribution * highest).sum() / self.distribution.sum())
 
     @property
     def success(self) -> bool:
-        """Whether all ages are solved, every choice being proven best on the grid, and the grid suffices: ``at_top`` is
-        at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`.
+        """Whether all ages are solved, every choice is proven best on the grid, and the grid is long enough.
+
+        The latter means that ``at_top`` is at most :data:`~beltline.host.results.outcome.GRID_END_SHARE`.
         """
         return self.solution.success and self.at_top <= GRID_END_SHARE
 
     @property
     def status(self) -> str:
-        """One of :class:`~beltline.host.results.outcome.Outcome`."""
+        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
         if self.solution.success and not self.success:
             return Outcome.GRID.value
         return self.solution.status
 
     @property
     def message(self) -> str:
-        """The status in a sentence or two, with what to do about it."""
+        """The status in one or two sentences and, after a failure, what to do."""
         if self.solution.success and not self.success:
             return (
-                f"In {self.at_top:.2%} of all years of life the highest assets, {self.model.high:g}, are kept, where "
-                f"{GRID_END_SHARE:.2%} are allowed: raise high."
+                f"In {self.at_top:.2%} of all years of life the highest assets, {self.model.high:g}, are chosen, and "
+                f"at most {GRID_END_SHARE:.2%} are allowed: raise high."
             )
         return self.solution.message
 
@@ -184,38 +190,44 @@ class CohortResult(ModelResult):
     _repr_html_ = as_html
 
     def _lives(self) -> list[tuple[str, str]]:
-        """Rows of the report on the cohort."""
+        """Return the rows of the report on the cohort."""
         paths, model = self.paths(), self.model
-        income, eaten, held = (paths.mean[name] for name in ("income", "consumption", "assets"))
+        income, consumption, assets = (paths.mean[name] for name in ("income", "consumption", "assets"))
         work = model.working
         years = float((self.alive * self.ages).sum() / self.alive.sum())
         bound = float(self.at_limit @ self.alive / self.alive.sum())
         return [
             ("income", f"highest at {self.ages[income[:work].argmax()]}, mean {income[:work].max():.2f}; at the last "
                        f"age of work, {model.retirement}, {income[work - 1]:.2f}"),
-            ("consumption", f"highest at {self.ages[eaten.argmax()]}, mean {eaten.max():.2f}"),
-            ("assets", f"highest at {self.ages[held.argmax()]}, mean {held.max():.2f}, "
-                       f"{held.max() / income[:work].mean():.2f} years of mean income of work"),
-            ("bequests", f"mean {self.left:.2f} of all of the cohort"),
-            ("constraint", f"nothing is kept in {bound:.1%} of all years of life; mean age {years:.1f}"),
-            ("top of grid", f"chosen in {self.at_top:.2g} of them (at most {GRID_END_SHARE:g})"),
+            ("consumption", f"highest at {self.ages[consumption.argmax()]}, mean {consumption.max():.2f}"),
+            ("assets", f"highest at {self.ages[assets.argmax()]}, mean {assets.max():.2f}, "
+                       f"{assets.max() / income[:work].mean():.2f} years of mean income of work"),
+            ("bequests", f"mean {self.mean_bequest:.2f} of the whole cohort"),
+            ("constraint", f"binds in {bound:.1%} of all years of life; mean age {years:.1f}"),
+            ("top of grid", f"chosen in a share of {self.at_top:.2g} of these years (at most {GRID_END_SHARE:g})"),
         ]  # fmt: skip
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "paths") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the cohort.
 
         Parameters
         ----------
-        path
-        kind
-            ``"paths"``: means of income, consumption and assets by age, with the middle 80 %. ``"inequality"``:
-            variance of log income and log consumption by age, and the Gini coefficient of assets. ``"policy"``:
-            consumption by assets at four ages.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"paths"`` (default): means of income, consumption and assets by age, and the range from percentile 10 to
+            90. ``"inequality"``: variances of log income and log consumption, and Gini coefficient of assets, by age.
+            ``"policy"``: consumption by assets at four ages.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("CohortResult.plot")(self, path, kind)
         return figure

@@ -1,4 +1,4 @@
-"""Hopenhayn and Rogerson's calibration: workers, productivity, entrants, and a firm's problem at a price."""
+"""Calibration of Hopenhayn and Rogerson (1993): workers, productivity, entrants, and a firm's problem at a price."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ BEFORE, AFTER = "before", "after"
 """When a firm decides on exit: before it sees the productivity of the period, or after."""
 
 SPACINGS = ("log", "uniform")
-"""Of the grid of workers: even steps of ``ln(1 + n)``, or of ``n``."""
+"""Spacings of the grid of workers: uniform in ``ln(1 + n)``, or in ``n``."""
 
 ACTIVE, CLOSED = "active", "closed"
-"""The regimes where exit is decided on before the shock; otherwise there is the first alone."""
+"""Names of the regimes; if exit is decided on after the shock there is only the first."""
 
 PRODUCING = {BEFORE: ("hire", "fire", "hire, then exit", "fire, then exit"), AFTER: ("hire", "fire")}
-"""Alternatives of a firm that produces in the period."""
+"""Names of the alternatives of a firm that produces in the period."""
 
 EXIT = "exit"
-"""The alternative without a choice: all workers are dismissed."""
+"""Name of the alternative without a choice: all workers are dismissed."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of the economy of Hopenhayn and Rogerson (1993), whose meaning
-    :func:`beltline.hopenhayn_rogerson` says, and what follows.
+    """Parameters of the economy of Hopenhayn and Rogerson (1993), and tables that follow from them.
 
-    Arrays are read-only, ``float64``, with ``N_n = grid`` and ``N_z = states``.
+    :func:`beltline.hopenhayn_rogerson` explains the parameters. Arrays are read-only float64, with ``N_n = grid`` and
+    ``N_z = states``.
     """
 
     tau: float
@@ -65,39 +65,43 @@ class Calibration:
 
     @cached_property
     def chain(self) -> tuple[Array, Array]:
-        """Productivity by state, ``(N_z,)``, and its transition matrix, ``(N_z, N_z)``."""
+        """Productivity by state, ``(N_z,)``, and its Markov matrix, ``(N_z, N_z)``."""
         sigma = math.sqrt(self.variance * (1 - self.rho**2))
         logs, transition = tauchen(self.states, self.rho, sigma, self.drift / (1 - self.rho), self.width)
         return _fixed(levels("productivity", logs, "drift, rho, variance or width")), _fixed(transition)
 
     @property
     def lowest(self) -> int:
-        """How many states entrants draw from, the lowest."""
+        """Number of states, the lowest ones, from which entrants draw."""
         # A product such as 0.29 * 100 may round to just below a whole number.
         return math.floor(self.share * self.states + 1e-9)
 
     @cached_property
     def entry(self) -> Array:
-        """Probability of each state for an entrant, ``(N_z,)``: the same for the lowest."""
+        """Probability of each productivity state for an entrant, ``(N_z,)``; the same for all of the lowest."""
         found = np.zeros(self.states)
         found[: self.lowest] = 1.0 / self.lowest
         return _fixed(found)
 
     @property
     def producing(self) -> tuple[str, ...]:
-        """Alternatives of a firm that produces, the first of the problem."""
+        """Names of the alternatives of a firm that produces, which are the first ones of the problem."""
         return PRODUCING[self.exits]
 
     def output(self) -> Array:
-        """``z n**alpha``, ``(N_n, N_z)``, units of the good, by workers and productivity of the period."""
+        """Return output ``z n**alpha``, ``(N_n, N_z)``, in units of the good, by workers and productivity."""
         found: Array = self.chain[0] * self.workers[:, None] ** self.alpha
         return found
 
     def problem(self, price: float = 1.0, start: Array | None = None) -> Problem:
-        """Return a firm's problem at a ``price`` of the good, in units of the wage; ``x`` is the workers of the last
-        period, ``x'`` those of this one.
+        """Return a firm's problem at a price; ``x`` is the workers of the last period, ``x'`` those of this one.
 
-        ``start`` as of :class:`~beltline.host.problem.problem.Problem`; zeros by default.
+        Parameters
+        ----------
+        price
+            Price of the good, in units of the wage.
+        start
+            First guess of the value, as of :class:`beltline.Problem`; by default zeros.
         """
         productivity, transition = self.chain
         n = self.workers[:, None]

@@ -1,4 +1,4 @@
-"""The search for the price at which entry is worth its cost."""
+"""The search for the price at which the value of entry equals its cost."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from beltline.host.results.outcome import Outcome
 from beltline.host.solver.solve import solve
 
 PRICE_TOLERANCE = 1e-11
-"""How closely the price is found."""
+"""Accuracy of the price."""
 
 WIDTH = 0.05
-"""Of the first interval of prices that is tried; each further one is twice as wide."""
+"""Width of the first interval of prices that is tried; each further interval is twice as wide."""
 
 
 class _Unsolved(Exception):
@@ -31,15 +31,16 @@ class _Unsolved(Exception):
 
 
 class Search:
-    """Firms' problems at one price after the other, each from the values of the last.
+    """A firm's problem at one price after the other, each solved from the values of the last.
 
     Parameters
     ----------
     model
+        Calibration of the economy.
     options
-        Of :func:`beltline.host.solver.solve.solve`.
+        Arguments of :func:`beltline.solve`.
     report
-        Called with a line now and then, or nothing.
+        A function that is called with lines on the progress, or None.
     """
 
     def __init__(self, model: Calibration, options: dict[str, Any], report: Callable[[str], None] | None) -> None:
@@ -48,10 +49,10 @@ class Search:
         self._start: Array | None = None
 
     def equilibrium(self) -> FirmEconomy:
-        """Set the costs by the economy without firing costs, where the price is 1, and find the price of this one."""
+        """Determine the costs by the economy without firing costs, at price 1; then find the price of this one."""
         unsolved = self._at(replace(self._model, tau=0.0), 1.0, math.nan, math.nan)
         free = replace(unsolved, entry_cost=unsolved.entry_value)
-        # Where the price is 1, households consume 1 / A.
+        # At price 1 households consume 1 / A.
         free = replace(free, disutility=share(free.employment_each, self._model.employment * free.consumption_each))
         if self._model.tau == 0.0:
             return free
@@ -64,7 +65,7 @@ class Search:
 
     def _priced(self, entry_cost: float, disutility: float) -> FirmEconomy:
         gaps: dict[float, float] = {}
-        # On fine grids an economy is hundreds of megabytes, so only the last one is held.
+        # On fine grids an economy takes hundreds of megabytes, so only the last one stays in memory.
         last: FirmEconomy | None = None
 
         def solved(price: float) -> FirmEconomy:
@@ -77,8 +78,8 @@ class Search:
             return last
 
         def gap(price: float) -> float:
-            """What an entrant is worth more than entry costs, units of the good; it rises in the price."""
-            # Ends of the interval are asked for twice.
+            """Return the value of entry less its cost, in units of the good; it increases with the price."""
+            # The root finder evaluates the ends of the interval again.
             if price not in gaps:
                 gaps[price] = solved(price).entry_value / price - entry_cost
             return gaps[price]
@@ -86,12 +87,12 @@ class Search:
         low, width = 1.0, WIDTH
         while gap(low + width) < 0.0:
             low, width = low + width, 2.0 * width
-        # A firing cost that is next to nothing may leave the value of entry as it is.
+        # With a very small firing cost the value of entry may not change.
         price = low if gap(low) >= 0.0 else float(brentq(gap, low, low + width, xtol=PRICE_TOLERANCE, rtol=1e-15))
         return solved(price)
 
     def _at(self, model: Calibration, price: float, entry_cost: float, disutility: float) -> FirmEconomy:
-        """Solve a firm's problem; its values are what the next solve begins from."""
+        """Solve a firm's problem; the next solve starts from its values."""
         where = f"step {len(self._steps) + 1}, price {price:.6f}"
         begin, tell = time.perf_counter(), self._report
         progress: Any = False if tell is None else lambda text: tell(f"{where}: {text}")

@@ -1,4 +1,4 @@
-"""Where firms end up that enter, follow a policy and exit."""
+"""The distribution of firms that enter, follow a policy and exit."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from beltline.host.problem.arrays import Array
 
 
 def survival(policy: NDArray[np.int32], stays: NDArray[np.bool_], produces: NDArray[np.bool_], chain: Array) -> Array:
-    """Probability that a firm of each state produces in the next period, too, ``(N_n, N_z)``.
+    """Return the probability that a firm of each state also produces in the next period, ``(N_n, N_z)``.
 
     Parameters
     ----------
     policy : (N_n, N_z) array of int32
-        Index of the workers of the period, by those of the last period and productivity.
+        Index of the workers of the period, by workers of the last period and productivity.
     stays : (N_n, N_z) array of bool
         Where a firm does not exit at the end of the period.
     produces : (N_n, N_z) array of bool
         Where a firm that has seen its productivity does not exit.
     chain : (N_z, N_z) array
+        Markov matrix of productivity.
     """
     ahead = produces.astype(np.float64) @ chain.T
     found: Array = np.where(stays, np.take_along_axis(ahead, policy, axis=0), 0.0)
@@ -37,7 +38,7 @@ def ahead(
     chain: Array,
     entry: Array,
 ) -> Array:
-    """The mass of firms of each state in the next period, with a mass of 1 of entrants, who begin without workers."""
+    """Return the mass of firms of each state in the next period, with a mass 1 of entrants without workers."""
     moved = np.zeros_like(mass)
     np.add.at(moved, (policy, np.arange(policy.shape[1])), np.where(stays, mass, 0.0))
     found: Array = (moved @ chain) * produces
@@ -52,12 +53,13 @@ def stationary(
     chain: Array,
     entry: Array,
 ) -> Array | None:
-    """Return the mass of firms that produce, by workers of the last period and productivity, for a mass of 1 of
-    entrants a period; ``None`` where some firms never exit.
+    """Return the stationary mass of firms that produce, for a mass 1 of entrants per period.
 
-    With a firing cost firms choose few sizes: they come to the ends of the band in which they keep their workers. So
-    the equations ``mass = ahead(mass)`` are solved by sparse elimination on the sizes that entrants come to, however
-    fine the grid is.
+    It is by workers of the last period and productivity, ``(N_n, N_z)``; None if some firms never exit.
+
+    With a firing cost firms choose few sizes: the ends of the band in which they do not change employment. The
+    equations ``mass = ahead(mass)`` are therefore solved by sparse elimination on the sizes that entrants can reach,
+    and the time does not depend much on the grid.
 
     Parameters
     ----------
@@ -88,7 +90,7 @@ def stationary(
 
 
 def _sizes(policy: NDArray[np.int32], stays: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Indexes of the workers that firms may come to which begin without any, in order."""
+    """Return the indices of the numbers of workers that a firm can reach from 0, in increasing order."""
     found = np.zeros(policy.shape[0], bool)
     fresh = np.array([0])
     while fresh.size:
@@ -99,11 +101,11 @@ def _sizes(policy: NDArray[np.int32], stays: NDArray[np.bool_]) -> NDArray[np.in
 
 
 def _all_exit(step: csr_matrix) -> bool:
-    """Whether an exit can be reached from every state: where it can be at once, a row sums to less than 1."""
+    """Return whether an exit can be reached from every state; where exit is possible, a row sums to less than 1."""
     size = step.shape[0]
     leaves = np.asarray(step.sum(axis=1)).ravel() < 1.0 - 1e-9
     outside = csr_matrix(leaves.astype(np.float64)[None])
-    # Backwards: from outside to the states that lead there at once, and from each to those that lead to it.
+    # Search backwards from the outside: to states from which a firm can exit, then to states that lead to those.
     back = vstack([outside, step.T.tocsr()])
     padded = csr_matrix((back.data, back.indices + 1, back.indptr), shape=(size + 1, size + 1))
     return len(breadth_first_order(padded, 0, return_predecessors=False)) == size + 1

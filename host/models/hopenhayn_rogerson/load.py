@@ -1,4 +1,4 @@
-"""Hopenhayn and Rogerson's economy from its file."""
+"""Load an economy of Hopenhayn and Rogerson (1993) from a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _STEP = {"tau": MEASURE, "price": POSITIVE, "entry_value": NUMBER, "sweeps": COU
 
 
 def read(file: Archive) -> FirmEconomy:
-    """Return the economy that :meth:`~beltline.host.models.hopenhayn_rogerson.result.FirmEconomy.save` wrote.
+    """Read an economy that :meth:`beltline.FirmEconomy.save` wrote.
 
-    The distribution, and whether everything clears, are worked out again.
+    The distribution and the market conditions are computed again.
 
     Raises
     ------

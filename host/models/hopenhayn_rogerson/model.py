@@ -1,4 +1,4 @@
-"""Hopenhayn and Rogerson's economy: firms that pay for dismissals, enter and exit, at the price of free entry."""
+"""The economy of Hopenhayn and Rogerson (1993): firms with firing costs, entry and exit."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ from beltline.sim.progress import reporting
 
 @dataclass(frozen=True)
 class HopenhaynRogerson(Calibration, Model):
-    """The economy of Hopenhayn and Rogerson (1993); made by :func:`hopenhayn_rogerson`, which checks the parameters and
-    says what they are.
+    """The economy of Hopenhayn and Rogerson (1993).
+
+    :func:`beltline.hopenhayn_rogerson` makes it, checks its parameters and explains them.
     """
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
@@ -35,30 +36,36 @@ class HopenhaynRogerson(Calibration, Model):
         progress: Any = None,
         **more: Any,
     ) -> FirmEconomy:
-        """Find the price at which entry is worth its cost.
+        """Find the price at which the value of entry equals its cost.
 
-        First the economy without firing costs is solved at price 1, which sets the cost of entry and the disutility of
-        labour. Then a firm's problem is solved at one price after the other, each from the last one's values. The value
-        of entry, in units of the good, rises with the price, so there is one price.
+        The economy without firing costs is solved first, at price 1; it determines the cost of entry and the disutility
+        of labour. Then a firm's problem is solved at one price after the other, each from the values of the last. The
+        value of entry, in units of the good, increases with the price, so that the equilibrium price is unique.
 
         Parameters
         ----------
         tol, max_sweeps
-            Of each firm's problem, as of :func:`beltline.host.solver.solve.solve`; values are in units of the wage.
-        device
-            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which is the processor.
+            For each firm's problem, as in :func:`beltline.solve`; values are in units of the wage.
+        device : str
+            ``"cpu"`` or ``"gpu"``; by default ``"auto"``, which takes the processor.
         progress, **more
-            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``.
+            As :func:`beltline.solve` has them for a problem of the general form, except ``update``.
+
+        Returns
+        -------
+        FirmEconomy
+            If the economy is not solved, ``success`` is false and ``message`` gives the reason.
 
         Raises
         ------
         ProblemError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`. An economy that is not solved is no error: ``success`` is false
-            and ``message`` says why.
+            As :func:`beltline.solve`.
         """
         device = check_device("an economy with firing costs", device)
         if "update" in more:
-            raise ProblemError("update must not be given: the price is that at which entry is worth its cost")
+            raise ProblemError(
+                "update must not be given: the price is set by the value of entry, which equals its cost"
+            )
         check_progress(progress)
         with reporting(progress) as report:
             options = {"tol": tol, "max_sweeps": max_sweeps, "device": device, **more}
@@ -88,66 +95,78 @@ def hopenhayn_rogerson(
     spacing: str = "log",
     exits: str = BEFORE,
 ) -> HopenhaynRogerson:
-    """Return the economy of Hopenhayn and Rogerson (1993): firms that pay for dismissals, enter and exit.
+    """Set up the economy of Hopenhayn and Rogerson (1993): firms that pay firing costs, enter and exit.
 
-    A firm with ``n`` workers in the last period and productivity ``z`` employs ``n'``, produces ``z n'**alpha``, and
-    pays wages ``n'``, a fixed cost, and ``tau max(0, n - n')`` for dismissals. At the end of the period it stays, or
-    exits and pays ``tau n'``. ``ln z' = drift + rho ln z + e`` as a :func:`~beltline.host.problem.markov.tauchen`
-    chain. Entrants pay a cost, draw ``z``, and begin without workers. The price of the good is that at which entry is
-    worth its cost; the wage is 1. Households have ``ln c - A N``, own the firms, and get the firing costs. The cost of
-    entry and ``A`` are those at which, without firing costs, the price is 1 and employment is ``employment``.
+    A firm with ``n`` workers in the last period and productivity ``z`` chooses its workers ``n'``. If it decides on
+    exit before it sees the next productivity, it solves::
 
-    ``bl.solve(bl.hopenhayn_rogerson(...))`` returns a :class:`~beltline.FirmEconomy`. A period are five years.
+        V(n, z) = max over n' of  p (z n'**alpha - fixed_cost) - n' - tau max(0, n - n')
+                                  +  beta max(E[V(n', z') | z], -tau n')
+        ln z' = drift + rho ln z + e
+
+    where ``p`` is the price of the good and the wage is 1. Productivity is discretised by :func:`beltline.tauchen`.
+    Entrants pay a cost, draw ``z``, and start without workers. In equilibrium the value of entry equals its cost.
+    Households have utility ``ln c - A N``, own the firms, and receive the firing costs. The cost of entry and ``A`` are
+    chosen such that without firing costs the price is 1 and employment is ``employment``.
+
+    ``bl.solve(bl.hopenhayn_rogerson(...))`` returns a :class:`~beltline.FirmEconomy`. A period is five years.
 
     Parameters
     ----------
-    tau
-        Firing cost of a worker, units of a period's wage, from 0.
-    grid
+    tau : float
+        Firing cost per worker, in units of one period's wage, from 0.
+    grid : int
         Number of grid points of workers, from 2.
-    states
+    states : int
         Number of productivity states, 1 to ``CHAIN_LIMIT``.
-    beta
+    beta : float
         Discount factor of a period, above 0 and below 1.
-    alpha
-        Exponent of labour, above 0 and below 1.
-    rho
-        Persistence of log productivity, above -1 and below 1.
-    variance
-        Of log productivity in the long run, above 0.
-    drift
-        Constant of log productivity; its mean is ``drift / (1 - rho)``.
-    width
-        Half-width of the grid of log productivity in standard deviations, above 0.
-    fixed_cost
-        Of a firm that produces, units of the good a period, from 0.
-    share
-        Of the productivity states, the lowest, from which entrants draw, each as likely; above 0 and at most 1, and at
-        least one state.
-    employment
-        Labour of households in the economy without firing costs, above 0; it only scales the economy.
-    high
-        Most workers of a firm, above 0.
-    spacing
-        ``"log"``: even steps of ``ln(1 + n)``. ``"uniform"``: of ``n``.
-    exits
-        When a firm decides on exit: ``"before"`` it sees the productivity of the period, as in the paper, or
+    alpha : float
+        Exponent of labour in production, above 0 and below 1.
+    rho : float
+        Autocorrelation of log productivity, above -1 and below 1.
+    variance : float
+        Unconditional variance of log productivity, above 0.
+    drift : float
+        Constant of log productivity, whose mean is ``drift / (1 - rho)``.
+    width : float
+        Half-width of the grid of log productivity in unconditional standard deviations, above 0.
+    fixed_cost : float
+        Fixed cost of a firm that produces, in units of the good per period, from 0.
+    share : float
+        Entrants draw their productivity from the lowest states, this share of all, each with the same probability;
+        above 0 and at most 1, and at least one state.
+    employment : float
+        Employment per household in the economy without firing costs, above 0; it only scales the economy.
+    high : float
+        Largest number of workers of a firm, above 0.
+    spacing : str
+        Grid of workers: ``"log"``, uniform in ``ln(1 + n)``, or ``"uniform"``.
+    exits : str
+        Whether a firm decides on exit ``"before"`` it sees the productivity of the period, as in the paper, or
         ``"after"``.
+
+    Returns
+    -------
+    HopenhaynRogerson
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
-
-    Examples
-    --------
-    >>> economy = bl.solve(bl.hopenhayn_rogerson(tau=0.1))  # doctest: +SKIP
-    >>> economy.price, economy.welfare, economy.jobs_created  # doctest: +SKIP
+        An argument is out of range.
 
     Sources
     -------
     Hopenhayn and Rogerson (1993), "Job turnover and policy evaluation: a general equilibrium analysis", Journal of
     Political Economy 101(5), 915-938.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> economy = bl.solve(bl.hopenhayn_rogerson(tau=0.1, grid=60, states=8), progress=False)
+    >>> bool(economy.price > 1)
+    True
     """
     model = HopenhaynRogerson(
         tau=real("tau", tau, "a number from 0", lambda v: 0 <= v < math.inf),

@@ -1,4 +1,4 @@
-"""Hopenhayn and Rogerson's economy as figures."""
+"""Figures of an economy of Hopenhayn and Rogerson (1993)."""
 
 from __future__ import annotations
 
@@ -17,24 +17,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-REGIONS = ("hire", "keep", "fire")
-"""What firms do that produce; with exit at the end of the period the same three again."""
+REGIONS = ("hire", "no change", "fire")
+"""Choices of firms that produce; if they exit at the end of the period there are the same three again."""
 
 LINES = 5
-"""Productivities that are drawn as lines."""
+"""Number of productivities that are drawn as lines."""
 
 BEFORE_NOW = "workers n of the last period"
 NOW = "workers n' of this period"
 
 
 def plot(economy: FirmEconomy, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
-    """Draw a figure of ``economy`` as
-    :meth:`~beltline.host.models.hopenhayn_rogerson.result.FirmEconomy.plot` says, and write it if there is a path.
+    """Draw a figure of ``economy``; the method :meth:`beltline.FirmEconomy.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _DRAWN[kind](economy, figure), path, (8.0, 4.5))
@@ -46,7 +45,7 @@ def _finish(economy: FirmEconomy, figure: Figure, what: str) -> None:
 
 
 def _by_size(axes: Axes, horizontal: str) -> None:
-    # Zero is a size.
+    # A logarithmic axis has no 0, which is one of the sizes.
     axes.set_xscale("symlog", linthresh=1.0)
     axes.set_xlabel(horizontal)
 
@@ -63,10 +62,10 @@ def _regions(economy: FirmEconomy, figure: Figure) -> None:
     handles = region_panel(axes, economy.workers, what, names)
     shown = np.unique(np.linspace(0, economy.model.states - 1, min(economy.model.states, 7)).round().astype(int))
     axes.set_yticks(shown, [f"{economy.productivity[s]:.3g}" for s in shown])
-    axes.set_ylabel("productivity z (even steps of ln z)")
+    axes.set_ylabel("productivity z (uniform in ln z)")
     _by_size(axes, BEFORE_NOW)
     figure.legend(handles=handles, loc="outside right center", fontsize="small")
-    _finish(economy, figure, "What firms do")
+    _finish(economy, figure, "Choices of firms")
 
 
 def _policy(economy: FirmEconomy, figure: Figure) -> None:
@@ -97,7 +96,7 @@ def _distribution(economy: FirmEconomy, figure: Figure) -> None:
         sums = np.cumsum(weights[order])
         axes.step(chosen[order], sums / sums[-1], where="post", color=colour, linewidth=1.8, label=name)
     _by_size(axes, NOW)
-    axes.set_ylabel("share of those of at most this size")
+    axes.set_ylabel("cumulative share")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
     _finish(economy, figure, "Firms and employment by size")
@@ -110,4 +109,4 @@ _DRAWN: dict[str, Callable[[FirmEconomy, Figure], None]] = {
 }
 
 KINDS = tuple(_DRAWN)
-"""What can be drawn of the economy."""
+"""Kinds of figures of such an economy."""

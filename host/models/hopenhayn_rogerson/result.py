@@ -1,4 +1,4 @@
-"""Hopenhayn and Rogerson's economy as it was solved: what it says, as numbers, tables, text and a file."""
+"""The solved economy of Hopenhayn and Rogerson (1993): numbers, tables, report and file."""
 
 from __future__ import annotations
 
@@ -24,34 +24,36 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 ENTRY_TOLERANCE = 1e-6
-"""Largest difference of the value of entry and its cost, as a share of the cost, with what the values may be off."""
+"""Largest difference between the value of entry and its cost, error bound included, as a share of the cost."""
 
 MASS_TOLERANCE = 1e-9
-"""Largest share of firms that a period moves of a distribution that counts as stationary."""
+"""Largest total variation distance between two periods of a distribution that counts as stationary, per firm."""
 
 LABOUR_TOLERANCE = 1e-6
-"""Largest difference of the labour that households supply and firms employ, as a share of the latter."""
+"""Largest difference between labour supply and demand, as a share of demand."""
 
 
 def share(part: float, whole: float) -> float:
-    """``part / whole``, nan where there is no whole."""
+    """Return ``part / whole``, or nan if ``whole`` is 0."""
     return part / whole if whole else math.nan
 
 
 @dataclass(frozen=True)
 class Step:
-    """A firm's problem that was solved in the search for the price.
+    """One solve of a firm's problem in the search for the price.
 
     Parameters
     ----------
     tau : float
-        0 for the economy that sets the cost of entry.
+        Firing cost; 0 for the economy that determines the cost of entry.
     price : float
+        Price of the good, in units of the wage.
     entry_value : float
-        What an entrant is worth, before the cost of entry, units of the wage.
+        Value of an entrant before the cost of entry, in units of the wage.
     sweeps : int
+        Number of sweeps.
     seconds : float
-        Of this computer.
+        Wall-clock seconds of the host computer.
     """
 
     tau: float
@@ -63,26 +65,26 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class FirmEconomy(ModelResult):
-    """Firms that pay firing costs, enter and exit, and the price at which entry is worth its cost.
+    """The economy of Hopenhayn and Rogerson (1993) at the price at which the value of entry equals its cost.
 
-    Tables are ``(N_n, N_z)`` and of firms that produce in this period: rows are the workers ``n`` of the last period,
-    columns the productivity ``z`` of this one. Masses are for one household. The wage is 1.
+    Arrays ``(N_n, N_z)`` are those of firms that produce in this period: rows are the workers ``n`` of the last period,
+    columns the productivity ``z`` of this one. Masses are per household. The wage is 1.
 
     Parameters
     ----------
     model : Calibration
         The :class:`~beltline.host.models.hopenhayn_rogerson.model.HopenhaynRogerson` that was solved.
     price : float
-        Of the good, in units of the wage.
+        Price of the good, in units of the wage.
     entry_cost : float
-        Of an entrant, units of the good; the fixed cost of its first period is part of it. nan where the economy
-        without firing costs, which sets it, is not solved.
+        Cost of entry, in units of the good; it includes the fixed cost of the first period. nan if the economy without
+        firing costs, which determines it, is not solved.
     disutility : float
-        Of labour, ``A`` of ``ln c - A N``; set by the same economy, and nan with it.
+        ``A`` in the utility ``ln c - A N``; determined by the same economy.
     solution : GeneralResult
         Values and choices of firms at that price.
     steps : tuple of Step
-        Of the search for the price.
+        Steps of the search for the price.
     """
 
     archive_kind: ClassVar[str] = "hopenhayn_rogerson"
@@ -101,7 +103,7 @@ class FirmEconomy(ModelResult):
 
     @property
     def productivity(self) -> Array:
-        """``z`` by state, ``(N_z,)``."""
+        """Productivity ``z`` by state, ``(N_z,)``."""
         return self.model.chain[0]
 
     @cached_property
@@ -111,23 +113,23 @@ class FirmEconomy(ModelResult):
 
     @property
     def value(self) -> Array:
-        """Of a firm that produces in this period, in units of the wage, firing costs of the period paid."""
+        """Value of a firm that produces, after its firing costs of the period, in units of the wage."""
         found: Array = self.solution.values[: len(self.model.producing)].max(axis=0)
         return found
 
     @cached_property
     def policy(self) -> NDArray[np.int32]:
-        """Index of the workers ``n'`` of this period."""
+        """Index of the workers ``n'`` that the firm chooses for this period."""
         return np.take_along_axis(self.solution.policy, self._best[None], axis=0)[0]
 
     @property
     def policy_values(self) -> Array:
-        """The workers ``n'`` themselves."""
+        """The workers ``n'`` that the firm chooses for this period."""
         return self.workers[self.policy]
 
     @property
     def bands(self) -> Array:
-        """Fewest and most workers that firms of each productivity keep as they are, ``(N_z, 2)``; nan where none do."""
+        """Smallest and largest employment that firms of each productivity do not change, ``(N_z, 2)``; nan if none."""
         same = self.policy == np.arange(self.model.grid)[:, None]
         low = np.where(same, self.workers[:, None], np.inf).min(axis=0)
         high = np.where(same, self.workers[:, None], -np.inf).max(axis=0)
@@ -135,8 +137,10 @@ class FirmEconomy(ModelResult):
 
     @property
     def exits(self) -> NDArray[np.bool_]:
-        """Where a firm exits: at the end of this period, before it sees the productivity of the next, or, with
-        ``exits="after"``, now, without producing. An entrant produces once in any case.
+        """Where a firm exits.
+
+        With ``exits="before"`` it exits at the end of this period, before it sees the next productivity; with
+        ``exits="after"`` it exits now, without producing, except an entrant, which always produces once.
         """
         if self.model.exits == BEFORE:
             return self._best >= 2
@@ -144,7 +148,7 @@ class FirmEconomy(ModelResult):
 
     @cached_property
     def _rules(self) -> tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.bool_], Array]:
-        """Policy, where firms do not exit at the end of the period and at its beginning, and the chain."""
+        """Policy, where firms do not exit at the end and at the beginning of the period, and the Markov matrix."""
         never = np.ones_like(self.exits)
         before = self.model.exits == BEFORE
         stays, produces = (~self.exits, never) if before else (never, ~self.exits)
@@ -152,36 +156,36 @@ class FirmEconomy(ModelResult):
 
     @cached_property
     def _density(self) -> Array | None:
-        """Mass of firms for a mass of 1 of entrants; none where some firms never exit."""
+        """Mass of firms for a mass 1 of entrants; None if some firms never exit."""
         return stationary(*self._rules, self.model.entry)
 
     def _sum(self, table: Array | float = 1.0) -> float:
-        """Of a table over all firms, for a mass of 1 of entrants; nan where there is no distribution."""
+        """Return the sum of a table over all firms, for a mass 1 of entrants; nan without a distribution."""
         return math.nan if self._density is None else float((self._density * table).sum())
 
     @cached_property
     def _output(self) -> float:
-        """What firms produce, for a mass of 1 of entrants, units of the good."""
+        """Output for a mass 1 of entrants, in units of the good."""
         return self._sum(np.take_along_axis(self.model.output(), self.policy, axis=0))
 
     @property
     def employment_each(self) -> float:
-        """Labour that firms employ, for a mass of 1 of entrants."""
+        """Employment for a mass 1 of entrants."""
         return self._sum(self.policy_values)
 
     @property
     def consumption_each(self) -> float:
-        """What is left to consume for a mass of 1 of entrants: output less fixed costs and the cost of entry."""
+        """Consumption for a mass 1 of entrants: output less fixed costs and the cost of entry."""
         return self._output - self.model.fixed_cost * (self._sum() - 1.0) - self.entry_cost
 
     @property
     def entrants(self) -> float:
-        """Mass of entrants of a period, at which households want to consume what is left to consume."""
+        """Mass of entrants per period, at which the good's market clears."""
         return share(1.0, self.disutility * self.price * self.consumption_each)
 
     @cached_property
     def distribution(self) -> Array:
-        """Mass of firms that produce in each state; nan where some firms never exit."""
+        """Mass of firms that produce, by state; nan if some firms never exit."""
         shape = self.policy.shape
         return np.full(shape, math.nan) if self._density is None else self._density * self.entrants
 
@@ -192,75 +196,75 @@ class FirmEconomy(ModelResult):
 
     @property
     def employment(self) -> float:
-        """Labour that firms employ, per household."""
+        """Employment per household."""
         return self.employment_each * self.entrants
 
     @property
     def output(self) -> float:
-        """What firms produce, fixed costs included, units of the good."""
+        """Output, of which fixed costs are paid, in units of the good."""
         return self._output * self.entrants
 
     @property
     def consumption(self) -> float:
-        """Output less fixed costs and costs of entry, units of the good."""
+        """Consumption: output less fixed costs and costs of entry, in units of the good."""
         return self.consumption_each * self.entrants
 
     @property
     def average_size(self) -> float:
-        """Workers of a firm that produces."""
+        """Mean number of workers of a firm that produces."""
         return share(self.employment, self.firms)
 
     @property
     def entrant_size(self) -> float:
-        """Workers of an entrant, on average."""
+        """Mean number of workers of an entrant."""
         return float(self.model.entry @ self.policy_values[0])
 
     @property
     def entrant_hiring(self) -> float:
-        """Share of entrants in the workers that are hired in a period."""
+        """Share of entrants in all workers that are hired in a period."""
         return share(self.entrant_size, self.jobs_created * self.employment_each)
 
     @property
     def entrant_hazard(self) -> float:
-        """Share of entrants that produce once and not in the next period."""
+        """Share of entrants that do not produce in the period after their first."""
         return float(self.model.entry @ (1.0 - survival(*self._rules)[0]))
 
     @property
     def exit_rate(self) -> float:
-        """Share of the firms that produce in a period and not in the next."""
+        """Share of the firms that produce in a period but not in the next."""
         return share(self._sum(1.0 - survival(*self._rules)), self._sum())
 
     @property
     def jobs_created(self) -> float:
-        """Share of employment in a period: workers hired by firms that grow, entrants among them."""
+        """Job creation of a period as a share of employment: hires of firms that grow, entrants included."""
         hired = np.maximum(self.policy_values - self.workers[:, None], 0.0)
         return share(self._sum(hired), self.employment_each)
 
     @property
     def jobs_destroyed(self) -> float:
-        """Share of employment in a period: workers dismissed by firms that shrink or exit."""
-        gone = np.maximum(self.workers[:, None] - self.policy_values, 0.0)
-        gone = gone + (1.0 - survival(*self._rules)) * self.policy_values
-        return share(self._sum(gone), self.employment_each)
+        """Job destruction of a period as a share of employment: dismissals of firms that shrink or exit."""
+        dismissed = np.maximum(self.workers[:, None] - self.policy_values, 0.0)
+        dismissed = dismissed + (1.0 - survival(*self._rules)) * self.policy_values
+        return share(self._sum(dismissed), self.employment_each)
 
     @property
     def layoff_costs(self) -> float:
-        """Firing costs of a period, as a share of wages."""
+        """Firing costs of a period as a share of wages."""
         return self.model.tau * self.jobs_destroyed
 
     @property
     def entry_value(self) -> float:
-        """What an entrant is worth, before the cost of entry, units of the wage."""
+        """Value of an entrant before the cost of entry, in units of the wage."""
         return float(self.model.entry @ self.value[0]) + self.price * self.model.fixed_cost
 
     @property
     def entry_gap(self) -> float:
-        """By how much an entrant is worth more than entry costs, as a share of the cost."""
+        """Value of entry less its cost, as a share of the cost."""
         return share(self.entry_value, self.price * self.entry_cost) - 1.0
 
     @property
     def mass_moves(self) -> float:
-        """Share of firms that a period moves of the distribution, in total variation."""
+        """Total variation distance between the distribution and that of the next period, per firm."""
         if self._density is None:
             return math.inf
         moved = ahead(self._density, *self._rules, self.model.entry) - self._density
@@ -268,11 +272,12 @@ class FirmEconomy(ModelResult):
 
     @property
     def labour_gap(self) -> float:
-        """By how much households supply more labour than firms employ, as a share of the latter.
+        """Labour supply less demand, as a share of demand.
 
-        They consume what they want, ``1 / (A p)``, and work for what profits and firing costs, which they get, do not
-        pay. Profits are worked out from what firms are worth: in a stationary economy a period pays the interest on the
-        worth of firms, and what entrants add to it. So values, choices, distribution and price must all fit.
+        Households consume ``1 / (A p)`` and work for the part that profits and firing costs, which they receive, do not
+        pay. Profits are computed from values: in a stationary economy they are ``1 - beta`` times the value of all
+        firms, plus ``beta`` times that of entrants, less the costs of entry. So the gap is zero only if values,
+        choices, distribution and price are consistent.
         """
         model = self.model
         costs = self.price * (self.entry_cost - model.fixed_cost)
@@ -284,61 +289,65 @@ class FirmEconomy(ModelResult):
 
     @property
     def utility(self) -> float:
-        """``ln c - A N`` of a period."""
-        # There is nothing to consume where nothing is solved.
+        """Utility of a period, ``ln c - A N``."""
+        # Consumption is 0 if nothing is solved.
         consumed = math.log(self.consumption) if self.consumption > 0.0 else math.nan
         return consumed - self.disutility * self.employment
 
     @property
     def welfare(self) -> float:
-        """Consumption-equivalent: the share of its consumption to which households of the economy without firing costs
-        would go down, with its hours, rather than live in this one.
+        """Welfare as equivalent consumption, relative to the economy without firing costs.
+
+        Households are indifferent between this economy and this share of their consumption, with unchanged hours, in
+        the economy without firing costs. 0.98 is a loss of 2%.
         """
-        # There the price is 1, and so consumption 1 / A.
+        # In that economy the price is 1, so that consumption is 1 / A.
         return self.disutility * math.exp(self.utility + self.disutility * self.model.employment)
 
     @property
     def at_top(self) -> float:
-        """Share of employment in firms that choose the highest grid point: they might grow if there were more."""
+        """Share of employment in firms that choose the highest grid point; if it is not small, raise ``high``."""
         top = self.policy == self.model.grid - 1
         return share(self._sum(np.where(top, self.policy_values, 0.0)), self.employment_each)
 
     @property
     def success(self) -> bool:
-        """Whether firms' choices are proven, the distribution is stationary, entry is worth its cost, the labour market
-        clears and the grid suffices.
+        """Whether the economy is solved.
+
+        Choices of firms are proven best, the distribution is stationary, the value of entry equals its cost, the labour
+        market clears, and the grid is long enough.
         """
         return self._verdict[0] is Outcome.SOLVED
 
     @property
     def status(self) -> str:
-        """One of :class:`~beltline.host.results.outcome.Outcome`."""
+        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
         return self._verdict[0].value
 
     @property
     def message(self) -> str:
-        """The status in a sentence, with what to do about it."""
+        """The status in a sentence and, after a failure, what to do."""
         return self._verdict[1]
 
     @cached_property
     def _verdict(self) -> tuple[Outcome, str]:
         found, price = self.solution, f"at price {self.price:.6g}"
         if found.problem.parameters["tau"] != self.model.tau:
-            price = "without firing costs, where the cost of entry is set"
+            price = "without firing costs, which determines the cost of entry"
         if not found.success:
-            return Outcome.FIRM, f"A firm's problem is not solved {price}: {found.message}"
+            return Outcome.FIRM, f"The problem of a firm is not solved {price}: {found.message}"
         if not self.mass_moves <= MASS_TOLERANCE:
             why = "some firms never exit, so raise fixed_cost or variance"
             if self._density is not None:
-                why = f"a period still moves {self.mass_moves:.3g} of them"
+                why = f"a period still changes {self.mass_moves:.3g} of it"
             return Outcome.DISTRIBUTION, f"There is no stationary distribution of firms {price}: {why}."
         if not self.employment_each > 0.0:
             return Outcome.MARKET, f"No firm employs anybody {price}: raise grid."
-        # What the values may be off counts as well.
-        doubt = share(found.error_bound, self.price * self.entry_cost)
-        if not abs(self.entry_gap) + doubt <= ENTRY_TOLERANCE:
+        # The error bound of the values is part of the difference.
+        error = share(found.error_bound, self.price * self.entry_cost)
+        if not abs(self.entry_gap) + error <= ENTRY_TOLERANCE:
             return Outcome.MARKET, (
-                f"An entrant is worth {self.entry_value:.9g} {price}, and entry costs "
+                f"The value of entry is {self.entry_value:.9g} {price}, and its cost "
                 f"{self.price * self.entry_cost:.9g}; values may be off by {found.error_bound:.3g}: lower tol."
             )
         if not abs(self.labour_gap) <= LABOUR_TOLERANCE:
@@ -349,9 +358,11 @@ class FirmEconomy(ModelResult):
         if not self.at_top <= GRID_END_SHARE:
             return Outcome.GRID, (
                 f"{self.at_top:.2%} of employment is in firms that choose the most workers of the grid, "
-                f"{self.model.high:g}, where at most {GRID_END_SHARE:.2%} may: raise high."
+                f"{self.model.high:g}, and at most {GRID_END_SHARE:.2%} may: raise high."
             )
-        return Outcome.SOLVED, f"Entry is worth its cost at price {self.price:.6f}, after {len(self.steps)} steps."
+        return Outcome.SOLVED, (
+            f"The value of entry equals its cost at price {self.price:.6f}, found in {len(self.steps)} steps."
+        )
 
     def __str__(self) -> str:
         found, model = self.solution, self.model
@@ -359,30 +370,33 @@ class FirmEconomy(ModelResult):
         if not math.isnan(self.entry_cost):
             rows += self._rows()
         rows += [
-            ("value", f"{found.status}: max |V - V*| <= {found.error_bound:.3g} at this price (roundings counted)"),
-            ("sweeps", f"{sum(step.sweeps for step in self.steps):,} for {len(self.steps)} problems of a firm"),
+            (
+                "value",
+                f"{found.status}: max |V - V*| <= {found.error_bound:.3g} at this price (including rounding errors)",
+            ),
+            ("sweeps", f"{sum(step.sweeps for step in self.steps):,} for {len(self.steps)} solves of a firm's problem"),
             ("this computer", f"{sum(step.seconds for step in self.steps):.2f} s"),
         ]
         size = f"{model.grid:,} grid points x {model.states} states"
         return report(f"Hopenhayn and Rogerson's economy, tau = {model.tau:g}, {size}, on device {found.device}", rows)
 
     def _rows(self) -> list[tuple[str, str]]:
-        """What the report says of an economy whose costs are known."""
+        """Return the rows of the report on an economy whose cost of entry is known."""
         model = self.model
         return [
-            ("price", f"{self.price:.6f} of the good, the wage being 1; 1 without firing costs"),
+            ("price", f"{self.price:.6f} in units of the wage; 1 without firing costs"),
             ("consumption", f"{self.consumption:.5f}, {100 / self.price:.2f}% of that without firing costs"),
             ("employment", f"{self.employment:.5f}, {100 * self.employment / model.employment:.2f}% of that"),
-            ("welfare", f"worth {100 * self.welfare:.2f}% of consumption without firing costs"),
+            ("welfare", f"equivalent to {100 * self.welfare:.2f}% of consumption without firing costs"),
             ("jobs", f"turnover {self.jobs_created:.2%} of employment; firing costs {self.layoff_costs:.2%} of wages"),
             ("firms", f"{self.average_size:.2f} workers, entrants {self.entrant_size:.2f}; exit rate "
                       f"{self.exit_rate:.2%}, decided on {model.exits} the shock"),
             ("free entry", f"value of entry less its cost: {self.entry_gap:+.1e} of the cost, which is "
                            f"{self.entry_cost:.5f} units of the good"),
-            ("distribution", f"a period moves {self.mass_moves:.1e} of the firms; jobs destroyed less created: "
+            ("distribution", f"changes by {self.mass_moves:.1e} in a period; jobs destroyed less created: "
                              f"{self.jobs_destroyed - self.jobs_created:+.1e} of employment"),
             ("labour", f"supply less demand: {self.labour_gap:+.1e} of demand"),
-            ("top of grid", f"{self.at_top:.2g} of employment (at most {GRID_END_SHARE:g})"),
+            ("top of grid", f"a share of {self.at_top:.2g} of employment (at most {GRID_END_SHARE:g})"),
         ]  # fmt: skip
 
     __repr__ = __str__
@@ -400,19 +414,26 @@ class FirmEconomy(ModelResult):
         }
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "regions") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the economy.
 
         Parameters
         ----------
-        path
-        kind
-            ``"regions"``: where firms hire, keep their workers, fire and exit. ``"policy"``: workers of this period by
-            those of the last, at some productivities. ``"distribution"``: of firms and of employment, by size.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"regions"`` (default): where firms hire, do not change employment, fire and exit. ``"policy"``: workers of
+            this period by those of the last, at several productivities. ``"distribution"``: firms and employment by
+            size.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("FirmEconomy.plot")(self, path, kind)
         return figure

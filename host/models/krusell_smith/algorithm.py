@@ -1,13 +1,14 @@
-"""Krusell and Smith's equilibrium: a law of motion that the economy follows when everyone believes in it.
+"""The algorithm of Krusell and Smith (1998): iteration on the law of motion that households believe in.
 
-Given the law ``ln K' = b0(a) + b1(a) ln K``, the household is solved, a panel of them is simulated, and the law is
-estimated from the panel's ``K`` by least squares, one regression an aggregate state. ``b`` goes ``relaxation`` of the
-way there, until an estimate differs from what was believed by less than ``tol``.
+Given the law ``ln K' = b0(a) + b1(a) ln K``, the household's problem is solved, a panel of households is simulated, and
+the law is estimated from the panel's ``K`` by least squares, one regression for each aggregate state. The law is then
+changed by a share ``relaxation`` of the distance to the estimate, until an estimate differs from the law by less than
+``tol``.
 
-The panel begins with everyone at
-:attr:`~beltline.host.models.krusell_smith.calibration.Calibration.steady_capital`. As long as the law still moves by
-``SETTLED`` or more, the next panel begins with the wealth that the last one ended with; then it is the same start for
-all that follow, so that there is one law to converge to.
+In the first panel every household starts with
+:attr:`~beltline.host.models.krusell_smith.calibration.Calibration.steady_capital`. As long as law and estimate differ
+by ``SETTLED`` or more, the next panel starts with the wealth at the end of the last one. After that all panels have the
+same start, so that the iteration has a fixed point.
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ from beltline.host.solver.run import timed
 from beltline.sim.progress import reporting
 
 SETTLED = 1e-3
-"""Movement of the law below which panels begin alike."""
+"""Difference of law and estimate below which all further panels have the same start."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """All that a solve is told."""
+    """All options of a solve."""
 
     panel: PanelOptions
     law: LawOptions
@@ -48,18 +49,17 @@ class Options:
 
 
 def solve(economy: Calibration, options: Options, progress: Progress | Literal[False] | None = None) -> Equilibrium:
-    """Return the equilibrium of ``economy``; :meth:`beltline.host.models.krusell_smith.model.KrusellSmith.solve` says
-    what the options are.
+    """Return the equilibrium; the method :meth:`beltline.KrusellSmith.solve` calls this and explains the options.
 
     Raises
     ------
     ProblemError, DeviceError, MemoryError
-        As there.
+        As that method.
     """
     begins = economy.steady_capital
     if not begins < economy.top:
         raise ProblemError(
-            f"top must be above {begins:.4g}, the capital that the panel begins with, not {economy.top:g}"
+            f"top must be above {begins:.4g}, the capital with which the panel starts, not {economy.top:g}"
         )
     options.panel.check_unemployment(economy.unemployment)
     check_panel(options.panel.panel)
@@ -78,7 +78,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     parts = {"household": 0.0, "panel": 0.0}
     start: Any = economy.steady_capital
     believed, tol = options.law.begin, options.law.tol
-    held = False
+    same_start = False
     found: Equilibrium | None = None
     problem = None
     for done in range(1, options.law.max_iterations + 1):
@@ -90,7 +90,7 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         except NotSolved as error:
             problem = str(error)
             if found is None:
-                raise DeviceError(f"{problem} There is no economy to show.") from None
+                raise DeviceError(f"{problem} No iteration was completed.") from None
             break
         parts["household"] += time.perf_counter() - clock
         clock = time.perf_counter()
@@ -100,14 +100,14 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
         found = _estimated(economy, household, options, drawn, run, policy, start, believed, done)
         if not math.isfinite(found.change) or found.change < tol:
             break
-        held = held or found.change < SETTLED
-        if not held:
-            # The end of the grid in single precision may lie beyond it.
+        same_start = same_start or found.change < SETTLED
+        if not same_start:
+            # In single precision wealth may exceed the end of the grid by a rounding error.
             start = np.clip(run.wealth.astype(np.float64), household.grid[0], household.grid[-1])
         believed = believed + options.law.relaxation * (found.law - believed)
     assert found is not None
     if found.success and isinstance(household, TableHousehold):
-        # What was returned without a check on the way is checked in the end.
+        # On a machine, the households of the iterations were not verified; the last one is.
         try:
             household.check(believed, report)
         except NotSolved as error:
@@ -121,29 +121,27 @@ def _iterate(economy: Calibration, household: Household, options: Options, repor
     if found.success and (short := _short(found)):
         return replace(found, success=False, status=Outcome.GRID.value, message=short, timing=timing)
     if found.success:
-        message = f"The law believed and the law estimated differ by {found.change:.2g}, less than {tol:g}, {after}."
+        message = f"Law and estimate differ by {found.change:.2g}, less than {tol:g}, {after}."
     else:
-        message = (
-            f"The law believed and the law estimated still differ by {found.change:.3g} {after}, not below {tol:g}."
-        )
+        message = f"Law and estimate still differ by {found.change:.3g} {after}, and tol is {tol:g}."
     return replace(found, message=message, timing=timing)
 
 
 def _short(found: Equilibrium) -> str:
-    """Say which grid ends too early for the last panel, and what to do; nothing where none does."""
+    """Return which grid is too short for the last panel and what to do, or an empty text if none is."""
     economy = found.economy
     near_top = found.near_top
     if near_top > NEAR_TOP_SHARE:
         return (
-            f"{near_top:.2%} of households own more than nine tenths of the most that the grid of k has, "
-            f"{economy.top:g}, where at most {NEAR_TOP_SHARE:.0%} may: raise top."
+            f"{near_top:.2%} of households own more than nine tenths of the largest capital of the grid of k, "
+            f"{economy.top:g}, and at most {NEAR_TOP_SHARE:.0%} may: raise top."
         )
-    kept = found.capital[found.discard : -1]
-    off = int(((kept < economy.low) | (kept > economy.high)).sum())
-    if off > GRID_END_SHARE * kept.size:
+    used = found.capital[found.discard : -1]
+    off = int(((used < economy.low) | (used > economy.high)).sum())
+    if off > GRID_END_SHARE * used.size:
         return (
-            f"K is off its grid, from {economy.low:g} to {economy.high:g}, in {off:,} of {kept.size:,} periods, where "
-            f"at most {GRID_END_SHARE:.2%} may be: it goes from {kept.min():.4g} to {kept.max():.4g}, so change low or "
+            f"K is off its grid, {economy.low:g} to {economy.high:g}, in {off:,} of {used.size:,} periods, and at most "
+            f"{GRID_END_SHARE:.2%} are allowed: K ranges from {used.min():.4g} to {used.max():.4g}, so change low or "
             f"high."
         )
     return ""
@@ -170,7 +168,7 @@ def _estimated(
     economy: Calibration, household: Household, options: Options, drawn: shocks.Shocks, run: panel.Panel,
     policy: Array, start: Any, believed: Array, done: int,
 ) -> Equilibrium:  # fmt: skip
-    """What iteration ``done`` found, without a message and times."""
+    """Return the state of the solve after iteration ``done``, without a message and times."""
     discard, device = options.panel.discard, options.household.device
     law, r2 = regression(run.capital[discard:], drawn.aggregate[discard:])
     change = float(np.abs(law - believed).max())

@@ -1,12 +1,12 @@
-"""Krusell and Smith's calibration: prices, grids, and the household as a table problem.
+"""Calibration of Krusell and Smith (1998): prices, grids, and the household's problem as tables.
 
-Households own capital ``k >= 0``, work or do not (``e``), and live with aggregate productivity ``a``, bad or good. The
-mean of all ``k`` is ``K``:
+A household owns capital ``k >= 0``, is employed or not (``e``), and lives with aggregate productivity ``a``, bad or
+good. The mean of all ``k`` is ``K``:
 
     r = alpha a (K / (lbar L))^(alpha - 1),      w = (1 - alpha) a (K / (lbar L))^alpha,      L = 1 - u(a)
     W(k, K, a, e) = (1 - delta + r) k + [(1 - tau) lbar e + mu (1 - e)] w,      tau = mu u / (lbar L)
 
-They believe that ``ln K' = b0(a) + b1(a) ln K``.
+Households believe that ``ln K' = b0(a) + b1(a) ln K``.
 """
 
 from __future__ import annotations
@@ -33,51 +33,51 @@ TRANSITION = (
     (0.09375, 0.03125, 0.291667, 0.583333),
     (0.009115, 0.115885, 0.024306, 0.850694),
 )
-"""Over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed); rounded as it was published."""
+"""Markov matrix over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed), as published."""
 
 GRID_LIMIT = 2**16
-"""Largest grid of ``k``."""
+"""Largest number of grid points of ``k``."""
 
 MEANS_LIMIT = 1024
-"""Largest grid of ``K``."""
+"""Largest number of grid points of ``K``."""
 
 CHOICES = 4096
-"""Points of the choice grid of a table."""
+"""Default number of grid points of a table."""
 
 CHOICE_POWER = 2.0
-"""Of that grid: closer at 0, but no closer than the curvature of utility can be seen at in fixed point."""
+"""Exponent of that grid's spacing. Larger ones put points closer than fixed point resolves the curvature of utility."""
 
 UNCHANGED = ((0.0, 1.0), (0.0, 1.0))
-"""The law by which ``K`` stays what it is."""
+"""The law of motion under which ``K`` does not change."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Calibration:
-    """Parameters and grids, checked when made. A period is a quarter.
+    """Parameters and grids of the economy, checked when it is made. A period is a quarter.
 
     Parameters
     ----------
     beta, eta, alpha, delta
-        Discount factor, relative risk aversion (1 is log), capital's share, depreciation.
+        Discount factor, relative risk aversion (1 is log utility), capital share, depreciation rate.
     hours
-        ``lbar``: time worked by an employed household.
+        ``lbar``: hours of an employed household.
     benefit
-        ``mu``: what an unemployed one receives, in wages.
+        ``mu``: unemployment benefit as a share of the wage.
     spread
-        ``D``: aggregate productivity is ``1 - D`` or ``1 + D``.
+        Aggregate productivity is ``1 - spread`` or ``1 + spread``.
     unemployment
-        In the bad and in the good state.
+        Unemployment rate in the bad and in the good state.
     transition
-        ``(4, 4)``, as :data:`TRANSITION`.
+        Markov matrix, ``(4, 4)``, in the order of :data:`TRANSITION`.
     points, top, power
-        Grid of ``k``: :func:`~beltline.host.problem.grids.grid_polynomial` from 0.
+        Grid of ``k``: :func:`~beltline.host.problem.grids.grid_polynomial` from 0 to ``top``.
     means, low, high
-        Grid of ``K``: points, uniform from ``low`` to ``high``.
+        Grid of ``K``: number of points, uniform from ``low`` to ``high``.
 
     Raises
     ------
     ProblemError
-        The first fault found, in one sentence.
+        The first parameter that is out of range.
 
     Sources
     -------
@@ -127,61 +127,61 @@ class Calibration:
         try:
             _ = self.grid
         except ProblemError:
-            sentence = f"power = {self.power:g} is too high for {self.points} points: the first ones coincide"
+            sentence = f"power = {self.power:g} is too large for {self.points} points: the first ones coincide"
             raise ProblemError(sentence) from None
         if self.taxes.max() >= 1:
-            raise ProblemError(f"benefit = {self.benefit:g} would take a tax of all wages or more")
+            raise ProblemError(f"benefit = {self.benefit:g} would require a tax of all wages or more")
 
     @property
     def grid(self) -> Array:
-        """Of ``k``."""
+        """Grid of ``k``, ``(N_k,)``."""
         return grid_polynomial(0.0, self.top, self.points, self.power)
 
     @property
     def mean_grid(self) -> Array:
-        """Of ``K``."""
+        """Grid of ``K``, ``(N_K,)``."""
         return np.linspace(self.low, self.high, self.means)
 
     @property
     def productivity(self) -> Array:
-        """``(2,)``."""
+        """Aggregate productivity of the bad and the good state, ``(2,)``."""
         return np.array([1 - self.spread, 1 + self.spread])
 
     @property
     def taxes(self) -> Array:
-        """``tau``, ``(2,)``."""
+        """Tax rate ``tau`` of the bad and the good state, ``(2,)``."""
         u = np.array(self.unemployment)
         return self.benefit * u / (self.hours * (1 - u))
 
     @property
     def steady_capital(self) -> float:
-        """Capital an hour at which ``beta (1 - delta + r) = 1`` without shocks: where a panel begins."""
+        """Capital per hour at which ``beta (1 - delta + r) = 1`` without shocks, from which a panel starts."""
         return float(((1 / self.beta - 1 + self.delta) / self.alpha) ** (1 / (self.alpha - 1)))
 
     def gross(self, mean: Array) -> Array:
-        """``1 - delta + r`` for each ``K`` and ``a``: one more axis of 2."""
+        """Return ``1 - delta + r`` for each ``K`` and ``a``; the result has one more axis, of size 2."""
         labour = self.hours * (1 - np.array(self.unemployment))
         ratio = np.asarray(mean)[..., None] / labour
         return 1 - self.delta + self.alpha * self.productivity * ratio ** (self.alpha - 1)
 
     def income(self, mean: Array) -> Array:
-        """What households have besides capital, for each ``K``, ``a`` and ``e``: two more axes of 2."""
+        """Return income other than from capital for each ``K``, ``a`` and ``e``; the result has two more axes."""
         labour = self.hours * (1 - np.array(self.unemployment))
         wage = (1 - self.alpha) * self.productivity * (np.asarray(mean)[..., None] / labour) ** self.alpha
         return np.stack([self.benefit * wage, (1 - self.taxes) * self.hours * wage], axis=-1)
 
     def wealth(self, k: Array) -> Array:
-        """``W`` at all of ``k`` and of the grid of ``K``: ``(N_k, N_K, 2, 2)``."""
+        """Return cash on hand ``W`` for all of ``k`` and the grid of ``K``, ``(N_k, N_K, 2, 2)``."""
         return self.gross(self.mean_grid)[None, :, :, None] * k[:, None, None, None] + self.income(self.mean_grid)
 
     def ahead(self, law: Array) -> Array:
-        """``K'`` at each point of the grid of ``K`` and ``a``, held on the grid: ``(N_K, 2)``."""
+        """Return ``K'`` for each point of the grid of ``K`` and each ``a``, limited to the grid, ``(N_K, 2)``."""
         return np.clip(np.exp(law[:, 0] + law[:, 1] * np.log(self.mean_grid)[:, None]), self.low, self.high)
 
     def chain(self, law: Array) -> Array:
-        """Markov matrix over (place on the grid of ``K``, ``a``, ``e``), ``(4 N_K, 4 N_K)``.
+        """Return the Markov matrix over (point of the grid of ``K``, ``a``, ``e``), ``(4 N_K, 4 N_K)``.
 
-        ``Q((K_i, a, e) -> (K_j, a', e')) = P((a, e) -> (a', e')) weight_j(K'(K_i, a))``, the weights being those of
+        ``Q((K_i, a, e) -> (K_j, a', e')) = P((a, e) -> (a', e')) weight_j(K'(K_i, a))``, where the weights are those of
         linear interpolation: expected values are those of a value function that is linear between the points of ``K``.
         """
         n, means = self.means, self.mean_grid
@@ -196,20 +196,21 @@ class Calibration:
         return np.einsum("iaj,aebf->iaejbf", weights, joint).reshape(4 * n, 4 * n)
 
     def choices(self, points: int = CHOICES) -> Array:
-        """The grid of ``k`` and of ``k'`` of a table."""
+        """Return the grid of ``k`` and ``k'`` of a table."""
         return grid_polynomial(0.0, self.top, points, CHOICE_POWER)
 
     def problem(self, law: ArrayLike = UNCHANGED, choices: Array | None = None, start: Array | None = None) -> Problem:
-        """Return the household's problem as tables, on the grid ``choices`` of ``k`` and of ``k'``.
+        """Return the household's problem as tables.
 
         Parameters
         ----------
         law
-            ``(2, 2)``: ``b0`` and ``b1`` of each aggregate state. Only the transition matrix depends on it.
+            ``b0`` and ``b1`` of each aggregate state, ``(2, 2)``; only the transition matrix depends on it.
         choices
-            Increasing, from 0; by default :meth:`choices`.
+            Grid of ``k`` and ``k'``, increasing, from 0; by default :meth:`choices`.
         start
-            ``V0``, ``(N_k, 4 N_K)``. By default the utility of what one has at hand, for ever: concave.
+            First guess of the value, ``(N_k, 4 N_K)``; by default the utility of consuming, for ever, cash on hand less
+            undepreciated capital, which is concave.
         """
         if choices is None:
             choices = self.choices()

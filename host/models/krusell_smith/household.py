@@ -1,4 +1,4 @@
-"""The household's problem, given a law of motion: by its Euler equation, or as a table problem on a device."""
+"""The household's problem, given a law of motion: by its Euler equation, or as tables on a device."""
 
 from __future__ import annotations
 
@@ -24,21 +24,23 @@ from beltline.host.solver.session import Session, in_session
 
 
 class Household(Protocol):
-    """Solves the household for one law after another, each from where the last one ended."""
+    """A solver of the household's problem for one law after another, each solve starting from the last solution."""
 
     grid: Array
     work: int
 
     def solve(self, law: Array, report: Progress | None) -> Array:
-        """Return ``k'``, ``(N_k, N_K, 2, 2)`` on ``grid``; ``work`` grows by the iterations that it took."""
+        """Return ``k'``, ``(N_k, N_K, 2, 2)`` on ``grid``; adds the number of iterations to ``work``."""
 
 
 class NotSolved(Exception):
-    """The household has no solution to go on with; the message is a sentence."""
+    """The household's problem is not solved; the message is a sentence."""
 
 
 class EulerHousehold:
-    """By :mod:`beltline.gpu_ref.krusell_smith.euler_iteration`, or on a CUDA device by
+    """Solves the Euler equation by iteration.
+
+    This is :mod:`beltline.gpu_ref.krusell_smith.euler_iteration`, or on a CUDA device
     :mod:`beltline.gpu_ref.krusell_smith.cuda_euler`.
 
     Parameters
@@ -84,25 +86,25 @@ class EulerHousehold:
         self.work += found.iterations
         if not found.converged:
             raise NotSolved(
-                f"The household's k' still moved by {found.change:.3g} after {found.iterations:,} iterations, "
-                f"not below {self.tol:g}."
+                f"The household's k' still changed by {found.change:.3g} after {found.iterations:,} iterations, "
+                f"and its tolerance is {self.tol:g}."
             )
         self._policy = found.policy
         return found.policy.reshape(economy.points, economy.means, 2, 2)
 
 
 class TableHousehold:
-    """As a table problem on a device; only its transition matrix changes from law to law.
+    """Solves the Bellman equation as tables on a device; only the transition matrix changes from law to law.
 
     Parameters
     ----------
     session
-        An open one, or the name of a reference solver.
+        An open session, or the name of a solver in double precision.
     refine
-        Whether the policy is moved off the grid (:func:`refined`).
+        Whether the policy is improved between grid points (:func:`refined`).
     options
-        Of the reference solver; of a machine ``method`` and ``start``, that of the first solve, as of
-        :func:`beltline.host.solver.options.machine_method`.
+        Options of the solver in double precision; for a machine ``method`` and the ``start`` of the first solve, as
+        :func:`beltline.host.solver.options.machine_method` returns them.
     """
 
     def __init__(
@@ -129,7 +131,7 @@ class TableHousehold:
         return chosen.reshape(self.grid.size, self.economy.means, 2, 2)
 
     def check(self, law: Array, report: Progress | None) -> None:
-        """Solve once more, and see an exact search confirm it; the reference solvers do that always."""
+        """Solve once more and verify by an exact search; the solvers in double precision always do that."""
         if not isinstance(self._session, str):
             self._by_machine(self._session, self.economy.problem(law, self.grid), report, verify=True)
 
@@ -146,7 +148,7 @@ class TableHousehold:
         return result.value, result.policy
 
     def _by_reference(self, problem: Problem, report: Progress | None) -> tuple[Array, NDArray[np.int32]]:
-        # Not by solve: what is not the last household needs no exact sweep that measures it.
+        # Not by solve(), which would measure the error of every household by one more exact sweep.
         assert isinstance(self._session, str)
         if report:
             report(f"household: on the {self._session}")
@@ -158,7 +160,9 @@ class TableHousehold:
             raise ProblemError(f"{error}") from error
         self.work += found.sweeps
         if not found.converged:
-            raise NotSolved(f"The household's V still moved by {found.residual:.3g}, not below {self.tol:g}.")
+            raise NotSolved(
+                f"The household's V still changed by {found.residual:.3g}, and its tolerance is {self.tol:g}."
+            )
         self._value = found.value
         return found.value, found.policy
 
@@ -169,7 +173,7 @@ def _named(report: Progress | None) -> Progress | Literal[False]:
 
 @contextlib.contextmanager
 def opened(economy: Calibration, options: HouseholdOptions) -> Iterator[Household]:
-    """Give the household that ``options`` ask for, on an open device, which is closed if it was opened here.
+    """Open the device that ``options`` name and give the household on it; a device that was opened here is closed.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The law of motion ``ln K' = b0(a) + b1(a) ln K``: estimated from a panel, and followed on its own."""
+"""The law of motion ``ln K' = b0(a) + b1(a) ln K``: estimation from a panel, and forecasts."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from beltline.host.problem.checks import ProblemError
 
 
 def regressed(aggregate: NDArray[np.int8], a: int) -> NDArray[np.bool_]:
-    """Periods in aggregate state ``a``.
+    """Return which periods are in aggregate state ``a``.
 
     Raises
     ------
     ProblemError
-        They are fewer than three, of which no law can be estimated.
+        There are fewer than three, too few to estimate a law.
     """
     here: NDArray[np.bool_] = aggregate == a
     if here.sum() < 3:
@@ -30,14 +30,26 @@ def regressed(aggregate: NDArray[np.int8], a: int) -> NDArray[np.bool_]:
 
 
 def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Array]:
-    """Estimate ``ln K' = b0 + b1 ln K`` for each aggregate state; return ``(2, 2)`` of them and the two R2.
+    """Estimate ``ln K' = b0 + b1 ln K`` for each aggregate state by least squares.
 
-    ``capital`` has one period more than ``aggregate``.
+    Parameters
+    ----------
+    capital
+        ``K``, one period more than ``aggregate``.
+    aggregate
+        Aggregate states.
+
+    Returns
+    -------
+    law : (2, 2) array
+        ``b0`` and ``b1`` of each state.
+    r2 : (2,) array
+        R squared of the two regressions.
 
     Raises
     ------
     ProblemError
-        A state is in fewer than three periods, or ``K`` never moves in it.
+        A state occurs in fewer than three periods, or ``K`` is constant in it.
     """
     log = np.log(capital)
     law, r2 = np.empty((2, 2)), np.empty(2)
@@ -45,7 +57,7 @@ def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Arra
         here = regressed(aggregate, a)
         x, y = log[:-1][here], log[1:][here]
         if np.ptp(x) == 0:
-            raise ProblemError(f"K never moves in the {AGGREGATES[a]} state, so that its law cannot be estimated")
+            raise ProblemError(f"K is constant in the {AGGREGATES[a]} state, so that its law cannot be estimated")
         dx, dy = x - x.mean(), y - y.mean()
         slope = float(dx @ dy / (dx @ dx))
         law[a] = y.mean() - slope * x.mean(), slope
@@ -55,7 +67,7 @@ def regression(capital: Array, aggregate: NDArray[np.int8]) -> tuple[Array, Arra
 
 
 def forecast(law: Array, start: float, aggregate: NDArray[np.int8]) -> Array:
-    """``K`` by the law alone, from ``start`` on: one period more than ``aggregate``."""
+    """Return ``K`` predicted by the law alone, from ``start`` on: one period more than ``aggregate``."""
     path = np.empty(aggregate.size + 1)
     path[0] = math.log(start)
     for t, a in enumerate(aggregate):

@@ -1,4 +1,4 @@
-"""Krusell and Smith's equilibrium from its file."""
+"""Load an equilibrium of Krusell and Smith (1998) from a file."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _RESULT = {
     "seed": COUNT,
     "timing": SECONDS,
 }
-# What these say, Calibration checks.
+# Calibration checks the values of these facts.
 _ECONOMY = {
     each.name: NUMBERS if each.name == "unemployment" else ANY_NUMBER
     for each in fields(Calibration)
@@ -69,15 +69,25 @@ _ARRAYS = {
 
 
 def load_equilibrium(path: str | os.PathLike[str]) -> Equilibrium:
-    """Return the :class:`~beltline.Equilibrium` that its ``save`` wrote to ``path``; :func:`beltline.load` does that,
-    too, and reads other solutions.
+    """Load an :class:`~beltline.Equilibrium` from a file that its ``save`` wrote.
+
+    :func:`beltline.load` does the same and reads all kinds of solutions.
+
+    Parameters
+    ----------
+    path : str or path
+        Name of a ``.npz`` file.
 
     Raises
     ------
     ProblemError
-        The file is damaged or not one of those.
+        The file is damaged, or does not hold an equilibrium.
     OSError
-        There is no such file, or it cannot be opened.
+        The file does not exist or cannot be opened.
+
+    Examples
+    --------
+    >>> bl.load_equilibrium("economy.npz").law  # doctest: +SKIP
     """
     with archive.reading(path) as file:
         if file.kind != KIND:
@@ -86,7 +96,7 @@ def load_equilibrium(path: str | os.PathLike[str]) -> Equilibrium:
 
 
 def read(archive: Archive) -> Equilibrium:
-    """Return the equilibrium that an archive holds.
+    """Read an equilibrium from an archive.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Krusell and Smith's economy: many households, aggregate risk, and a law of motion that they forecast capital with."""
+"""The economy of Krusell and Smith (1998): heterogeneous households, aggregate risk, and a forecast of capital."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from beltline.host.solver.processor_session import ProcessorSession
 from beltline.host.solver.session import Session
 
 INAPPLICABLE = ("max_sweeps", "verify", "value_bits", "money_bits", "timeout", "checkpoint", "checkpoint_every")
-"""Options of :func:`beltline.solve` that one problem has, and an economy of many does not."""
+"""Options of :func:`beltline.solve` for one problem, which do not apply to an economy that solves many."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class KrusellSmith(Calibration, Model):
-    """The economy of Krusell and Smith (1998); made by :func:`krusell_smith`, which says what the parameters are.
+    """The economy of Krusell and Smith (1998). :func:`beltline.krusell_smith` makes it and explains its parameters.
 
-    A period is a quarter. ``wealth``, ``gross``, ``income``, ``ahead`` and ``problem`` are the household's tables.
+    A period is a quarter. ``wealth``, ``gross``, ``income``, ``ahead`` and ``problem`` are tables of the household.
     """
 
     suffixes: ClassVar[tuple[str, ...]] = SUFFIXES
@@ -53,66 +53,76 @@ class KrusellSmith(Calibration, Model):
         progress: Progress | Literal[False] | None = None,
         **options: Any,
     ) -> Equilibrium:
-        """Find the law of motion that the economy follows when everyone believes in it.
+        """Find the equilibrium law of motion: the one that mean capital follows if all households believe in it.
 
-        >>> import beltline as bl
-        >>> near = ((0.127, 0.9647), (0.1385, 0.963))
-        >>> bl.solve(bl.krusell_smith(points=40), agents=100, periods=120, discard=20, law=near).status
-        'converged'
+        Given a law, the household's problem is solved, a panel of households is simulated, and the law is estimated
+        from it; this is repeated until the estimate agrees with the law.
 
         Parameters
         ----------
-        agents
-            Of the panel; 10% and 4% of them must be whole numbers.
-        periods, discard
-            Of the panel, and how many at the beginning are not looked at.
-        household
-            ``"euler"``: Euler-equation iteration, on devices ``"cpu"`` and ``"gpu"`` and the default there.
-            ``"table"``: value function iteration, ``4 N_K`` exogenous states, on every device, the default on any
-            other.
+        agents : int
+            Number of households in the panel; 10% and 4% of them must be whole numbers (with the default unemployment).
+        periods, discard : int
+            Number of periods of the panel, and number of periods at its start that are not used for estimation.
+        household : str, optional
+            Method for the household's problem. ``"euler"``: iteration on the Euler equation, on devices ``"cpu"`` and
+            ``"gpu"``, where it is the default. ``"table"``: value function iteration with ``4 N_K`` exogenous states,
+            on every device; the default on all others.
         device
-            Where the household is solved: any device that :func:`beltline.solve` knows, or an open
-            :class:`~beltline.host.solver.session.Session`, which is left open.
-        interpolation
-            Of the panel: one of ``beltline.gpu_ref.krusell_smith.panel.INTERPOLATIONS``.
-        panel
-            Where it is simulated: ``"cpu"`` or ``"gpu"``.
-        tol
-            Difference between the law believed and the law estimated below which to stop, above 0.
-        relaxation
-            How far the law goes towards the one estimated, above 0 and at most 1.
-        max_iterations
-            After which to stop in any case.
-        household_tol
-            Of the household: change of ``k'`` (1e-8) or of ``V`` (1e-7).
-        choices
-            Points of a table, from 0 to ``top``, closer at 0.
-        refine
-            Whether a table's policy is moved off its grid
+            Device that solves the household's problem: a name that :func:`beltline.solve` accepts, or an open
+            :class:`~beltline.Session`, which stays open.
+        interpolation : str
+            Interpolation of the policy in the panel: one of ``beltline.gpu_ref.krusell_smith.panel.INTERPOLATIONS``.
+        panel : str
+            Where the panel is simulated: ``"cpu"`` or ``"gpu"``.
+        tol : float
+            The iteration ends when law and estimate differ by less than this in every coefficient; above 0.
+        relaxation : float
+            Share of the distance to the estimate by which the law is changed, above 0 and at most 1.
+        max_iterations : int
+            Largest number of iterations.
+        household_tol : float, optional
+            Tolerance of the household's problem: change of ``k'`` (by default 1e-8) or of ``V`` (by default 1e-7).
+        choices : int
+            Number of grid points of a table, from 0 to ``top`` and closer near 0.
+        refine : bool
+            Whether the policy of a table is improved between grid points
             (:func:`beltline.host.analysis.policy.refined`).
-        law
-            To begin with.
-        seed
-            Of the shocks.
+        law : (2, 2) array
+            First guess of the law: ``b0`` and ``b1`` of the bad and of the good state.
+        seed : int
+            Seed of the shocks.
         progress
-            As of :func:`beltline.solve`.
+            As in :func:`beltline.solve`.
         **options
-            Of the device or the reference solver, its ``method`` included; on a sweep engine that is ``"shift"`` or
-            none, and ``start`` that of the first household.
+            Options of the device or of the solver in double precision, its ``method`` included. On a sweep engine
+            ``method`` is ``"shift"`` or left out, and ``start`` applies to the first household.
+
+        Returns
+        -------
+        Equilibrium
+            If the law does not converge, ``success`` is false and ``message`` gives the reason.
 
         Raises
         ------
         ProblemError
-            An argument is wrong, or an option of :func:`beltline.solve` does not apply; nothing was done.
+            An argument is out of range, or an option of :func:`beltline.solve` does not apply.
         DeviceError
-            The device cannot be opened or does not behave.
+            The device cannot be opened or failed.
         MemoryError
-            The panel does not fit.
+            The panel does not fit into the memory.
         KeyboardInterrupt
-            After the device was stopped.
+            The user stopped the solve.
+
+        Examples
+        --------
+        >>> import beltline as bl
+        >>> near = ((0.127, 0.9647), (0.1385, 0.963))
+        >>> bl.solve(bl.krusell_smith(points=40), agents=100, periods=120, discard=20, law=near).status
+        'converged'
         """
         check_progress(progress)
-        told = Options(
+        given = Options(
             PanelOptions(
                 agents=agents, periods=periods, discard=discard, interpolation=interpolation, panel=panel, seed=seed
             ),
@@ -122,16 +132,16 @@ class KrusellSmith(Calibration, Model):
                 options=_applicable(options),
             ),
         )  # fmt: skip
-        return solve(self, told, progress)
+        return solve(self, given, progress)
 
 
 def _applicable(options: dict[str, Any]) -> dict[str, Any]:
-    """Return those that are given, if a device or method may have them.
+    """Return the options that are not None, after checking that a device or method could have them.
 
     Raises
     ------
     ProblemError
-        One is not a Krusell-Smith economy's.
+        An option does not apply, or is a parameter of the economy.
     """
     given = {name: value for name, value in options.items() if value is not None}
     parameters = {field.name for field in fields(Calibration)}
@@ -164,49 +174,69 @@ def krusell_smith(
     high: float = 50.0,
     **unknown: Any,
 ) -> KrusellSmith:
-    """Return the economy of Krusell and Smith (1998): uninsured unemployment, and productivity that moves capital.
+    """Set up the economy of Krusell and Smith (1998): households with unemployment risk and aggregate risk.
 
-    Households own capital ``k >= 0``, work or do not, and live with aggregate productivity, bad or good; all that they
-    know of the others is mean capital ``K``, which they believe to follow ``ln K' = b0(a) + b1(a) ln K``. A period is a
-    quarter; the defaults are the calibration of Den Haan, Judd and Juillard (2010).
+    A household with capital ``k >= 0`` and employment ``e`` (0 or 1) lives with aggregate productivity ``a``, bad or
+    good. Of other households it knows mean capital ``K`` only, and solves::
+
+        V(k, K, a, e) = max over k' >= 0 of  U((1 - delta + r) k + ((1 - tau) lbar e + mu (1 - e)) w - k')
+                                             +  beta E[V(k', K', a', e') | a, e]
+        ln K' = b0(a) + b1(a) ln K
+
+    with CRRA utility and competitive prices ``r`` and ``w`` given ``K`` and ``a``. In equilibrium the forecast of
+    ``K'`` is the regression of a simulated panel. A period is a quarter; the default parameters are the calibration of
+    Den Haan, Judd and Juillard (2010).
 
     ``bl.solve(bl.krusell_smith(...), agents=..., device=...)`` returns an :class:`~beltline.Equilibrium`;
-    :meth:`KrusellSmith.solve` says what its options are.
-
-    >>> import beltline as bl
-    >>> bl.krusell_smith(eta=2.0).steady_capital                              # doctest: +ELLIPSIS
-    37.98...
+    :meth:`KrusellSmith.solve` lists the options.
 
     Parameters
     ----------
-    beta, eta, alpha, delta
-        Discount factor, above 0 and below 1; relative risk aversion, above 0 and at most 16 (1 is log utility);
-        capital's share, above 0 and below 1; depreciation, from 0 to 1.
-    hours
-        ``lbar``: time worked by an employed household, above 0.
-    benefit
-        ``mu``: what an unemployed one receives, in wages, above 0.
-    spread
-        ``D``: aggregate productivity is ``1 - D`` or ``1 + D``.
-    unemployment
-        In the bad and in the good state, above 0 and below 1.
-    transition
-        ``(4, 4)`` probabilities over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed).
+    beta : float
+        Discount factor, above 0 and below 1.
+    eta : float
+        Relative risk aversion, above 0 and at most 16; 1 is log utility.
+    alpha : float
+        Capital share of output, above 0 and below 1.
+    delta : float
+        Depreciation rate, from 0 to 1.
+    hours : float
+        ``lbar``: hours of an employed household, above 0.
+    benefit : float
+        ``mu``: unemployment benefit as a share of the wage, above 0.
+    spread : float
+        Aggregate productivity is ``1 - spread`` or ``1 + spread``; from 0 and below 1.
+    unemployment : (float, float)
+        Unemployment rate in the bad and in the good state, above 0 and below 1.
+    transition : (4, 4) array
+        Markov matrix over (bad, unemployed), (bad, employed), (good, unemployed), (good, employed).
     points, top, power
-        Grid of ``k``: :func:`~beltline.grid_polynomial` from 0 to ``top``.
+        Grid of ``k``: number of points, largest capital, and exponent of the spacing from 0 to ``top``
+        (:func:`beltline.grid_polynomial`).
     means, low, high
-        Grid of ``K``: points, uniform from ``low`` to ``high``.
+        Grid of ``K``: number of points, uniform from ``low`` to ``high``.
+
+    Returns
+    -------
+    KrusellSmith
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        A parameter is out of range, or is not one of the economy's; in one sentence.
+        A parameter is out of range or unknown.
 
     Sources
     -------
     Krusell and Smith (1998), "Income and wealth heterogeneity in the macroeconomy", Journal of Political Economy
-    106(5), 867-896. Those of the calibration and the grids are named in
+    106(5), 867-896. Sources of the calibration and the grids are named in
     :class:`beltline.host.models.krusell_smith.calibration.Calibration`.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> bl.krusell_smith(eta=2.0).steady_capital                              # doctest: +ELLIPSIS
+    37.98...
     """
     if unknown:
         _refuse(unknown)
@@ -224,4 +254,4 @@ def _refuse(unknown: dict[str, Any]) -> NoReturn:
     options = {field.name for made in (PanelOptions, LawOptions, HouseholdOptions) for field in fields(made)}
     if name in options | {"progress", "method"}:
         raise ProblemError(f"{name!r} is an option of the solve: use solve(krusell_smith(...), {name}=...)")
-    raise ProblemError(f"{name!r} is no parameter of the economy")
+    raise ProblemError(f"{name!r} is not a parameter of the economy")

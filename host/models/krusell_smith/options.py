@@ -1,4 +1,4 @@
-"""What a solve of Krusell and Smith's economy can be told, checked when it is made."""
+"""Options of a solve of the economy of Krusell and Smith (1998), checked when they are made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HOUSEHOLDS = ("euler", "table")
 PANELS = ("cpu", "gpu")
 
 AGENTS_LIMIT, PERIODS_LIMIT = 10**9, 10**6
-"""Largest panel, so that a mistyped size is refused."""
+"""Largest panel, so that a mistyped size is refused before memory is allocated."""
 
 
 def _one_of(name: str, value: Any, those: tuple[str, ...]) -> None:
@@ -34,20 +34,20 @@ def _one_of(name: str, value: Any, those: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class PanelOptions:
-    """The panel of households.
+    """Options of the panel of households.
 
     Parameters
     ----------
     agents
-        10% and 4% of them must be whole numbers.
+        Number of households; the unemployed of both states must be whole numbers of them.
     periods, discard
-        Quarters, and how many at the beginning are not looked at.
+        Number of quarters, and number of quarters at the start that are not used.
     interpolation
         One of ``beltline.gpu_ref.krusell_smith.panel.INTERPOLATIONS``.
     panel
-        Where it is simulated: ``"cpu"`` or ``"gpu"``.
+        Where the panel is simulated: ``"cpu"`` or ``"gpu"``.
     seed
-        Of the shocks.
+        Seed of the shocks.
     """
 
     agents: int = 10_000
@@ -70,7 +70,7 @@ class PanelOptions:
             object.__setattr__(self, name, int(getattr(self, name)))
 
     def check_unemployment(self, unemployment: tuple[float, float]) -> None:
-        """Check that the unemployed of both states are whole numbers of agents.
+        """Check that the numbers of unemployed agents in both states are whole numbers.
 
         Raises
         ------
@@ -85,18 +85,18 @@ class PanelOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LawOptions:
-    """The iteration on the law of motion.
+    """Options of the iteration on the law of motion.
 
     Parameters
     ----------
     tol
-        Difference between the law believed and the law estimated below which to stop, above 0.
+        The iteration ends when law and estimate differ by less than this in every coefficient; above 0.
     relaxation
-        How far the law goes towards the one estimated, above 0 and at most 1.
+        Share of the distance to the estimate by which the law is changed, above 0 and at most 1.
     max_iterations
-        After which to stop in any case.
+        Largest number of iterations.
     law
-        To begin with.
+        First guess of the law.
     """
 
     tol: float = 1e-7
@@ -123,23 +123,23 @@ class LawOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class HouseholdOptions:
-    """The household's problem.
+    """Options of the household's problem.
 
     Parameters
     ----------
     household
-        ``"euler"``: Euler-equation iteration, on devices ``"cpu"`` and ``"gpu"`` and the default there. ``"table"``:
-        value function iteration, ``4 N_K`` exogenous states, on every device, the default on any other.
+        ``"euler"``: iteration on the Euler equation, on devices ``"cpu"`` and ``"gpu"``, where it is the default.
+        ``"table"``: value function iteration with ``4 N_K`` exogenous states, on every device; the default on others.
     device
-        Where it is solved: the name of a device, or one that is open; ``"auto"`` is ``"cpu"``.
+        The name of a device, or an open one; ``"auto"`` is ``"cpu"``.
     household_tol
-        Change of ``k'`` (1e-8) or of ``V`` (1e-7) below which to stop.
+        Change of ``k'`` (by default 1e-8) or of ``V`` (by default 1e-7) below which to stop.
     choices
-        Points of a table.
+        Number of grid points of a table.
     refine
-        Whether a table's policy is moved off its grid.
+        Whether the policy of a table is improved between grid points.
     options
-        Of the device or the reference solver, its ``method`` included.
+        Options of the device or of the solver in double precision, its ``method`` included.
     """
 
     household: str | None = None
@@ -171,7 +171,7 @@ class HouseholdOptions:
 
     @property
     def reference(self) -> bool:
-        """Whether a solver in double precision is asked for."""
+        """Whether a solver in double precision is requested."""
         return isinstance(self.device, str) and self.device in REFERENCES
 
     @property

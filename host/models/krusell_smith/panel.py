@@ -1,4 +1,4 @@
-"""Where panels of households are simulated, and how well they are interpolated."""
+"""Choice of the simulator of a panel, and errors of its interpolation."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from beltline.host.problem.checks import ProblemError, shown
 
 
 def check_panel(name: str) -> None:
-    """Check that panels can be simulated on ``name``.
+    """Check that panels can be simulated on ``name``, ``"cpu"`` or ``"gpu"``.
 
     Raises
     ------
     DeviceError
-        They cannot, and why.
+        They cannot; the message gives the reason.
     """
     if name == "gpu" and (missing := importlib.import_module("beltline.gpu_ref.krusell_smith.cuda_panel").available()):
         raise DeviceError(f"panel 'gpu' cannot be used here: {missing}")
 
 
 def simulator(name: str, drawn: shocks.Shocks) -> Callable[..., panel.Panel]:
-    """Return what simulates on ``name`` with these shocks; on a device they are loaded once."""
+    """Return a function that simulates on ``name`` with these shocks; on a GPU they are loaded once."""
     if name == "cpu":
         return lambda policy, grid, means, start, method, tell: panel.simulate(
             policy, grid, means, drawn, start, method, tell
@@ -38,10 +38,31 @@ def simulator(name: str, drawn: shocks.Shocks) -> Callable[..., panel.Panel]:
 
 
 def panel_errors(result: Equilibrium) -> dict[str, float]:
-    """Return the error of each interpolation on the path of ``K``, in per cent.
+    """Compute the error that each interpolation of the policy causes in the path of mean capital, in percent.
 
-    Each simulates the panel of ``result`` again on this computer, with its policy, shocks and start. The error is the
-    largest gap from the path by Catmull-Rom interpolation in double precision (Hatcher and Scheffel 2016).
+    The panel of ``result`` is simulated again on the processor with each interpolation, with the same policy, shocks
+    and start. The error is the largest relative distance from the path with Catmull-Rom interpolation in double
+    precision (Hatcher and Scheffel 2016).
+
+    Parameters
+    ----------
+    result : Equilibrium
+        A solution of :func:`beltline.krusell_smith`.
+
+    Returns
+    -------
+    dict of str to float
+        Error in percent by name of the interpolation.
+
+    Raises
+    ------
+    ProblemError
+        ``result`` is not an :class:`~beltline.Equilibrium`.
+
+    Examples
+    --------
+    >>> bl.panel_errors(bl.load("economy.npz"))  # doctest: +SKIP
+    {'bicubic': 0.0, 'linear': 0.0132, ...}
     """
     if not isinstance(result, Equilibrium):
         raise ProblemError(f"result must be an Equilibrium, not {shown(result)}")

@@ -1,4 +1,4 @@
-"""An equilibrium as figures."""
+"""Figures of an equilibrium of Krusell and Smith (1998)."""
 
 from __future__ import annotations
 
@@ -17,23 +17,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINES = 60
-"""Lines of a surface along ``k``."""
+"""Number of lines of a surface along ``k``."""
 
 BINS = 120
-"""Of the distribution of wealth, at most: a hundred agents are worth one."""
+"""Largest number of bins of the distribution of wealth; there is one more for each hundred agents."""
 
 TAIL = 0.999
-"""Share of households that the distribution shows; what is beyond is said in the title."""
+"""Share of households, the poorest first, that the distribution shows; the axis label says so."""
 
 
 def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-    """Draw a figure of ``result`` as :meth:`~beltline.host.models.krusell_smith.result.Equilibrium.plot` says, and
-    write it if there is a path.
+    """Draw a figure of ``result``; the method :meth:`beltline.Equilibrium.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, tuple(KINDS))
 
@@ -48,7 +47,7 @@ def plot(result: Equilibrium, path: str | os.PathLike[str] | None = None, kind: 
 def _policy(result: Equilibrium, figure: Figure) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    # As far as all but a few households are; closer at 0, where the policy bends. A spline in K, as the household has.
+    # Up to the wealth of nearly all households, closer near 0, where the policy is curved; in K splines, as solved.
     k = float(np.quantile(result.wealth, TAIL)) * np.linspace(0, 1, LINES) ** 2
     means = np.linspace(result.economy.low, result.economy.high, LINES // 3)
     weights = spline_weights(result.economy.mean_grid, means)
@@ -129,9 +128,9 @@ def _wealth(result: Equilibrium, figure: Figure) -> None:
 
 def _lorenz(result: Equilibrium, figure: Figure) -> None:
     axes = figure.subplots()
-    people, owned = result.lorenz()
-    axes.plot(people, owned, linewidth=1.6, label=f"wealth, Gini {result.gini:.3f}")
-    axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.8, linestyle="--", label="all own the same")
+    people, wealth = result.lorenz()
+    axes.plot(people, wealth, linewidth=1.6, label=f"wealth, Gini {result.gini:.3f}")
+    axes.plot([0, 1], [0, 1], color="0.4", linewidth=0.8, linestyle="--", label="equality")
     axes.set_xlabel("share of households, poorest first")
     axes.set_ylabel("share of wealth")
     axes.set_aspect("equal")
@@ -146,4 +145,4 @@ KINDS: dict[str, Callable[[Equilibrium, Figure], None]] = {
     "wealth": _wealth,
     "lorenz": _lorenz,
 }
-"""What can be drawn of an equilibrium."""
+"""Kinds of figures of an equilibrium."""

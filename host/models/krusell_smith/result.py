@@ -1,4 +1,4 @@
-"""Krusell and Smith's equilibrium as it was found: what it says, as numbers, text and a file."""
+"""The solved economy of Krusell and Smith (1998): numbers, report and file."""
 
 from __future__ import annotations
 
@@ -24,60 +24,68 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 KIND = "krusell_smith"
-"""Of an archive."""
+"""Kind of content of an archive that holds an equilibrium."""
 
 NEAR_TOP_SHARE = 0.01
-"""Largest ``near_top`` of a grid of ``k`` that is long enough."""
+"""Largest ``near_top`` at which the grid of ``k`` counts as long enough."""
 
 SUFFIXES = (".npz",)
-"""File types that equilibria are saved as."""
+"""File name endings that ``save`` of an equilibrium accepts."""
 
 
 @dataclass(frozen=True, eq=False)
 class Equilibrium:
-    """An economy that was solved, or as far as it got.
+    """The equilibrium of Krusell and Smith (1998), or the last iteration if it was not found.
 
-    Attributes
+    Parameters
     ----------
-    success
-        Whether the law converged, the household with it, and the grids of ``k`` and ``K`` are long enough: ``near_top``
-        is at most :data:`NEAR_TOP_SHARE`, and of the periods that are not discarded at most
-        :data:`~beltline.host.results.outcome.GRID_END_SHARE` have ``K`` off its grid.
-    status
-        One of :class:`~beltline.host.results.outcome.Outcome`: ``"converged"``, ``"iteration limit"``,
-        ``"household not solved"`` or ``"grid ends too early"``.
-    message
+    success : bool
+        Whether the law of motion converged, the household's problem is solved, and the grids of ``k`` and ``K`` are
+        long enough: ``near_top`` is at most :data:`NEAR_TOP_SHARE`, and ``K`` is off its grid in at most a share
+        :data:`~beltline.host.results.outcome.GRID_END_SHARE` of the periods that are not discarded.
+    status : str
+        ``"converged"``, ``"iteration limit"``, ``"household not solved"`` or ``"grid ends too early"``; see
+        :class:`~beltline.host.results.outcome.Outcome`.
+    message : str
         The status in a sentence.
-    law
-        ``(2, 2)``: ``b0`` and ``b1`` of the bad and of the good state, as estimated last.
-    r2
-        Of the two regressions.
-    change
-        Largest difference between that law and the one believed.
-    tol, iterations, relaxation
-    household_iterations
-        Of the household in all: Euler iterations or sweeps.
-    capital
-        ``K`` of the last panel, ``(T + 1,)``, those of discarded periods too.
-    aggregate
-        Aggregate state of each period, ``(T,)``: 0 bad, 1 good.
-    discard
-        Periods at the beginning that neither regressions nor errors look at.
-    wealth, employed
-        Of each agent at the end.
-    start
-        Wealth of each agent at the beginning.
-    grid
-        Of ``k``, for ``policy``.
-    policy
-        ``k'``, ``(N_k, N_K, 2, 2)``: by ``k``, ``K``, aggregate state and employment.
-    below, above, outside
-        How often an agent of the last panel was held at an end of the grid of ``k`` which interpolation had left, and
-        periods in which ``K`` was off its grid.
+    law : (2, 2) float64 array
+        Last estimate of the law ``ln K' = b0 + b1 ln K``: ``b0`` and ``b1`` of the bad and of the good state.
+    r2 : (2,) float64 array
+        R squared of the two regressions.
+    change : float
+        Largest difference between a coefficient of ``law`` and of the law that households believed.
+    tol : float
+        Tolerance of ``change``.
+    iterations : int
+        Number of iterations on the law.
+    relaxation : float
+        Share of the distance to the estimate by which the law is changed in an iteration.
+    household_iterations : int
+        Number of iterations (or sweeps) of all household problems.
+    capital : (T + 1,) float64 array
+        ``K`` in the last panel, discarded periods included.
+    aggregate : (T,) int8 array
+        Aggregate state of each period: 0 bad, 1 good.
+    discard : int
+        Number of periods at the start that are not used for regressions and forecast errors.
+    wealth, employed : (agents,) arrays
+        Capital of each household at the end of the panel, and whether it is employed.
+    start : array
+        Capital of each household at the start of the panel.
+    grid : (N_k,) float64 array
+        Grid of ``k`` of the policy.
+    policy : (N_k, N_K, 2, 2) float64 array
+        ``k'`` by ``k``, ``K``, aggregate state and employment.
+    below, above : int
+        How often interpolation of the policy in the last panel was below or above the grid of ``k`` and was set to its
+        end.
+    outside : int
+        Number of periods in which ``K`` was off its grid.
     household, device, interpolation, panel, seed
-    timing
-        Seconds by part.
-    economy
+        The options of the solve.
+    timing : dict of str to float
+        Wall-clock seconds of the host computer by part.
+    economy : Calibration
         The :class:`~beltline.host.models.krusell_smith.model.KrusellSmith` that was solved.
     """
 
@@ -112,40 +120,39 @@ class Equilibrium:
 
     @property
     def forecast(self) -> Array:
-        """``K`` by the law alone from the first period that is not discarded on (Den Haan 2010)."""
+        """``K`` predicted by the law alone, from the first period that is not discarded (Den Haan 2010)."""
         return forecast(self.law, float(self.capital[self.discard]), self.aggregate[self.discard :])
 
     @property
     def forecast_errors(self) -> Array:
-        """Gap of :attr:`forecast` from the panel's ``K`` in each of its periods, in per cent: Den Haan's dynamic
-        forecast error, ``100 |ln K_forecast - ln K|``.
-        """
+        """Den Haan's dynamic forecast error by period, in percent: ``100 |ln K_forecast - ln K|``."""
         return 100 * np.abs(np.log(self.forecast / self.capital[self.discard :]))
 
     @property
     def at_top(self) -> int:
-        """Agents who own the most that the grid of ``k`` allows, at the end: where there are some, it is too short."""
+        """Number of households with the largest capital of the grid at the end; if not 0, the grid is too short."""
         return int((self.wealth >= self.wealth.dtype.type(self.grid[-1])).sum())
 
     @property
     def near_top(self) -> float:
-        """Share of agents who own more than nine tenths of the most that the grid of ``k`` allows, at the end. Whoever
-        comes near the end of the grid saves less, so that few arrive where many would go on.
+        """Share of households that own more than nine tenths of the largest capital of the grid at the end.
+
+        Near the end of the grid households save less, so that few reach it even if many would save more.
         """
         return float((self.wealth > 0.9 * self.grid[-1]).mean())
 
     @property
     def gini(self) -> float:
-        """Of wealth, at the end."""
+        """Gini coefficient of wealth at the end of the panel."""
         return gini(self.wealth)
 
     def lorenz(self) -> tuple[Array, Array]:
-        """Lorenz curve of wealth at the end: shares of households, and of wealth."""
+        """Return the Lorenz curve of wealth at the end of the panel, in the form of :func:`beltline.lorenz`."""
         return lorenz(self.wealth)
 
     @property
     def shocks(self) -> shocks.Shocks:
-        """Those of the panel, drawn again."""
+        """The shocks of the panel, drawn again from the seed."""
         economy = self.economy
         return shocks.draw_shocks(
             self.wealth.size, self.aggregate.size, economy.transition, economy.unemployment, self.seed
@@ -158,18 +165,18 @@ class Equilibrium:
             for name, b, r2 in zip(AGGREGATES, self.law, self.r2, strict=True)
         ]
         steps = "iterations" if self.household == "euler" else "sweeps"
-        kept = self.capital[self.discard :]
-        short = f", where the grid of k ends too soon for {self.at_top:,} agents" if self.at_top else ""
+        used = self.capital[self.discard :]
+        short = f", {self.at_top:,} agents at the end of the grid of k" if self.at_top else ""
         rows = [
             ("status", f"{self.status}: {self.message}"),
             *laws,
             ("forecast error", f"{errors.max():.4f} % at most, {errors.mean():.4f} % on average (Den Haan, dynamic)"),
-            ("capital", f"mean {kept.mean():.4f}, from {kept.min():.4f} to {kept.max():.4f}"),
+            ("capital", f"mean {used.mean():.4f}, from {used.min():.4f} to {used.max():.4f}"),
             ("wealth", f"Gini {self.gini:.4f}, largest {self.wealth.max():.2f}{short}"),
             (
-                "held",
-                f"{self.below:,} times at the lower and {self.above:,} at the upper end of the grid of k, "
-                f"of {self.wealth.size * self.aggregate.size:,}; {self.outside:,} periods with K off its grid",
+                "off the grid",
+                f"k {self.below:,} times below and {self.above:,} times above its grid, of "
+                f"{self.wealth.size * self.aggregate.size:,}; K in {self.outside:,} periods",
             ),
             ("household", f"{self.household} on {self.device}, {self.household_iterations:,} {steps} in all"),
             ("panel", f"{self.interpolation} on {self.panel}, seed {self.seed}"),
@@ -184,14 +191,16 @@ class Equilibrium:
     _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to ``path`` (``.npz``), whole or not at all, and return the path.
+        """Save the equilibrium to a ``.npz`` file that :func:`beltline.load` reads; return its path.
+
+        The file is written completely or not at all.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file.
+            A file of this name cannot be written there.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
         """
         target = check_target("out", path, SUFFIXES)
         arrays = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -203,16 +212,26 @@ class Equilibrium:
         return target
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "policy") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the equilibrium.
 
-        ``"policy"``: surfaces of saving over ``k`` and ``K``. ``"law"``: the two regressions, and their residuals.
-        ``"path"``: ``K`` of the panel and by the law alone. ``"wealth"``: distribution of wealth. ``"lorenz"``: Lorenz
-        curve.
+        Parameters
+        ----------
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"policy"`` (default): surfaces of saving over ``k`` and ``K``. ``"law"``: the two regressions and their
+            residuals. ``"path"``: ``K`` in the panel and as predicted by the law. ``"wealth"``: distribution of wealth.
+            ``"lorenz"``: Lorenz curve of wealth.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, matplotlib is not installed, or there is no such figure.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("Equilibrium.plot")(self, path, kind)
         return figure

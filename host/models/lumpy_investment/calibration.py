@@ -1,4 +1,4 @@
-"""Lumpy investment: its parameters, its grid of capital, and the firm's problem."""
+"""Calibration of lumpy investment: its parameters, its grid of capital, and the firm's problem."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from beltline.host.problem.model_parameters import levels
 from beltline.host.problem.problem import Problem
 
 ALTERNATIVES = ("keep", "adjust")
-"""What a firm does."""
+"""Names of the alternatives."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of lumpy investment, whose meaning :func:`beltline.lumpy_investment` says, and what follows.
+    """Parameters of lumpy investment, which :func:`beltline.lumpy_investment` explains, and tables from them.
 
-    Arrays are read-only, ``float64``, with ``N_k = points`` and ``N_z = states``.
+    Arrays are read-only float64, with ``N_k = points`` and ``N_z = states``.
     """
 
     steps: int
@@ -48,30 +48,30 @@ class Calibration:
 
     @cached_property
     def capital(self) -> Array:
-        """The grid of capital ``k``, ``(N_k,)``: :attr:`steps` points down are a period's depreciation."""
+        """The grid of capital ``k``, ``(N_k,)``; a period's depreciation lowers capital by :attr:`steps` points."""
         found: Array = self.high * (1.0 - self.delta) ** (np.arange(1 - self.points, 1) / -self.steps)
         return _fixed(found)
 
     @cached_property
     def chain(self) -> tuple[Array, Array]:
-        """Productivity by state, ``(N_z,)``, and its transition matrix, ``(N_z, N_z)``."""
+        """Productivity by state, ``(N_z,)``, and its Markov matrix, ``(N_z, N_z)``."""
         logs, transition = tauchen(self.states, self.rho, self.sigma, width=self.width)
         return _fixed(levels("productivity", logs, "rho, sigma or width")), _fixed(transition)
 
     @property
     def scale(self) -> float:
-        """Of profits: such that without shocks and fixed cost a firm would own capital of 1."""
+        """Factor ``a`` of profits; without shocks and adjustment costs a firm would own a capital of 1."""
         return (1.0 / self.beta - 1.0 + self.delta) / self.alpha
 
     @cached_property
     def profit(self) -> Array:
-        """A period's profit before investment, ``(N_k, N_z)``, units of the good."""
+        """Profit of a period before investment, ``(N_k, N_z)``, in units of the good."""
         found: Array = self.scale * self.chain[0] * self.capital[:, None] ** self.alpha
         return _fixed(found)
 
     @cached_property
-    def kept(self) -> NDArray[np.int64]:
-        """Index of the next capital of who keeps it, ``(N_k,)``; the lowest does not depreciate."""
+    def depreciated(self) -> NDArray[np.int64]:
+        """Index of the next capital of a firm that does nothing, ``(N_k,)``; the lowest capital does not depreciate."""
         return np.maximum(np.arange(self.points) - self.steps, 0)
 
     def problem(self) -> Problem:
@@ -80,12 +80,12 @@ class Calibration:
         Raises
         ------
         ProblemError
-            There is a convex cost, which mixes ``k`` and ``k'``; :meth:`discrete_problem` has it.
+            There is a convex cost, which depends on both ``k`` and ``k'``; use :meth:`discrete_problem`.
         """
         if self.convex > 0.0:
             raise ProblemError(
-                f"the general form has no cost that mixes capital and next capital, such as convex = {self.convex:g}: "
-                "use discrete_problem()"
+                f"the general form has no cost that depends on both capital and next capital, and convex is "
+                f"{self.convex:g}: use discrete_problem()"
             )
         productivity, transition = self.chain
         capital = self.capital
@@ -99,7 +99,7 @@ class Calibration:
             eta=0.0,
             negative=True,
             alternatives=[
-                Alternative(name=ALTERNATIVES[0], choice=self.kept),
+                Alternative(name=ALTERNATIVES[0], choice=self.depreciated),
                 Alternative(
                     name=ALTERNATIVES[1],
                     wealth=self.profit + (1.0 - self.delta) * capital[:, None] - self.fixed,
@@ -119,33 +119,33 @@ class Calibration:
     def discrete_problem(self) -> DiscreteProblem:
         """Return the firm's problem as a discrete dynamic program, with or without a convex cost.
 
-        Endogenous state ``x`` is grid point ``x`` of capital, and action ``a`` the choice of grid point ``a`` for the
-        next period. The action :attr:`kept` is to keep the capital, which costs nothing.
+        State ``x`` is grid point ``x`` of capital, and action ``a`` the choice of grid point ``a`` for the next period.
+        The action :attr:`depreciated` is to do nothing, which costs nothing.
 
         Raises
         ------
         ProblemError
-            The pairs of capital and next capital do not fit the memory.
+            The pairs of capital and next capital do not fit into the memory.
         """
-        capital, kept, profit = self.capital, self.kept, self.profit
+        capital, depreciated, profit = self.capital, self.depreciated, self.profit
 
         def reward(k: NDArray[np.int64], z: NDArray[np.int64], a: NDArray[np.int64]) -> Array:
-            spent: Array = np.where(a == kept[k], 0.0, self.adjustment(capital[k], capital[a]))
-            return profit[k, z] - spent
+            cost: Array = np.where(a == depreciated[k], 0.0, self.adjustment(capital[k], capital[a]))
+            return profit[k, z] - cost
 
         return from_factors(
             self.points, self.chain[1], reward=reward, beta=self.beta, name="lumpy investment with a convex cost"
         )
 
     def adjustment(self, capital: Array, following: Array) -> Array:
-        """Return what it costs to go from ``capital`` to ``following``: investment, the fixed and the convex cost."""
+        """Return the cost of going from ``capital`` to ``following``: investment, fixed and convex cost."""
         invested = following - (1.0 - self.delta) * capital
         found: Array = invested + self.fixed + 0.5 * self.convex * invested**2 / capital
         return found
 
 
 def grid_points(steps: int, delta: float, low: float, high: float) -> int:
-    """How many points from ``low`` at the latest to ``high``, ``steps`` of them a period's depreciation."""
+    """Return the number of grid points from ``low`` or just below to ``high``, ``steps`` per period's depreciation."""
     return math.ceil(steps * math.log(high / low) / -math.log1p(-delta) - 1e-9) + 1
 
 

@@ -1,4 +1,4 @@
-"""Lumpy investment's result from its file."""
+"""Load the solution of lumpy investment from a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from beltline.host.results.facts import PARTS, checked
 
 
 def read(file: Archive) -> LumpyInvestmentResult:
-    """Return the result that :meth:`~beltline.host.models.lumpy_investment.result.LumpyInvestmentResult.save` wrote.
+    """Read a result that :meth:`beltline.LumpyInvestmentResult.save` wrote.
 
     Raises
     ------

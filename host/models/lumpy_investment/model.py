@@ -1,4 +1,4 @@
-"""Lumpy investment: a firm that pays a fixed and a convex cost whenever it adjusts its capital."""
+"""Lumpy investment: a firm that pays a fixed and a convex cost if it adjusts its capital."""
 
 from __future__ import annotations
 
@@ -23,39 +23,44 @@ from beltline.host.solver.solve_general import check_device
 
 @dataclass(frozen=True)
 class LumpyInvestment(Calibration, Model):
-    """Lumpy investment; made by :func:`lumpy_investment`, which checks the parameters and says what they are."""
+    """A firm with adjustment costs. :func:`beltline.lumpy_investment` makes it and explains its parameters."""
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
 
     @property
     def suffixes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """File types that its solution is saved as."""
+        """File name endings that ``save`` of its solution accepts."""
         return FILES if self.convex > 0.0 else SUFFIXES
 
     def solve(
         self, tol: float = 1e-9, device: str = UNNAMED, progress: Any = None, **more: Any
     ) -> LumpyInvestmentResult:
-        """Solve the firm's problem by exact sweeps; with a convex cost by policy iteration over all pairs of capital
-        and next capital.
+        """Solve the firm's problem.
+
+        Without a convex cost it is a problem of the general form, solved by exact sweeps; with one it is a discrete
+        problem, solved by policy iteration over all pairs of capital and next capital.
 
         Parameters
         ----------
-        tol
-            Largest change of the value at which to stop, units of the good.
-        device
-            ``"cpu"`` or, without a convex cost, ``"gpu"``; by default ``"auto"``, which is the processor.
+        tol : float
+            The iteration ends when the largest change of the value is below it, in units of the good.
+        device : str
+            ``"cpu"`` or, without a convex cost, ``"gpu"``; by default ``"auto"``, which takes the processor.
         progress, **more
-            As of :func:`beltline.host.solver.solve.solve` for a problem of the general form, but ``update``; with a
-            convex cost as for a discrete problem.
+            As :func:`beltline.solve` has them for such a problem, except ``update``.
+
+        Returns
+        -------
+        LumpyInvestmentResult
 
         Raises
         ------
         ProblemError, KeyboardInterrupt
-            As :func:`beltline.host.solver.solve.solve`.
+            As :func:`beltline.solve`.
         """
         device = check_device("lumpy investment", device)
         if "update" in more:
-            raise ProblemError("update must not be given: no table of lumpy investment moves")
+            raise ProblemError("update must not be given: lumpy investment has no prices to update")
         if self.convex > 0.0 and device != DISCRETE:
             raise ProblemError(
                 f"lumpy investment with a convex cost is solved on device {DISCRETE!r}, not on {device!r}"
@@ -79,61 +84,71 @@ def lumpy_investment(
     low: float = 0.02,
     high: float = 50.0,
 ) -> LumpyInvestment:
-    """Return the problem of a firm that pays a fixed and a convex cost whenever it adjusts its capital, by the year.
+    """Set up the problem of a firm that pays a fixed and a convex cost if it adjusts its capital; a period is a year.
 
-    With capital ``k`` and productivity ``z`` the firm earns ``a z k**alpha``. It keeps its capital, of which
-    ``(1 - delta) k`` is left, or adjusts it: it pays ``fixed``, the convex cost and ``k' - (1 - delta) k``, whatever
-    ``k'`` it likes.
-    ``ln z' = rho ln z + e``, ``e ~ N(0, sigma**2)``, as a :func:`~beltline.host.problem.markov.tauchen` chain. ``a`` is
-    such that without shocks and fixed cost a firm would own capital of 1, which is the unit of the good here.
+    With capital ``k`` and productivity ``z`` the firm solves::
 
-    ``bl.solve(bl.lumpy_investment(...))`` returns a :class:`~beltline.LumpyInvestmentResult`. The grid is geometric, so
-    that capital that depreciates stays on it. Defaults are round numbers for a plant and a year, of nobody's
-    estimation.
+        V(k, z) = a z k**alpha + max(beta E[V((1 - delta) k, z') | z],
+                                     max over k' of  -i - fixed - convex / 2 (i / k)**2 k + beta E[V(k', z') | z])
+        i = k' - (1 - delta) k,    ln z' = rho ln z + e,    e ~ N(0, sigma**2)
+
+    The first alternative is to do nothing. Productivity is discretised by :func:`beltline.tauchen`. ``a`` is such that
+    the firm would own a capital of 1 without shocks and adjustment costs; this is the unit of the good. The grid of
+    capital is geometric, so that depreciated capital is a grid point.
+
+    ``bl.solve(bl.lumpy_investment(...))`` returns a :class:`~beltline.LumpyInvestmentResult`. The default parameters
+    are round numbers for a plant and are not estimated.
 
     Parameters
     ----------
-    steps
-        Grid points by which capital falls in a period, at least 1: the grid's fineness.
-    states
+    steps : int
+        Number of grid points by which capital falls in a period through depreciation, at least 1; a larger number is a
+        finer grid.
+    states : int
         Number of productivity states, 1 to ``CHAIN_LIMIT``.
-    beta
+    beta : float
         Discount factor, above 0 and below 1.
-    alpha
-        Curvature of profits, above 0 and below 1.
-    delta
-        Depreciation, above 0 and below 1.
-    rho
-        Persistence of log productivity, above -1 and below 1.
-    sigma
+    alpha : float
+        Exponent of capital in profits, above 0 and below 1.
+    delta : float
+        Depreciation rate, above 0 and below 1.
+    rho : float
+        Autocorrelation of log productivity, above -1 and below 1.
+    sigma : float
         Standard deviation of its shock, above 0.
-    fixed
-        Cost of adjusting, units of the good, from 0.
-    convex
-        Of the investment rate: a firm that adjusts also pays ``convex / 2 * (i / k)**2 * k``, with ``i = k' - (1 -
-        delta) k``; from 0. With it the firm is solved as a discrete problem, on the processor, and time and memory grow
-        with the square of the number of grid points: ``steps=4`` is a good choice.
-    width
+    fixed : float
+        Fixed cost of adjusting, in units of the good, from 0.
+    convex : float
+        Coefficient of the convex cost, from 0. With a convex cost the firm's problem is solved as a discrete problem on
+        the processor; time and memory grow with the square of the number of grid points, and ``steps=4`` is a good
+        choice.
+    width : float
         Half-width of the grid of log productivity in unconditional standard deviations, above 0.
-    low, high
-        Ends of the grid of capital, above 0; it begins at ``low`` or less than a step below.
+    low, high : float
+        Ends of the grid of capital, above 0; its lowest point is ``low`` or less than one step below.
+
+    Returns
+    -------
+    LumpyInvestment
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
-
-    Examples
-    --------
-    >>> firm = bl.solve(bl.lumpy_investment())  # doctest: +SKIP
-    >>> firm.lower, firm.target, firm.upper  # doctest: +SKIP
-    >>> bl.solve(bl.lumpy_investment(steps=4, convex=0.2)).moments()  # doctest: +SKIP
+        An argument is out of range.
 
     Sources
     -------
     Caballero and Engel (1999), "Explaining investment dynamics in U.S. manufacturing: a generalized (S,s) approach",
     Econometrica 67(4), 783-826. Cooper and Haltiwanger (2006), "On the nature of capital adjustment costs", Review of
     Economic Studies 73(3), 611-633.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> firm = bl.solve(bl.lumpy_investment(steps=4, states=5), progress=False)
+    >>> firm.success, bool((firm.lower < firm.upper).all())
+    (True, True)
     """
     share = "a number above 0 and below 1"
     steps = whole("steps", steps, f"a whole number from 1 to {GRID_SIZE_LIMIT}", lambda v: 1 <= v <= GRID_SIZE_LIMIT)

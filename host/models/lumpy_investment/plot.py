@@ -1,4 +1,4 @@
-"""Lumpy investment as figures."""
+"""Figures of lumpy investment."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ if TYPE_CHECKING:
 
 
 SHOWN = 1e-6
-"""Share of firms from which on a capital gap is drawn."""
+"""Smallest share of firms of a capital gap that is drawn."""
 
 WIDTH = 0.3
-"""How far beyond the capital that is kept investment is drawn, in logs."""
+"""Range of capital that is drawn on either side of the inaction range, in logs."""
 
 
 def plot(result: LumpyInvestmentResult, path: str | os.PathLike[str] | None = None, kind: str = "band") -> Figure:
-    """Draw a figure of ``result`` as
-    :meth:`~beltline.host.models.lumpy_investment.result.LumpyInvestmentResult.plot` says, and write it if there is a
-    path.
+    """Draw a figure of ``result``; the method :meth:`beltline.LumpyInvestmentResult.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _DRAWN[kind](result, figure), path, (8.0, 4.5))
@@ -46,7 +44,7 @@ def _finish(result: LumpyInvestmentResult, figure: Figure, what: str) -> None:
 
 
 def _plain(axis: Axis) -> None:
-    """Plain numbers on a logarithmic axis."""
+    """Print plain numbers on a logarithmic axis."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -58,18 +56,18 @@ def _band(result: LumpyInvestmentResult, figure: Figure) -> None:
     axes = figure.subplots()
     dark, _, bright = colours(3)
     z = result.productivity
-    axes.fill_between(z, result.lower, result.upper, color="0.85", label="kept")
+    axes.fill_between(z, result.lower, result.upper, color="0.85", label="no adjustment")
     axes.plot(z, result.upper, color=bright, label="upper end", linewidth=1.4)
     convex = result.model.convex > 0.0
-    wanted = "aimed at: the choice without costs" if convex else "adjusted to, at the end of the period"
-    axes.plot(z, result.target, "o-", color="0.2", label=wanted, markersize=4)
+    target = "target: the choice without adjustment costs" if convex else "adjusted to, at the end of the period"
+    axes.plot(z, result.target, "o-", color="0.2", label=target, markersize=4)
     axes.plot(z, result.lower, color=dark, label="lower end", linewidth=1.4)
     axes.set_yscale("log")
     _plain(axes.yaxis)
     axes.set_xlabel("productivity z")
     axes.set_ylabel("capital k at the beginning, units of the good")
     axes.legend(fontsize="small")
-    _finish(result, figure, "Capital that is kept")
+    _finish(result, figure, "Range of inaction")
 
 
 def _hazard(result: LumpyInvestmentResult, figure: Figure) -> None:
@@ -79,7 +77,7 @@ def _hazard(result: LumpyInvestmentResult, figure: Figure) -> None:
     gap, adjusts, firms = every.gap[shown], every.adjusts[shown], every.firms[shown]
     dark, _, bright = colours(3)
     axes.plot(gap, adjusts, "o-", color=dark, label="share that adjusts", linewidth=1.2, markersize=4)
-    axes.set_xlabel("capital gap: log of what keeping leaves, less log of what is aimed at")
+    axes.set_xlabel("capital gap: log of depreciated capital, less log of target capital")
     axes.set_ylabel("share of firms with this gap that adjust")
     other = axes.twinx()
     depreciation = -math.log1p(-result.model.delta)
@@ -96,9 +94,9 @@ def _investment(result: LumpyInvestmentResult, figure: Figure) -> None:
     axes = figure.subplots()
     states = result.model.states
     shown = sorted({states // 4, states // 2, states - 1 - states // 4})
-    kept = [number for s in shown for number in np.flatnonzero(~result.adjusts[:, s])]
-    ends = (min(kept), max(kept)) if kept else (0, result.model.points - 1)
-    # A band around what is kept: further away rates only grow.
+    inactive = [number for s in shown for number in np.flatnonzero(~result.adjusts[:, s])]
+    ends = (min(inactive), max(inactive)) if inactive else (0, result.model.points - 1)
+    # Only capital near the inaction range is drawn; farther away rates only grow.
     wide = int(WIDTH / -math.log1p(-result.model.delta) * result.model.steps)
     near = slice(max(ends[0] - wide, 0), ends[1] + wide + 1)
     for s, colour in zip(shown, colours(len(shown)), strict=True):
@@ -109,7 +107,7 @@ def _investment(result: LumpyInvestmentResult, figure: Figure) -> None:
     axes.set_xscale("log")
     _plain(axes.xaxis)
     axes.set_xlabel("capital k at the beginning, units of the good")
-    axes.set_ylabel("investment, per cent of capital")
+    axes.set_ylabel("investment, percent of capital")
     axes.legend(fontsize="small")
     _finish(result, figure, "Investment")
 
@@ -121,4 +119,4 @@ _DRAWN: dict[str, Callable[[LumpyInvestmentResult, Figure], None]] = {
 }
 
 KINDS = tuple(_DRAWN)
-"""What can be drawn of lumpy investment."""
+"""Kinds of figures of lumpy investment."""

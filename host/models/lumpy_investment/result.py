@@ -1,4 +1,4 @@
-"""Lumpy investment as it was solved: what it says, as tables, text and a file."""
+"""The solved problem of a firm with adjustment costs: tables, report and file."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 KEEP, ADJUST = range(len(ALTERNATIVES))
 
 SPIKE = 0.2
-"""Investment rate above which investment counts as a spike, and below minus which as one of sales."""
+"""Investment rates above this, in absolute value, count as spikes."""
 
 FIRMS = 1e-9
-"""Share of firms that counts as somebody."""
+"""Share of firms below which a state counts as empty."""
 
 MOMENTS = {
     "mean_rate": "mean investment rate",
-    "inaction": "share of firms that keep",
+    "inaction": "share of firms that do not adjust",
     "spikes": f"share with investment above {SPIKE:.0%}",
     "negative": "share with negative investment",
     "negative_spikes": f"share with investment below -{SPIKE:.0%}",
@@ -47,25 +47,25 @@ MOMENTS = {
     "productivity_correlation": "correlation of the investment rate with log productivity",
     "aggregate_rate": "aggregate investment / aggregate capital",
 }
-"""Every moment, and what a table calls it."""
+"""Name of every moment, and its label in tables."""
 
 SHARES = ("mean_rate", "inaction", "spikes", "negative", "negative_spikes", "aggregate_rate")
-"""Those that a report tells."""
+"""Moments that the report shows."""
 
 
 @dataclass(frozen=True)
 class Hazard:
-    """How many firms adjust, by their capital gap.
+    """Adjustment hazard: the share of firms that adjust, by capital gap.
 
     Parameters
     ----------
     gap : (n,) array
-        Log of the capital that keeping would leave, less log of the capital that adjusting would lead to; rising, in
-        steps of a period's depreciation, gaps being rounded to the nearest.
+        Log of depreciated capital less log of the target capital, increasing; rounded to multiples of a period's
+        depreciation.
     adjusts : (n,) array
-        Share of the firms with that gap that adjust.
+        Share of the firms with this gap that adjust.
     firms : (n,) array
-        Share of all firms that have that gap in the long run; adds up to 1.
+        Share of all firms with this gap in the stationary distribution; adds up to 1.
     """
 
     gap: Array
@@ -75,9 +75,9 @@ class Hazard:
 
 @dataclass(frozen=True, eq=False)
 class LumpyInvestmentResult(ModelResult):
-    """What a firm does at every capital and productivity, and where firms are in the long run.
+    """Value and choices of a firm by capital and productivity, and the stationary distribution of firms.
 
-    Tables are ``float64`` unless said otherwise, ``(N_k, N_z)``: rows are capital at the beginning of a period, columns
+    Arrays are float64 unless noted, ``(N_k, N_z)``: rows are capital at the beginning of a period, columns
     productivity.
 
     Parameters
@@ -85,7 +85,7 @@ class LumpyInvestmentResult(ModelResult):
     model : Calibration
         The :class:`~beltline.host.models.lumpy_investment.model.LumpyInvestment` that was solved.
     solution : GeneralResult or DiscreteResult
-        Its values and choices; the latter with a convex cost.
+        Its values and choices; a :class:`~beltline.DiscreteResult` with a convex cost.
     """
 
     archive_kind: ClassVar[str] = "lumpy_investment"
@@ -95,38 +95,38 @@ class LumpyInvestmentResult(ModelResult):
 
     @property
     def capital(self) -> Array:
-        """The grid of capital, ``(N_k,)``, units of the good."""
+        """The grid of capital, ``(N_k,)``, in units of the good."""
         return self.model.capital
 
     @property
     def productivity(self) -> Array:
-        """By state, ``(N_z,)``."""
+        """Productivity by state, ``(N_z,)``."""
         return self.model.chain[0]
 
     @property
     def _discrete(self) -> bool:
-        """Whether the solution is one of a discrete problem."""
+        """Whether the model was solved as a discrete problem."""
         return isinstance(self.solution, DiscreteResult)
 
     @property
     def value(self) -> Array:
-        """Of the firm, units of the good."""
+        """Value of the firm, in units of the good."""
         found: Array = self.solution.value if self._discrete else self.solution.value[0]
         return found
 
     @property
     def adjusts(self) -> NDArray[np.bool_]:
-        """Where adjusting is better than keeping; of equals, a firm keeps."""
+        """Where adjusting is better than doing nothing; a firm that is indifferent does nothing."""
         found: NDArray[np.bool_]
         if self._discrete:
-            found = self.policy != self.model.kept[:, None]
+            found = self.policy != self.model.depreciated[:, None]
         else:
             found = self.solution.taken(ALTERNATIVES[ADJUST])
         return found
 
     @property
     def policy(self) -> NDArray[np.int32]:
-        """Index of the next capital."""
+        """Index of the capital of the next period."""
         found: NDArray[np.int32]
         if self._discrete:
             found = np.maximum(self.solution.policy, 0).astype(np.int32)
@@ -135,37 +135,39 @@ class LumpyInvestmentResult(ModelResult):
         return found
 
     @cached_property
-    def _wanted(self) -> NDArray[np.intp]:
+    def _target(self) -> NDArray[np.intp]:
         """Index of :attr:`target`, by productivity."""
         if not self._discrete:
             return self.solution.policy[ADJUST, 0].astype(np.intp)
-        worth = self.model.beta * self.value @ self.model.chain[1].T - self.capital[:, None]
-        return np.argmax(worth, axis=0)
+        objective = self.model.beta * self.value @ self.model.chain[1].T - self.capital[:, None]
+        return np.argmax(objective, axis=0)
 
     @property
     def target(self) -> Array:
-        """By productivity, ``(N_z,)``: the next capital of a firm that adjusts, whatever it has; with a convex cost
-        the one that it would choose if neither cost were paid in this period, which the firm only approaches.
+        """Target capital by productivity, ``(N_z,)``, in units of the good.
+
+        Without a convex cost it is the next capital of every firm that adjusts. With one it is the capital that a firm
+        would choose if it paid no adjustment cost in this period; firms adjust only part of the way.
         """
-        return self.capital[self._wanted]
+        return self.capital[self._target]
 
     @property
     def lower(self) -> Array:
-        """By productivity, ``(N_z,)``: the lowest capital that is kept; nan where none is."""
-        return self._kept(0)
+        """Lowest capital at which firms do not adjust, by productivity, ``(N_z,)``; nan if all adjust."""
+        return self._inaction(0)
 
     @property
     def upper(self) -> Array:
-        """By productivity, ``(N_z,)``: the highest capital that is kept; nan where none is."""
-        return self._kept(-1)
+        """Highest capital at which firms do not adjust, by productivity, ``(N_z,)``; nan if all adjust."""
+        return self._inaction(-1)
 
-    def _kept(self, end: int) -> Array:
-        kept = [np.flatnonzero(~column) for column in self.adjusts.T]
-        return np.array([self.capital[rows[end]] if rows.size else np.nan for rows in kept])
+    def _inaction(self, end: int) -> Array:
+        inactive = [np.flatnonzero(~column) for column in self.adjusts.T]
+        return np.array([self.capital[rows[end]] if rows.size else np.nan for rows in inactive])
 
     @property
     def investment_rate(self) -> Array:
-        """Investment as a share of capital at the beginning of the period; 0 where it is kept."""
+        """Investment as a share of capital at the beginning of the period; 0 where firms do not adjust."""
         rate = self.capital[self.policy] / self.capital[:, None] - (1.0 - self.model.delta)
         return np.where(self.adjusts, rate, 0.0)
 
@@ -177,28 +179,28 @@ class LumpyInvestmentResult(ModelResult):
 
     @property
     def distribution(self) -> Array:
-        """Share of firms in each state in the long run; adds up to 1.
+        """Share of firms in each state in the stationary distribution; adds up to 1.
 
         Raises
         ------
         ProblemError
-            The long run depends on the start.
+            The stationary distribution is not unique.
         """
         mass, unique = self._long_run
         if not unique:
-            raise ProblemError("the long run of these firms depends on where they start: use more steps")
+            raise ProblemError("the stationary distribution of firms is not unique: use more steps")
         return mass
 
     def hazard(self) -> Hazard:
-        """Return how many firms adjust by their capital gap, in the long run.
+        """Return the adjustment hazard under the stationary distribution.
 
         Raises
         ------
         ProblemError
-            As :attr:`distribution`.
+            The stationary distribution is not unique.
         """
         mass, steps = self.distribution, self.model.steps
-        points = np.arange(self.model.points)[:, None] - steps - self._wanted
+        points = np.arange(self.model.points)[:, None] - steps - self._target
         periods = (points + steps // 2) // steps
         lowest = int(periods.min())
         firms: Array = np.bincount((periods - lowest).ravel(), mass.ravel()).astype(np.float64)
@@ -208,21 +210,22 @@ class LumpyInvestmentResult(ModelResult):
         return Hazard(gap, adjust[there] / firms[there], firms[there])
 
     def moments(self) -> dict[str, float]:
-        """Return moments of investment in the long run, without sampling; :data:`MOMENTS` says what each is.
+        """Return moments of investment under the stationary distribution, computed without simulation.
+
+        Returns
+        -------
+        dict of str to float
+            The moments that :data:`MOMENTS` lists; correlations are nan if a series is constant.
 
         Raises
         ------
         ProblemError
-            As :attr:`distribution`.
-
-        Notes
-        -----
-        Correlations are nan where there is nothing that moves.
+            The stationary distribution is not unique.
         """
         mass, rate = self.distribution, self.investment_rate
         owned = mass * self.capital[:, None]
         productivity, chain = self.model.chain
-        # Of the next year, expected from each state of this one.
+        # Investment rate of the next year, expected in each state of this year.
         ahead = np.take_along_axis(rate @ chain.T, self.policy.astype(np.intp), axis=0)
         mean, log = float((mass * rate).sum()), np.log(productivity)
         spread = math.sqrt(max(float((mass * (rate - mean) ** 2).sum()), 0.0))
@@ -244,7 +247,7 @@ class LumpyInvestmentResult(ModelResult):
 
     @property
     def at_ends(self) -> bool:
-        """Whether firms come to an end of the grid: to the highest capital, or where capital cannot depreciate."""
+        """Whether firms reach an end of the grid: the highest capital, or one that cannot depreciate further."""
         mass, _ = self._long_run
         stuck = mass[: self.model.steps][~self.adjusts[: self.model.steps]].sum() > FIRMS
         ends = (self.policy == 0) | (self.policy == self.model.points - 1)
@@ -252,35 +255,35 @@ class LumpyInvestmentResult(ModelResult):
 
     @property
     def success(self) -> bool:
-        """Whether the values converged, every choice being proven best on the grid, and the grid suffices."""
+        """Whether the values converged, every choice is proven best on the grid, and the grid is long enough."""
         return self.solution.success and not self.at_ends
 
     @property
     def status(self) -> str:
-        """One of :class:`~beltline.host.results.outcome.Outcome`."""
+        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
         if self.solution.success and self.at_ends:
             return Outcome.GRID.value
         return self.solution.status
 
     @property
     def message(self) -> str:
-        """The status in a sentence or two, with what to do about it."""
+        """The status in one or two sentences and, after a failure, what to do."""
         if self.solution.success and self.at_ends:
             return (
-                f"Firms come to an end of the grid of capital, {self.model.low:g} to {self.model.high:g}, and might go "
-                "on: lower low or raise high."
+                f"Firms reach an end of the grid of capital, {self.model.low:g} to {self.model.high:g}, and might go "
+                "beyond it: lower low or raise high."
             )
         return self.solution.message
 
     def __str__(self) -> str:
         found, model = self.solution, self.model
         middle = model.states // 2
-        wanted = "aimed at" if self._discrete else "adjusted to"
-        band = f"{self.lower[middle]:.4g} to {self.upper[middle]:.4g}, {wanted} {self.target[middle]:.4g}"
+        target = "target" if self._discrete else "adjusted to"
+        band = f"{self.lower[middle]:.4g} to {self.upper[middle]:.4g}, {target} {self.target[middle]:.4g}"
         rows = [
             ("status", f"{self.status}: {self.message}"),
             ("error bound", self._bound()),
-            ("band", f"capital {band}, at a productivity of {self.productivity[middle]:.4g}"),
+            ("inaction", f"at capital from {band}, at a productivity of {self.productivity[middle]:.4g}"),
         ]
         if self._long_run[1]:
             of = self.moments()
@@ -297,17 +300,27 @@ class LumpyInvestmentResult(ModelResult):
     _repr_html_ = as_html
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to ``path``, whole or not at all, for :func:`beltline.load`; return the path.
+        """Save model and solution to a file that :func:`beltline.load` reads.
 
-        ``.npz``: the arrays of the solution, and ``about``, JSON with everything else. ``.nc``, without a convex cost
-        only: netCDF-4 of :meth:`to_xarray`.
+        The file is written completely or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            Name that ends in ``.npz`` (arrays of the solution, and ``about``, JSON with everything else) or, without a
+            convex cost, ``.nc`` (netCDF-4 of :meth:`to_xarray`).
+
+        Returns
+        -------
+        pathlib.Path
+            The path of the file.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, or what writes netCDF is not installed.
+            A file of this name cannot be written there, or a package that writes netCDF is not installed.
         OSError
-            The disk refused; nothing is left behind.
+            The system could not write the file; an existing file is unchanged.
         """
         if not self._discrete:
             return super().save(path)
@@ -317,13 +330,14 @@ class LumpyInvestmentResult(ModelResult):
         return target
 
     def to_xarray(self) -> Dataset:
-        """Return the solution as an ``xarray.Dataset``, as ``solution.to_xarray()``; with a convex cost the endogenous
-        state is capital, and the exogenous one productivity.
+        """Return the solution as an ``xarray.Dataset``, with the variables of ``solution.to_xarray()``.
+
+        With a convex cost the dimension ``endogenous`` is capital and ``exogenous`` is productivity.
 
         Raises
         ------
         ProblemError
-            xarray is not installed.
+            The package xarray is not installed.
         """
         if not self._discrete:
             return super().to_xarray()
@@ -334,20 +348,26 @@ class LumpyInvestmentResult(ModelResult):
         return found
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "band") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the solution.
 
         Parameters
         ----------
-        path
-        kind
-            ``"band"``: the capital that is kept, and that which is adjusted to, by productivity. ``"hazard"``: the
-            share of firms that adjust, and how many firms there are, by capital gap. ``"investment"``: the investment
-            rate by capital, at a low, the middle and a high productivity.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"band"`` (default): capital at which firms do not adjust, and target capital, by productivity.
+            ``"hazard"``: share of firms that adjust, and share of all firms, by capital gap. ``"investment"``:
+            investment rate by capital, at a low, the middle and a high productivity.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("LumpyInvestmentResult.plot")(self, path, kind)
         return figure

@@ -1,4 +1,4 @@
-"""The retirement model: its parameters, its grid of wealth, and its tables."""
+"""Calibration of the retirement model: its parameters, its grid of wealth, and its problem."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from beltline.host.problem.arrays import Array
 from beltline.host.problem.problem import Problem
 
 WORKER, RETIRED = "worker", "retired"
-"""The regimes."""
+"""Names of the regimes."""
 
 ALTERNATIVES = ("work", "retire", "rest")
-"""What is done at an age; the first two by a worker."""
+"""Names of the alternatives; the first two are those of a worker."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Parameters of the retirement model, whose meaning :func:`beltline.retirement` says, and what follows."""
+    """Parameters of the retirement model, which :func:`beltline.retirement` explains, and tables from them."""
 
     grid: int
     ages: int
@@ -34,13 +34,13 @@ class Calibration:
 
     @property
     def paid(self) -> int:
-        """Index of the wealth that is the wage: what a worker has next who saves nothing."""
+        """Index of the grid point that equals the wage, which is the next wealth of a worker who saves nothing."""
         share = np.log(self.wage / self.low) / np.log(self.high / self.low)
         return min(max(round((self.grid - 1) * float(share)), 1), self.grid - 2)
 
     @cached_property
     def wealth(self) -> Array:
-        """The grid of wealth ``M``, ``(grid,)``, units of the good: even steps of ``ln M``, the wage among them."""
+        """The grid of wealth ``M``, ``(grid,)``, in units of the good; it contains the wage."""
         below = np.geomspace(self.low, self.wage, self.paid + 1)
         found = np.append(below, np.geomspace(self.wage, self.high, self.grid - self.paid)[1:])
         found.flags.writeable = False
@@ -48,7 +48,7 @@ class Calibration:
 
     @property
     def costs(self) -> tuple[Array, Array]:
-        """What the next wealth costs one who works, and one who does not, each ``(grid,)``, units of the good."""
+        """Cost of each wealth of the next age for a worker and for a retired person, ``(grid,)`` each, in goods."""
         works = self.wealth / (1.0 + self.interest)
         rests = works.copy()
         rests[0] = 0.0

@@ -1,17 +1,17 @@
-"""Work or retire for good with log utility: the worker's solution in closed form, for any wealth.
+"""Closed-form solution of the retirement model with log utility, for any wealth.
 
-Without shocks a worker decides once how many more periods to work, ``n``; retirement is for good. Given ``n``, the rest
-is to consume wages and wealth without borrowing: a concave problem with one solution. Its value at age ``t`` and wealth
-``M`` is ``a ln(M + d) + v`` on each of a few intervals of wealth, and consumption is ``(M + d) / a`` there. Where the
-value one age later, with a wage more and ``n - 1``, is ``a ln(M' + d) + v``, the Euler equation
-``M' + d = beta R a c`` and the budget ``M' = R (M - c) + y`` give
+Without taste shocks a worker decides once for how many more periods ``n`` to work, because retirement is permanent.
+Given ``n``, the choice of consumption without borrowing is a concave problem with a unique solution. Its value at age
+``t`` and wealth ``M`` is ``a ln(M + d) + v`` on each of a few intervals of wealth, and consumption there is
+``(M + d) / a``. If the value one age later, with one wage more and ``n - 1``, is ``a ln(M' + d) + v``, then the Euler
+equation ``M' + d = beta R a c`` and the budget ``M' = R (M - c) + y`` imply the new ``a``, ``d`` and ``v``:
 
     1 + beta a,    (d + y) / R,    beta v + beta a ln(beta R a / (1 + beta a)) - ln(1 + beta a)
 
-for wealth from ``(max(M', y) - y) / R + (max(M', y) + d) / (beta R a)``, ``M'`` being where that interval begins. Below
-the lowest of these nothing is saved: consumption is ``M``, and the value ``ln M + beta V(y)``. One who retires has one
-interval, ``d = 0``. The worker's value is the highest over ``n``, and consumption jumps down where the best ``n`` does.
-All of it is exact to rounding; nothing here knows a grid.
+for wealth from ``(max(M', y) - y) / R + (max(M', y) + d) / (beta R a)``, where ``M'`` is the lower end of the interval.
+Below the lowest of these wealths nothing is saved: consumption is ``M`` and the value is ``ln M + beta V(y)``. A
+retired person has a single interval with ``d = 0``. The worker's value is the maximum over ``n``, and consumption jumps
+down where the best ``n`` falls. The solution is exact up to rounding; no grid is involved.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from scipy.optimize import brentq
 from beltline.host.problem.arrays import Array
 
 RICHEST = 1e9
-"""Where the search for a wealth at which somebody is indifferent gives up, in wages."""
+"""Highest wealth, in multiples of the wage, at which an indifferent worker is searched for."""
 
 
 @dataclass(frozen=True, eq=False)
 class Piecewise:
-    """The value ``weight ln(M + shift) + level`` of one number of periods of work, by interval of wealth ``M``.
+    """The value ``weight ln(M + shift) + level`` for a given number of periods of work, on intervals of wealth ``M``.
 
     Parameters
     ----------
     begins : (intervals,) array
-        Lower ends of the intervals, the first 0, units of the good.
+        Lower ends of the intervals, the first 0, in units of the good.
     weight, shift, level : (intervals,) array
+        Coefficients on each interval.
     """
 
     begins: Array
@@ -47,13 +48,13 @@ class Piecewise:
     level: Array
 
     def value(self, wealth: Array) -> Array:
-        """At each wealth above 0, in utility."""
+        """Return the value at each wealth above 0, in units of utility."""
         k = self._intervals(wealth)
         found: Array = self.weight[k] * np.log(wealth + self.shift[k]) + self.level[k]
         return found
 
     def consumption(self, wealth: Array) -> Array:
-        """At each wealth above 0, units of the good."""
+        """Return consumption at each wealth above 0, in units of the good."""
         k = self._intervals(wealth)
         found: Array = (wealth + self.shift[k]) / self.weight[k]
         return found
@@ -62,7 +63,7 @@ class Piecewise:
         return np.searchsorted(self.begins, wealth, side="right") - 1
 
     def before(self, beta: float, gross: float, wage: float) -> Piecewise:
-        """One age earlier, with a wage more."""
+        """Return the value one age earlier, with one more period of work."""
         reached = np.append(self.begins[1:], math.inf) > wage
         begins, a, d, v = (table[reached] for table in (self.begins, self.weight, self.shift, self.level))
         ahead = np.maximum(begins, wage)
@@ -77,7 +78,7 @@ class Piecewise:
         )
 
     def retired_before(self, beta: float, gross: float) -> Piecewise:
-        """One age earlier, of one who is retired at both."""
+        """Return the value one age earlier for a person who is retired at both ages."""
         a, v = self.weight, self.level
         weight = 1.0 + beta * a
         level = beta * v + beta * a * np.log(beta * gross * a / weight) - np.log(weight)
@@ -86,22 +87,22 @@ class Piecewise:
 
 @dataclass(frozen=True)
 class ClosedForm:
-    """The solution of the retirement model without taste shocks, for any wealth above 0 and any age.
+    """Closed-form solution of the retirement model without taste shocks, for any wealth above 0 and any age.
 
-    Ages are counted from 1. Arrays of wealth have any shape, and so have the answers.
+    Ages are counted from 1. Arrays of wealth may have any shape; methods return arrays of the same shape.
 
     Parameters
     ----------
     ages : int
-        The last age.
+        Number of ages.
     wage : float
-        Paid at the age after work, units of the good.
+        Wage of one age, paid at the next, in units of the good.
     disutility : float
-        Of a period of work, in utility.
+        Disutility of working at one age, in units of utility.
     beta : float
         Discount factor from age to age.
     interest : float
-        From age to age.
+        Interest rate from age to age.
 
     Examples
     --------
@@ -120,7 +121,7 @@ class ClosedForm:
 
     @cached_property
     def _plans(self) -> list[list[Piecewise]]:
-        """By age, the last one first, and by periods of work."""
+        """Values by age, the last age first, and by number of periods of work."""
         one = np.ones(1)
         last = [Piecewise(0 * one, one, 0 * one, 0 * one)]
         found = [last]
@@ -139,46 +140,49 @@ class ClosedForm:
         return self._plans[self.ages - age]
 
     def _cost(self, periods: int) -> float:
-        """Disutility of that many periods of work from now on."""
+        """Return the disutility of a number of periods of work from now on."""
         return self.disutility * math.fsum(self.beta**i for i in range(periods))
 
     def values(self, age: int, wealth: ArrayLike) -> Array:
-        """Of a worker who works for 0, 1, ... more periods, ``(ages - age + 1, ...)``, in utility.
+        """Return a worker's values of working for 0, 1, ... more periods, ``(ages - age + 1, ...)``, in utility.
 
         Raises
         ------
         ValueError
-            There is no such age.
+            ``age`` is not from 1 to ``ages``.
         """
         given = np.asarray(wealth, np.float64)
         return np.stack([plan.value(given) - self._cost(n) for n, plan in enumerate(self._of(age))])
 
     def value(self, age: int, wealth: ArrayLike) -> Array:
-        """Of a worker, in utility."""
+        """Return the value of a worker, in units of utility."""
         found: Array = self.values(age, wealth).max(axis=0)
         return found
 
     def retired_value(self, age: int, wealth: ArrayLike) -> Array:
-        """Of one who is retired, in utility."""
+        """Return the value of a retired person, in units of utility."""
         return self._of(age)[0].value(np.asarray(wealth, np.float64))
 
     def periods(self, age: int, wealth: ArrayLike) -> NDArray[np.intp]:
-        """How many more periods a worker works, this one counted; 0 where he retires. The fewest of equals."""
+        """Return how many more periods a worker works, this one included; 0 if the worker retires now."""
         found: NDArray[np.intp] = self.values(age, wealth).argmax(axis=0)
         return found
 
     def consumption(self, age: int, wealth: ArrayLike) -> Array:
-        """Of a worker, units of the good."""
+        """Return the consumption of a worker, in units of the good."""
         given = np.asarray(wealth, np.float64)
         each = np.stack([plan.consumption(given) for plan in self._of(age)])
         return np.take_along_axis(each, self.periods(age, given)[None], axis=0)[0]
 
     def retired_consumption(self, age: int, wealth: ArrayLike) -> Array:
-        """Of one who is retired, units of the good."""
+        """Return the consumption of a retired person, in units of the good."""
         return self._of(age)[0].consumption(np.asarray(wealth, np.float64))
 
     def kinks(self, age: int) -> Array:
-        """Where a worker's consumption bends without a jump, rising: more and more ages follow without borrowing."""
+        """Return the wealths, increasing, at which a worker's consumption has a kink but no jump.
+
+        Above each of them the worker saves, without a binding constraint, for more of the following ages.
+        """
         jumps = self.jumps(age)
         ends = [*[wealth for wealth, _ in jumps], math.inf]
         below, found = 0.0, []
@@ -190,11 +194,11 @@ class ClosedForm:
         return np.array(found)
 
     def jumps(self, age: int) -> list[tuple[float, int]]:
-        """Where a worker's consumption jumps down, rising, and how many periods he works above; the last retires."""
+        """Return the wealths, increasing, at which a worker's consumption jumps, and the periods of work above each."""
         plans = self._of(age)
         found: list[tuple[float, int]] = []
         above = 0
-        # From the richest down: who is poorer works longer.
+        # From the highest wealth down: poorer workers work longer.
         while True:
             nearest = [(self._indifferent(plans, above, n), n) for n in range(above + 1, len(plans))]
             wealth, longer = max(nearest, default=(0.0, above))
@@ -204,7 +208,7 @@ class ClosedForm:
             above = longer
 
     def _indifferent(self, plans: list[Piecewise], fewer: int, more: int) -> float:
-        """The wealth at which both numbers of periods are worth the same; 0 where fewer are always better."""
+        """Return the wealth at which both numbers of periods have the same value; 0 if fewer are always better."""
         cost = self._cost(more) - self._cost(fewer)
 
         def gain(log_wealth: float) -> float:
@@ -219,23 +223,23 @@ class ClosedForm:
         return math.exp(brentq(gain, low, high, xtol=1e-15, rtol=8.9e-16))
 
     def threshold(self, age: int) -> float:
-        """The wealth from which a worker retires, units of the good; 0 where all do."""
+        """Return the wealth from which a worker retires, in units of the good; 0 if workers retire at any wealth."""
         jumps = self.jumps(age)
         return jumps[-1][0] if jumps else 0.0
 
 
 def late_probability(wealth: ArrayLike, taste: float, wage: float, disutility: float, beta: float) -> Array:
-    """The probability that a worker retires at the last age but one, with taste shocks and no interest.
+    """Return the probability that a worker retires at the last age but one, with taste shocks and no interest.
 
-    At the last age the shocks are worth a constant, so that consumption is as without them: with ``M > wage / beta``
-    it is ``(M + wage) / (1 + beta)`` of one who works, and ``M / (1 + beta)`` of one who retires.
+    At the last age the shocks add a constant to the value, so that consumption is the same as without them: with
+    ``M > wage / beta`` it is ``(M + wage) / (1 + beta)`` for a worker and ``M / (1 + beta)`` for a worker who retires.
 
     Parameters
     ----------
     wealth
-        ``M``, units of the good, of any shape.
+        Wealth ``M``, in units of the good, of any shape.
     taste
-        Scale of the shocks, above 0, in utility.
+        Scale of the shocks, above 0, in units of utility.
     wage, disutility, beta
         As of :class:`ClosedForm`.
 

@@ -1,4 +1,4 @@
-"""The retirement model's result from its file."""
+"""Load the solution of the retirement model from a file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from beltline.host.results.facts import PARTS, checked
 
 
 def read(file: Archive) -> RetirementResult:
-    """Return the result that :meth:`~beltline.host.models.retirement.result.RetirementResult.save` wrote.
+    """Read a result that :meth:`beltline.RetirementResult.save` wrote.
 
     Raises
     ------

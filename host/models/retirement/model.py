@@ -1,4 +1,4 @@
-"""Work or retire for good: the model of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
+"""The retirement model of Iskhakov, Jorgensen, Rust and Schjerning (2017)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from beltline.host.results.general_result import GeneralResult
 
 @dataclass(frozen=True)
 class Retirement(Calibration, AgedModel[RetirementResult]):
-    """The retirement model; made by :func:`retirement`, which checks the parameters and says what they are."""
+    """The retirement model. :func:`beltline.retirement` makes it, checks its parameters and explains them."""
 
     kinds: ClassVar[tuple[str, ...]] = KINDS
     called: ClassVar[str] = "the retirement model"
 
     def of_ages(self, solution: GeneralResult) -> RetirementResult:
-        """Return the result, made from that of the problem."""
+        """Return the solution of the model, made from the result of its problem."""
         return RetirementResult(self, solution)
 
 
@@ -40,50 +40,61 @@ def retirement(
     low: float = 0.1,
     high: float = 400.0,
 ) -> Retirement:
-    """Return the retirement model of Iskhakov, Jorgensen, Rust and Schjerning (2017), for as many ages.
+    """Set up the retirement model of Iskhakov, Jorgensen, Rust and Schjerning (2017), for a given number of ages.
 
-    With wealth ``M`` a worker consumes ``c <= M`` and works, which costs ``disutility`` and pays ``wage`` at the next
-    age, ``M' = (1 + interest) (M - c) + wage``; or he retires for good, ``M' = (1 + interest) (M - c)``. Utility of
-    consumption is ``ln c``, and nothing is left behind.
+    A worker with wealth ``M`` works or retires for ever, and consumes ``c <= M``::
 
-    ``bl.solve(bl.retirement(...))`` returns a :class:`~beltline.RetirementResult`. Defaults are the paper's, of its
-    figure 2; the grid is ours: even steps of ``ln M`` with ``M = wage`` among them, so that a worker who saves nothing
-    consumes ``M`` exactly. A retired person who leaves nothing has ``low`` at the next age, without which the lowest
-    grid point could consume nothing; that is within reach of the poorest retired only.
+        V_t(M)   = max(W_t(M), R_t(M))
+        W_t(M)   = max over c of  ln c - disutility + beta V_(t+1)((1 + interest) (M - c) + wage)
+        R_t(M)   = max over c of  ln c + beta R_(t+1)((1 + interest) (M - c))
+
+    The wage of an age is paid at the next one. The value after the last age is 0.
+
+    ``bl.solve(bl.retirement(...))`` returns a :class:`~beltline.RetirementResult`. Default parameters are those of the
+    paper's figure 2, except the grid: it is uniform in ``ln M`` below and above ``M = wage``, which is a grid point, so
+    that a worker who saves nothing consumes exactly ``M``. A retired person who saves nothing has ``low`` at the next
+    age; otherwise consumption at the lowest grid point would have to be 0. Only the poorest retired are affected.
 
     Parameters
     ----------
-    grid
+    grid : int
         Number of grid points of wealth, from 3.
-    ages
+    ages : int
         Number of ages, 1 to ``HORIZON_LIMIT``.
-    wage
-        Of a period of work, above ``low``, units of the good.
-    disutility
-        Of a period of work, in utility, from 0.
-    beta
+    wage : float
+        Wage of one age, above ``low``, in units of the good.
+    disutility : float
+        Disutility of working at one age, in units of utility, from 0.
+    beta : float
         Discount factor from age to age, above 0 and below 1.
-    interest
-        From age to age, above -1.
-    taste
-        Scale of taste shocks (extreme value) over working and retiring, in utility, from 0; 0 is none.
-    low, high
-        Lowest and highest wealth, units of the good.
+    interest : float
+        Interest rate from age to age, above -1.
+    taste : float
+        Scale of extreme value taste shocks to working and retiring, in units of utility, from 0 (no shocks).
+    low, high : float
+        Lowest and highest wealth of the grid, in units of the good.
+
+    Returns
+    -------
+    Retirement
+        A model for :func:`beltline.solve`.
 
     Raises
     ------
     ProblemError
-        An argument out of range, in one sentence.
-
-    Examples
-    --------
-    >>> lives = bl.solve(bl.retirement(grid=2000))  # doctest: +SKIP
-    >>> lives.threshold[0], lives.closed_form().threshold(1)  # doctest: +SKIP
+        An argument is out of range.
 
     Sources
     -------
     Iskhakov, Jorgensen, Rust and Schjerning (2017), "The endogenous grid method for discrete-continuous dynamic choice
     models with (or without) taste shocks", Quantitative Economics 8(2), 317-365.
+
+    Examples
+    --------
+    >>> import beltline as bl
+    >>> lives = bl.solve(bl.retirement(grid=500, ages=10), progress=False)
+    >>> bool(abs(lives.threshold[0] / lives.closed_form().threshold(1) - 1) < 0.05)
+    True
     """
     low = real("low", low, "a number above 0", lambda v: 0 < v < math.inf)
     wage = real("wage", wage, f"a number above low = {low:g}", lambda v: low < v < math.inf)

@@ -1,4 +1,4 @@
-"""The retirement model as figures."""
+"""Figures of the retirement model."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     from beltline.host.problem.arrays import Array
 
 HIGHEST = 2.0
-"""Highest consumption of a figure, in wages."""
+"""Highest consumption of a figure, in multiples of the wage."""
 
 WEALTH = "wealth M, units of the good"
 
 
 def plot(result: RetirementResult, path: str | os.PathLike[str] | None = None, kind: str = "consumption") -> Figure:
-    """Draw a figure of ``result`` as :meth:`~beltline.host.models.retirement.result.RetirementResult.plot` says, and
-    write it if there is a path.
+    """Draw a figure of ``result``; the method :meth:`beltline.RetirementResult.plot` calls this.
 
     Raises
     ------
     ProblemError
-        ``path`` is no place for a figure, ``kind`` is not known, or matplotlib is not installed.
+        A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
     """
     check_kind(kind, KINDS)
     return drawn(lambda figure: _DRAWN[kind](result, figure), path, (8.0, 4.5))
@@ -46,7 +45,7 @@ def _finish(result: RetirementResult, figure: Figure, axes: Axes, what: str) -> 
 
 
 def _by_wealth(result: RetirementResult, axes: Axes, table: Array) -> None:
-    """A line for the first age, the middle one and the last but two, as far as there are such ages."""
+    """Draw a line for each of up to three ages: the first, the middle, and the third from the end."""
     ages = sorted({0, (result.model.ages - 1) // 2, max(0, result.model.ages - 3)}, reverse=True)
     for age, colour in zip(ages, colours(len(ages)), strict=True):
         axes.plot(result.wealth, table[age], color=colour, label=f"age {age + 1}", linewidth=1.4)
@@ -57,7 +56,7 @@ def _consumption(result: RetirementResult, figure: Figure) -> None:
     axes = figure.subplots()
     _by_wealth(result, axes, result.consumption)
     axes.set_ylim(0.0, HIGHEST * result.model.wage)
-    axes.set_ylabel("a worker's consumption c, units of the good")
+    axes.set_ylabel("consumption c of a worker, units of the good")
     _finish(result, figure, axes, "Consumption")
 
 
@@ -69,10 +68,10 @@ def _threshold(result: RetirementResult, figure: Figure) -> None:
     axes.plot(ages, result.threshold, "o-", color=colours(1)[0], label="on the grid", linewidth=1.2, markersize=4)
     if result.model.taste == 0:
         exact = result.closed_form()
-        axes.plot(ages, [exact.threshold(age) for age in ages.tolist()], "k+", label="in closed form", markersize=10)
+        axes.plot(ages, [exact.threshold(age) for age in ages.tolist()], "k+", label="closed form", markersize=10)
     axes.set_xlabel("age")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_ylabel(f"{WEALTH}: workers retire above")
+    axes.set_ylabel(f"threshold of {WEALTH}")
     _finish(result, figure, axes, "Retirement threshold")
 
 
@@ -90,4 +89,4 @@ _DRAWN: dict[str, Callable[[RetirementResult, Figure], None]] = {
 }
 
 KINDS = tuple(_DRAWN)
-"""What can be drawn of the retirement model."""
+"""Kinds of figures of the retirement model."""

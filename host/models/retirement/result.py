@@ -1,4 +1,4 @@
-"""The retirement model as it was solved: what it says, as tables, text and a file."""
+"""The solved retirement model: tables, report and file."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 WORK, RETIRE, REST = range(len(ALTERNATIVES))
 
 TAKEN = 1e-6
-"""Probability above which somebody takes an alternative."""
+"""Probability above which an alternative counts as taken."""
 
 
 @dataclass(frozen=True, eq=False)
 class RetirementResult(ModelResult):
-    """What workers and retired people do at every age and wealth, and what it is worth.
+    """Value and choices of workers and retired people at every age and wealth.
 
-    Tables are ``float64`` unless said otherwise, ``(T, N_M)``: rows are ages, the first age first, columns are wealth.
+    Arrays are float64 unless noted, ``(T, N_M)``: rows are ages, the first age first, columns are wealth.
 
     Parameters
     ----------
@@ -49,63 +49,61 @@ class RetirementResult(ModelResult):
 
     @property
     def wealth(self) -> Array:
-        """The grid of wealth, ``(N_M,)``, units of the good."""
+        """The grid of wealth, ``(N_M,)``, in units of the good."""
         return self.model.wealth
 
     @property
     def value(self) -> Array:
-        """Of a worker, before his taste shocks are known, in utility."""
+        """Value of a worker before the taste shocks are known, in units of utility."""
         return self.solution.value[:, 0, :, 0]
 
     @property
     def retired_value(self) -> Array:
-        """Of one who is retired, in utility."""
+        """Value of a retired person, in units of utility."""
         return self.solution.value[:, 1, :, 0]
 
     @property
     def work_value(self) -> Array:
-        """Of working at this age, without the taste shock, in utility."""
+        """Value of working at this age, without the taste shock, in units of utility."""
         return self.solution.values[:, WORK, :, 0]
 
     @property
     def retire_value(self) -> Array:
-        """Of retiring at this age, without the taste shock, in utility."""
+        """Value of retiring at this age, without the taste shock, in units of utility."""
         return self.solution.values[:, RETIRE, :, 0]
 
     @property
     def retires(self) -> NDArray[np.bool_]:
-        """Where retiring is better than working but for taste shocks; of equals, a worker works."""
+        """Where retiring is better than working, taste shocks left aside; a worker who is indifferent works."""
         return self.solution.taken(ALTERNATIVES[RETIRE])[..., 0]
 
     @property
     def retirement_probability(self) -> Array:
-        """That a worker retires at this age; 0 or 1 without taste shocks."""
+        """Probability that a worker retires at this age; 0 or 1 without taste shocks."""
         return self.solution.probabilities[:, RETIRE, :, 0]
 
     @property
     def work_consumption(self) -> Array:
-        """Of a worker who works on, units of the good."""
+        """Consumption of a worker who works at this age, in units of the good."""
         works, _ = self.model.costs
-        # Kept as a difference of costs: who saves nothing consumes all wealth, to the last bit.
+        # Computed as a difference of costs, so that a worker who saves nothing consumes exactly all wealth.
         return self.wealth - (works[self.solution.policy[:, WORK, :, 0]] - works[self.model.paid])
 
     @property
     def retired_consumption(self) -> Array:
-        """Of one who is retired or retires at this age, units of the good."""
+        """Consumption of a person who is retired or retires at this age, in units of the good."""
         _, rests = self.model.costs
         return self.wealth - rests[self.solution.policy[:, REST, :, 0]]
 
     @property
     def consumption(self) -> Array:
-        """Of a worker, units of the good; with taste shocks the mean over them."""
-        chance = self.retirement_probability
-        return np.where(chance > 0, chance * self.retired_consumption, 0.0) + (1.0 - chance) * self.work_consumption
+        """Consumption of a worker, in units of the good; with taste shocks the mean over them."""
+        retires = self.retirement_probability
+        return np.where(retires > 0, retires * self.retired_consumption, 0.0) + (1.0 - retires) * self.work_consumption
 
     @property
     def threshold(self) -> Array:
-        """By age, ``(T,)``: the lowest wealth on the grid from which on :attr:`retires` holds; nan where it does not
-        hold at the highest.
-        """
+        """Lowest wealth of the grid from which on workers retire, by age, ``(T,)``; nan if they work at the highest."""
         found = np.full(self.model.ages, np.nan)
         for age, retires in enumerate(self.retires):
             if retires[-1]:
@@ -115,36 +113,36 @@ class RetirementResult(ModelResult):
 
     @property
     def at_top(self) -> bool:
-        """Whether somebody with less comes to the highest wealth, and might come to more if there were more."""
+        """Whether the highest wealth is chosen from a lower one, so that the grid may be too short."""
         highest = self.solution.policy == self.model.grid - 1
         return bool((highest & (self.solution.probabilities > TAKEN))[:, :, :-1].any())
 
     @property
     def success(self) -> bool:
-        """Whether all ages are solved, every choice being proven best on the grid, and the grid suffices."""
+        """Whether all ages are solved, every choice is proven best on the grid, and the grid is long enough."""
         return self.solution.success and not self.at_top
 
     @property
     def status(self) -> str:
-        """One of :class:`~beltline.host.results.outcome.Outcome`."""
+        """How the solve ended, one of :class:`~beltline.host.results.outcome.Outcome`."""
         if self.solution.success and self.at_top:
             return Outcome.GRID.value
         return self.solution.status
 
     @property
     def message(self) -> str:
-        """The status in a sentence or two, with what to do about it."""
+        """The status in one or two sentences and, after a failure, what to do."""
         if self.solution.success and self.at_top:
-            return f"Somebody saves up to the highest wealth, {self.model.high:g}, and might go on: raise high."
+            return f"Some people choose the highest wealth, {self.model.high:g}, and might choose more: raise high."
         return self.solution.message
 
     def closed_form(self) -> ClosedForm:
-        """Return the solution of the same model for any wealth, exact to rounding, which taste shocks do not have.
+        """Return the closed-form solution of the same model, for any wealth.
 
         Raises
         ------
         ProblemError
-            There are taste shocks.
+            The model has taste shocks, with which there is no closed form.
         """
         model = self.model
         if model.taste > 0:
@@ -167,8 +165,8 @@ class RetirementResult(ModelResult):
     _repr_html_ = as_html
 
     def _from(self) -> str:
-        """From which wealth, in the sense of the report."""
-        # At the last age nobody works: it is paid at the next.
+        """Return the wealth from which workers retire, as text for the report."""
+        # At the last age all workers retire, because the wage would be paid at the next.
         shown = sorted({1, max(1, self.model.ages - 1)})
         return ", ".join(
             f"at age {age} from a wealth of {self.threshold[age - 1]:.4g}"
@@ -178,19 +176,25 @@ class RetirementResult(ModelResult):
         )
 
     def plot(self, path: str | os.PathLike[str] | None = None, kind: str = "consumption") -> Figure:
-        """Return a figure, which a notebook shows; with ``path`` (``.png``, ``.pdf`` or ``.svg``) also write it there.
+        """Draw the solution.
 
         Parameters
         ----------
-        path
-        kind
-            ``"consumption"``: a worker's consumption by wealth at three ages. ``"threshold"``: the wealth from which
-            workers retire, by age. ``"probability"``: that of retiring by wealth, at three ages.
+        path : str or path, optional
+            Also write the figure to this file, which ends in ``.png``, ``.pdf`` or ``.svg``.
+        kind : str
+            ``"consumption"`` (default): consumption of a worker by wealth, at three ages. ``"threshold"``: the wealth
+            from which workers retire, by age. ``"probability"``: probability of retiring by wealth, at three ages.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The figure, which a notebook displays.
 
         Raises
         ------
         ProblemError
-            ``path`` is no place for such a file, there is no such kind, or matplotlib is not installed.
+            A figure cannot be written to ``path``, there is no figure ``kind``, or Matplotlib is not installed.
         """
         figure: Figure = service("RetirementResult.plot")(self, path, kind)
         return figure

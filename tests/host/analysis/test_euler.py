@@ -154,7 +154,7 @@ def test_logarithm_of_nothing() -> None:
 def test_bad_input() -> None:
     result = bl.solve(problem(16, 2), tol=1e-3, device="cpu", progress=False)
     for given, sentence in (
-        ("r", "result must be a Result, not 'r'"),
+        ("r", "result must be a Result or a Refined, not 'r'"),
         (result, "an Euler equation error needs the problem's marginal_wealth, dW/dx, which it does not have"),
     ):
         with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence) + "$"):
@@ -177,7 +177,7 @@ def test_table(capsys: pytest.CaptureFixture[str]) -> None:
     first = [cell.strip() for cell in printed[2].split("|")[1:]]
     assert first[:2] == ["16", "-3.8"]
     # The differences from what is published, by definition.
-    assert printed[5] == "Less the published number, 16 points:"
+    assert printed[5] == "Difference from the published number, 16 points:"
     assert printed[6] == f"  path: mean      {float(first[2]) + 3.8:+.2f}"
     assert [line[:18].strip() for line in printed[6:]] == list(HEADS)
     assert printed[10] == "  long run: mean  not unique"

@@ -30,16 +30,16 @@ def test_a_result_has_the_inequality_of_its_long_run(savings: bl.Result) -> None
 
 def test_refusals(savings: bl.Result) -> None:
     economy = bl.solve(bl.aiyagari(grid=60, states=3), tol=1e-3, device="cpu", progress=False)
-    own = ", which has its own: use its attribute gini or its method lorenz"
+    own = "; Economy has an attribute gini and a method lorenz"
     ages = bl.solve(problem(16, 2, horizon=3), device="cpu", progress=False)
     refused: list[tuple[tuple[Any, ...], str]] = [
         ((economy,), f"values must be an array of numbers or a Result, not of type Economy{own}"),
         (("rich",), "values must be an array of numbers or a Result, not of type str"),
         ((savings.problem,), "values must be an array of numbers or a Result, not of type Problem"),
         (([1.0], "all"), "mass must be an array of numbers, not of type str"),
-        ((savings, [1.0]), "mass must be None where values is a result, whose stationary distribution is taken"),
+        ((savings, [1.0]), "mass must be None if values is a result, whose stationary distribution is used"),
         ((ages,), "a stationary distribution needs an infinite horizon, and this problem has 3 ages"),
-        (([1.0, -1.0],), "values must be numbers from 0, but values[1] is -1.0"),
+        (([1.0, -1.0],), "values must be finite and not negative, but values[1] is -1.0"),
     ]
     for call in (bl.gini, bl.lorenz):
         for arguments, sentence in refused:

@@ -274,7 +274,7 @@ def test_a_result_that_is_not_solved_is_told() -> None:
         found = bl.refine(result, tol=1e-9)
     assert not found.success
     assert found.status == "sweep limit reached"
-    assert found.message.startswith("The values settled, but the result on the grid is not solved: ")
+    assert found.message.startswith("The values converged, but the result on the grid is not solved: ")
 
 
 def test_report_dataset_and_figure(tmp_path: Path) -> None:

@@ -210,7 +210,7 @@ def test_report_dataset_and_figure(tmp_path: Path) -> None:
         "Choices between grid points of cake, 33 grid points x 1 states, 6 ages\n  status        fini"
     )
     assert "  ages          6, one maximisation each\n" in text
-    assert "does not fall between grid points; also after the last age refined value" in " ".join(text.split())
+    assert "non-decreasing between grid points; likewise after the last age refined value" in " ".join(text.split())
     data = found.to_xarray()
     assert data["refined_choice"].dims == ("age", "cake", "state")
     np.testing.assert_array_equal(data["upper"].sel(age=1).values, found.upper[0])

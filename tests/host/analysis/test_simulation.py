@@ -211,7 +211,7 @@ def test_reports(rbc: bl.Result) -> None:
     assert simulated[-1].strip() == "Simulated: 1,000 periods after 1,000 that were dropped, seed 7."
     assert response[0] == "Response to one state up in productivity z of RBC, 512 grid points x 4 states"
     stepped = str(bl.impulse_response(rbc, state=1)).splitlines()
-    assert stepped[0] == "Response to a step from z = 0.9841 to z = 1.0161 of RBC, 512 grid points x 4 states"
+    assert stepped[0] == "Response to a change from z = 0.9841 to z = 1.0161 of RBC, 512 grid points x 4 states"
     assert " ".join(response[1].split()) == "period 0 1 4 8 20 40 80 160"
     assert response[5].split()[:2] == ["capital", "0.000%"]
 
@@ -225,7 +225,7 @@ def test_without_output_and_shock_values() -> None:
     assert found.reference == "consumption"
     assert found.correlation["consumption"] == pytest.approx(1)
     assert bl.impulse_response(result).title.startswith("Response to one state up in s of RBC")
-    assert bl.impulse_response(result, 1).title.startswith("Response to a step from state 1 to state 2 of RBC")
+    assert bl.impulse_response(result, 1).title.startswith("Response to a change from state 1 to state 2 of RBC")
 
 
 def test_what_does_not_move_has_no_correlation() -> None:
@@ -257,7 +257,7 @@ def test_chain_of_separate_groups() -> None:
 def test_state_that_is_left_for_good() -> None:
     given = replace(bl.rbc(grid=64, states=2, delta=0.9), transition=np.array([[0.5, 0.5], [0.0, 1.0]]))
     result = bl.solve(given, tol=1e-6, device="cpu", progress=False)
-    sentence = "state 0 has no place in the stationary distribution: the chain leaves it for good"
+    sentence = "state 0 has probability 0 in the stationary distribution: the chain leaves it and never returns"
     with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):
         bl.impulse_response(result, state=0)
 
@@ -272,7 +272,7 @@ LIMIT = "100000000"
         (lambda r: bl.simulate(r, periods=0), f"periods must be a whole number from 1 to {LIMIT}, not 0"),
         (lambda r: bl.simulate(r, burn_in=-1), f"burn_in must be a whole number from 0 to {LIMIT}, not -1"),
         (lambda r: bl.simulate(r, seed=1.5), "seed must be a whole number that is not negative, not 1.5"),
-        (lambda r: bl.simulate(r, start=3), "start must be a grid point and an exogenous state, not 3"),
+        (lambda r: bl.simulate(r, start=3), "start must be the indices of a grid point and an exogenous state, not 3"),
         (lambda r: bl.simulate(r, start=(512, 0)), "start[0] must be a whole number from 0 to 511, not 512"),
         (lambda r: bl.simulate(r, start=(0, 4)), "start[1] must be a whole number from 0 to 3, not 4"),
         (lambda r: bl.moments(r, "both"), "how must be 'exact' or 'simulation', not 'both'"),

@@ -29,7 +29,7 @@ def test_times_stand_beside_those_in_print(capsys: pytest.CaptureFixture[str]) -
 def test_moments_are_those_of_the_model(capsys: pytest.CaptureFixture[str]) -> None:
     moments([(21, 5), (41, 7)], paths=4, periods=800)
     text = capsys.readouterr().out
-    assert text.startswith("21 x 5: A government that begins without debt comes to an end of the grid of bonds, 0.45 ")
+    assert text.startswith("21 x 5: A government that starts without debt chooses an end of the grid of bonds, 0.45 ")
     head, *lines = rows(text)
     assert head == ["bonds x incomes", "21 x 5", "41 x 7", "41 x 7, 74 quarters before a default"]
     economy = bl.solve(bl.arellano(bonds=41, incomes=7), tol=1e-6, progress=False)
@@ -45,7 +45,7 @@ def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], m
     for name in ("times", "moments"):
         monkeypatch.setattr(f"beltline.host.bench.arellano_tables.{name}", lambda: None)
     tables("emulator")
-    assert capsys.readouterr().out == "On device cpu, which alone solves this economy, to 1e-06.\n\n"
+    assert capsys.readouterr().out == "On device cpu, the only one that these tables use, to 1e-06.\n\n"
 
 
 def test_the_page_has_the_published_times_and_our_grids() -> None:

@@ -15,7 +15,7 @@ def test_many_small_problems(capsys: pytest.CaptureFixture[str], monkeypatch: py
     monkeypatch.setattr(batch_bench, "OVERHEAD", 10.0)
     assert main(["--problems", "300", "--sweeps", "5"]) == 0
     text = capsys.readouterr().out
-    assert re.match(r"300 problems of 16 x 2 points, 5 sweeps each, on model: [\d.]+ s; order True\n", text)
+    assert re.match(r"300 problems of 16 x 2 points, 5 sweeps each, on emulator: [\d.]+ s; order True\n", text)
     assert len(re.search(r"MiB: ([\d. ]+);", text)[1].split()) == 10  # type: ignore[index]
     monkeypatch.setattr(batch_bench, "OVERHEAD", 0.0)
     assert main(["--problems", "10", "--sweeps", "5"]) == 1

@@ -28,4 +28,4 @@ def test_the_gateware_is_idle_less_than_five_percent_of_the_clocks_of_a_batch() 
 
 def test_few_sweeps_leave_it_idle_for_longer_and_the_program_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--problems", "8", "--tol", "10"]) == 1
-    assert "below 5% wanted" in capsys.readouterr().out
+    assert "the limit is 5%" in capsys.readouterr().out

@@ -57,7 +57,7 @@ def test_processes_share_the_problems() -> None:
     assert table(shared).splitlines()[:2] == table(alone).splitlines()[:2]
     for key, tally in alone.items():
         assert replace(shared[key], seconds=0.0) == replace(tally, seconds=0.0)
-    assert told[-1] == "11 problems, 0 false successes, 0 behind"
+    assert told[-1] == "11 problems, 0 false successes, 0 below baseline"
 
 
 def test_few_problems_hold_what_they_promise() -> None:
@@ -87,25 +87,25 @@ def test_a_wrong_result_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     assert "cpu warm, not verified: seed 1: distance" in capsys.readouterr().out
 
 
-def test_what_is_behind_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_below_baseline_is_found(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("beltline.host.solver.reference.or_warm", lambda result, again: result)
     drawn = random_problem(71)
     told: list[str] = []
     tallies = measure([drawn], ["cpu"], verify=[False], report=told.append)
     # These start so far off that 3,000 sweeps are too few for them, where they are enough for warm.
-    assert {name for (name, _), tally in tallies.items() if tally.behind} == {"cpu egm", "cpu macqueen stay"}
+    assert {name for (name, _), tally in tallies.items() if tally.below_baseline} == {"cpu egm", "cpu macqueen stay"}
     assert any(line.endswith(": cpu egm failed where cpu warm succeeds") for line in told)
     assert main(["--problems", "1", "--first", "71", "--devices", "cpu"]) == 1
     text = capsys.readouterr().out
-    assert "cpu macqueen stay, not verified: behind at seed 71" in text
+    assert "cpu macqueen stay, not verified: below baseline at seed 71" in text
     assert "0 false; 4 failures where 'warm' or plain sweeps of the same machine succeed." in text
 
 
 @pytest.mark.parametrize("seed", [71, 641])
-def test_nothing_is_behind(seed: int) -> None:
+def test_nothing_is_below_baseline(seed: int) -> None:
     tallies = measure([random_problem(seed)], ["lanes", "cpu"])
     assert tallies["cpu warm", True].solved == 1
-    assert not any(tally.behind for tally in tallies.values())
+    assert not any(tally.below_baseline for tally in tallies.values())
 
 
 def test_judgement() -> None:

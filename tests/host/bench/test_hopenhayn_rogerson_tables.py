@@ -91,7 +91,7 @@ def test_the_finest_grid_and_another_device(
     monkeypatch.setattr("beltline.host.bench.hopenhayn_rogerson_tables.costs", lambda: None)
     monkeypatch.setattr("beltline.host.bench.hopenhayn_rogerson_tables.grids", asked.append)
     tables("emulator")
-    assert capsys.readouterr().out == "On device cpu, which alone solves this economy.\n\n"
+    assert capsys.readouterr().out == "On device cpu, the only one that these tables use.\n\n"
     assert main(["--points", "251"]) == 0
     assert asked == [GRIDS, [("log", 60), ("log", 250), ("uniform", 251)]]
 

@@ -1,4 +1,4 @@
-"""The tables of the pages on the life cycle, on paths after a shock, and on several kinds of households, in small."""
+"""The tables of the pages on the life cycle, on paths after a shock, and on several types of households, in small."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_paths_by_grid_and_by_shock(capsys: pytest.CaptureFixture[str]) -> None:
     assert 0 < float(eaten) < 0.2
 
 
-def test_kinds_of_households(capsys: pytest.CaptureFixture[str]) -> None:
-    aiyagari_types_tables.kinds(30, {"two": {"types": 2, "states": 3}})
+def test_types_of_households(capsys: pytest.CaptureFixture[str]) -> None:
+    aiyagari_types_tables.types(30, {"two": {"types": 2, "states": 3}})
     ((name, rate, *_),) = rows(capsys.readouterr().out)
     assert name == "two"
     assert 2.0 < float(rate) < 4.2

@@ -73,7 +73,7 @@ def test_another_device_is_not_passed_over(capsys: pytest.CaptureFixture[str], m
     for name in ("thresholds", "five_ages", "errors", "late_choices", "beside_dcegm"):
         monkeypatch.setattr(retirement_tables, name, lambda: None)
     tables("emulator")
-    assert capsys.readouterr().out == "On device cpu, which alone solves this model.\n\n"
+    assert capsys.readouterr().out == "On device cpu, the only one that these tables use.\n\n"
 
 
 def test_the_page_has_the_published_numbers() -> None:

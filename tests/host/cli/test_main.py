@@ -447,7 +447,7 @@ def test_help_names_units_and_defaults() -> None:
     text = " ".join(run("solve", "--help").stdout.split())
     for piece in (
         "grid points of capital, up to 65536 on a machine and 1048576 on cpu and gpu (default 65536)",
-        "discount factor a quarter, between 0 and 1 (default 0.984)",
+        "discount factor per quarter, between 0 and 1 (default 0.984)",
         "in utility (default 1e-10)",
         "auto (the default: a free board, else a GPU if it saves time, else the CPU), emulator, rtl, pynq, f2, ",
         "Exit code 0: solved; 1: not solved",

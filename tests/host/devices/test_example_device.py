@@ -100,7 +100,7 @@ def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("localhost", 0)) as taken:
         port = taken.getsockname()[1]
     monkeypatch.setitem(DEVICES, "socket", EXAMPLE["BACKEND"])
-    with pytest.raises(bl.DeviceError, match=f"^device 'socket' finds nobody at localhost:{port}: "):
+    with pytest.raises(bl.DeviceError, match=f"^device 'socket' finds no server at localhost:{port}: "):
         bl.open("socket", port=port)
 
 

@@ -123,7 +123,7 @@ def test_figures_of_ages_need_ages(tmp_path: Path, kind: str, capsys: pytest.Cap
     sentence = f"kind {kind!r} needs ages, and the horizon of this problem is infinite"
     assert capsys.readouterr().err == f"beltline solve: {sentence}\n"
     endless = bl.solve(bl.rbc(grid=64), tol=1e-3, device="cpu", progress=False)
-    with pytest.raises(bl.ProblemError, match="^(there are no ages to draw|lives have a last age)"):
+    with pytest.raises(bl.ProblemError, match="^(there are no ages to draw|life_paths needs a problem with a horizon)"):
         endless.plot(tmp_path / "a.png", kind)
     assert list(tmp_path.iterdir()) == []
 
@@ -162,7 +162,8 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         ({"high": 0.05}, "high must be a finite number above low = 0.1, not 0.05"),
         (
             {"wage": 0.001, "interest": -0.5},
-            "the poorest worker has 0.0508035 to spend and must keep low = 0.1: raise wage, or lower low",
+            "the poorest worker has cash on hand of 0.0508035 and must save at least low = 0.1: "
+            "raise wage, or lower low",
         ),
     ],
 )
@@ -174,7 +175,7 @@ def test_refusals(arguments: dict[str, Any], sentence: str) -> None:
 def test_refusals_of_lives(life: bl.Result) -> None:
     endless = bl.solve(bl.rbc(grid=64), tol=1e-3, device="cpu", progress=False)
     for arguments, sentence in (
-        ((endless,), "lives have a last age, and this problem has none: use simulate"),
+        ((endless,), "life_paths needs a problem with a horizon, and this one has none: use simulate"),
         ((life, 0), "people must be a whole number from 1 to 2000000, not 0"),
         ((life, 10**9), "people must be a whole number from 1 to 2000000, not 1000000000"),
         ((life, 5, -1), "seed must be a whole number that is not negative, not -1"),

@@ -90,12 +90,12 @@ def test_facts_of_the_rbc() -> None:
         ({"width": float("inf")}, "width must be a number above 0, not inf"),
         (
             {"beta": 1e-300},
-            "the stationary capital of this calibration runs from 0 to 0, beyond double precision: "
+            "the steady-state capital of this calibration is 0 to 0, which double precision cannot hold: "
             "change beta, alpha, delta or sigma",
         ),
         (
             {"alpha": 0.999, "grid": 16},
-            "the stationary capital of this calibration runs from inf to inf, beyond double precision: "
+            "the steady-state capital of this calibration is inf to inf, which double precision cannot hold: "
             "change beta, alpha, delta or sigma",
         ),
     ],

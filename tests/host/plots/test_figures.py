@@ -71,7 +71,7 @@ def test_legends_have_the_values_of_shocks(rbc: bl.Result) -> None:
     wanted = [f"z = {z:.4g}" for z in rbc.problem.shock_values]  # type: ignore[union-attr]
     for kind in ("policy", "euler", "distribution"):
         assert [name for name in names(plain.plot(kind=kind)) if name.startswith("z = ")] == wanted
-    assert f"step from {wanted[1]} to {wanted[2]} of RBC" in bl.impulse_response(plain, 1).title
+    assert f"change from {wanted[1]} to {wanted[2]} of RBC" in bl.impulse_response(plain, 1).title
 
 
 @pytest.mark.parametrize(

@@ -100,21 +100,24 @@ CHANGES: dict[str, tuple[Callable[[Any, Any], None], str]] = {
         "success of its result must be false with status 'saturated', not true",
     ),
     "sweeps": (fact("sweeps", float("inf")), "sweeps of its result must be a whole number from 0 .*, not inf"),
-    "bound": (fact("error_bound", -1.0), "error_bound of its result must be a number from 0.*, not -1.0"),
-    "timing": (fact("timing", {"\x1b[2J": 1.0}), r"timing of its result must be seconds by name, not .*"),
+    "bound": (fact("error_bound", -1.0), "error_bound of its result must be a number of at least 0.*, not -1.0"),
+    "timing": (
+        fact("timing", {"\x1b[2J": 1.0}),
+        r"timing of its result must be an object with a number of seconds under each name, not .*",
+    ),
     "escape in a name": (
         fact("name", "\x1b]0;gone\x07", "problem"),
         r"name of its problem must be text without control characters, not '\\x1b\]0;gone\\x07'",
     ),
     "escape in a label": (
         fact("labels", ["low", "mid", "\x1b[31mhigh"], "problem"),
-        "labels of its problem must be a list of such texts, not .*",
+        "labels of its problem must be a list of texts without control characters, not .*",
     ),
     "escape in a message": (
         fact("message", "All is well.\x1b[1A"),
         "message of its result must be text without control characters, not .*",
     ),
-    "escape in a fact": (fact("\x1b[2J", 1), r"its result has '\\x1b\[2J', which does not belong there"),
+    "escape in a fact": (fact("\x1b[2J", 1), r"its result has an unknown entry '\\x1b\[2J'; known are .*"),
     "another horizon": (fact("horizon", 3, "problem"), r"array 'value' has shape \(40, 3\), not \(ages, 40, 3\)"),
     "beta": (fact("beta", 2.0, "problem"), "beta must be a number above 0 and below 1, not 2.0"),
 }
@@ -244,13 +247,13 @@ def test_archives_that_attack(
     monkeypatch.setattr(zipfile.ZipExtFile, "read", counted)
     huge = "(10000000000000,)"
     for change, reason in (
-        ({"value.npy": header(huge)}, r"member 'value\.npy' is no plain array of 128 bytes"),
-        ({"value.npy": header("(" * 50)}, r"member 'value\.npy' is no plain array"),
-        ({"value.npy": header("(" + "1, " * 20_000 + ")")}, r"member 'value\.npy' is no plain array"),
-        ({"value.npy": member(objects)}, r"member 'value\.npy' is no plain array"),
-        ({"value.npy": pickle.dumps(Payload(trace))}, r"member 'value\.npy' is no plain array"),
+        ({"value.npy": header(huge)}, r"member 'value\.npy' is not a plain array of 128 bytes"),
+        ({"value.npy": header("(" * 50)}, r"member 'value\.npy' is not a plain array"),
+        ({"value.npy": header("(" + "1, " * 20_000 + ")")}, r"member 'value\.npy' is not a plain array"),
+        ({"value.npy": member(objects)}, r"member 'value\.npy' is not a plain array"),
+        ({"value.npy": pickle.dumps(Payload(trace))}, r"member 'value\.npy' is not a plain array"),
         ({"about.npy": member(np.array(NESTED))}, "maximum recursion depth exceeded.*"),
-        ({"about.npy": member(np.array("x" * 2**23))}, "its 'about' is no text"),
+        ({"about.npy": member(np.array("x" * 2**23))}, "its 'about' is not text"),
         ({"about.npy": member(np.array('{"kind": "result", "format": 2}'))}, r"its result must be an object, not None"),
         ({"about.npy": member(np.array("[1, 2]"))}, "its description is not one of Beltline's"),
         ({"value.npy": member(np.zeros(2**24))}, r"array 'value' has shape \(16777216,\), not \(40, 3\)"),
@@ -321,7 +324,7 @@ def test_netcdf_that_attacks(result: bl.Result, tmp_path: Path, capsys: pytest.C
         lambda file: file.create_group("value"),
     ):
         changed(change)
-        refused(path, NOT_OURS + "'value' is no array of its own", capsys)
+        refused(path, NOT_OURS + "'value' is not an array in this file", capsys)
     changed(lambda file: file.create_dataset("value", (10**13,), "<f8", chunks=(1000,)))
     refused(path, NOT_OURS + r"array 'value' has shape \(10000000000000,\), not \(40, 3\)", capsys)
 
@@ -345,7 +348,7 @@ def test_other_versions_and_kinds(
     about = json.loads(str(arrays["about"]))
     reason = {
         "version": "has file format 7, and this version of Beltline reads format 2",
-        "kind": "holds 'checkpoint', which is no solution",
+        "kind": "holds 'checkpoint', which is not a kind of solution",
         "no checksum": NOT_OURS + "it has no 'checksum'",
     }[change]
     about |= {"version": {"format": 7}, "kind": {"kind": "checkpoint"}, "no checksum": {}}[change]

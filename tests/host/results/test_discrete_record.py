@@ -65,14 +65,14 @@ def changed(path: Path, **arrays: Any) -> Path:
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a value": ({"value": np.nan}, r"value must be finite, but value\[0\] is nan"),
-    "a policy": ({"policy": 77}, r"state 0 has no action 77, which its policy names"),
-    "a reward": ({"reward": np.inf}, "rewards and chances must be finite"),
-    "a chance": ({"chance": -0.5}, "chance"),
-    "a row": ({"chance": 0.9}, "row 0 of the chances"),
+    "a policy": ({"policy": 77}, r"state 0 has no action 77, which its policy chooses"),
+    "a reward": ({"reward": np.inf}, "rewards and probabilities must be finite"),
+    "a chance": ({"chance": -0.5}, "probability"),
+    "a row": ({"chance": 0.9}, "row 0 of the probabilities"),
     "a next state": ({"next_state": 99}, r"choices are from 0 to 15, but next_state\[0\] is 99"),
     "a lottery": ({"lottery": 50}, r"lottery\[0\] is 50"),
-    "an end": ({"first": 1}, "array 'first' must rise from 0"),
-    "a group": ({"group": 5}, "states of different groups must not share a row of chances"),
+    "an end": ({"first": 1}, "array 'first' must be strictly increasing from 0"),
+    "a group": ({"group": 5}, "states of different groups must not share a row of probabilities"),
 }
 
 

@@ -196,7 +196,7 @@ def test_irf_plot_says_what_it_shows(moving: bl.Result, tmp_path: Path) -> None:
     figure = plot(moving, tmp_path / "a.png", "irf")
     (axes,) = figure.axes
     assert axes.get_xlabel() == "periods after the impulse"
-    assert axes.get_ylabel() == "per cent of the baseline"
+    assert axes.get_ylabel() == "percent of the baseline"
     response = bl.impulse_response(moving)
     assert figure.get_suptitle() == response.title
     for name, line in zip(response.names, axes.get_lines(), strict=False):
@@ -223,7 +223,7 @@ def test_bad_kinds(result: bl.Result, tmp_path: Path, kind: str, sentence: str) 
 def test_result_without_such_a_plot(tmp_path: Path) -> None:
     life = bl.solve(problem(16, 2, horizon=1, marginal_wealth=np.ones((16, 2))), device="cpu", progress=False)
     for kind, sentence in (
-        ("euler", "with one age there is no Euler equation to draw the errors of"),
+        ("euler", "a problem with one age has no Euler equation, so that there are no errors to draw"),
         ("irf", "an impulse response needs an infinite horizon, and this problem has 1 age"),
     ):
         with pytest.raises(bl.ProblemError, match="^" + sentence + "$"):

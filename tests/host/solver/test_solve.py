@@ -72,7 +72,7 @@ def test_report() -> None:
   error bound   max \|V - V\*\| <= 8\.\S+e-10 \(contraction bound\)
   clocks        90,563 \(invented\)
                 = 0\.362 ms at 250 MHz \(modelled, if timing closes\)
-  numbers       64-bit fixed point, 52 fraction bits of money, 52 of value
+  numbers       64-bit fixed point, 52 fraction bits for amounts, 52 for values
   this computer load \S+ s, solve \S+ s, read \S+ s, verify \S+ s""",
         report,
     ), report
@@ -83,7 +83,7 @@ def test_without_verification() -> None:
     result = bl.solve(given, device=BruteDevice(), verify=False)
     checked = bl.solve(given, device=BruteDevice())
     assert (result.success, result.verified) == (True, False)
-    assert "device's own" in str(result)
+    assert "of the device, not verified" in str(result)
     assert "verify" not in result.timing
     assert checked.residual <= result.residual <= 2 * checked.residual
     assert checked.error_bound <= result.error_bound * 1.001 <= 2 * checked.error_bound

@@ -18,9 +18,11 @@ def test_a_market_that_does_not_clear_is_no_success(device: str) -> None:
     assert abs(found.excess) > MARKET_TOLERANCE
     assert (found.success, found.status) == (False, "market not solved")
     assert re.fullmatch(
-        r"The market does not clear: at r = 2\.828\d% households hold [\d.]+ where firms rent [\d.]+, an excess of "
-        + re.escape(f"{found.excess:+.2%} where at most 1% is allowed. What households hold jumps there by steps of ")
-        + r"the grid: raise grid above 100 or states above 3; if that does not help, lower tol below 1e-05\.",
+        r"The market does not clear: at r = 2\.828\d% the supply of capital is [\d.]+ and demand [\d.]+, an excess of "
+        + re.escape(
+            f"{found.excess:+.2%}, and at most 1% is allowed. Supply jumps there because assets are grid points: "
+        )
+        + r"raise grid above 100 or states above 3; if that does not help, lower tol below 1e-05\.",
         found.message,
     )
     assert "market not solved: The market does not clear" in str(found)
@@ -39,7 +41,7 @@ def test_a_grid_that_ends_too_early_is_no_success(device: str) -> None:
     assert found.at_top > GRID_END_SHARE
     assert (found.success, found.status) == (False, "grid ends too early")
     assert found.message.startswith(
-        f"{found.at_top:.2%} of households choose the highest grid point, 10, where at most 0.10% may: raise high"
+        f"{found.at_top:.2%} of households choose the highest grid point, 10, and at most 0.10% may: raise high"
     )
     longer = bl.solve(bl.aiyagari(grid=200, high=40.0), tol=1e-5, device=device, progress=False)
     assert longer.success, longer.message

@@ -115,7 +115,7 @@ def test_households_that_would_leave_the_grid_are_counted() -> None:
     at = narrow.household.policy == 149
     assert narrow.at_top == pytest.approx(float(narrow.distribution[at].sum()), rel=1e-12)
     assert narrow.at_top > 1e-3
-    assert f"top of grid   chosen by {narrow.at_top:.2g} of them (at most 0.001)\n" in str(narrow)
+    assert f"top of grid   chosen by a share of {narrow.at_top:.2g} (at most 0.001)\n" in str(narrow)
     assert abs(narrow.distribution.sum() - 1) < 1e-12
 
 
@@ -123,7 +123,7 @@ def test_a_grid_that_ends_too_early_is_said_to() -> None:
     short = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100, "high": 3.0}), tol=1e-6, device="cpu", progress=False)
     assert not short.success
     assert re.fullmatch(
-        r"Just below 1/beta - 1 households hold [\d.]+, and firms rent [\d.]+: "
+        r"Just below 1/beta - 1 the supply of capital is [\d.]+ and demand [\d.]+: "
         r"the grid ends too early, so raise high\.",
         short.message,
     )
@@ -150,7 +150,9 @@ def test_a_distribution_that_does_not_settle_is_said_not_to(monkeypatch: pytest.
     monkeypatch.setattr("beltline.host.analysis.long_run.SOLVED_STATES", 0)
     found = bl.solve(bl.aiyagari(**SMALL), tol=1e-6, device="cpu", progress=False)
     assert not found.success
-    settles = r"A distribution did not settle: a period still moved [\d.e-]+ of it\. On coarse grids .*: raise grid\."
+    settles = (
+        r"The distribution of households did not converge: a period still changes [\d.e-]+ of it\. .*: raise grid\."
+    )
     assert re.fullmatch(settles, found.message)
     assert found.moves > 1e-13
     assert len(found.steps) == 1
@@ -163,13 +165,13 @@ def test_a_household_at_the_sweep_limit_is_no_economy(
 ) -> None:
     found = bl.solve(bl.aiyagari(**SMALL), max_sweeps=2, device=device, progress=False)
     assert not found.success
-    assert found.message.startswith("A household's problem was not solved: ")
+    assert found.message.startswith("The problem of a household was not solved: ")
     assert "after the limit of 2 sweeps" in found.message
     assert found.status == "household not solved"
     # What there is is written, and the exit code tells.
     out, words = tmp_path / "a.npz", ["--grid", "60", "--states", "3", "--max-sweeps", "2", "--device", device]
     assert main(["solve", "aiyagari", *words, "--out", str(out)]) == 1
-    assert "beltline solve: not solved: A household's problem" in capsys.readouterr().err
+    assert "beltline solve: not solved: The problem of a household" in capsys.readouterr().err
     assert main(["plot", str(out)]) == 1
 
 
@@ -180,7 +182,7 @@ def test_a_household_whose_value_leaves_the_format_is_no_economy() -> None:
     device = BruteDevice(32, 2, fault=saturated)
     found = bl.solve(bl.aiyagari(grid=30, states=2), tol=1e-3, device=device, progress=False)
     assert not found.success
-    assert found.message.startswith("A household's problem was not solved: A value left the range")
+    assert found.message.startswith("The problem of a household was not solved: A value left the range")
     assert len(found.steps) == 1
 
 
@@ -189,7 +191,7 @@ def test_nobody_holding_anything_is_no_economy() -> None:
     found = bl.solve(bl.aiyagari(**SMALL), max_sweeps=1, device="cpu", progress=False)
     assert (found.success, found.capital, found.saving_rate) == (False, 0.0, 0.0)
     assert np.isnan(found.gini)
-    assert "Gini nan; 100.00% of households choose none" in str(found)
+    assert "Gini nan; 100.00% of households choose zero assets" in str(found)
 
 
 class Counting(BruteDevice):
@@ -322,7 +324,9 @@ def test_a_grid_whose_points_are_never_left_is_no_economy() -> None:
     # Without risk everybody stays where the rate is below 1/beta - 1 by less than a step of the grid.
     found = bl.solve(bl.aiyagari(grid=30, states=1), tol=1e-6, device="cpu", progress=False)
     assert not found.success
-    assert re.fullmatch(r"On this grid of 30 points the long run depends on where households begin: .*", found.message)
+    assert re.fullmatch(
+        r"On this grid of 30 points the long run depends on the initial assets of households: .*", found.message
+    )
 
 
 def test_report_saving_and_figures(economy: Economy, tmp_path: Path) -> None:
@@ -400,7 +404,7 @@ def test_interrupted_it_leaves_no_file(device: str, tmp_path: Path, capsys: pyte
 def test_progress_says_which_step_it_is(device: str) -> None:
     told: list[str] = []
     found = bl.solve(bl.aiyagari(**{**SMALL, "grid": 100}), tol=1e-4, device=device, progress=told.append)
-    steps = [line for line in told if re.match(r"step \d+: r = -?[\d.]+%, households hold [\d.]+, firms rent", line)]
+    steps = [line for line in told if re.match(r"step \d+: r = -?[\d.]+%, supply of capital [\d.]+, demand", line)]
     assert len(steps) == len(found.steps)
     assert steps[-1].startswith(f"step {len(steps)}: r = {found.interest:.4%}")
     assert any(re.match(rf"step {len(steps)}, r = [\d.]+%: verifying", line) for line in told)
@@ -437,9 +441,9 @@ def test_lorenz_and_gini() -> None:
     levels = np.linspace(0, 40, 40_001)
     assert bl.gini(levels, np.exp(-levels)) == pytest.approx(0.5, abs=1e-3)
     for arguments, sentence in (
-        (([1.0, -1.0],), "values must be numbers from 0, but values[1] is -1.0"),
+        (([1.0, -1.0],), "values must be finite and not negative, but values[1] is -1.0"),
         (([1.0], [1.0, 2.0]), "mass must have the shape of values, (1,), not (2,)"),
-        (([0.0, 0.0],), "somebody must hold something, or there are no shares of it"),
+        (([0.0, 0.0],), "at least one of values with positive mass must be above 0, or shares are not defined"),
     ):
         with pytest.raises(bl.ProblemError, match=f"^{re.escape(sentence)}$"):
             bl.gini(*arguments)

@@ -197,8 +197,9 @@ def test_a_path_that_is_too_short_is_no_success() -> None:
     found = solved(shock=-0.02, persistence=0.8, periods=25)
     assert (found.success, found.status) == (False, "market not solved")
     assert re.fullmatch(
-        r"After 25 dates the new steady state is not reached: households hold [-+][\d.e-]+ of what firms rent there in "
-        r"excess, where at most 0\.0001 is allowed: raise periods\.",
+        r"After 25 dates the new steady state is not reached: excess supply of capital "
+        r"is [-+][\d.e-]+ of its demand, and "
+        r"at most 0\.0001 is allowed: raise periods\.",
         found.message,
     )
     assert found.largest_excess <= PATH_TOLERANCE < 1e-4 < abs(found.excess[-1])
@@ -207,17 +208,21 @@ def test_a_path_that_is_too_short_is_no_success() -> None:
 def test_a_market_that_does_not_clear_is_no_success() -> None:
     found = bl.solve(bl.aiyagari_path(**{**SMALL, "periods": 40}), max_steps=1, progress=False)
     assert (found.success, found.status) == (False, "market not solved")
-    assert re.match(r"After 2 steps the market of date \d+ does not clear: an excess of [-+][\d.e-]+ ", found.message)
+    assert re.match(
+        r"After 2 steps the market of date \d+ does not clear: excess supply is [-+][\d.e-]+ ", found.message
+    )
 
 
 def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
     found = solved(grid=60, high=20.0, shock=1e-7, periods=8)
     assert found.at_top > 1e-3
     assert (found.success, found.status) == (False, "grid ends too early")
-    assert found.message.startswith(f"At some date {found.at_top:.2%} of households keep the highest assets, 20, where")
+    assert found.message.startswith(f"At some date {found.at_top:.2%} of households choose the highest assets, 20, and")
     short = solved(grid=60, high=3.0, periods=5)
     assert (short.success, short.status) == (False, "market not solved")
-    assert short.message.startswith("Just below 1/beta - 1 too little is held: the grid ends too early, so raise high")
+    assert short.message.startswith(
+        "Just below 1/beta - 1 supply is below demand: the grid ends too early, so raise high"
+    )
     assert np.isnan(short.capital).all()
     assert math.isnan(short.largest_excess)
     assert "market not solved: Just below" in str(short)
@@ -232,7 +237,7 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
         ({"shock": -1.0}, "shock must be a number above -1, not -1.0"),
         ({"persistence": 1.5}, "persistence must be a number from 0 to 1, not 1.5"),
         ({"periods": 1}, "periods must be a whole number from 2 to 10000, not 1"),
-        ({"productivity": [1.0] * 121}, "productivity must be of 1 to periods = 120 dates, not 121"),
+        ({"productivity": [1.0] * 121}, "productivity must have 1 to periods = 120 dates, not 121"),
         ({"productivity": [1.0, 0.0]}, "productivity must be above 0, but at date 1 it is 0"),
         ({"beta": 1}, "beta must be a number above 0 and below 1, not 1"),
     ],
@@ -245,8 +250,8 @@ def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"device": "emulator"}, "a path of an economy is solved on device 'cpu', not on 'emulator'"),
-        ({"method": "warm"}, "a path of an economy takes no method"),
+        ({"device": "emulator"}, "a path of an economy is solved on device 'cpu' only, not on 'emulator'"),
+        ({"method": "warm"}, "a path of an economy does not support method"),
         ({"tol": 0}, "tol must be a number above 0, not 0"),
         ({"max_steps": 0}, "max_steps must be a whole number from 1, not 0"),
     ],
@@ -259,7 +264,7 @@ def test_what_a_solve_refuses(wrong: dict[str, Any], sentence: str) -> None:
 def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> None:
     text = str(path)
     assert text.startswith("A path of Aiyagari's economy, 120 dates, 80 grid points x 3 states, on device cpu\n")
-    assert re.search(r"  market        largest excess [\d.e-]+ of what firms rent, at date \d+ \(at most 1e-06", text)
+    assert re.search(r"  market        largest excess supply [\d.e-]+ of demand, at date \d+ \(at most 1e-06", text)
     file = tmp_path / "a.npz"
     again = bl.load(path.save(file))
     assert str(again) == text
@@ -284,7 +289,7 @@ def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> N
     for other, sentence in (
         (replace(path, status="stopped"), "success of its path must be false with status 'stopped', not true"),
         (replace(path, capital=path.capital[1:]), "array 'value' has shape (120, 80, 3), not (119, 80, 3)"),
-        (replace(path, capital=path.capital * np.nan), "success of its path must be false where a table is not finite"),
+        (replace(path, capital=path.capital * np.nan), "success of its path must be false if a table is not finite"),
         (replace(path, model=replace(path.model, after=-1.0)), "after of its model must be a finite number above 0"),
     ):
         with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
@@ -294,8 +299,8 @@ def test_report_saving_and_figures(path: bl.TransitionPath, tmp_path: Path) -> N
 def test_progress_says_where_it_is() -> None:
     told: list[str] = []
     bl.solve(bl.aiyagari_path(**{**SMALL, "periods": 30}), progress=told.append)
-    assert any(re.match(r"steady state \d+: r = [\d.]+%, households hold [\d.]+, firms rent [\d.]+", s) for s in told)
-    assert any(re.match(r"path, step 1: largest excess [\d.e-]+ of what firms rent", line) for line in told)
+    assert any(re.match(r"steady state, step \d+: r = [\d.]+%, supply of capital [\d.]+, demand", s) for s in told)
+    assert any(re.match(r"path, step 1: largest excess supply [\d.e-]+ of demand", line) for line in told)
 
 
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

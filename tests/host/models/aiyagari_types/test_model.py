@@ -1,4 +1,4 @@
-"""Aiyagari's economy with several kinds of households: its market by Euler equations, and what each kind holds."""
+"""Aiyagari's economy with several types of households: its market by Euler equations, and what each kind holds."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_market_clears_and_shares_add_up(economy: bl.TypesEconomy) -> None:
 
 
 def test_the_patient_hold_most(economy: bl.TypesEconomy) -> None:
-    assert (np.diff(economy.held) > 0).all()
+    assert (np.diff(economy.mean_assets) > 0).all()
     assert economy.wealth_shares[0] < 0.5
     assert economy.wealth_shares[2] > 0.2
     assert economy.at_limit[0] > economy.at_limit[2]
@@ -73,7 +73,7 @@ def test_euler_equations_of_each_kind_hold_the_same(economy: bl.TypesEconomy) ->
         mass = np.ones(240)
         mass[1:] = spsolve((identity(240, format="csc") - moved)[1:, 1:], moved[1:, [0]].toarray().ravel())
         held = float(mass @ np.repeat(grid, 3) / mass.sum())
-        assert economy.held[kind] == pytest.approx(held, rel=0.02)
+        assert economy.mean_assets[kind] == pytest.approx(held, rel=0.02)
 
 
 def test_one_kind_is_aiyagaris_economy() -> None:
@@ -102,11 +102,13 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
     found = solved(grid=60, high=15.0, types=2, spread=0.005)
     assert (found.success, found.status) == (False, "grid ends too early")
     assert found.message.startswith(
-        f"{found.at_top:.2%} of households keep the highest assets, 15, where at most 0.10%"
+        f"{found.at_top:.2%} of households choose the highest assets, 15, and at most 0.10%"
     )
     short = solved(grid=60, high=3.0, types=2)
     assert (short.success, short.status) == (False, "market not solved")
-    assert short.message.startswith("Just below 1/beta - 1 of the most patient too little is held: the grid ends too")
+    assert short.message.startswith(
+        "Just below 1/beta - 1 of the most patient type supply is below demand: the grid ends too"
+    )
     assert str(bl.load(short.save(tmp_path / "a.npz"))) == str(short)
 
 
@@ -119,12 +121,12 @@ def test_a_grid_that_ends_too_early_is_no_success(tmp_path: Path) -> None:
             "spread must be a number from 0 and below 0.04, so that all betas are above 0 and below 1, not 0.05",
         ),
         ({"betas": [0.9, 1.0]}, "beta must be a number above 0 and below 1, not 1.0"),
-        ({"betas": []}, "betas must be of 1 to 1000 kinds, not 0"),
-        ({"etas": [2.0]}, "etas must have one number for each of the 3 kinds, not 1"),
-        ({"weights": [0.5, 0.5]}, "weights must have one number for each of the 3 kinds, not 2"),
+        ({"betas": []}, "betas must have one number for each of 1 to 1000 types, not 0"),
+        ({"etas": [2.0]}, "etas must have one number for each of the 3 types, not 1"),
+        ({"weights": [0.5, 0.5]}, "weights must have one number for each of the 3 types, not 2"),
         (
             {"weights": [0.5, 0.5, 0.5]},
-            "weights must be above 0 and add up to 1, and the lowest is 0.5 and their sum 1.5",
+            "weights must be above 0 and add up to 1, but the lowest is 0.5 and their sum 1.5",
         ),
         ({"high": -1}, "high must be a number above 0, not -1"),
     ],
@@ -135,17 +137,17 @@ def test_refusals(wrong: dict[str, Any], sentence: str) -> None:
 
 
 def test_what_a_solve_refuses() -> None:
-    what = "an economy with several kinds of households"
-    with pytest.raises(bl.ProblemError, match=f"^{what} is solved on device 'cpu', not on 'emulator'$"):
+    what = "an economy with several types of households"
+    with pytest.raises(bl.ProblemError, match=f"^{what} is solved on device 'cpu' only, not on 'emulator'$"):
         bl.solve(bl.aiyagari_types(), device="emulator")
-    with pytest.raises(bl.ProblemError, match=f"^{what} takes no method$"):
+    with pytest.raises(bl.ProblemError, match=f"^{what} does not support method$"):
         bl.solve(bl.aiyagari_types(), method="warm")
 
 
 def test_report_saving_and_figures(economy: bl.TypesEconomy, tmp_path: Path) -> None:
     text = str(economy)
-    assert text.startswith("Aiyagari's economy with 3 kinds of households, 80 grid points x 3 states, on device cpu\n")
-    assert re.search(r"  kind 3        beta 0\.96, eta 3: 20\.0% of households, [\d.]+% of wealth", text)
+    assert text.startswith("Aiyagari's economy with 3 types of households, 80 grid points x 3 states, on device cpu\n")
+    assert re.search(r"  type 3        beta 0\.96, eta 3: 20\.0% of households, [\d.]+% of wealth", text)
     file = tmp_path / "a.npz"
     again = bl.load(economy.save(file))
     assert str(again) == text
@@ -160,7 +162,7 @@ def test_report_saving_and_figures(economy: bl.TypesEconomy, tmp_path: Path) -> 
     for other, sentence in (
         (replace(economy, status="stopped"), "success of its economy must be false with status 'stopped', not true"),
         (replace(economy, choice=economy.choice[1:]), "array 'choice' has shape (2, 80, 3), not (3, 80, 3)"),
-        (replace(economy, value=economy.value * np.nan), "success of its economy must be false where a table is not"),
+        (replace(economy, value=economy.value * np.nan), "success of its economy must be false if a table is not"),
     ):
         with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + sentence)):
             bl.load(other.save(file))
@@ -171,7 +173,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     words = ["solve", "aiyagari-types", "--grid", "40", "--states", "2", "--sigma", "0.4", "--types", "2"]
     assert main([*words, "--out", str(out), "--plot", str(plot)]) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("Aiyagari's economy with 2 kinds of households, 40 grid points x 2 states, on device cpu")
+    assert printed.startswith("Aiyagari's economy with 2 types of households, 40 grid points x 2 states, on device cpu")
     assert main(["plot", str(out), "--kind", "lorenz"]) == 0
     assert (tmp_path / "a-lorenz.png").exists()
     capsys.readouterr()

@@ -196,7 +196,7 @@ def test_a_smallest_debt_that_nobody_repays_is_told() -> None:
     assert coarse.success
     assert coarse.moments(paths=2, periods=100).values["mean_debt"] == 0.0
     wanted = (
-        " Nobody lends, as the smallest debt of the grid, 5, is repaid at no income: if that is much, raise bonds or"
+        " There is no borrowing, as even the smallest debt of the grid, 5, is not repaid at any income. If this debt is"
     )
     assert wanted in coarse.message
     assert wanted.split(",")[0] not in bl.solve(bl.arellano(bonds=61, incomes=9), tol=1e-6, progress=False).message
@@ -222,7 +222,7 @@ def test_quarters_before_a_default(economy: bl.DefaultEconomy) -> None:
     assert part.quarters % 8 == 0
     assert 0 < part.quarters <= 8 * part.defaults < whole.quarters
     assert part.values["mean_spread"] > whole.values["mean_spread"]
-    assert part.how.endswith("seed 0, of them the 8 quarters before a default.")
+    assert part.how.endswith("seed 0, of these the 8 quarters before a default.")
 
 
 def test_without_risk_nothing_moves() -> None:
@@ -242,7 +242,7 @@ def test_bonds_that_are_worth_nothing_have_no_finite_spread() -> None:
         moments = free.moments(paths=3, periods=200)
     assert not math.isfinite(moments.values["mean_spread"])
     assert math.isfinite(moments.values["default_rate"])
-    assert re.search(r"mean spread, per cent a year +- +-\n", str(moments))
+    assert re.search(r"mean spread, percent per year +- +-\n", str(moments))
 
 
 def test_a_grid_that_ends_too_early_is_no_success() -> None:
@@ -250,7 +250,7 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
     assert found.solution.success
     assert (found.success, found.status) == (False, "grid ends too early")
     assert found.message.endswith(
-        "comes to an end of the grid of bonds, 0.05 to either side, and might go on: raise limit."
+        "chooses an end of the grid of bonds, 0.05 on either side, and might choose bonds beyond it: raise limit."
     )
 
 
@@ -258,13 +258,13 @@ def test_prices_that_did_not_converge_are_no_success() -> None:
     found = bl.solve(bl.arellano(**SMALL), max_sweeps=4, progress=False)
     assert (found.success, found.status) == (False, "sweep limit reached")
     assert re.search(
-        r"Prices changed by [\d.]+\. Values and prices that move together need not converge\.$", found.message
+        r"Prices changed by [\d.]+\. Values and prices that change together need not converge\.$", found.message
     )
     with pytest.warns(UserWarning, match="^moments of a result that is not solved: sweep limit reached$"):
         found.moments(paths=2, periods=20)
     patient = bl.solve(bl.arellano(**SMALL, beta=0.999), max_sweeps=300, steps=0, progress=False)
     assert patient.status == "sweep limit reached"
-    assert patient.message.endswith("Raise max_sweeps: with prices that rest, values converge.")
+    assert patient.message.endswith("Raise max_sweeps: the prices have converged, so the values will.")
 
 
 def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -> None:
@@ -272,8 +272,8 @@ def test_report_saving_and_figures(economy: bl.DefaultEconomy, tmp_path: Path) -
     assert text.startswith(
         "Arellano's economy, 41 bonds x 7 incomes, on device cpu\n  status        converged: The last of "
     )
-    assert "the error bound is that given these prices." in " ".join(text.split())
-    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ given these prices", text)
+    assert "the error bound is for these prices." in " ".join(text.split())
+    assert re.search(r"  error bound   max \|V - V\*\| <= [\d.e-]+ at these prices", text)
     blind = bl.solve(bl.arellano(**SMALL), verify=False, progress=False)
     assert not blind.solution.verified
     assert "verify" not in blind.solution.timing
@@ -310,7 +310,7 @@ def test_a_netcdf_file_holds_what_an_archive_holds(economy: bl.DefaultEconomy, t
     # Another economy's file is refused there, too.
     other = replace(economy, model=replace(economy.model, bonds=21)).save(tmp_path / "b.nc")
     with pytest.raises(
-        bl.ProblemError, match=r"b\.nc' is damaged or .* its solution is not one of its model, 21 grid po"
+        bl.ProblemError, match=r"b\.nc' is damaged or .* its solution does not fit its model, which has 21 grid po"
     ):
         bl.load(other)
     data = path.read_bytes()
@@ -339,7 +339,7 @@ def test_files_that_no_solve_wrote(economy: bl.DefaultEconomy, tmp_path: Path) -
     for other, sentence in (
         (
             replace(economy, model=replace(economy.model, bonds=21)),
-            "its solution is not one of its model, 21 grid points x 7 states",
+            "its solution does not fit its model, which has 21 grid points x 7 states",
         ),
         (
             replace(economy, model=replace(economy.model, bonds=20)),
@@ -364,7 +364,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (tmp_path / "a-default.png").exists()
     capsys.readouterr()
     assert main([*words, "--limit", "0.05"]) == 1
-    assert "not solved: A government that begins without debt comes to an end" in capsys.readouterr().err
+    assert "not solved: A government that starts without debt chooses an end" in capsys.readouterr().err
     for more, sentence in (
         (["--bonds", "30"], "bonds must be an odd number from 3 to 1048575, so that 0 is one of them, not 30"),
         (["--device", "emulator"], "an economy with default is solved on device 'cpu' or 'gpu', not on 'emulator'"),
@@ -414,7 +414,7 @@ def test_an_unknown_start_is_refused() -> None:
 
 
 def test_prices_are_not_to_be_given() -> None:
-    with pytest.raises(bl.ProblemError, match="^update must not be given: prices of bonds are those at which lenders "):
+    with pytest.raises(bl.ProblemError, match="^update must not be given: bond prices are those at which lenders "):
         bl.solve(bl.arellano(**SMALL), update=lambda last: last, progress=False)
 
 

@@ -101,7 +101,7 @@ def test_the_cohort_is_that_of_simulated_people(people: bl.CohortResult) -> None
             s = (chain[age].cumsum(axis=1)[s] <= random.random(many)[:, None]).sum(axis=1).clip(max=8)
     everybody = np.concatenate(left)
     assert everybody.size == many
-    assert people.left == pytest.approx(everybody.mean(), abs=4 * everybody.std() / np.sqrt(many))
+    assert people.mean_bequest == pytest.approx(everybody.mean(), abs=4 * everybody.std() / np.sqrt(many))
 
 
 def test_mass_adds_up_to_survival(people: bl.CohortResult) -> None:
@@ -152,7 +152,7 @@ def test_choices_between_grid_points_have_the_same_means() -> None:
 def test_a_wish_to_leave_something_is_heeded(people: bl.CohortResult) -> None:
     more = solved(**{**SMALL, "bequest": 50.0}, survival=people.model.survival)
     less = solved(**{**SMALL, "bequest": 0.0}, survival=people.model.survival)
-    assert less.left < people.left < more.left
+    assert less.mean_bequest < people.mean_bequest < more.mean_bequest
     # Without it whoever is sure to die consumes everything.
     assert (less.policy[-1] == 0).all()
     assert less.at_limit[-1] == pytest.approx(1.0, rel=1e-14)
@@ -168,7 +168,8 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
     assert found.solution.success
     assert (found.success, found.status) == (False, "grid ends too early")
     assert re.fullmatch(
-        r"In [\d.]+% of all years of life the highest assets, 5, are kept, where 0\.10% are allowed: raise high\.",
+        r"In [\d.]+% of all years of life the highest assets, 5, are chosen, and at most 0\.10% are allowed: "
+        r"raise high\.",
         found.message,
     )
 
@@ -225,7 +226,7 @@ def test_report_saving_and_figures(people: bl.CohortResult, tmp_path: Path) -> N
     text = str(people)
     assert text.startswith("A cohort from age 60 to 66, 60 grid points x 7 ages x 9 states, on device cpu\n")
     assert "  status        finished: All 7 ages were solved.\n" in text
-    assert re.search(r"  bequests      mean [\d.]+ of all of the cohort\n", text)
+    assert re.search(r"  bequests      mean [\d.]+ of the whole cohort\n", text)
     assert str(people.paths()).startswith("Paths of a cohort, ages 60 to 66, 60 grid points\n  age             ")
     for path in (tmp_path / "a.npz", tmp_path / "a.nc"):
         if path.suffix == ".nc":
@@ -248,7 +249,10 @@ def test_files_that_no_solve_wrote(people: bl.CohortResult, tmp_path: Path) -> N
     path = tmp_path / "a.npz"
     ours = repr(str(path)) + " is damaged or was not saved by Beltline: "
     for other, sentence in (
-        (replace(people, model=replace(people.model, grid=61)), "its solution is not one of its model, 61 grid points"),
+        (
+            replace(people, model=replace(people.model, grid=61)),
+            "its solution does not fit its model, which has 61 grid points",
+        ),
         (replace(people, model=replace(people.model, luxury=-1.0)), "luxury must be a number above 0, not -1.0"),
         (replace(people, solution=replace(people.solution, status="stopped")), "success of its result must be false "),
     ):

@@ -154,7 +154,7 @@ def test_markets_clear(economy: bl.FirmEconomy) -> None:
 def test_what_does_not_clear_is_found(economy: bl.FirmEconomy) -> None:
     dear = replace(economy, price=1.001 * economy.price)
     assert (dear.success, dear.status) == (False, "market not solved")
-    assert re.match(r"An entrant is worth [\d.]+ at price 1\.0\d+, and entry costs [\d.]+;", dear.message)
+    assert re.match(r"The value of entry is [\d.]+ at price 1\.0\d+, and its cost [\d.]+;", dear.message)
     # Hiring one step too far, of which the values know nothing.
     policy = economy.solution.policy.copy()
     policy[0] = np.minimum(policy[0] + 1, POINTS - 1)
@@ -238,7 +238,9 @@ def test_economies_that_are_not_solved() -> None:
     for status, found in wanted.items():
         assert (found.success, found.status) == (False, status)
         assert found.message in " ".join(str(found).split())
-    assert wanted["firm not solved"].message.startswith("A firm's problem is not solved without firing costs, where")
+    assert wanted["firm not solved"].message.startswith(
+        "The problem of a firm is not solved without firing costs, which"
+    )
     assert wanted["distribution not solved"].message.endswith("some firms never exit, so raise fixed_cost or variance.")
     assert math.isnan(wanted["distribution not solved"].employment)
     assert wanted["market not solved"].message.startswith("No firm employs anybody without firing costs")
@@ -255,7 +257,7 @@ def test_a_step_that_is_not_solved_ends_the_search(monkeypatch: pytest.MonkeyPat
     found = solved(tau=0.4)
     assert [step.tau for step in found.steps] == [0.0, 0.4]
     assert (found.success, found.status) == (False, "firm not solved")
-    assert found.message.startswith("A firm's problem is not solved at price 1.05: After 2 sweeps")
+    assert found.message.startswith("The problem of a firm is not solved at price 1.05: After 2 sweeps")
 
 
 def test_dear_dismissals_need_a_wider_search() -> None:
@@ -268,9 +270,11 @@ def test_dear_dismissals_need_a_wider_search() -> None:
 def test_report(economy: bl.FirmEconomy) -> None:
     lines = str(economy).splitlines()
     assert lines[0] == "Hopenhayn and Rogerson's economy, tau = 0.2, 40 grid points x 7 states, on device cpu"
-    assert lines[1].startswith(f"  status        solved: Entry is worth its cost at price {economy.price:.6f}, after ")
+    assert lines[1].startswith(
+        f"  status        solved: The value of entry equals its cost at price {economy.price:.6f}, found "
+    )
     rows = {line[:14].strip(): line[16:] for line in lines[1:]}
-    assert rows["price"].startswith(f"{economy.price:.6f} of the good")
+    assert rows["price"].startswith(f"{economy.price:.6f} in units of the wage")
     assert f"turnover {economy.jobs_created:.2%} of employment" in rows["jobs"]
     assert rows["firms"].endswith(f"decided on {economy.model.exits} the shock")
     assert f"{economy.labour_gap:+.1e}" in rows["labour"]
@@ -294,11 +298,13 @@ def test_a_file_of_another_model_is_refused(
 ) -> None:
     other = replace(economy, model=bl.hopenhayn_rogerson(**SMALL | {"grid": 50}, exits=economy.model.exits))
     path = other.save(tmp_path / "other.npz")
-    with pytest.raises(bl.ProblemError, match="its solution is not one of its model, 50 grid points x 7 states"):
+    with pytest.raises(
+        bl.ProblemError, match="its solution does not fit its model, which has 50 grid points x 7 states"
+    ):
         bl.load(path)
     turned = "after" if economy.model.exits == "before" else "before"
     path = replace(economy, model=replace(economy.model, exits=turned)).save(tmp_path / "turned.npz")
-    with pytest.raises(bl.ProblemError, match="its solution is not one of its model"):
+    with pytest.raises(bl.ProblemError, match="its solution does not fit its model"):
         bl.load(path)
 
 
@@ -314,10 +320,10 @@ def test_figures(economy: bl.FirmEconomy, kind: str, tmp_path: Path) -> None:
         assert last == pytest.approx({"firms": 1.0, "employment": 1.0})
     if kind == "regions":
         names = [text.get_text() for text in figure.legends[0].get_texts()]
-        assert names[:3] == ["hire", "keep", "fire"]
+        assert names[:3] == ["hire", "no change", "fire"]
         drawn = np.asarray(axes.collections[0].get_array()).reshape(STATES, POINTS).T
-        kept = economy.policy == np.arange(POINTS)[:, None]
-        wanted = kept & ~economy.exits
+        unchanged = economy.policy == np.arange(POINTS)[:, None]
+        wanted = unchanged & ~economy.exits
         assert ((drawn == 1) == wanted).all()
 
 
@@ -369,7 +375,7 @@ def test_refusals(arguments: dict[str, Any], sentence: str) -> None:
     ("arguments", "sentence"),
     [
         ({"device": "f2"}, "an economy with firing costs is solved on device 'cpu' or 'gpu', not on 'f2'"),
-        ({"update": print}, "update must not be given: the price is that at which entry is worth its cost"),
+        ({"update": print}, "update must not be given: the price is set by the value of entry, which equals its cost"),
         ({"start": "coarse"}, "a problem of the general form has no option 'start': it takes steps, update"),
         ({"tol": 0.0}, "tol must be"),
         ({"progress": 3}, "progress must be"),

@@ -124,7 +124,7 @@ def test_the_target_is_the_choice_without_costs(firm: bl.LumpyInvestmentResult) 
 def test_report_saving_and_figures(firm: bl.LumpyInvestmentResult, tmp_path: Path) -> None:
     text = str(firm)
     assert "Lumpy investment, 173 grid points x 3 states, on device cpu" in text
-    assert "aimed at" in text
+    assert ", target " in text
     again = bl.load(firm.save(tmp_path / "a.npz"))
     assert str(again) == text
     assert again.model == firm.model
@@ -150,7 +150,7 @@ def test_files_that_no_solve_wrote(firm: bl.LumpyInvestmentResult, tmp_path: Pat
     policy = firm.solution.policy.copy()
     policy[3, 1] = 173
     other = replace(firm, solution=replace(firm.solution, policy=policy))
-    wanted = "endogenous state 3, exogenous state 1 has no action 173, which its policy names"
+    wanted = "endogenous state 3, exogenous state 1 has no action 173, which its policy chooses"
     with pytest.raises(bl.ProblemError, match="^" + re.escape(ours + wanted)):
         bl.load(other.save(path))
 
@@ -161,7 +161,9 @@ def test_what_is_refused() -> None:
         bl.ProblemError, match="^lumpy investment with a convex cost is solved on device 'cpu', not on 'gpu'$"
     ):
         bl.solve(model, device="gpu")
-    with pytest.raises(bl.ProblemError, match="^the general form has no cost that mixes .* convex = 0.2: use disc"):
+    with pytest.raises(
+        bl.ProblemError, match="^the general form has no cost that depends on both .* convex is 0.2: use disc"
+    ):
         model.problem()
     with pytest.raises(bl.ProblemError, match="^a discrete problem is solved by method 'policy_iteration', not by "):
         bl.solve(model, method="mpi")
@@ -179,7 +181,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (
         main([*words, "--out", str(tmp_path / "a.npz"), "--plot", str(tmp_path / "a.png"), "--kind", "investment"]) == 0
     )
-    assert "aimed at" in capsys.readouterr().out
+    assert ", target " in capsys.readouterr().out
     assert bl.load(tmp_path / "a.npz").model.convex == 0.2
     assert main([*words, "--out", str(tmp_path / "a.nc")]) == 2
     assert "out must end in .npz, not " in capsys.readouterr().err

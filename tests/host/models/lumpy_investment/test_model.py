@@ -196,8 +196,8 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
         found = solved(**SMALL | ends)
         assert found.solution.success
         assert (found.success, found.status) == (False, "grid ends too early")
-        assert found.message.startswith("Firms come to an end of the grid of capital, ")
-        assert found.message.endswith("and might go on: lower low or raise high.")
+        assert found.message.startswith("Firms reach an end of the grid of capital, ")
+        assert found.message.endswith("and might go beyond it: lower low or raise high.")
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_what_a_solve_refuses() -> None:
     model = bl.lumpy_investment(**SMALL)
     with pytest.raises(bl.ProblemError, match="^lumpy investment is solved on device 'cpu' or 'gpu', not on 'rtl'$"):
         bl.solve(model, device="rtl")
-    with pytest.raises(bl.ProblemError, match="^update must not be given: no table of lumpy investment moves$"):
+    with pytest.raises(bl.ProblemError, match="^update must not be given: lumpy investment has no prices to update$"):
         bl.solve(model, update=print)
     short = bl.solve(model, max_sweeps=1, steps=0, progress=False)
     assert (short.success, short.status) == (False, "sweep limit reached")
@@ -276,7 +276,7 @@ def test_files_that_no_solve_wrote(firm: bl.LumpyInvestmentResult, tmp_path: Pat
     for other, sentence in (
         (
             replace(firm, model=replace(firm.model, steps=3)),
-            "its solution is not one of its model, 258 grid points ",
+            "its solution does not fit its model, which has 258 grid points ",
         ),
         (replace(firm, model=replace(firm.model, delta=2.0)), "delta must be a number above 0 and below 1, not 2.0"),
     ):
@@ -292,7 +292,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert main(["plot", str(out), "--kind", "hazard"]) == 0
     assert (tmp_path / "a-hazard.png").exists()
     assert main([*words, "--high", "1"]) == 1
-    assert "not solved: Firms come to an end of the grid of capital" in capsys.readouterr().err
+    assert "not solved: Firms reach an end of the grid of capital" in capsys.readouterr().err
 
 
 def test_tables_are_those_of_the_model(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -132,7 +132,7 @@ def test_a_grid_that_ends_too_early_is_no_success() -> None:
     found = solved(grid=80, ages=12, high=60.0, interest=0.1)
     assert found.solution.success
     assert (found.success, found.status) == (False, "grid ends too early")
-    assert found.message == "Somebody saves up to the highest wealth, 60, and might go on: raise high."
+    assert found.message == "Some people choose the highest wealth, 60, and might choose more: raise high."
     assert np.isnan(found.threshold[0])
     assert "retires       at age 1 at no wealth up to 60, at age 11 from a wealth of " in str(found)
     # Without interest no worker's wealth grows beyond the grid, so the same grid is as good as a longer one.
@@ -227,7 +227,7 @@ def test_files_that_no_solve_wrote(lives: bl.RetirementResult, tmp_path: Path) -
     for other, sentence in (
         (
             replace(lives, model=replace(lives.model, grid=81)),
-            "its solution is not one of its model, 81 grid points x ",
+            "its solution does not fit its model, which has 81 grid points x ",
         ),
         (replace(lives, model=replace(lives.model, low=-1.0)), "low must be a number above 0, not -1.0"),
         (replace(lives, solution=replace(lives.solution, status="stopped")), "success of its result must be false "),
@@ -245,6 +245,6 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert (tmp_path / "a-consumption.png").exists()
     capsys.readouterr()
     assert main([*words, "--interest", "0.1", "--high", "60"]) == 1
-    assert "not solved: Somebody saves up to the highest wealth, 60" in capsys.readouterr().err
+    assert "not solved: Some people choose the highest wealth, 60" in capsys.readouterr().err
     assert main([*words, "--disutility", "-2"]) == 2
     assert "disutility must be a number from 0, not -2.0" in capsys.readouterr().err
