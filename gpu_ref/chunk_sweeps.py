@@ -1,9 +1,9 @@
-"""Compiled sweeps in chunks of grid points, each proven along whole rows.
+"""Compiled sweeps in which every choice is proven, computed in chunks of neighbouring grid points.
 
-A chunk computes value, change and the next sweep's ``EV`` while all of it is in the cache: one parallel region a sweep.
-It proves its own rows between its first and its last (:mod:`beltline.gpu_ref.row_search`); these, whose neighbours
-another chunk has, are proven after all chunks are done. How a grid is cut depends on its size alone, so that threads
-change no bit. Tables lie ``(N_z, N_k)``, so that a row is contiguous.
+A chunk computes its values, their changes and the next sweep's ``EV`` while its data is in the processor's cache, so a
+sweep is one parallel region. It proves its states except the first and the last (:mod:`beltline.gpu_ref.row_search`).
+Those have neighbours in another chunk and are proven after all chunks are done. The division of a grid depends on its
+size alone, so the number of threads changes no bit. Tables are ``(N_z, N_k)``, so that a row is contiguous.
 """
 
 from __future__ import annotations
@@ -37,51 +37,51 @@ from beltline.gpu_ref.tables import Array
 from beltline.gpu_ref.window_clocks import BLOCK, measure_blocks, pass_all, pass_windows, shown, window
 
 Doubts = NDArray[np.bool_]
-"""``(C, N_z)`` or one chunk of it: whether a row had to be looked at."""
+"""``(C, N_z)``, or the row of one chunk: whether a bracket had to be searched."""
 
 RULES = {"change": 0, "span": 1, "spans": 2}
-"""Stopping rules by number, for compiled code."""
+"""Numbers of the stopping rules in compiled code."""
 
 LIMIT, DONE, NOT_FINITE, UNPROVEN = 0, 1, 2, 3
-"""Why a batch of sweeps ended: its size; converged; an ``EV`` that is not finite; a sweep that was not proven, and not
-done."""
+"""Why a batch of sweeps ended: it was complete; the iteration converged; an ``EV`` is not finite; a sweep could not be
+proven and was not made."""
 
 WARM, FRESH, FIXED = 0, 1, 2
-"""How a sweep chooses: from the choices of the last; from those of neighbouring states alone; not at all."""
+"""Source of a sweep's guesses: the last sweep's choices; neighbouring states only; no search, choices are fixed."""
 
-MENDS = 256
-"""Most choices of a sweep that are made by the proof between chunks."""
+MOST_MOVED = 256
+"""Largest number of choices that the proof between chunks may move in a sweep."""
 
 
 class Tables(NamedTuple):
-    """A problem and its iteration, as compiled code takes them.
+    """A problem and the state of its iteration, for compiled code.
 
     Attributes
     ----------
     X, W, Q, beta, eta
         As in :mod:`beltline.gpu_ref`, but ``W`` is ``(N_z, N_k)``.
     values
-        ``(2, N_z, N_k)``: the value of this sweep and of the next, in turn.
+        ``(2, N_z, N_k)``: the values before and after a sweep; the two exchange roles after each.
     both
-        ``(2, N_z, N_k + 2)``: ``EV`` likewise, with spare ends.
+        ``(2, N_z, N_k + 2)``: ``EV`` in the same way, with a spare word at each end of a row.
     policy, below, here, above, until
-        ``(N_z, N_k)`` each: what is cached of every row, as of :class:`~beltline.gpu_ref.row_search.Cached`.
+        ``(N_z, N_k)`` each: cached values of every state, see :class:`~beltline.gpu_ref.row_search.Cached`.
     rivals
-        ``(N_z, N_k)``: the utility of each row's rival, as of :func:`~beltline.gpu_ref.row_search.proven_row`.
+        ``(N_z, N_k)``: utility of each state's rival, see :func:`~beltline.gpu_ref.row_search.proven_row`.
     watched
-        ``(3, N_z, N_k)``: ``low`` and ``high`` of what is cached, and each row's rival.
+        ``(3, N_z, N_k)``: ``low`` and ``high`` of ``Cached``, and the index of each state's rival.
     clocks
-        By how much candidates may have gained on each other, by state, as of :mod:`beltline.gpu_ref.window_clocks`.
+        ``(N_z, length(N_k))``: clocks of each exogenous state, see :mod:`beltline.gpu_ref.window_clocks`.
     changes
-        ``(2, N_z, blocks)``: the least and the largest change of ``EV`` in the last sweep, by block, of the states that
-        are ``measured``.
+        ``(2, N_z, blocks)``: least and largest change of ``EV`` in the last sweep, by block, for the exogenous states
+        whose blocks are measured.
     measured
-        ``(2, N_z)``: for how many sweeps that goes on, and after how many without doubt it ends the next time.
+        ``(2, N_z)``: the number of sweeps for which blocks are still measured, and the number to measure next time.
     quiet
-        ``(C, N_z)``: what the clock of the whole row may show before the proof of a chunk must be repeated, while none
-        of its choices moves; as :func:`~beltline.gpu_ref.row_search.proven_row` returns it.
+        ``(C, N_z)``: value of the whole row's clock up to which the last proof of a chunk stays valid while none of its
+        choices moves, as :func:`~beltline.gpu_ref.row_search.proven_row` returns it.
     chunk
-        Grid points of a chunk.
+        Number of grid points in a chunk.
     """
 
     X: Array
@@ -107,7 +107,7 @@ class Tables(NamedTuple):
 
 @njit(cache=True)
 def _piece(t: Tables, s: int, begin: int, end: int) -> Cached:
-    """What is cached of the rows from ``begin`` to ``end`` of exogenous state ``s``."""
+    """Return views of the cached values of grid points ``begin`` to ``end`` in exogenous state ``s``."""
     return Cached(
         t.policy[s, begin:end], t.below[s, begin:end], t.here[s, begin:end], t.above[s, begin:end],
         t.until[s, begin:end], t.watched[0, s, begin:end], t.watched[1, s, begin:end],
@@ -116,7 +116,7 @@ def _piece(t: Tables, s: int, begin: int, end: int) -> Cached:
 
 @njit(cache=True)
 def _forget(cached: Cached) -> None:
-    """Let every row of a piece begin without a choice."""
+    """Clear the cached choices and utilities of a piece."""
     policy, below, here, above, until, _, _ = cached
     for i in range(policy.size):
         policy[i] = 0
@@ -125,7 +125,7 @@ def _forget(cached: Cached) -> None:
 
 @njit(cache=True)
 def _expect(t: Tables, value: Array, ahead: Array, begin: int, end: int) -> bool:
-    """``EV`` of a chunk; whether all of it is finite."""
+    """Compute ``EV`` of a chunk into ``ahead``; return whether all of it is finite."""
     Q, beta = t.Q, t.beta
     states = value.shape[0]
     size = end - begin
@@ -150,10 +150,11 @@ def _expect(t: Tables, value: Array, ahead: Array, begin: int, end: int) -> bool
 def _chunk(
     how: int, t: Tables, turn: int, c: int, low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes
 ) -> int:
-    """Sweep chunk ``c``, and compute its ``EV``: :data:`LIMIT`, or what is wrong.
+    """Sweep chunk ``c`` and compute its ``EV``.
 
-    ``low`` and ``high`` receive its least and largest change by state, ``doubts`` whether a row had to be looked at,
-    ``age`` and ``choices``, ``(N_k, N_z)`` unless empty, its results.
+    Returns :data:`LIMIT`, or :data:`NOT_FINITE` or :data:`UNPROVEN`. ``low`` and ``high`` receive the least and the
+    largest change by exogenous state, ``doubts`` whether a bracket had to be searched, and ``age`` and ``choices``,
+    ``(N_k, N_z)`` unless empty, the chunk's values and choices.
     """
     before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
     ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
@@ -172,7 +173,7 @@ def _chunk(
                 t.X, wealth, t.eta, ev[s], clocks, cached, before[s, begin:end], own
             )
             doubts[s] = False
-            # Objectives may have become larger by these changes, and their roundings with them.
+            # Objectives, and with them their rounding errors, may have grown by these changes.
             t.quiet[c, s] -= ROUNDING * max(abs(low[s]), abs(high[s]))
             if guess != CLOSE and (moved or how != WARM or not shown(clocks) < t.quiet[c, s]):
                 proof, t.quiet[c, s] = proven_row(
@@ -203,16 +204,17 @@ def _chunk(
 
 @njit(cache=True)
 def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Indexes) -> int:
-    """Prove the first and the last row of every chunk of state ``s``, and whatever row that moves, listed in ``moved``.
+    """Prove the first and the last grid point of every chunk in exogenous state ``s``, and every point that this moves.
 
-    How many there are; -1 if too many. ``waiting`` is room for ``3 * MENDS + 4`` rows.
+    Writes the points whose choices moved into ``moved`` and returns their number, or -1 if there are more than
+    :data:`MOST_MOVED`. ``waiting`` is scratch space for ``3 * MOST_MOVED + 4`` points.
     """
     grid = t.X.size
     cached = _piece(t, s, 0, grid)
     policy, below, here, above, until, lowest, highest = cached
     rival, rivals = t.watched[2, s], t.rivals[s]
     wealth, ev = t.W[s], t.both[turn % 2, s]
-    # A row is tried when it is an end of a chunk, or a neighbour has moved.
+    # A point is examined if it is at an end of a chunk, or if the choice of a neighbour has moved.
     found, clocks = 0, t.clocks[s]
     for seam in range(0, grid + t.chunk, t.chunk):
         count = 0
@@ -243,7 +245,7 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
             policy[x] = q
             t.quiet[x // t.chunk, s] = -np.inf
             below[x], here[x], above[x] = beside(t.X, wealth[x], t.eta, q)
-            if found == MENDS or here[x] + ev[q + 1] == -np.inf:
+            if found == MOST_MOVED or here[x] + ev[q + 1] == -np.inf:
                 return -1
             moved[found] = x
             found += 1
@@ -255,8 +257,13 @@ def _between_chunks(t: Tables, turn: int, s: int, moved: Indexes, waiting: Index
 
 
 @njit(cache=True)
-def _mend(t: Tables, turn: int, s: int, rows: Indexes, lows: Array, highs: Array, age: Array, choices: Indexes) -> bool:
-    """Have value, change and ``EV`` follow choices of state ``s`` that moved in ``rows``; whether ``EV`` is finite."""
+def _update_moved(
+    t: Tables, turn: int, s: int, rows: Indexes, lows: Array, highs: Array, age: Array, choices: Indexes
+) -> bool:
+    """Update value, change and ``EV`` of the points ``rows`` of exogenous state ``s``, whose choices have moved.
+
+    Returns whether ``EV`` is finite.
+    """
     before, value = t.values[turn % 2], t.values[(turn + 1) % 2]
     ev, ahead = t.both[turn % 2], t.both[(turn + 1) % 2]
     finite = True
@@ -277,14 +284,18 @@ def _mend(t: Tables, turn: int, s: int, rows: Indexes, lows: Array, highs: Array
 
 @njit(cache=True)
 def measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> float:
-    """What the rule compares with epsilon; ``low`` and ``high``, by state, from those of the chunks, ``(C, N_z)``."""
+    """Return what the stopping rule compares with epsilon.
+
+    Also combines the least and largest changes of the chunks, ``lows`` and ``highs``, ``(C, N_z)``, into ``low`` and
+    ``high``, ``(N_z,)``.
+    """
     least, most, widest = np.inf, -np.inf, 0.0
     for s in range(low.size):
         low[s], high[s] = lows[0, s], highs[0, s]
         for c in range(1, lows.shape[0]):
             low[s], high[s] = min(low[s], lows[c, s]), max(high[s], highs[c, s])
         if high[s] < low[s]:
-            # Nobody can be in this state, as in the sweep before.
+            # No state of this row is feasible, nor was one in the last sweep.
             low[s] = high[s] = 0.0
         least, most, widest = min(least, low[s]), max(most, high[s]), max(widest, high[s] - low[s])
     if rule == 0:
@@ -294,10 +305,11 @@ def measure(rule: int, low: Array, high: Array, lows: Array, highs: Array) -> fl
 
 @njit(cache=True)
 def _tick(t: Tables, low: Array, high: Array, doubts: Doubts) -> None:
-    """Let the clocks pass what ``EV`` has changed by: as measured, or as a change of the value between these allows.
+    """Advance the clocks by the change of ``EV``: as measured by block, or as the change of the value bounds it.
 
-    Where rows had to be looked at, it is measured from now on, until long after that was last so: longer each time,
-    since a sum of both is off by what an ``EV`` is rounded by, however few sweeps it is of.
+    Blocks of an exogenous state are measured from the first sweep in which a bracket had to be searched, and until a
+    number of sweeps have passed without one. This number doubles each time, because every measurement adds rounding
+    errors to the clocks.
     """
     left, patience = t.measured
     for s in range(low.size):
@@ -319,9 +331,10 @@ def _tick(t: Tables, low: Array, high: Array, doubts: Doubts) -> None:
 
 @njit(cache=True)
 def _tick_evaluated(t: Tables, low: Array, high: Array, sweeps: int) -> None:
-    """The same for policy evaluation sweeps after one that changed values by ``low`` to ``high``.
+    """Advance the clocks for ``sweeps`` policy evaluation sweeps after a change of values by ``low`` to ``high``.
 
-    A change is the expectation of the last one under the choices, so its spread falls by the modulus or more.
+    Each change is the discounted expectation of the one before under the fixed choices, so its spread is at most the
+    modulus times the last.
     """
     modulus, least, most = 0.0, np.inf, -np.inf
     for s in range(low.size):
@@ -341,7 +354,10 @@ def _verdict(
     how: int, rule: int, epsilon: float, t: Tables, turn: int, codes: Array, lows: Array, highs: Array,
     low: Array, high: Array, doubts: Doubts, age: Array, choices: Indexes,
 ) -> tuple[int, float]:  # fmt: skip
-    """Finish a sweep: why the batch ends after it, :data:`LIMIT` if it goes on, and what the rule measured."""
+    """Complete a sweep after all chunks: prove the points between them, measure the change, advance the clocks.
+
+    Returns why the batch ends, :data:`LIMIT` if it continues, and what the stopping rule measured.
+    """
     finite = proof = True
     for code in codes:
         finite &= code != NOT_FINITE
@@ -350,13 +366,13 @@ def _verdict(
         return (LIMIT if finite else NOT_FINITE), np.inf
     if not proof:
         return UNPROVEN, np.inf
-    moved, waiting = np.empty(MENDS, np.int32), np.empty(3 * MENDS + 4, np.int32)
+    moved, waiting = np.empty(MOST_MOVED, np.int32), np.empty(3 * MOST_MOVED + 4, np.int32)
     for s in range(low.size):
         count = _between_chunks(t, turn, s, moved, waiting)
         if count < 0:
             return UNPROVEN, np.inf
         if count:
-            finite &= _mend(t, turn, s, moved[:count], lows, highs, age, choices)
+            finite &= _update_moved(t, turn, s, moved[:count], lows, highs, age, choices)
     h = measure(rule, low, high, lows, highs)
     _tick(t, low, high, doubts)
     if h < epsilon:
@@ -368,10 +384,10 @@ def _sweeps(
     how: int, rule: int, epsilon: float, limit: int, t: Tables, now: int, low: Array, high: Array,
     values: Array, policies: Indexes,
 ) -> tuple[int, int, float]:  # fmt: skip
-    """At most ``limit`` sweeps: how many were done, why they ended, and what ``rule`` measured of the last.
+    """Make at most ``limit`` sweeps; return their number, why they ended, and what ``rule`` measured in the last.
 
-    ``now`` is the place in ``values`` and ``both`` that the first reads. ``values`` and ``policies``, ``(limit, N_k,
-    N_z)`` unless empty, receive the sweeps as ages, the last one first.
+    ``now``, 0 or 1, is the index in ``t.values`` and ``t.both`` that the first sweep reads. With a horizon, ``values``
+    and ``policies``, ``(limit, N_k, N_z)`` and else empty, receive each sweep as an age, the last age first.
     """
     chunks = (t.X.size - 1) // t.chunk + 1
     lows, highs = np.zeros((chunks, low.size)), np.zeros((chunks, low.size))
@@ -396,7 +412,7 @@ def _sweeps(
 
 
 serial_sweeps, parallel_sweeps = serial_and_parallel(_sweeps)
-"""On one thread, which is what small problems need, or on all."""
+"""The sweeps on one thread, which is faster for small problems, and on all threads."""
 
 
 @njit(cache=True)
@@ -412,16 +428,17 @@ def _take_state(t: Tables, turn: int, s: int, value: Array, policy: Indexes, low
     cache_row(t.X, t.W[s], t.eta, cached)
     low[s], high[s] = changes(t.values[1 - turn, s], new)
     if high[s] < low[s]:
-        # Nobody can be in this state, as in the sweep before.
+        # No state of this row is feasible, nor was one in the last sweep.
         low[s] = high[s] = 0.0
 
 
 @njit(parallel=True, cache=True)
 def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: Array) -> bool:
-    """Go on from a sweep that another search has made, as the one that wrote ``turn``; whether all ``EV`` is finite.
+    """Continue from a sweep that another search has made; return whether its ``EV`` is finite.
 
-    ``value`` and ``policy`` are ``(N_k, N_z)``. Utilities of the choices and of the candidates beside them are cached;
-    ``low`` and ``high``, ``(N_z,)``, receive the least and the largest change.
+    ``turn``, 0 or 1, is the index in ``t.values`` and ``t.both`` that the sweep would have written. ``value`` and
+    ``policy`` are ``(N_k, N_z)``. Caches the utilities of the choices and of the candidates next to them; ``low`` and
+    ``high``, ``(N_z,)``, receive the least and the largest change.
     """
     for s in prange(low.size):
         _take_state(t, turn, s, value, policy, low, high)
@@ -430,14 +447,14 @@ def take(t: Tables, turn: int, value: Array, policy: Indexes, low: Array, high: 
 
 @njit(cache=True)
 def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
-    """:func:`slacks` of exogenous state ``s``."""
+    """Compute :func:`slacks` for exogenous state ``s``."""
     X, eta, grid = t.X, t.eta, t.X.size
     policy, below, here, above, _, _, _ = _piece(t, s, 0, grid)
     wealth, ev, value = t.W[s], t.both[turn % 2, s], t.values[(turn + 1) % 2, s]
     for side in range(2):
         for x in range(grid):
             p = policy[x]
-            # The choice of the row before, or behind.
+            # The choice of the grid point below, or above.
             other = x - 1 if side == 0 else x + 1
             q = policy[other] if 0 <= other < grid else -1
             if p < 0 or q < 0:
@@ -457,9 +474,10 @@ def _row_slack(t: Tables, turn: int, s: int, margins: Array) -> float:
 
 @njit(parallel=True, cache=True)
 def slacks(t: Tables, turn: int) -> Array:
-    """By how much roundings may have let the last sweep, which read ``turn``, miss a maximum, ``(N_z,)``.
+    """Bound how much of a maximum the last sweep may have missed by rounding, ``(N_z,)``.
 
-    That of :attr:`beltline.gpu_ref.brackets.Swept.slack`, from the utilities that the sweep has left.
+    ``turn`` is the index that the sweep read. The bound is :attr:`beltline.gpu_ref.brackets.Swept.slack`, computed from
+    the cached utilities.
     """
     states, grid = t.Q.shape[0], t.X.size
     worst, margins = np.zeros(states), np.empty((states, 2, grid))

@@ -35,35 +35,36 @@ from beltline.gpu_ref.window_clocks import shown, window
 Indexes = NDArray[np.int32]
 
 WORTH = 12
-"""Candidates looked at for each row of a piece, on average, after which divide and conquer is quicker."""
+"""Average number of candidates per row after which the proof gives up, because divide and conquer is faster."""
 
 ROUNDING = 2.0**-40
-"""Share of what a margin is computed from, and of the clock, that may be lost by rounding, generously."""
+"""Generous bound on the relative rounding error of a margin and of a clock."""
 
 
 CLOSE, FAR, FALLING = 0, 1, 2
-"""Each choice is that of the state before, or the next above, so that every state between two others is proven; some
-choice is farther above; some choice is below."""
+"""Shape of a guessed policy: each choice equals that of the state below or is the next one, which proves all states
+between two others; some choice is farther above; some choice is lower."""
 
 KNOWN, STAYED, MOVED, FAILED = 0, 1, 2, 3
-"""What a proof has done: no row had to be looked at, no choice moved, some did, or it is none."""
+"""Outcome of a proof: cached margins sufficed for every row; brackets were searched and no choice moved; a choice
+moved; the proof was given up."""
 
 
 class Cached(NamedTuple):
-    """What sweeps cache of a piece of a row; see the module.
+    """What sweeps cache of ``n`` neighbouring states of one exogenous state; the module explains the terms.
 
     Attributes
     ----------
     policy
-        ``(n,)``, ``int32``: the choices; -1 where there is none.
+        ``(n,)``, ``int32``: index of each state's choice; -1 if it can afford nothing.
     below, here, above
-        ``(n,)``: utilities of the candidate below each choice, of the choice, and of the candidate above it; ``-inf``
-        where there is none, or it cannot be afforded.
+        ``(n,)``: utilities of the candidate below the choice, of the choice, and of the candidate above it; ``-inf``
+        where that candidate does not exist or is not affordable.
     until
-        ``(n,)``: what the clock of the window from ``low`` to ``high`` shows when a candidate of these that is neither
-        one of the three nor the rival may win, but for what the objectives are then rounded by.
+        ``(n,)``: the value of the clock of the window from ``low`` to ``high`` up to which no candidate in it can win,
+        apart from the choice, its two neighbours and the rival. Present rounding errors come on top.
     low, high
-        ``(n,)``, ``int32``.
+        ``(n,)``, ``int32``: first and last candidate that ``until`` covers.
     """
 
     policy: Indexes
@@ -77,7 +78,7 @@ class Cached(NamedTuple):
 
 @njit(cache=True, inline="always")
 def utility(wealth: float, choice: float, eta: float) -> float:
-    """CRRA utility of what a choice leaves, minus infinity where that is nothing."""
+    """Return CRRA utility of consumption ``wealth - choice``, or minus infinity if that is not positive."""
     if choice < wealth:
         return crra(wealth - choice, eta)
     return -np.inf
@@ -85,7 +86,10 @@ def utility(wealth: float, choice: float, eta: float) -> float:
 
 @njit(cache=True)
 def local_search(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tuple[int, float, float, float]:
-    """From choice ``p`` uphill to the lowest of equals: its index, and the utilities below, of and above it."""
+    """Search locally from candidate ``p`` for a local maximum, of equal neighbours the lowest.
+
+    Returns its index and the utilities of the candidate below it, of itself and of the candidate above it.
+    """
     here = utility(wealth, X[p], eta)
     above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
     below = -np.inf
@@ -105,7 +109,10 @@ def local_search(X: Array, wealth: float, eta: float, ev: Array, p: int) -> tupl
 
 @njit(cache=True)
 def bisect(X: Array, wealth: float, eta: float, ev: Array) -> int:
-    """A peak by bisection on whether the next choice is better; the lowest of equals where there is one peak."""
+    """Return a local maximum by bisection on whether the next candidate is better.
+
+    If the objective has one peak, it is the lowest maximiser.
+    """
     low = 0
     high = max(feasible(X, wealth) - 1, 0)
     while low < high:
@@ -119,7 +126,10 @@ def bisect(X: Array, wealth: float, eta: float, ev: Array) -> int:
 
 @njit(cache=True, inline="always")
 def _until(clock: float, best: float, rival: float) -> float:
-    """The clock before which ``rival`` cannot become as good as ``best``; ``rival`` is infinite where nobody knows."""
+    """Return the value of the clock before which objective ``rival`` cannot reach objective ``best``.
+
+    Pass an infinite ``rival`` if its objective is unknown.
+    """
     if rival == -np.inf:
         return np.inf
     if not rival < best:
@@ -129,9 +139,9 @@ def _until(clock: float, best: float, rival: float) -> float:
 
 @njit(cache=True, inline="always")
 def _lose(clock: float, until: float, best: float) -> bool:
-    """Whether no rival can even tie, by rounding, with a choice of objective ``best`` whose margin ends at ``until``.
+    """Return whether no rival can reach a choice of objective ``best`` whose margin ends at ``until``.
 
-    Objectives may have become far larger than those that the margin was computed from; their present rounding counts.
+    Objectives may have grown since the margin was computed, so their present rounding is taken into account.
     """
     return clock + ROUNDING * abs(best) < until
 
@@ -140,10 +150,10 @@ def _lose(clock: float, until: float, best: float) -> bool:
 def guessed_row(
     X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, before: Array, value: Array
 ) -> tuple[int, bool, float, float]:
-    """A guess for every state of a piece, whose objectives ``value`` receives.
+    """Guess the choice of every state of a piece, and write the objectives of the choices into ``value``.
 
-    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`, whether any choice moved, and the least and the largest
-    change from ``before``, as of :func:`changes`.
+    Returns :data:`CLOSE`, :data:`FAR` or :data:`FALLING`; whether any choice moved; and the least and the largest
+    change from ``before``, as :func:`changes` returns them.
     """
     policy, below, here, above, until, lowest, highest = cached
     drift = 0
@@ -191,7 +201,7 @@ def guessed_row(
 
 @njit(cache=True)
 def cache_row(X: Array, W: Array, eta: float, cached: Cached) -> None:
-    """Keep the utilities of choices that another search has found, and of the candidates beside them."""
+    """Cache the utilities of choices that another search has found, and of the candidates on either side."""
     policy, below, here, above, until, _, _ = cached
     for i in range(policy.size):
         p = policy[i]
@@ -203,7 +213,7 @@ def cache_row(X: Array, W: Array, eta: float, cached: Cached) -> None:
 
 @njit(cache=True, inline="always")
 def beside(X: Array, wealth: float, eta: float, p: int) -> tuple[float, float, float]:
-    """Utilities of the candidate below choice ``p``, of the choice, and of the candidate above it."""
+    """Return the utilities of the candidate below choice ``p``, of the choice, and of the candidate above it."""
     below = utility(wealth, X[p - 1], eta) if p > 0 else -np.inf
     above = utility(wealth, X[p + 1], eta) if p + 1 < X.size else -np.inf
     return below, utility(wealth, X[p], eta), above
@@ -211,14 +221,14 @@ def beside(X: Array, wealth: float, eta: float, p: int) -> tuple[float, float, f
 
 @njit(cache=True)
 def choose(X: Array, wealth: float, eta: float, cached: Cached, i: int, p: int) -> None:
-    """Let row ``i`` choose ``p``, of whose rivals nothing is known."""
+    """Set the choice of state ``i`` to ``p`` and cache its utilities, without any margin over its rivals."""
     cached.policy[i], cached.until[i] = p, -np.inf
     cached.below[i], cached.here[i], cached.above[i] = beside(X, wealth, eta, p)
 
 
 @njit(cache=True, inline="always")
 def _loses(rival: int, objective: float, p: int, best: float) -> bool:
-    """Whether candidate ``rival`` loses to choice ``p``; of two that tie, the lower wins."""
+    """Return whether candidate ``rival`` loses to choice ``p``; of two that tie, the lower index wins."""
     return objective < best or (objective == best and rival > p)
 
 
@@ -227,9 +237,9 @@ def stays(
     p: int, low: int, high: int, under: float, best: float, over: float, clock: float, until: float,
     lowest: int, highest: int, rival: int, its: float,
 ) -> bool:  # fmt: skip
-    """Whether choice ``p`` is known to be the best from ``low`` to ``high`` by what is cached.
+    """Return whether cached values prove choice ``p`` to be the best candidate from ``low`` to ``high``.
 
-    ``under``, ``best``, ``over`` and ``its`` are objectives of the candidate below, of the choice, of the candidate
+    ``under``, ``best``, ``over`` and ``its`` are the objectives of the candidate below, of the choice, of the candidate
     above, and of ``rival``; ``clock`` is that of the window from ``lowest`` to ``highest``.
     """
     if not low <= p <= high or (high > p and over > best) or (low < p and under >= best):
@@ -243,10 +253,10 @@ def _compare(
     X: Array, wealth: float, eta: float, ev: Array, clocks: Array, p: int, best: float, until: float, lowest: int,
     highest: int, rival: int, known: float, low: int, high: int,
 ) -> tuple[bool, float, int, int, int, float]:  # fmt: skip
-    """Compare choice ``p`` with the candidates from ``low`` to ``high`` but those beside it.
+    """Compare choice ``p`` with the candidates from ``low`` to ``high``, except the two next to it.
 
-    Returns whether all lose; then ``until``, ``lowest``, ``highest``, ``rival`` and its utility. Only those are
-    evaluated that are not known to lose.
+    Evaluates only candidates that the cached margin does not exclude. Returns whether all of them lose, followed by the
+    new ``until``, ``lowest``, ``highest``, ``rival`` and the rival's utility.
     """
     clock = clocks[0] + clocks[window(X.size, lowest, highest)]
     first, at, its = known + ev[rival + 1], rival, known
@@ -281,7 +291,7 @@ def _compare(
     clock = clocks[0] + clocks[window(X.size, lowest, highest)]
     until = _until(clock, best, second)
     if carried:
-        # What was left of the margin is left of it in the window of all these.
+        # The rest of the old margin also holds in the larger window.
         until = min(until, (clock + left) * (1.0 - ROUNDING))
     return lose, until, lowest, highest, at, its
 
@@ -291,11 +301,11 @@ def settle(
     X: Array, wealth: float, eta: float, ev: Array, clocks: Array, p: int, below: float, here: float, above: float,
     until: float, lowest: int, highest: int, rival: int, known: float, low: int, high: int,
 ) -> tuple[int, float, int, int, int, float]:  # fmt: skip
-    """The best from ``low`` to ``high`` for a row that has chosen ``p``, and what is then cached of its rivals.
+    """Return the best candidate from ``low`` to ``high`` for a state whose choice is ``p``, and what to cache then.
 
-    That is ``until``, ``lowest``, ``highest``, ``rival`` and its utility. Where other rows have left nothing between
-    its neighbours, the row takes the choice of the row before. What is cached of it is passed one by one: Numba counts
-    references to arrays whenever they are taken out of a tuple.
+    The cached values are ``until``, ``lowest``, ``highest``, ``rival`` and the rival's utility. If ``low > high``,
+    which happens while neighbours are being corrected, the state takes the choice of the state below. Cached values
+    are passed one by one because Numba counts references whenever an array is taken out of a tuple.
     """
     if low > p or low > high:
         return low, -np.inf, lowest, highest, 0, -np.inf
@@ -306,7 +316,7 @@ def settle(
         compared = lowest <= low and high <= highest and _lose(clock, until, best)
         lose = compared and _loses(rival, top, p, best)
         if compared and not lose and beside_lose and low <= rival <= high and rival != p:
-            # All others lose to the choice before, which is the rival now.
+            # All others lose to the previous choice, which becomes the rival.
             return rival, min(until, _until(clock, top, max(under, over))), lowest, highest, p, here
         if not lose:
             lose, until, lowest, highest, rival, known = _compare(
@@ -333,7 +343,10 @@ def settle(
 
 @njit(cache=True)
 def _made_rising(X: Array, W: Array, eta: float, ev: Array, cached: Cached, value: Array) -> bool:
-    """Make a policy one that does not fall; false where a row above one with a choice has none."""
+    """Raise choices so that the policy does not fall.
+
+    Returns false if a state above one that has a choice has none.
+    """
     policy, here = cached.policy, cached.here
     before = -1
     for i in range(policy.size):
@@ -351,23 +364,23 @@ def proven_row(
     X: Array, W: Array, eta: float, ev: Array, clocks: Array, cached: Cached, guess: int, value: Array,
     rival: Indexes, rivals: Array,
 ) -> tuple[int, float]:  # fmt: skip
-    """Prove every state of a piece that lies between two others, whose guess was ``guess``.
+    """Prove, or correct, the choices of all states of a piece except the first and the last.
 
-    ``rival`` and ``rivals``, ``(n,)``, are each row's rival and its utility; 0 and ``-inf`` where there is none. Rows
-    are visited downwards, then upwards, and so on: first all whose bracket holds more than the choice and the
-    candidates beside it, then those whose bracket has grown since.
+    ``guess`` is the shape that :func:`guessed_row` returned. ``rival`` and ``rivals``, ``(n,)``, are each state's rival
+    and its utility, 0 and ``-inf`` if it has none. States are visited downwards, then upwards, in turn: first all whose
+    bracket contains more than the choice and the candidates next to it, then those whose bracket has grown since.
 
-    Returns :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` where that takes more than :data:`WORTH`;
-    and what the clock of the whole row may show before any row must be looked at again, while no choice moves and no
-    objective becomes larger. ``EV`` must be finite: a candidate that nobody can be at bounds no bracket.
+    Returns the outcome, :data:`KNOWN`, :data:`STAYED` or :data:`MOVED`, or :data:`FAILED` if the work exceeds
+    :data:`WORTH` candidates a row; and the value of the whole row's clock up to which the proof stays valid, as long as
+    no choice moves and no objective grows. ``EV`` must be finite, since an infinite ``EV`` bounds no bracket.
     """
     if guess == FALLING and not _made_rising(X, W, eta, ev, cached, value):
         return FAILED, -np.inf
-    # Arrays of a tuple are counted whenever they are taken out of it.
+    # Numba counts references whenever an array is taken out of a tuple, so this is done once.
     policy, below, here, above, until, lowest, highest = cached
     size, count, left = value.size, 0, WORTH * value.size
     proof, spare = MOVED if guess == FALLING else KNOWN, np.inf
-    # Rows whose bracket has grown since they were looked at.
+    # States whose bracket has grown since they were visited.
     listed = np.zeros(size, np.bool_)
     following = policy[size - 1]
     # Downwards, so that a choice that rises makes room for those below it.
@@ -377,7 +390,7 @@ def proven_row(
         if p < 0:
             continue
         if guess != FALLING:
-            # The guess beats the candidates beside it.
+            # The guess beats the candidates next to it.
             if high <= p + 1 and low >= p - 1:
                 continue
             best = value[i]
@@ -443,7 +456,7 @@ def proven_row(
 
 @njit(cache=True)
 def evaluated_row(ev: Array, cached: Cached, value: Array) -> None:
-    """The objectives of the choices, which stay."""
+    """Write the objectives of the choices into ``value``, without changing any choice."""
     here, policy = cached.here, cached.policy
     for i in range(value.size):
         value[i] = here[i] + ev[policy[i] + 1]
@@ -451,7 +464,7 @@ def evaluated_row(ev: Array, cached: Cached, value: Array) -> None:
 
 @njit(cache=True)
 def changes(before: Array, value: Array) -> tuple[float, float]:
-    """The least and the largest change; infinities that are equal differ by no number, and are counted by nobody."""
+    """Return the least and the largest change; differences of equal infinities, which are not numbers, are ignored."""
     least, most = np.inf, -np.inf
     for i in range(value.size):
         change = value[i] - before[i]

@@ -1,14 +1,21 @@
-"""Clocks of windows of candidates: by how much one candidate may have gained on another that lies near it.
+"""Clocks of windows of candidates: bounds on how much one candidate has gained on another that lies near it.
 
-From one sweep to the next an objective gains on another of the same state no more than the spread, largest less
-smallest, of the changes of ``EV`` at candidates of any window that holds both. A clock adds these spreads up. Windows
-overlap: one begins with every block of :data:`BLOCK` candidates, and ends with the block behind it; likewise for blocks
-of :data:`WIDE`; and one is the whole row. So candidates that lie within a block's length of each other share a window
-of two blocks, however blocks lie.
+Utilities do not change while the tables stay. So from one sweep to the next, the objective of one candidate gains on
+that of another by at most the spread, largest minus smallest, of the changes of ``EV`` over any window of candidates
+that contains both. The clock of a window is the sum of these spreads over all sweeps.
 
-A row of clocks, ``(length(N_k),)``: what all of them have passed in sweeps of which no block was measured; what that of
-the whole row has passed in the others; and so on for the windows of two blocks, and of two wide ones. No clock may run
-slow: every sum is rounded up (:data:`UP`).
+Windows overlap. One begins at every block of :data:`BLOCK` candidates and contains the next block too; the same holds
+for blocks of :data:`WIDE` candidates; one more window is the whole row. Two candidates at most one block's length apart
+therefore always share a window of two blocks.
+
+The clocks of a row are an array of ``length(N_k)`` numbers:
+
+- number 0: the sum of the spreads of sweeps in which blocks were not measured, which counts for every window;
+- number 1: the same for the window of the whole row, in sweeps in which blocks were measured;
+- then one number for each window of two blocks, and one for each window of two wide blocks, likewise.
+
+The clock of a window is number 0 plus the window's own number. A clock must never be too small, so every sum is rounded
+up (:data:`UP`).
 """
 
 from __future__ import annotations
@@ -19,32 +26,32 @@ from beltline.compiled import njit
 from beltline.gpu_ref.tables import Array
 
 BLOCK, WIDE = 16, 256
-"""Candidates of a block, and of a wide one, which is a whole number of blocks."""
+"""Number of candidates in a block, and in a wide block; the second is a multiple of the first."""
 
 UP = 1.0 + 2.0**-50
-"""What a sum of few numbers that are not below 0 is multiplied by, so that it is not below the true one."""
+"""Factor by which a rounded sum of a few non-negative numbers is multiplied, so that it is at least the exact sum."""
 
 _FIRST = 2
-"""Where clocks of windows begin."""
+"""Index of the first window of two blocks in a row of clocks."""
 
 
 @njit(cache=True, inline="always")
 def blocks(grid: int) -> int:
-    """How many blocks so many candidates have."""
+    """Return the number of blocks of ``grid`` candidates."""
     return (grid + BLOCK - 1) // BLOCK
 
 
 @njit(cache=True)
 def length(grid: int) -> int:
-    """How many numbers the clocks of a row of so many candidates are."""
+    """Return the length of the array of clocks of a row of ``grid`` candidates."""
     return _FIRST + blocks(grid) + (grid + WIDE - 1) // WIDE
 
 
 @njit(cache=True, inline="always")
 def window(grid: int, low: int, high: int) -> int:
-    """Place, in a row of clocks, of the smallest window that holds all candidates from ``low`` to ``high``.
+    """Return the index, in a row of clocks, of the smallest window that contains the candidates ``low`` to ``high``.
 
-    Neither is below 0. What its clock shows is the sum of ``clocks[0]`` and what is there.
+    Both must be at least 0. The window's clock is ``clocks[0]`` plus the number at this index.
     """
     if high >> 4 <= (low >> 4) + 1:
         return _FIRST + (low >> 4)
@@ -55,15 +62,16 @@ def window(grid: int, low: int, high: int) -> int:
 
 @njit(cache=True, inline="always")
 def shown(clocks: Array) -> float:
-    """What the clock of the whole row shows, of all windows the one that has passed most."""
+    """Return the clock of the window that is the whole row, the largest of all clocks."""
     return clocks[0] + clocks[_FIRST - 1]
 
 
 @njit(cache=True)
 def measure_blocks(ev: Array, ahead: Array, begin: int, end: int, least: Array, most: Array) -> None:
-    """Least and largest change from ``ev`` to ``ahead``, both with spare ends, by block.
+    """Write the least and the largest change from ``ev`` to ``ahead`` of each block into ``least`` and ``most``.
 
-    Of the candidates from ``begin``, where a block begins, to ``end``.
+    ``ev`` and ``ahead`` have a spare word at each end. Only candidates from ``begin``, the first of a block, up to but
+    not including ``end`` are measured.
     """
     for start in range(begin, end, BLOCK):
         low, high = np.inf, -np.inf
@@ -76,22 +84,22 @@ def measure_blocks(ev: Array, ahead: Array, begin: int, end: int, least: Array, 
 
 @njit(cache=True, inline="always")
 def _later(clock: float, low: float, high: float) -> float:
-    """A clock that has passed the spread of changes from ``low`` to ``high``, which are rounded.
+    """Return a clock advanced by the spread of changes from ``low`` to ``high``, which are rounded.
 
-    Where no change is a number, nobody knows what it shows.
+    It is infinite if no change is a number (``low > high``), because then no bound is known.
     """
     return (clock + (high - low) + (UP - 1.0) * max(abs(low), abs(high))) * UP if high >= low else np.inf
 
 
 @njit(cache=True)
 def pass_all(clocks: Array, spread: float) -> None:
-    """Let all clocks of a row pass the spread of changes of its whole ``EV``."""
+    """Advance all clocks of a row by ``spread``, that of the changes of ``EV`` over the whole row."""
     clocks[0] = (clocks[0] + spread) * UP
 
 
 @njit(cache=True)
 def pass_windows(clocks: Array, least: Array, most: Array) -> None:
-    """Let the clocks of a row pass what the changes of its blocks allow."""
+    """Advance each window's clock by the spread of the changes in its blocks, which ``least`` and ``most`` bound."""
     count, per = least.size, WIDE // BLOCK
     lowest, highest = np.inf, -np.inf
     for b in range(count):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from beltline.gpu_ref import brute_force, value_iteration
-from beltline.gpu_ref.chunk_sweeps import MENDS, _between_chunks, _piece
+from beltline.gpu_ref.chunk_sweeps import MOST_MOVED, _between_chunks, _piece
 from beltline.gpu_ref.row_search import choose
 from beltline.gpu_ref.tables import expectation
 from beltline.gpu_ref.value_iteration import ValueIteration
@@ -56,8 +56,8 @@ def test_a_choice_that_moves_between_chunks_has_its_chunk_proven_again(monkeypat
     best = t.policy[0, first]
     choose(t.X, t.W[0, first], t.eta, _piece(t, 0, 0, grid), first, best - 1)
     t.quiet[:] = np.inf
-    found = np.empty(MENDS, np.int32)
-    assert _between_chunks(t, 1 - iteration._now, 0, found, np.empty(3 * MENDS + 4, np.int32)) == 1
+    found = np.empty(MOST_MOVED, np.int32)
+    assert _between_chunks(t, 1 - iteration._now, 0, found, np.empty(3 * MOST_MOVED + 4, np.int32)) == 1
     assert (found[0], t.policy[0, first]) == (first, best)
     assert [c for c in range(t.quiet.shape[0]) if t.quiet[c, 0] < np.inf] == [first // t.chunk]
 
