@@ -117,7 +117,7 @@ class Certificate(NamedTuple):
 @njit(cache=True)
 def _compare_policy(
     cost: Array, ev: Array, wealth: Array, eta: float, negative: bool, low: Indexes, high: Indexes, change: float,
-    best: Array, exact: Indexes, slack: Array, value: Array, policy: Indexes, facts: Array,
+    best: Array, exact: Indexes, slack: Array, coarse: Array, value: Array, policy: Indexes, facts: Array,
 ) -> None:  # fmt: skip
     """Compare ``value`` and ``policy`` of one alternative and exogenous state with the maximum ``best`` at ``exact``.
 
@@ -132,7 +132,7 @@ def _compare_policy(
             loss = np.inf
             if low[x] <= own <= high[x] and (negative or cost[own] < wealth[x]):
                 loss = best[x] - (crra(wealth[x] - cost[own], eta) + ev[own])
-        allowed = change + ROUNDINGS * slack[x]
+        allowed = change + ROUNDINGS * slack[x] + coarse[x]
         # Written such that NaN counts as wrong.
         if not (gap <= allowed and loss <= 2.0 * allowed):
             amount = loss if gap <= allowed else gap
@@ -145,8 +145,8 @@ def _compare_policy(
 @njit(cache=True)
 def _one_state(
     wealths: Array, costs: Array, lows: Indexes, highs: Indexes, evs: Array, ev_errors: Array, eta: float,
-    negative: bool, change: float, values: Array, policies: Indexes, best: Array, slack: Array, facts: Array,
-    counts: Array, s: int,
+    negative: bool, change: float, values: Array, policies: Indexes, best: Array, slack: Array, coarse: Array,
+    facts: Array, counts: Array, s: int,
 ) -> None:  # fmt: skip
     """Maximise and compare one alternative in exogenous state ``s``; arguments as for :func:`_alternative`."""
     wealth, cost, low, high = wealths[:, s].copy(), costs[:, s].copy(), lows[:, s].copy(), highs[:, s].copy()
@@ -156,26 +156,27 @@ def _one_state(
     )  # fmt: skip
     counts[s, 0], counts[s, 1] = evaluations, searched
     _compare_policy(
-        cost, evs[s], wealth, eta, negative, low, high, change, best[s], exact, slack[s], values[:, s], policy, facts[s]
+        cost, evs[s], wealth, eta, negative, low, high, change, best[s], exact, slack[s], coarse[s], values[:, s],
+        policy, facts[s],
     )  # fmt: skip
 
 
 @njit(parallel=True, cache=True)
 def _alternative(
     wealths: Array, costs: Array, lows: Indexes, highs: Indexes, evs: Array, ev_errors: Array, eta: float,
-    negative: bool, change: float, values: Array, policies: Indexes, best: Array, slack: Array, facts: Array,
-    counts: Array,
+    negative: bool, change: float, values: Array, policies: Indexes, best: Array, slack: Array, coarse: Array,
+    facts: Array, counts: Array,
 ) -> None:  # fmt: skip
     """Maximise one alternative, and compare it with the answer.
 
     Fills ``best`` and ``slack``, ``(N_z, N_k)``; ``facts``, ``(N_z, 4)``, as :func:`_compare_policy`; and ``counts``,
     ``(N_z, 2)``: evaluations, and 1 if searched in full. Tables are ``(N_k, N_z)``, expectations ``evs`` ``(N_z,
-    N_k)``.
+    N_k)``, as is ``coarse``.
     """
     for s in prange(evs.shape[0]):
         _one_state(
-            wealths, costs, lows, highs, evs, ev_errors, eta, negative, change, values, policies, best, slack, facts,
-            counts, s,
+            wealths, costs, lows, highs, evs, ev_errors, eta, negative, change, values, policies, best, slack, coarse,
+            facts, counts, s,
         )  # fmt: skip
 
 
@@ -228,7 +229,7 @@ def _record(facts: Array, kind: int, d: int, x: int, amount: float) -> None:
 
 @njit(cache=True)
 def _regime_of_state(
-    best: Array, slack: Array, own: NDArray[np.int64], sigma: float, change: float,
+    best: Array, slack: Array, coarse: Array, own: NDArray[np.int64], sigma: float, change: float,
     value: Array, choice: Indexes, probabilities: Array, s: int, facts: Array,
 ) -> tuple[float, float]:  # fmt: skip
     """Compare one regime in exogenous state ``s``; return its largest difference in value, and its rounding error.
@@ -254,14 +255,15 @@ def _regime_of_state(
             found = top + sigma * math.log(total)
         gap = abs(found - value[x, s])
         residual, rounding = max(residual, gap if gap < np.inf else np.inf), max(rounding, regime_slack)
-        allowed = change + ROUNDINGS * regime_slack
-        if not gap <= allowed:
-            _record(facts, REGIME_VALUE, first, x, gap)
         taken = choice[x, s]
-        loss = np.inf
+        loss, rough = np.inf, coarse[first, s, x]
         for d in own:
             if d == taken:
                 loss = top - best[d, s, x] - 2.0 * ROUNDINGS * slack[d, s, x]
+                rough = max(rough, coarse[d, s, x])
+        allowed = change + ROUNDINGS * regime_slack + rough
+        if not gap <= allowed:
+            _record(facts, REGIME_VALUE, first, x, gap)
         if not loss <= 2.0 * allowed:
             _record(facts, ALTERNATIVE_CHOICE, first, x, loss)
         for n, d in enumerate(own):
@@ -276,7 +278,7 @@ def _regime_of_state(
 
 @njit(parallel=True, cache=True)
 def _regime(
-    best: Array, slack: Array, own: NDArray[np.int64], sigma: float, change: float,
+    best: Array, slack: Array, coarse: Array, own: NDArray[np.int64], sigma: float, change: float,
     value: Array, choice: Indexes, probabilities: Array, sizes: Array, facts: Array,
 ) -> None:  # fmt: skip
     """Compare one regime with the answer, in all exogenous states.
@@ -286,7 +288,7 @@ def _regime(
     """
     for s in prange(sizes.shape[0]):
         sizes[s] = _regime_of_state(
-            best, slack, own, sigma, change, value, choice, probabilities, s, facts[s]
+            best, slack, coarse, own, sigma, change, value, choice, probabilities, s, facts[s]
         )  # fmt: skip
 
 
@@ -330,7 +332,7 @@ def _continuation(tables: Tables, V: Array, eta: float, largest: float) -> tuple
 
 
 def _one_age(
-    form: Form, V: Array, answer: _AnswerAtAge, change: float, age: int, found: _Findings
+    form: Form, V: Array, answer: _AnswerAtAge, change: float, coarse: Array, age: int, found: _Findings
 ) -> tuple[float, ...]:
     """Certify one age against a sweep from ``V``.
 
@@ -349,7 +351,7 @@ def _one_age(
             continuation, ev_error = _continuation(tables, V, form.eta, largest)
             _alternative(
                 tables.wealth, tables.cost, tables.low, tables.high, continuation, ev_error, form.eta, form.negative,
-                allowed, answer.values[d], answer.policy[d], best[d], slack[d], facts, counts[d],
+                allowed, answer.values[d], answer.policy[d], best[d], slack[d], coarse[d], facts, counts[d],
             )  # fmt: skip
         else:
             best[d] = one.at(age).T
@@ -364,8 +366,8 @@ def _one_age(
         facts = np.zeros((states, 5))
         own = np.array(form.of_regime(r))
         _regime(
-            best, slack, own, form.sigma, allowed, answer.value[r], answer.choice[r], answer.probabilities, sizes[r],
-            facts,
+            best, slack, coarse, own, form.sigma, allowed, answer.value[r], answer.choice[r], answer.probabilities,
+            sizes[r], facts,
         )  # fmt: skip
         found.add(facts, age)
     return (*(float(size) for size in sizes.max(axis=(0, 1))), *(int(n) for n in counts.sum(axis=(0, 1))))
@@ -388,7 +390,9 @@ def _checked_arrays(form: Form, answer: Answer) -> _AnswerAtAge:
     return _AnswerAtAge(**found)
 
 
-def certify(form: Form, answer: Answer, change: float = 0.0, after: Array | None = None) -> Certificate:
+def certify(
+    form: Form, answer: Answer, change: float = 0.0, after: Array | None = None, coarse: Array | None = None
+) -> Certificate:
     """Certify a solution: measure its value, and find states in which another choice or alternative is better.
 
     About three evaluations per state and alternative if the answer is right.
@@ -403,6 +407,10 @@ def certify(form: Form, answer: Answer, change: float = 0.0, after: Array | None
         Largest change of the value in the sweep that found it, units of utility. Ignored with a horizon.
     after
         With a horizon, the value after the last age, ``(N_r, N_k, N_z)``; zeros by default.
+    coarse
+        How far values of alternatives may be off because the solver rounds more than double precision does, of the
+        shape of ``answer.values``, units of utility; a choice may lose twice that. It decides what counts as an error,
+        and changes neither residual nor bound. Zeros by default; not for use with taste shocks.
 
     Returns
     -------
@@ -431,12 +439,17 @@ def certify(form: Form, answer: Answer, change: float = 0.0, after: Array | None
     given = _checked_arrays(form, answer)
     found = _Findings()
     horizon = form.horizon
+    coarse = np.zeros(given.values.shape) if coarse is None else np.asarray(coarse, np.float64)
+    if coarse.shape != given.values.shape:
+        raise ValueError(f"coarse must have shape {given.values.shape}, not {coarse.shape}")
     following = given.value if horizon is None else form.start(after)
     residual = rounding = bound = error = evaluations = searched = 0.0
     with threads(threads_for(form.shape[1] * form.shape[2])):
         for age in range((horizon or 1) - 1, -1, -1):
             now = given if horizon is None else _AnswerAtAge(*(array[age] for array in given))
-            gap, regime_slack, tried, in_full = _one_age(form, following, now, 0.0 if horizon else change, age, found)
+            rough = np.ascontiguousarray((coarse if horizon is None else coarse[age]).swapaxes(1, 2))
+            last = 0.0 if horizon else change
+            gap, regime_slack, tried, in_full = _one_age(form, following, now, last, rough, age, found)
             residual, rounding = max(residual, gap), max(rounding, regime_slack)
             evaluations, searched = evaluations + tried, max(searched, in_full)
             # The computed gap is a rounded difference of two values.

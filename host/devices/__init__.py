@@ -18,6 +18,7 @@ from beltline.host.devices.base import (
 )
 from beltline.host.devices.made import sweep_build
 from beltline.host.problem.checks import ProblemError, shown, suggestion
+from beltline.host.problem.general import WORKAROUND
 from beltline.hw.interface.parameters import GRID_LIMIT, RESULTS_LIMIT, STATES_LIMIT, MachineParameters
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParamet
     lanes
         Number of lanes of a sweep engine; by default the accelerator has an assembly line.
 
+    Of a problem with several alternatives each is a state of its own in each exogenous state.
+
     Raises
     ------
     ProblemError
@@ -119,6 +122,12 @@ def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParamet
             f"grid has {problem.points} points, more than the {GRID_LIMIT} that the largest build of the "
             f"accelerator can hold: use device 'cpu' or 'gpu'"
         )
+    count = max(1, len(problem.alternatives))
+    if count > 1 and count * problem.states > STATES_LIMIT:
+        raise ProblemError(
+            f"{count} alternatives in {problem.states} exogenous states take {count * problem.states} states of a "
+            f"machine, more than the {STATES_LIMIT} that the largest build can hold: {WORKAROUND}"
+        )
     if problem.states > STATES_LIMIT:
         raise ProblemError(
             f"transition has {problem.states} states, more than the {STATES_LIMIT} that the largest build of the "
@@ -127,7 +136,7 @@ def smallest_build(problem: Problem, lanes: int | None = None) -> MachineParamet
     grid = max(4, 1 << (problem.points - 1).bit_length())
     if lanes is not None:
         # A sweep engine does not store the values of all ages: the host reads them after each age.
-        return sweep_build(MachineParameters(grid, problem.states), lanes)
+        return sweep_build(MachineParameters(grid, problem.states * count), lanes)
     results = (problem.horizon or 1) * problem.points * problem.states
     if results > RESULTS_LIMIT:
         raise ProblemError(

@@ -15,6 +15,7 @@ from beltline.host.problem.checks import ProblemError
 from beltline.hw.interface.features import FEATURES
 from beltline.hw.interface.parameters import MachineParameters, Multiplier
 from beltline.hw.interface.registers import (
+    ALTERNATIVES_ENGINE,
     COSTS_ENGINE,
     IDENTITY,
     PROVING_ENGINE,
@@ -267,13 +268,15 @@ def built_sizes(device: Device) -> MachineParameters:
         No build has such parameters, or this host does not know the engine.
     """
     number = read_steady(device, "ENGINE")
-    costs = number == COSTS_ENGINE
+    alternatives = number == ALTERNATIVES_ENGINE
+    costs = alternatives or number == COSTS_ENGINE
     proof = costs or number == PROVING_ENGINE
     if proof:
         number = Engine.SWEEP
     if number not in set(Engine):
         names = ", ".join(f"{engine.value} ({engine.name})" for engine in Engine)
         names += f", {PROVING_ENGINE} (SWEEP with proof), {COSTS_ENGINE} (SWEEP with proof and costs)"
+        names += f", {ALTERNATIVES_ENGINE} (SWEEP with proof, costs and alternatives)"
         raise DeviceError(f"device {device.name!r} has engine {number}, but this host knows only {names}")
     sizes: dict[str, Any] = {what: read_steady(device, f"{what.upper()}_MAX") for what in ("grid", "states", "results")}
     sizes["lanes"] = read_steady(device, "LANES")
@@ -281,7 +284,8 @@ def built_sizes(device: Device) -> MachineParameters:
         sizes |= {what: read_steady(device, what.upper()) for what in ("fold", "evaluators")}
     try:
         multiplier = Multiplier.of(read_steady(device, "MULTIPLIER"))
-        return MachineParameters(**sizes, engine=Engine(number), multiplier=multiplier, proof=proof, costs=costs)
+        kinds = {"proof": proof, "costs": costs, "alternatives": alternatives}
+        return MachineParameters(**sizes, **kinds, engine=Engine(number), multiplier=multiplier)
     except ValueError as error:
         raise DeviceError(f"device {device.name!r} reports sizes that no build has: {error}") from None
 

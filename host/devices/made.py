@@ -14,6 +14,7 @@ OPTIONS = {
     "lanes": f"number of lanes of a sweep engine, a power of two from 1 to {LANES_LIMIT}; without it an assembly line",
     "proof": "1 for a sweep engine that proves the choices of every sweep (default 0)",
     "costs": "1 for a sweep engine that supports a cost of each choice; needs proof=1 (default 0)",
+    "alternatives": "1 for a sweep engine that supports alternatives and regimes; needs costs=1 (default 0)",
 }
 
 
@@ -47,6 +48,11 @@ def check_options(**options: object) -> None:
     costs = "costs" in options and whole("costs", options["costs"], "0 or 1", lambda v: v in (0, 1))
     if costs and not proves:
         raise ProblemError("option 'costs' needs a sweep engine that proves its choices: pass lanes= and proof=1, too")
+    name = "alternatives"
+    if name in options and whole(name, options[name], "0 or 1", lambda v: v in (0, 1)) and not costs:
+        raise ProblemError(
+            f"option {name!r} is for a sweep engine that takes costs: pass lanes=, proof=1 and costs=1 too"
+        )
 
 
 def sweep_build(build: MachineParameters, lanes: int) -> MachineParameters:
@@ -71,13 +77,17 @@ def made(
     lanes: int | None,
     proof: int | None = None,
     costs: int | None = None,
+    alternatives: int | None = None,
 ) -> MachineParameters:
     """Return the parameters of an accelerator with at least these sizes and these options.
 
     An option that is None has the value that it has in ``parameters``.
     """
     if lanes is not None:
-        return replace(sweep_build(parameters, lanes), proof=bool(proof), costs=bool(costs))
+        build = sweep_build(parameters, lanes)
+        if alternatives and build.states == 1:
+            build = replace(build, states=2, results=0)
+        return replace(build, proof=bool(proof), costs=bool(costs), alternatives=bool(alternatives))
     return replace(
         parameters,
         fold=parameters.fold if fold is None else fold,

@@ -104,6 +104,7 @@ def open_rtl(
     lanes: int | None = None,
     proof: int | None = None,
     costs: int | None = None,
+    alternatives: int | None = None,
 ) -> RtlDevice:
     """Generate and compile the gateware, or load it from the cache, and open its simulation.
 
@@ -124,7 +125,7 @@ def open_rtl(
     try:
         from beltline.sim.board import SimulatedBoard
 
-        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof, costs)
+        machine = made(parameters or MachineParameters(grid=256), fold, evaluators, lanes, proof, costs, alternatives)
         files = _verilog(machine, progress)
     except ImportError as error:
         raise DeviceError(f"device 'rtl' needs the Python package {error.name}, which is not installed") from error

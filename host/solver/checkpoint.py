@@ -115,5 +115,8 @@ def _key(image: Image) -> str:
     for array in (image.grid, image.wealth, image.transition, image.start):
         digest.update(repr((array.shape, array.dtype.str)).encode())
         digest.update(np.ascontiguousarray(array).data)
+    if image.groups is not None:
+        digest.update(image.groups.kappa.data)
+        digest.update(image.groups.marks.data)
     digest.update(repr((image.money_bits, image.value_bits, image.constants, image.epsilon)).encode())
     return digest.hexdigest()

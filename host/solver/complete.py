@@ -57,6 +57,8 @@ class Completed:
 def _result(completed: Completed, report: Progress | None) -> Result | GeneralResult:
     work, done, timing = completed.work, completed.run, completed.timing
     problem, image, options = work.problem, work.image, work.options
+    if image.products is not None:
+        return _of_products(completed, report)
     value = np.ldexp(done.value.astype(np.float64), -image.value_bits)
     policy = done.policy.astype(np.int32)
     if image.stands is not None:
@@ -93,27 +95,70 @@ def _result(completed: Completed, report: Progress | None) -> Result | GeneralRe
             f" The objective {found}, of which the sweep engine may have found one that is not the highest, so the "
             f"result was verified although verify is False."
         )
-    known: dict[str, Any] = {
+    known = _known(completed, outcome, message, quality)
+    if problem.cost is not None:
+        return _general(value, policy, known)
+    return Result(value=value, policy=policy, change=change, **known)
+
+
+def _known(completed: Completed, outcome: Outcome, message: str, quality: Verification) -> dict[str, Any]:
+    """What results of all forms have in common."""
+    work, done = completed.work, completed.run
+    return {
         "success": outcome in (Outcome.CONVERGED, Outcome.FINISHED),
         "status": outcome.value,
-        "message": f"{message} {image.note}".strip(),
+        "message": f"{message} {work.image.note}".strip(),
         "sweeps": done.sweeps,
         "residual": quality.residual,
         "error_bound": quality.error_bound,
         "verified": quality.independent,
-        "tol": options.tol,
+        "tol": work.options.tol,
         "clocks": done.clocks,
         "clocks_source": completed.clocks_source,
-        "timing": timing,
+        "timing": completed.timing,
         "device": completed.device,
-        "money_bits": image.money_bits,
-        "value_bits": image.value_bits,
+        "money_bits": work.image.money_bits,
+        "value_bits": work.image.value_bits,
         "build_hash": done.build_hash,
-        "problem": problem,
+        "problem": work.problem,
     }
-    if problem.cost is not None:
-        return _general(value, policy, known)
-    return Result(value=value, policy=policy, change=change, **known)
+
+
+def _of_products(completed: Completed, report: Progress | None) -> GeneralResult:
+    """The result of a problem with alternatives."""
+    # Here, because it compiles.
+    from beltline.host.solver.verify_products import found_of, measure_products, trust_products
+
+    work, done = completed.work, completed.run
+    problem, image, options = work.problem, work.image, work.options
+    found = found_of(image, done.value, done.policy)
+    if problem.horizon is not None:
+        # Sweep t solves the age that t others follow.
+        found = found._replace(**{name: np.ascontiguousarray(part[::-1]) for name, part in found._asdict().items()})
+    change = math.ldexp(done.norm, -image.value_bits)
+    # An age that was not reached has no value to measure.
+    whole = problem.horizon is None or done.value.shape[0] == problem.horizon
+    proven = Status.PROVEN in done.status
+    message = ""
+    if done.status & INVALID or not whole or not done.sweeps:
+        quality = UNPROVEN
+    elif proven and not options.verify:
+        quality = trust_products(problem, image, found, change)
+    else:
+        if report:
+            report("verifying by a second search")
+        with timed(completed.timing, "verify"):
+            quality = measure_products(problem, image, found, change)
+        if not options.verify:
+            message = " The choices of the last sweep are not proven, so the result was verified all the same."
+    outcome, sentence = _outcome(work, done, change, quality)
+    return GeneralResult(
+        **found._asdict(),
+        evaluations=0,
+        searched=0,
+        method="",
+        **_known(completed, outcome, sentence + message, quality),
+    )
 
 
 def _general(value: NDArray[np.float64], policy: NDArray[np.int32], known: dict[str, Any]) -> GeneralResult:
@@ -140,6 +185,8 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
         return Outcome.SATURATED, f"A value left the range of the fixed-point format {after}; {cure}."
     if Status.INFEASIBLE in done.status:
         return Outcome.INFEASIBLE, f"No affordable choice of some state had a finite utility {after}."
+    if quality.missed and image.products is not None:
+        return Outcome.NOT_VERIFIED, f"The run ended {after}. {quality.missed}"
     if quality.missed:
         return Outcome.NOT_VERIFIED, (
             f"The run ended {after}, but {quality.missed}: either the objective has several peaks, which device 'cpu' "
@@ -153,7 +200,8 @@ def _outcome(work: Prepared, done: Run, change: float, quality: Verification) ->
         return Outcome.STOPPED, f"The run ended {after}, before the first of {problem.horizon:,} ages."
     if Status.CONVERGED in done.status and change < tol:
         return Outcome.CONVERGED, f"The largest change of V fell below {tol:g} {after}."
-    more = math.ceil(math.log(tol / change) / math.log(modulus(problem))) + 1 if change >= tol else 1
+    factor = modulus(problem) if image.products is None else image.products.form.modulus()
+    more = math.ceil(math.log(tol / change) / math.log(factor)) + 1 if change >= tol and factor > 0 else 1
     return Outcome.LIMIT, (
         f"The largest change of V is still {change:.3g} after the limit of {max_sweeps:,} "
         f"sweep{'' if max_sweeps == 1 else 's'}, not below {tol:g}; about {more:,} more are needed: "

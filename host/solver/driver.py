@@ -30,6 +30,7 @@ from beltline.host.solver.checkpoint import Checkpoint, Saved
 from beltline.host.solver.fixed_point import PADDING, Image
 from beltline.host.solver.run import Run, continued, of_ages, timed
 from beltline.host.solver.shifts import shift_weights
+from beltline.hw.interface.groups import Groups
 from beltline.hw.interface.layout import Layout, Words
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Command, Mode, Status, Table
@@ -139,7 +140,8 @@ class Driver:
         self._moved = []
         self._check_device(image, horizon)
         if shift and not self._build.features.shifts:
-            raise ProblemError(f"method 'shift' needs a sweep engine, which device {self.device.name!r} does not have")
+            kind = "a sweep engine without alternatives" if self._build.features.alternatives else "a sweep engine"
+            raise ProblemError(f"method 'shift' needs {kind}, which device {self.device.name!r} does not have")
         self._weights = shift_weights(image.transition) if shift else None
         self._seeks = peaks and self._build.features.peaks
         before = checkpoint.load(image) if checkpoint is not None else None
@@ -196,7 +198,7 @@ class Driver:
     ) -> Run:
         """Run a problem with a horizon on an engine that stores one age: one run for each age."""
         ages: list[Run] = []
-        start = image
+        start = image if image.last_groups is None else replace(image, groups=image.last_groups)
         while True:
             with timed(timing, "load"):
                 self._load(start, 1, True)
@@ -255,6 +257,11 @@ class Driver:
             raise ProblemError(
                 f"device {device.name!r} has no table of costs, and the problem has a cost: {WORKAROUND}"
             )
+        if image.groups is not None and not self._build.features.alternatives:
+            raise ProblemError(
+                f"device {device.name!r} takes no alternatives, and the problem has some, or bounds or discounts by "
+                f"state: {WORKAROUND}"
+            )
         ages = horizon if horizon is not None and self._build.features.ages else 1
         check_fits(device, self._build, points, states, ages * points * states)
 
@@ -302,9 +309,13 @@ class Driver:
             grid = np.zeros((points, stride), dtype=np.int64)
             grid[:, :states] = image.grid if image.grid.ndim == 2 else image.grid[:, None]
         layout = Layout(build, points, states)
-        transition = np.zeros((1 if self._weights is None else 2, stride, stride), dtype=np.int64)
+        groups = self._groups(image)
+        second = self._weights is not None or groups is not None
+        transition = np.zeros((1 + second, stride, stride), dtype=np.int64)
         transition[0, :states, :states] = image.transition.view(np.int64)
-        if self._weights is not None:
+        if groups is not None:
+            transition[1] = groups.matrix(stride)
+        elif self._weights is not None:
             transition[1, :states, :states] = self._weights.view(np.int64)
         tables = {
             Table.X: grid.reshape(-1),
@@ -334,6 +345,12 @@ class Driver:
         configure(self.device, changed)
         self._settings = settings
         self._moved += changed
+
+    def _groups(self, image: Image) -> Groups | None:
+        """The groups of exogenous states that a build with alternatives is to be told of, None for the others."""
+        if not self._build.features.alternatives:
+            return None
+        return Groups.single(image.start.shape[1]) if image.groups is None else image.groups
 
     def _solve(
         self, image: Image, done: int, limit: int, progress: Progress | None, deadline: float, pause: float

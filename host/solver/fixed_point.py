@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,10 @@ from beltline.host.problem.utility import marginal_utility, slope_fall, slope_no
 from beltline.host.solver.costs import Costs, costs_of, first_value
 from beltline.hw.arithmetic.numbers import MAXIMUM, Fixed
 from beltline.hw.arithmetic.utility_constants import MONEY_BITS_LIMIT, UtilityConstants
+from beltline.hw.interface.groups import Groups
+
+if TYPE_CHECKING:
+    from beltline.host.solver.products import Products
 
 FRACTION_LIMIT = 52
 """Largest number of fraction bits of values, for which the error of ``ln c`` is bounded. Also of amounts of the good if
@@ -70,6 +75,11 @@ class Image:
         Empty, or a sentence about what rounding may change.
     stands : (N_k, N_z) int64 array or None
         For a problem with a cost, as in :class:`beltline.host.solver.costs.Costs`.
+    groups, last_groups : Groups or None
+        Of a problem with alternatives: which exogenous states belong together, and what is added to their values; and
+        the same in the run of a horizon's last age.
+    products : Products or None
+        Of a problem with alternatives, whose exogenous states are then its product states.
     """
 
     money_bits: int
@@ -82,6 +92,9 @@ class Image:
     epsilon: int
     note: str
     stands: NDArray[np.int64] | None = None
+    groups: Groups | None = None
+    last_groups: Groups | None = None
+    products: Products | None = None
 
     @property
     def money_unit(self) -> float:
@@ -175,7 +188,14 @@ def _nearly_log(eta: float) -> str:
     return f"; utility of eta = {shown(eta)} is near {1.0 / (1.0 - eta):.3g} whatever is consumed: use eta = 1, log"
 
 
-def _chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
+def bits_chosen(kind: str, asked: int | None, certain: int, reach: str) -> int:
+    """Return the fraction bits of ``"value"`` or ``"money"``: those ``asked`` for, or all that certainly fit.
+
+    Raises
+    ------
+    ProblemError
+        None fit, or more were asked for than certainly fit; ``reach`` says what must fit.
+    """
     if certain < 0:
         raise ProblemError(f"{reach}, more than 64-bit fixed point can represent: rescale the problem")
     if asked is None:
@@ -245,14 +265,14 @@ def _note(problem: Problem, value_bits: int) -> str:
     )
 
 
-def _coarse_money(problem: Problem, tol: float, bits: int) -> str:
-    """Return a note if rounding of amounts changes the utility of the poorest by more than ``tol``.
+def coarse_money(poorest: float, eta: float, tol: float, bits: int) -> str:
+    """Return a sentence where amounts of money are rounded so much that utility moves by more than ``tol``.
 
-    Their consumption is at most what they have above the cheapest choice, where their marginal utility is lowest.
+    The ``poorest`` consume no more than what they have above the lowest choice, where marginal utility is least for
+    them.
     """
-    poorest, _ = _ends(problem, costs_of(problem))
-    moved = math.ldexp(float(marginal_utility(poorest, problem.eta)), -bits)
-    if problem.horizon is not None or not moved > tol:
+    moved = math.ldexp(float(marginal_utility(poorest, eta)), -bits)
+    if not moved > tol:
         return ""
     return (
         f"With money_bits = {bits}, rounding an amount by a unit moves the utility of the poorest by {moved:.2g}, more "
@@ -260,7 +280,7 @@ def _coarse_money(problem: Problem, tol: float, bits: int) -> str:
     )
 
 
-def _money(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
+def money_units(amounts: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
     """``amounts``, below :data:`RANGE` in units, to the nearest unit; :class:`Fixed` knows fewer fraction bits."""
     return np.rint(np.ldexp(amounts, bits)).astype(np.int64)
 
@@ -311,19 +331,24 @@ def fixed_point(
         fewer = fraction_bits(shifted_reach(problem, start, (low, high)))
         if fewer >= 0 and tol >= SMALLEST_TOLERANCE * 2.0**-fewer:
             certain = min(certain, fewer)
-    value_bits = _chosen("value", value_bits, certain, reach)
+    value_bits = bits_chosen("value", value_bits, certain, reach)
     prices = problem.grid if costs is None else costs.table
     largest = float(max(np.abs(prices).max(), np.abs(problem.wealth).max()))
     what = "grid" if costs is None else "cost"
-    money_bits = _chosen("money", money_bits, money_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}")
+    money_bits = bits_chosen(
+        "money", money_bits, money_fraction_bits(largest), f"{what} and wealth reach {largest:.3g}"
+    )
     value = Fixed(value_bits)
     if problem.horizon is None and tol < SMALLEST_TOLERANCE * value.unit:
         raise ProblemError(
             f"tol = {shown(tol)} is below {SMALLEST_TOLERANCE * value.unit:.3g}, "
             f"four units of a value with {value_bits} fraction bits ({reach}){_nearly_log(problem.eta)}"
         )
-    grid, wealth = _money(prices, money_bits), _money(problem.wealth, money_bits)
+    grid, wealth = money_units(prices, money_bits), money_units(problem.wealth, money_bits)
     _check_money(problem, grid, wealth, money_bits)
+    coarse = ""
+    if problem.horizon is None:
+        coarse = coarse_money(_ends(problem, costs)[0], problem.eta, tol, money_bits)
     discount = Fraction(problem.beta)
     products = [min(round(discount * Fraction(q) * 2**64), 2**64 - 1) for q in problem.transition.ravel().tolist()]
     return Image(
@@ -335,6 +360,6 @@ def fixed_point(
         start=value.encode(start),
         constants=UtilityConstants.of(problem.eta, money_bits, value_bits),
         epsilon=min(math.ceil(Fraction(tol) * 2**value_bits), 2**64 - 1),
-        note=" ".join(filter(None, (_note(problem, value_bits), _coarse_money(problem, tol, money_bits), other))),
+        note=" ".join(filter(None, (_note(problem, value_bits), coarse, other))),
         stands=None if costs is None else costs.stands,
     )

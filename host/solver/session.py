@@ -22,7 +22,7 @@ from beltline.host.devices import (
     smallest_build,
 )
 from beltline.host.problem.checks import ProblemError, check_progress, shown, suggestion
-from beltline.host.problem.general import WORKAROUND
+from beltline.host.problem.general import WORKAROUND, extras
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.checkpoint import Checkpoint
 from beltline.host.solver.complete import INVALID, Completed
@@ -31,7 +31,7 @@ from beltline.host.solver.driver import Driver
 from beltline.host.solver.fallback import or_plain, plain
 from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.options import MachineMethod, SolveOptions, Start, no_lanes
-from beltline.host.solver.prepare import Prepared, from_last, image_of
+from beltline.host.solver.prepare import Prepared, from_last, image_of, needs_alternatives
 from beltline.host.solver.run import Run, timed
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.sim.progress import reporting
@@ -217,7 +217,11 @@ class Session:
         options = options or SolveOptions()
         if not isinstance(problem, Problem):
             raise ProblemError(f"problem must be a Problem, not {shown(problem)}")
-        check_form(problem)
+        general = needs_alternatives(problem)
+        if general:
+            self._check_general(problem, options)
+        else:
+            check_form(problem)
         if options.method not in (None, "shift"):
             raise ProblemError(
                 f"method must be 'shift' or None on a device of the accelerator, not {shown(options.method)}"
@@ -225,13 +229,31 @@ class Session:
         if self._closed:
             raise DeviceError("the session is closed")
         elastic = self._name is not None and DEVICES[self._name].elastic
-        if problem.cost is not None:
+        if problem.cost is not None and not general:
             self._check_cost(problem, options, elastic)
         build = smallest_build(problem, self._options.get("lanes")) if elastic else None
         if options.shift and build is not None and not build.features.shifts:
             raise no_lanes(self._name)
         proves = bool(self._options.get("proof"))
         return Prepared(problem, image_of(problem, options, any_start=proves), build, options)
+
+    def _check_general(self, problem: Problem, options: SolveOptions) -> None:
+        """Check that a problem with alternatives can be solved so, as far as is known before the device is open."""
+        # Here, because it compiles.
+        from beltline.host.solver.products import check_products
+
+        check_products(problem)
+        named = self._name is not None and DEVICES[self._name].elastic
+        if named and not self._options.get("alternatives"):
+            raise ProblemError(
+                f"problem {problem.name!r} has {', '.join(extras(problem)) or 'negative consumption'}, which device "
+                f"{self._name!r} takes with options lanes=, proof=1, costs=1 and alternatives=1 only: pass these, or "
+                f"{WORKAROUND}"
+            )
+        if options.shift:
+            raise ProblemError("method 'shift' takes problems without alternatives: leave method out")
+        if options.start in ("stay", "coarse"):
+            raise ProblemError(f"start of a problem with alternatives must be 'given' or 'last', not {options.start!r}")
 
     def _check_cost(self, problem: Problem, options: SolveOptions, elastic: bool) -> None:
         """Check options for a problem with a cost, as far as that is possible before the device is open."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from beltline.host.problem.general import start_of
 from beltline.host.problem.problem import Problem
 from beltline.host.solver.verify import Verification
@@ -14,8 +17,10 @@ if TYPE_CHECKING:
     from beltline.gpu_ref.general.form import Form
 
 
-def measured(problem: Problem, form: Form, answer: Answer, change: float) -> Verification:
-    """Measure a result and prove its choices, by :func:`beltline.gpu_ref.general.certificate.certify`.
+def measured(
+    problem: Problem, form: Form, answer: Answer, change: float, coarse: NDArray[np.float64] | None = None
+) -> Verification:
+    """Measure a result and prove its choices by :func:`beltline.gpu_ref.general.certificate.certify`.
 
     Parameters
     ----------
@@ -27,10 +32,12 @@ def measured(problem: Problem, form: Form, answer: Answer, change: float) -> Ver
         A result or a solution with finite values.
     change
         Change of the value in the last sweep, in units of utility; ignored with a horizon.
+    coarse
+        What a machine rounds, as of :func:`beltline.gpu_ref.general.certificate.certify`.
     """
     from beltline.gpu_ref.general.certificate import certify
 
-    found = certify(form, answer, change, start_of(problem))
+    found = certify(form, answer, change, start_of(problem), coarse)
     missed = "" if found.miss is None else _sentence(problem, form, found.miss, found.missed)
     return Verification(found.residual, found.error_bound, True, missed)
 

@@ -126,8 +126,8 @@ class SoftwareMachine(ABC):
         self._found = np.zeros((grid, states), np.int64)
         self._begin(mode)
         self.status = Status.BUSY
-        if self._expect(self.v[:work].reshape(grid, states)):
-            self.status = Status.DONE | Status.SATURATED
+        if raised := self._expected(self.v[:work].reshape(grid, states)):
+            self.status = Status.DONE | raised
 
     @abstractmethod
     def _fits(self, work: int, sweeps: int) -> bool:
@@ -149,6 +149,10 @@ class SoftwareMachine(ABC):
         """Compute the expectations of ``value``, int64 ``(N_k, N_z)``; returns whether any saturated."""
         self._ev, saturated = ExpectationParameters(self._built[1]).model(value, self._weights)
         return saturated
+
+    def _expected(self, value: NDArray[np.int64]) -> Status:
+        """Compute the expectations of ``value``, ``(N_k, N_z)``, and return the flags that this raises."""
+        return Status.SATURATED if self._expect(value) else Status(0)
 
     def stop(self) -> None:
         """Request that the run ends after the next sweep, or before the first one if none was made."""

@@ -25,6 +25,10 @@ class EngineFeatures:
         It proves the choices of every sweep that maximises, and says so in ``Status.PROVEN``; of a build.
     costs
         Window ``X`` has what a choice costs in each exogenous state, in place of the grid; of a build.
+    alternatives
+        The maximum over groups of neighbouring exogenous states is taken before the expectation; of a build. What it
+        needs of a problem is a second matrix behind ``Q`` (:mod:`beltline.hw.interface.groups`), and there are no
+        shifts.
     folds
         It has physical stages, with ``fold`` and ``evaluators``.
     lanes
@@ -41,11 +45,12 @@ class EngineFeatures:
     padded: bool
     proofs: bool = False
     costs: bool = False
+    alternatives: bool = False
 
     @property
     def matrices(self) -> int:
-        """Matrices of ``states * states`` words in window ``Q``: a second one has the weights of the shifts."""
-        return 2 if self.shifts else 1
+        """Matrices of ``states * states`` words in window ``Q``: a second one has the weights of shifts, or groups."""
+        return 2 if self.shifts or self.alternatives else 1
 
 
 FEATURES: dict[Engine, EngineFeatures] = {

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass, replace
 
 from beltline.hw.interface.features import FEATURES, EngineFeatures
-from beltline.hw.interface.registers import COSTS_ENGINE, PROVING_ENGINE, Engine
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, COSTS_ENGINE, PROVING_ENGINE, Engine
 
 CLOCK_HZ = 250_000_000
 """The clock at which reports turn clocks into time: that of the boards the machine is meant for. A model, not a
@@ -121,6 +121,9 @@ class MachineParameters:
         Of a sweep engine: whether every sweep proves its choices.
     costs
         Of a sweep engine with ``proof``: whether a choice has a cost of its own in each exogenous state, ``G(x', s)``.
+    alternatives
+        Of a sweep engine with ``costs`` and at least 2 ``states``: whether it takes the maximum over groups of
+        exogenous states before the expectation.
 
     Raises
     ------
@@ -140,6 +143,7 @@ class MachineParameters:
     lanes: int = 1
     proof: bool = False
     costs: bool = False
+    alternatives: bool = False
 
     def __post_init__(self) -> None:
         if not _power_of_two(self.grid, 4, GRID_LIMIT):
@@ -176,6 +180,11 @@ class MachineParameters:
             raise ValueError(
                 "costs of a build must be False without proof, because with costs objectives have many peaks"
             )
+        if self.alternatives and not (self.costs and self.states > 1):
+            raise ValueError(
+                "alternatives of a build must be False without costs, or with 1 state, because each alternative has "
+                "its own costs and its own state"
+            )
 
     def _check_sweep(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -195,15 +204,18 @@ class MachineParameters:
 
     @property
     def features(self) -> EngineFeatures:
-        """What the engine can do; whoever proves its choices does not look for other peaks."""
+        """What the engine can do; a build that proves its choices does not look for other peaks."""
         features = FEATURES[self.engine]
-        return replace(features, peaks=False, proofs=True, costs=self.costs) if self.proof else features
+        if not self.proof:
+            return features
+        features = replace(features, peaks=False, proofs=True, costs=self.costs)
+        return replace(features, shifts=False, alternatives=True) if self.alternatives else features
 
     @property
     def reported(self) -> dict[str, int]:
         """What the registers of a build read that tell what it is, by their names."""
         return {
-            "ENGINE": COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine),
+            "ENGINE": self._engine,
             "LANES": self.lanes,
             "FOLD": self.fold,
             "EVALUATORS": self.evaluators if self.features.folds else 1,
@@ -213,6 +225,13 @@ class MachineParameters:
             "RESULTS_MAX": self.results,
             "MULTIPLIER": self.multiplier.word,
         }
+
+    @property
+    def _engine(self) -> int:
+        """What register ``ENGINE`` reads."""
+        if self.alternatives:
+            return ALTERNATIVES_ENGINE
+        return COSTS_ENGINE if self.costs else PROVING_ENGINE if self.proof else int(self.engine)
 
     @property
     def index_bits(self) -> int:

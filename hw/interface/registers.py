@@ -83,6 +83,9 @@ PROVING_ENGINE = 3
 COSTS_ENGINE = 4
 """What register ``ENGINE`` reads of one that also has a table of costs in window ``X``."""
 
+ALTERNATIVES_ENGINE = 5
+"""What register ``ENGINE`` reads of one that also takes the maximum over alternatives before the expectation."""
+
 
 class Command(enum.IntFlag):
     """Bits of register ``COMMAND``; each acts once when written as 1."""
@@ -182,7 +185,8 @@ FLAGS: dict[type[enum.IntFlag], dict[enum.IntFlag, str]] = {
         Status.LIMIT: "`SWEEP_LIMIT` sweeps were made, as a run with a horizon ends",
         Status.STOPPED: "`COMMAND` asked for it",
         Status.SATURATED: "a utility, an expectation or a chosen value left the 64 bits",
-        Status.INFEASIBLE: "a state had no choice that it could afford",
+        Status.INFEASIBLE: "a state had no choice that it could afford; with alternatives, a state had none in any of "
+        "them",
         Status.BAD_CONFIGURATION: "nothing was run: `GRID` (at least 2), `STATES` (at least 1) or `SWEEP_LIMIT` (at "
         "least 1) is out of range, or the values of a horizon are more than `RESULTS_MAX`, or its sweeps on a sweep "
         "engine more than one",
@@ -238,7 +242,7 @@ def _layout() -> dict[str, Register]:
             Access.READ,
             False,
             "1: assembly line, 2: sweep engine, 3: sweep engine that proves the choices of every sweep, 4: one that "
-            "also has a table of costs in window `X`",
+            "also has a table of costs in window `X`, 5: one that also takes the maximum over alternatives",
         ),
         ("LANES", 32, Access.READ, False, "1, or lanes of a sweep engine, each of which checks a state a clock"),
         (

@@ -80,6 +80,9 @@ class Check(wiring.Component):
     valid, position, value, old, stays, rises, outside
         A result, of state number ``position``: see :class:`beltline.hw.sweep.peak.PeakParameters`. ``old`` is the value
         before.
+    none
+        With a result, of a build with alternatives: the kept choice is infeasible. As costs do not fall, and a walk
+        ends at the lowest candidate if it finds none, the state can then afford nothing.
     """
 
     def __init__(self, parameters: CheckParameters) -> None:
@@ -105,6 +108,7 @@ class Check(wiring.Component):
                 "stays": Out(1),
                 "rises": Out(1),
                 "outside": Out(1),
+                **({"none": Out(1)} if build.alternatives else {}),
             }
         )
 
@@ -165,6 +169,8 @@ class Check(wiring.Component):
             self.old.eq(self.old_data),
             Cat(self.stays, self.rises, self.outside).eq(Cat(peak.stays, peak.rises, peak.outside)),
         ]
+        if build.alternatives:
+            m.d.comb += self.none.eq(p.delay(p.input(~flags[NEIGHBOURS.index("here")]), self.parameters.behind).value)
         self._count(m, self.position, self.valid)
         return m
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable
+from typing import Any
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, ValueLike
 from amaranth.lib import wiring
@@ -19,6 +20,7 @@ from beltline.hw.interface.parameters import ROW_WORDS, MachineParameters
 from beltline.hw.interface.registers import HELD, Mode, Table
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.group_table import GroupTable
 from beltline.hw.sweep.lane.lane import LaneInstance
 from beltline.hw.sweep.lane.parameters import LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT, SweepParameters
@@ -131,7 +133,11 @@ class SweepDatapath(Datapath):
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
         m.submodules.buses = buses = RowBuses(RowBusesParameters(build, build.inner_bits))
-        m.submodules.shift = shift = Shift(ShiftParameters(build))
+        shift: Shift | None = None
+        if build.alternatives:
+            m.submodules.groups = self._groups = GroupTable(build)
+        else:
+            m.submodules.shift = shift = Shift(ShiftParameters(build))
         m.submodules.norm = norm = LargestNorm(build)
         self._held, self._plain_after = Signal(), Signal(init=1)
         self._seek, self._above, self._again = Signal(), Signal(), Signal()
@@ -140,7 +146,8 @@ class SweepDatapath(Datapath):
         self._values = Signal(reset_less=True)
         self._problem(m, lanes, buses)
         self._accesses(m, p, lanes, shift)
-        self._samples(m, p, lanes, shift)
+        if shift is not None:
+            self._samples(m, p, lanes, shift)
         go, prologue, cold, half = (Signal(name=name) for name in ("go", "prologue", "cold", "half"))
         m.d.sync += [
             go.eq(self.begin),
@@ -167,8 +174,7 @@ class SweepDatapath(Datapath):
                 lane.fixed.eq(self._held),
                 lane.seek.eq(self._seek),
                 lane.above.eq(self._above),
-                lane.shift_before.eq(shift.before),
-                lane.shift_after.eq(shift.after),
+                *self._added(lane, shift),
                 norm.norms[number].eq(lane.norm),
             ]
 
@@ -189,7 +195,10 @@ class SweepDatapath(Datapath):
             m.d.sync += wait.eq(gathered)
         with m.Elif(wait != 0):
             m.d.sync += wait.eq(wait - 1)
-        self._kinds(m, shift, ended)
+        if shift is not None:
+            self._kinds(m, shift, ended)
+        else:
+            self._one_kind(m, ended)
 
         retired = [lane.retired for lane in lanes]
         while len(retired) > 1:
@@ -302,6 +311,26 @@ class SweepDatapath(Datapath):
         with m.If(self.begin):
             m.d.sync += plain.eq(self._plain_after)
 
+    def _added(self, lane: LaneInstance, shift: Shift | None) -> list[Any]:
+        """What a lane adds to its values: shifts, or what the host has written for each exogenous state."""
+        if shift is not None:
+            return [lane.shift_before.eq(shift.before), lane.shift_after.eq(shift.after)]
+        marks = (getattr(lane, name).eq(getattr(self._groups, name)) for name in ("begins", "ends", "keeps"))
+        return [lane.shift_after.eq(self._groups.kappa), *marks]
+
+    def _one_kind(self, m: Module, ended: Value) -> None:
+        """Every sweep maximises, and none is shifted, in as many clocks as sweeps of other builds without a shift."""
+        with m.FSM():
+            with m.State("IDLE"), m.If(self.begin):
+                m.next = "PASS"
+            with m.State("PASS"), m.If(ended):
+                m.next = "END"
+            with m.State("END"):
+                m.d.comb += self.pass_done.eq(1)
+                with m.If(~self.prologue):
+                    m.d.sync += self._values.eq(~self._values)
+                m.next = "IDLE"
+
     def _samples(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
         """The changes at the reference point come from one lane."""
         width = len(shift.sample) + len(shift.sample_state) + 1
@@ -360,21 +389,24 @@ class SweepDatapath(Datapath):
                 *(getattr(lane, name).eq(constants[name]) for name in CONSTANTS),
             ]
 
-    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift) -> None:
+    def _accesses(self, m: Module, p: Pipeline, lanes: list[LaneInstance], shift: Shift | None) -> None:
         """The host's writes go to all lanes, a register for each; words come back through a tree."""
         build, tables = self._build, self.tables
         state_bits = (build.states - 1).bit_length()
-        # Without a reset: a write that was taken is done. The weights of shifts are behind Q.
+        # Without a reset: a write that was taken is done. The weights of shifts, or the groups, are behind Q.
         q_hit, of_shift = self.writes(m, Table.Q), tables.write_address[2 * state_bits]
         q_write = p.register(q_hit & (~of_shift).replicate(WORD_BYTES), 0)
         shift_write = p.register(q_hit & of_shift.replicate(WORD_BYTES), 0)
         q_address = p.register(tables.write_address, 0).value
+        if shift is not None:
+            m.d.comb += [shift.q_write.eq(q_write.value), shift.weight_write.eq(shift_write.value)]
+        else:
+            m.d.comb += self._groups.write.eq(shift_write.value)
+        second: Shift | GroupTable = self._groups if shift is None else shift
         m.d.comb += [
-            shift.q_write.eq(q_write.value),
-            shift.weight_write.eq(shift_write.value),
-            shift.column.eq(q_address[:state_bits]),
-            shift.row.eq(q_address[state_bits : 2 * state_bits]),
-            shift.data.eq(p.register(tables.write_data, 0).value),
+            second.column.eq(q_address[:state_bits]),
+            second.row.eq(q_address[state_bits : 2 * state_bits]),
+            second.data.eq(p.register(tables.write_data, 0).value),
         ]
         own = {
             Table.X: ("x_write", build.point_bits + build.cost_bits),

@@ -14,9 +14,11 @@ from beltline.hw.arithmetic.norm import NormParameters
 from beltline.hw.arithmetic.objective import INFEASIBLE, raised_status
 from beltline.hw.control.sequencer import check_clocks
 from beltline.hw.control.software_machine import SoftwareMachine
+from beltline.hw.interface.groups import Groups, Mark
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import HELD, Engine, Mode, Status
 from beltline.hw.sweep.clocks import Dealt, Round, SweepLog, begin_clocks, pass_clocks, seek_clocks
+from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.lane.parameters import MOST_SHIFT
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.proof import Proof
@@ -57,7 +59,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         int64, ``(N_k,)``; of a build with costs ``(N_k * states,)``, what point ``x'`` costs in state ``s`` at
         ``x' * states + s``.
     shift_weights
-        uint64, ``(states * states,)``: those of :class:`beltline.hw.sweep.shift.ShiftParameters`, as ``q``.
+        uint64, ``(states * states,)``: those of :class:`beltline.hw.sweep.shift.ShiftParameters`, as ``q``; of a build
+        with alternatives the second matrix of window ``Q``, :class:`beltline.hw.interface.groups.Groups`.
     kept
         int64, ``(N_k, N_z, 3)``: utilities of ``i - 1``, ``i``, ``i + 1`` for the choice ``i``, ``INFEASIBLE`` where
         one is not on the grid or has no utility.
@@ -98,6 +101,7 @@ class SweepSoftwareMachine(SoftwareMachine):
             lanes=build.lanes,
             proof=build.proof,
             costs=build.costs,
+            alternatives=build.alternatives,
         )
 
     @property
@@ -138,10 +142,14 @@ class SweepSoftwareMachine(SoftwareMachine):
             costs = self.x.reshape(self.build.grid, -1)[: self._grid, : self._states]
             self._costs = np.ascontiguousarray(costs.T)
         self._shift_weights = self._given(self.shift_weights)
-        self._shifts = Mode.SHIFT in mode
+        self._groups: Groups | None = None
+        if self.build.alternatives:
+            self._groups = Groups.of(self.shift_weights.reshape(self.build.states, -1), self._states)
+            self._keeps = self._groups.has(Mark.KEEPS)
+        self._shifts = Mode.SHIFT in mode and self._groups is None
         # Whoever proves need not look for other peaks.
         self._seeks = Mode.PEAKS in mode and not self.build.proof
-        self._held_wanted = int(mode) >> HELD.start & 255
+        self._held_wanted = int(mode) >> HELD.start & 255 if self._groups is None else 0
         self._plain, self._held, self._left = True, False, 0
         self._before = self._after = np.zeros(self._states, np.int64)
         self._moves = np.zeros((self.build.lanes, self.walk.contexts), np.int64)
@@ -156,6 +164,8 @@ class SweepSoftwareMachine(SoftwareMachine):
         before = self.v[:work].reshape(self._grid, self._states).copy()
         value = np.empty_like(before)
         raised = self._sweep(value)
+        if self._groups is not None:
+            raised = self._finish(raised, self._groups, value, before)
         for table, shift in ((value, self._after), (before, self._before)):
             if shift.any():
                 flags = np.zeros(self._grid, np.uint8)
@@ -169,8 +179,7 @@ class SweepSoftwareMachine(SoftwareMachine):
         self.v[:work] = value.reshape(-1)
         self.policy[:work] = self._found.reshape(-1)
         self.sweeps += 1
-        if self._expect(value):
-            raised |= Status.SATURATED
+        raised |= self._expected(value)
         ended = self._decide(raised, below and self._plain)
         if peaks and not raised:
             self.status |= Status.PEAKS
@@ -178,6 +187,27 @@ class SweepSoftwareMachine(SoftwareMachine):
             self.status |= Status.PROVEN
         self._prepare(below, value, before)
         return ended
+
+    def _finish(self, raised: Status, groups: Groups, value: NDArray[np.int64], before: NDArray[np.int64]) -> Status:
+        """Add what each state adds to its value, and put tables of values in their place; ``INFEASIBLE`` is dropped.
+
+        A state that can afford nothing keeps the lowest value. Whether others of its group can afford something is
+        known with the expectations.
+        """
+        poor = self.kept[:, :, 1] == INFEASIBLE
+        value[:, self._keeps] = before[:, self._keeps]
+        flags = np.zeros(self._grid, np.uint8)
+        added = np.where(poor, 0, value)
+        add_all(added, groups.kappa, flags)
+        value[~poor] = added[~poor]
+        return raised & ~Status.INFEASIBLE | raised_status(flags)
+
+    def _expected(self, value: NDArray[np.int64]) -> Status:
+        if self._groups is None:
+            return super()._expected(value)
+        marks = (self._groups.has(mark) for mark in (Mark.BEGINS, Mark.ENDS))
+        largest, nothing = CombineParameters(self.build.states).model(value, *marks)
+        return super()._expected(largest) | (Status.INFEASIBLE if nothing else Status(0))
 
     def _prepare(self, below: bool, value: NDArray[np.int64], before: NDArray[np.int64]) -> None:
         """The kind of the next sweep, its shifts, and the clocks of the one that has ended."""
@@ -220,7 +250,7 @@ class SweepSoftwareMachine(SoftwareMachine):
                 self._unchecked[:] = False
                 hold_all(*of_choices, flags)
             else:
-                check_all(*of_choices, self._unchecked, self._dealt.lane_shift, flags)
+                check_all(*of_choices, self._unchecked, self._dealt.lane_shift, self._groups is not None, flags)
             raised = raised_status(flags)
         room = self._capacity if self._logged else 0
         while True:

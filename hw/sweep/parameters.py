@@ -52,6 +52,9 @@ class SweepParameters:
         Whether every sweep that maximises is proven: :mod:`beltline.hw.sweep.proof`.
     costs
         Whether rows have a cost ``G(x', s)`` for each exogenous state, in place of ``x'``; with ``proof`` only.
+    alternatives
+        Whether the maximum over groups of exogenous states is taken before the expectation
+        (:mod:`beltline.hw.sweep.combine`); with ``costs`` and at least 2 ``states`` only. There are no shifts then.
 
     Raises
     ------
@@ -66,6 +69,7 @@ class SweepParameters:
     multiplier: Multiplier = Multiplier.DSP48E2
     proof: bool = False
     costs: bool = False
+    alternatives: bool = False
 
     def __post_init__(self) -> None:
         check_lanes(self.lanes, self.grid)
@@ -75,13 +79,15 @@ class SweepParameters:
             raise ValueError(f"slots of a build must be 4 or 8, not {self.slots}")
         if self.costs and not self.proof:
             raise ValueError("costs of a build must be False without proof")
+        if self.alternatives and not (self.costs and self.states > 1):
+            raise ValueError("alternatives of a build must be False without costs, or with 1 state")
 
     @classmethod
     def of(cls, machine: MachineParameters) -> SweepParameters:
         """The sweep engine of a machine."""
         slots = SLOTS[0] if machine.lanes <= FEW_LANES else SLOTS[1]
         sizes = machine.grid, machine.states, machine.lanes, slots
-        return cls(*sizes, machine.multiplier, machine.proof, machine.costs)
+        return cls(*sizes, machine.multiplier, machine.proof, machine.costs, machine.alternatives)
 
     @property
     def index_bits(self) -> int:

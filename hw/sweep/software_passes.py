@@ -34,8 +34,11 @@ _EXPONENT_LIMIT = 15
 
 
 @njit(cache=True, parallel=True)
-def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, flags):  # type: ignore[no-untyped-def]
-    """The first pass: ``value`` of the states that stay, ``walked`` where they do not; all of an unchecked lane are."""
+def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, poor, flags):  # type: ignore[no-untyped-def]
+    """The first pass: ``value`` of the states that stay, ``walked`` where they do not; all of an unchecked lane are.
+
+    With ``poor`` a state that can afford nothing stays so, at the lowest value, and is not walked again.
+    """
     for i in prange(choices.shape[0]):
         flag = 0
         if unchecked[i >> lane_shift]:
@@ -44,6 +47,9 @@ def check_all(choices, kept, ev, value, walked, unchecked, lane_shift, flags):  
         for s in range(choices.shape[1]):
             j = choices[i, s]
             below, here, above = kept[i, s, 0], kept[i, s, 1], kept[i, s, 2]
+            if poor and here == INFEASIBLE:
+                walked[i, s], value[i, s] = False, MINIMUM
+                continue
             best = objective_word(here, ev[j, s])
             stays = here != INFEASIBLE
             if below != INFEASIBLE:

@@ -34,12 +34,14 @@ ACCESS = {Access.READ: "R", Access.WRITE: "W", Access.READ_WRITE: "RW"}
 
 CONTENT = {
     Table.X: "`X`, the grid of choices. The host fills the words after `GRID` up to the build's grid with `2^63 - 1`, "
-    "which no state can afford. On a sweep engine with costs (`ENGINE` 4), the cost of `x'` in state `s`, at word "
+    "which no state can afford. On a sweep engine with costs (`ENGINE` 4 or 5), the cost of `x'` in state `s`, at word "
     "`x' * STATES_MAX + s`; it must not fall in `x'`",
     Table.W: "`W(x, s)`, cash on hand, at word `x * STATES + s`",
     Table.Q: "`beta Q(s, s')`, unsigned with 64 fraction bits, at word `s * STATES_MAX + s'`. On a sweep "
     "engine these are followed by the same number of words with the weights of its shifts, in the same order: "
-    "`beta Q (I - beta Q)^-1 / 2^12`",
+    "`beta Q (I - beta Q)^-1 / 2^12`; or with alternatives (`ENGINE` 5) with a row of what is added to the value of "
+    "each state, a row of marks (bit 0: the state begins a group, of which the maximum enters the expectation, bit 1: "
+    "it ends one, bit 2: it keeps its value), and rows that are not read",
     Table.V: "value, at word `x * STATES + s`: the start value before a run, the result after it; with a horizon, the "
     "results of sweep `t` begin at word `t * GRID * STATES`",
     Table.POLICY: "policy index of the best `x'`, in the order of `V`; the upper bits are 0",

@@ -196,6 +196,12 @@ def option_parser(prog: str) -> argparse.ArgumentParser:
         "--costs", action="store_const", const=True, help="with --proof: add a table of the costs of each choice"
     )
     parser.add_argument(
+        "--alternatives",
+        action="store_const",
+        const=True,
+        help="with --costs: the maximum over alternatives is taken before the expectation",
+    )
+    parser.add_argument(
         "--baud",
         type=int,
         metavar="N",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from . import arithmetic, costs, discrete, engines, general, host, models, proofs, solvers
+from . import alternatives, arithmetic, costs, discrete, engines, general, host, models, proofs, solvers
 
 FAULTS = (
     *arithmetic.FAULTS,
     *engines.FAULTS,
     *proofs.FAULTS,
     *costs.FAULTS,
+    *alternatives.FAULTS,
     *solvers.FAULTS,
     *general.FAULTS,
     *discrete.FAULTS,

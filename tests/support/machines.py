@@ -17,6 +17,7 @@ from beltline.host.solver.fixed_point import Image
 from beltline.host.solver.run import Run
 from beltline.hw.arithmetic.numbers import MAXIMUM
 from beltline.hw.control.software_machine import SoftwareMachine
+from beltline.hw.interface.groups import Groups
 from beltline.hw.interface.parameters import MachineParameters
 from beltline.hw.interface.registers import Mode
 from beltline.hw.line.model import LineSoftwareMachine
@@ -69,6 +70,13 @@ def fill_grid(machine: SoftwareMachine, image: Image) -> None:
         machine.x[:grid] = image.grid
 
 
+def fill_groups(machine: SweepSoftwareMachine, image: Image) -> None:
+    """Write which states belong together into a build with alternatives; each is alone where the image has none."""
+    if machine.build.alternatives:
+        groups = Groups.single(image.start.shape[1]) if image.groups is None else image.groups
+        machine.shift_weights[:] = groups.matrix(machine.build.states).view(np.uint64).ravel()
+
+
 Machine = TypeVar("Machine", bound=SoftwareMachine)
 
 
@@ -81,5 +89,7 @@ def begun(machine: Machine, image: Image, horizon: bool = False, sweep_limit: in
     machine.w[: grid * states] = image.wealth.ravel()
     machine.q.reshape(stride, stride)[:states, :states] = image.transition
     machine.v[: grid * states] = image.start.ravel()
+    if isinstance(machine, SweepSoftwareMachine):
+        fill_groups(machine, image)
     machine.start(grid, states, Mode.HORIZON if horizon else Mode(0), sweep_limit, image.epsilon, image.constants)
     return machine

@@ -14,7 +14,7 @@ from beltline.hw.interface.registers import Command, Mode, Status, Table
 from beltline.hw.sweep.model import SweepSoftwareMachine
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.shift import SCALE
-from support.machines import fill_grid, problem_of
+from support.machines import fill_grid, fill_groups, problem_of
 
 
 def shift_weights(image: Image) -> np.ndarray:
@@ -42,8 +42,11 @@ class Pair:
         fill_grid(software, image)
         software.w[:work] = image.wealth.ravel()
         software.v[:work] = image.start.ravel()
-        for name, words in (("q", image.transition), ("shift_weights", shift_weights(image))):
-            getattr(software, name).reshape(build.states, -1)[:states, :states] = words
+        software.q.reshape(build.states, -1)[:states, :states] = image.transition
+        if build.alternatives:
+            fill_groups(software, image)
+        else:
+            software.shift_weights.reshape(build.states, -1)[:states, :states] = shift_weights(image)
         return software
 
     def modelled(self, image: Image, sweeps: int, mode: int = 0) -> SweepSoftwareMachine:

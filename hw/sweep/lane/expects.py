@@ -10,6 +10,7 @@ from beltline.hw.arithmetic.expectation import Expectation
 from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.pipeline import Pipeline
 from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.combine import Combine
 from beltline.hw.sweep.lane.parameters import SHIFT_CLOCKS, LaneParameters
 from beltline.hw.sweep.parameters import ROW_SHIFT
 
@@ -38,13 +39,21 @@ class Expects(wiring.Component):
         Out: an expected value, which word of a row it is, and the address of the row.
     lost
         Out: with ``write``: an expected value was cut.
+    begins, ends
+        In, of a build with alternatives: see :class:`beltline.hw.sweep.combine.Combine`, which values pass first, and
+        which makes everything ``parameters.combine.latency`` clocks later.
+    nothing
+        Out, of a build with alternatives: no alternative of a state can afford a choice. What is made of the value of a
+        state that is yet to be walked does not count.
     """
 
     def __init__(self, parameters: LaneParameters) -> None:
         self.parameters = parameters
         build = parameters.build
         ports = parameters.ports
-        outside = ("go", "half", "states", "weight_write", "weight_row", "weight_column", "data")
+        outside: tuple[str, ...] = ("go", "half", "states", "weight_write", "weight_row", "weight_column", "data")
+        if build.alternatives:
+            outside += ("begins", "ends")
         super().__init__(
             {
                 **{name: ports[name] for name in outside},
@@ -60,6 +69,7 @@ class Expects(wiring.Component):
                 "row": Out(range(parameters.rows)),
                 "ev": Out(WIDTH),
                 "lost": Out(1),
+                **({"nothing": Out(1)} if build.alternatives else {}),
             }
         )
 
@@ -74,9 +84,24 @@ class Expects(wiring.Component):
         late_valid = p.valid(p.input(self.check_valid), SHIFT_CLOCKS)
         late_point = p.delay(p.input(Cat(self.check_point, self.check_note)), SHIFT_CLOCKS).value
         point_in = Signal(build.point_bits + 1)
+        value, value_valid = expectation.value, expectation.value_valid
+        between = 0
+        if build.alternatives:
+            m.submodules.combine = combine = Combine(parameters.combine)
+            between = parameters.combine.latency
+            m.d.comb += [
+                combine.count.eq(self.states),
+                combine.clear.eq(self.go),
+                combine.begins.eq(self.begins),
+                combine.ends.eq(self.ends),
+                expectation.value.eq(combine.largest),
+                expectation.value_valid.eq(combine.largest_valid),
+                self.nothing.eq(combine.nothing & ~p.delay(p.input(point_in), between).value[-1]),
+            ]
+            value, value_valid = combine.value, combine.value_valid
         m.d.sync += [
-            expectation.value.eq(Mux(patched, self.read, self.new)),
-            expectation.value_valid.eq(patched | late_valid),
+            value.eq(Mux(patched, self.read, self.new)),
+            value_valid.eq(patched | late_valid),
             point_in.eq(Mux(patched, patched_point, late_point)),
         ]
         m.d.comb += [
@@ -88,7 +113,7 @@ class Expects(wiring.Component):
             expectation.weight_data.eq(self.data),
         ]
         # The point comes with its first expectation and stays for the others.
-        late = p.delay(p.input(point_in), parameters.expectation.latency).value
+        late = p.delay(p.input(point_in), between + parameters.expectation.latency).value
         kept, of_point = Signal(build.point_bits + 1), Signal(build.point_bits + 1)
         m.d.comb += of_point.eq(Mux(expectation.ev_state == 0, late, kept))
         row = Signal(range(parameters.rows), reset_less=True)

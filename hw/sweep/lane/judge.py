@@ -6,7 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from beltline.hw.arithmetic.numbers import WIDTH
+from beltline.hw.arithmetic.numbers import MINIMUM, WIDTH
 from beltline.hw.sweep.parameters import SweepParameters
 
 
@@ -35,6 +35,9 @@ class Judge(wiring.Component):
         Out: it, or one before it at its point, does not keep its choice.
     any_mark
         Out: one before this clock has not kept its choice.
+    check_none, none
+        In and out, of a build with alternatives: the state can afford nothing. Then it stays so, and its value is the
+        lowest.
     """
 
     def __init__(self, build: SweepParameters) -> None:
@@ -62,6 +65,7 @@ class Judge(wiring.Component):
                 "point_ends": Out(1),
                 "note": Out(1),
                 "any_mark": Out(1),
+                **({"check_none": In(1), "none": Out(1)} if build.alternatives else {}),
             }
         )
 
@@ -76,6 +80,12 @@ class Judge(wiring.Component):
             value.eq(self.check_value),
             old.eq(self.check_old),
         ]
+        if self.build.alternatives:
+            m.d.sync += [
+                self.none.eq(self.check_none),
+                self.stays.eq(self.check_stays | self.fixed | self.check_none),
+                value.eq(Mux(self.check_none, MINIMUM, self.check_value)),
+            ]
         noted = Signal()
         m.d.comb += [
             self.value.eq(value),

@@ -74,6 +74,11 @@ class Lane(wiring.Component):
     met, better, crossed
         Out, of a build with ``proof``: the lane waits for a round or the end of the proof; and what it has seen in the
         last round: a better choice, or choices that cross.
+    begins, ends, keeps
+        In, of a build with alternatives, a bit for each exogenous state: its marks
+        (:class:`beltline.hw.interface.groups.Mark`), which stand during a run. ``shift_after`` is then what states add
+        to their values in every sweep, and ``shift_before`` 0. ``infeasible`` says that no alternative of a state can
+        afford a choice, once at the end of a pass.
     point_shift, lower_last, upper_first, first, last
         Of a build with ``proof``: see :class:`beltline.hw.sweep.scan.borders.Borders`; a full lane has
         ``2**point_shift`` points.
@@ -171,8 +176,16 @@ class Lane(wiring.Component):
             scan = self._proof(m, passes, walk, patch, values, tables, expects, last_state)
             lost, over = self._last_lost(m, passes, expects), scan.saturated
             fetches = [(check, ~passes.walking & ~passes.scanning), fetches[1], (scan, passes.scanning)]
+        infeasible: Value = walk.valid & walk.infeasible
+        if build.alternatives:
+            infeasible = self._last_nothing(m, passes, expects)
+            m.d.comb += [
+                judge.check_none.eq(check.none),
+                values.check_none.eq(judge.none),
+                values.walk_none.eq(walk.infeasible),
+            ]
         m.d.sync += [
-            self.infeasible.eq(walk.valid & walk.infeasible),
+            self.infeasible.eq(infeasible),
             self.saturated.eq(
                 (judge.valid & judge.stays & judge.outside)
                 | (walk.valid & walk.outside)
@@ -328,6 +341,15 @@ class Lane(wiring.Component):
         with m.If(self.go | (passes.start_patch & passes.repaired)):
             m.d.sync += lost.eq(0)
         return lost & passes.settled
+
+    def _last_nothing(self, m: Module, passes: Passes, expects: Expects) -> Value:
+        """Whether a state has no alternative, told when the pass ends, as :meth:`_last_lost` tells of what was cut."""
+        nothing = Signal()
+        with m.If(expects.nothing):
+            m.d.sync += nothing.eq(1)
+        with m.If(self.go | (passes.start_patch & passes.repaired)):
+            m.d.sync += nothing.eq(0)
+        return nothing & passes.settled
 
 
 class LaneInstance(wiring.Component):

@@ -13,6 +13,7 @@ from beltline.hw.arithmetic.numbers import WIDTH
 from beltline.hw.arithmetic.utility import CONSTANTS
 from beltline.hw.interface.windows import WORD_BYTES
 from beltline.hw.memory.ram import READ_LATENCY
+from beltline.hw.sweep.combine import CombineParameters
 from beltline.hw.sweep.parameters import SweepParameters
 from beltline.hw.sweep.row_buses import BankPort, RowBusesParameters, RowPort
 from beltline.hw.sweep.walk.parameters import WalkParameters
@@ -53,6 +54,11 @@ class LaneParameters:
     @property
     def expectation(self) -> ExpectationParameters:
         return ExpectationParameters(self.build.states, self.build.multiplier)
+
+    @property
+    def combine(self) -> CombineParameters:
+        """Of a build with alternatives."""
+        return CombineParameters(self.build.states)
 
     @property
     def buses(self) -> RowBusesParameters:
@@ -105,6 +111,7 @@ class LaneParameters:
             "fetch": Out(RowPort(build.row_bits, self.buses.inner_bits)),
             "bank": In(BankPort(self.buses.address_bits)),
             **(self._of_proof() if build.proof else {}),
+            **({name: In(build.states) for name in ("begins", "ends", "keeps")} if build.alternatives else {}),
         }
 
     def _of_proof(self) -> dict[str, wiring.Member]:
@@ -123,7 +130,8 @@ class LaneParameters:
 
         They count from the check's result, or from the state's read in a patch.
         """
-        return max(READ_LATENCY, SHIFT_CLOCKS) + 1 + self.expectation.latency + self.build.states + 2
+        combines = self.combine.latency if self.build.alternatives else 0
+        return max(READ_LATENCY, SHIFT_CLOCKS) + 1 + combines + self.expectation.latency + self.build.states + 2
 
     @property
     def cells(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Const, Module, Mux, signed
+from amaranth.hdl import Array, Const, Module, Mux, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -36,6 +36,9 @@ class Values(wiring.Component):
     again, clear
         In, of a build with ``proof``: the check's result counts once more for the norm, ``check_value`` being the
         value that was written; ``clear`` clears the norm before the first of them.
+    keeps, check_none, walk_none
+        In, of a build with alternatives: exogenous states whose value is that from before; the result is of a state
+        that can afford nothing, and is not shifted.
     sample_place, refers
         In: as those of :class:`beltline.hw.sweep.lane.lane.Lane`.
     sample_valid, sample_state, sample
@@ -54,7 +57,18 @@ class Values(wiring.Component):
             "old": In(signed(WIDTH)),
         }
         ports = parameters.ports
-        outside = ("go", "seek", "shift_after", "shift_before", "retired", "norm", "sample_place", "refers")
+        outside: tuple[str, ...] = (
+            "go",
+            "seek",
+            "shift_after",
+            "shift_before",
+            "retired",
+            "norm",
+            "sample_place",
+            "refers",
+        )
+        if build.alternatives:
+            outside += ("keeps",)
         super().__init__(
             {
                 **{f"{unit}_{name}": member for unit in ("check", "walk") for name, member in results.items()},
@@ -64,6 +78,7 @@ class Values(wiring.Component):
                 "new": Out(signed(WIDTH)),
                 "beyond": Out(1),
                 **({"again": In(1), "clear": In(1)} if build.proof else {}),
+                **({"check_none": In(1), "walk_none": In(1)} if build.alternatives else {}),
             }
         )
 
@@ -83,8 +98,12 @@ class Values(wiring.Component):
         clear, again = self.go & ~self.seek, Const(0, 1)
         if self.parameters.build.proof:
             # What was written has its shift.
+            unshifted: Value = self.again
+            if self.parameters.build.alternatives:
+                unshifted = unshifted | Mux(self.walk_valid, self.walk_none, self.check_none)
+                value = Mux(Array(self.keeps)[state], before, value)
             shift_after = Timed(
-                shift_after.value & (~p.register(self.again, 0).value).replicate(WIDTH).as_signed(), shift_after.time
+                shift_after.value & (~p.register(unshifted, 0).value).replicate(WIDTH).as_signed(), shift_after.time
             )
             clear, again = clear | self.clear, p.valid(p.input(self.again), SHIFT_CLOCKS)
         after = p.total([Term(p.register(value, 0)), Term(shift_after)], WIDTH + 1, signed=True)

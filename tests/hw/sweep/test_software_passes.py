@@ -26,7 +26,7 @@ def test_check_keeps_the_lowest_best() -> None:
     ev = rng.integers(-2, 3, (points, states))
     value, walked = np.zeros((points, states), np.int64), np.zeros((points, states), np.bool_)
     unchecked, flags = np.zeros(1, np.bool_), np.zeros(points, np.uint8)
-    check_all(choices, kept, ev, value, walked, unchecked, 20, flags)
+    check_all(choices, kept, ev, value, walked, unchecked, 20, False, flags)
     ties = 0
     for (i, s), j in np.ndenumerate(choices):
         objectives = [

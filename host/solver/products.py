@@ -1,0 +1,225 @@
+"""Problems with alternatives as a machine takes them: each alternative in each exogenous state is a state of its own.
+
+A machine that takes alternatives has neither alternatives nor regimes. It has exogenous states, each with its own
+wealth, costs and weights of expectations, and takes the maximum over groups of neighbouring ones before the
+expectation. So an alternative ``d`` in exogenous state ``s`` becomes the *product state* ``s * N_d + place(d)``, with
+the alternatives of a regime side by side:
+
+    V(x, p) = v_d(x, s),    EV(x', p) = beta_d(s) sum_s' Q_d(s, s') sum_r mix_d(r) max of V(x', p') over r's group in s'
+
+An alternative without a choice, a table of values, is a product state that keeps its value. Bounds of ``x'`` that do
+not depend on ``x`` become costs: nobody can afford a candidate above ``high``, and one below ``low`` costs as much as
+``low``, which is worth no less where values do not fall in ``x``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref.general.form import Branch, Form, Outside, Tables
+from beltline.host.problem.checks import ProblemError, first, shown
+from beltline.host.problem.general import WORKAROUND, start_of
+from beltline.host.problem.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Products:
+    """The product states of a problem, ``N_p = N_z * N_d`` of them, in double precision.
+
+    Parameters
+    ----------
+    form
+        The problem's tables by alternative.
+    place : (N_d,) int64 array
+        Where an alternative stands among those of an exogenous state: by regime, tables of values first.
+    wealth : (N_k, N_p) float64 array
+        ``W``, in units of money.
+    cost : (N_k, N_p) float64 array
+        ``G``, which does not fall in ``x'``; no more than the most that somebody has.
+    stands : (N_k, N_p) int64 array
+        Of each candidate the one that is told in its place: the lowest from it on that is not dominated.
+    kappa : (N_p,) float64 array
+        Utility of the alternative.
+    keeps : (N_p,) bool array
+        Whether it is a table of values.
+    start : (N_k, N_p) float64 array
+        The first value, or the table; ``-inf`` where that cannot be taken.
+    note
+        A sentence where the start is not the problem's own, or empty.
+    """
+
+    form: Form
+    place: NDArray[np.int64]
+    wealth: NDArray[np.float64]
+    cost: NDArray[np.float64]
+    stands: NDArray[np.int64]
+    kappa: NDArray[np.float64]
+    keeps: NDArray[np.bool_]
+    start: NDArray[np.float64]
+    note: str = ""
+
+    @property
+    def states(self) -> int:
+        """``N_z``."""
+        return self.form.shape[2]
+
+    def of(self, alternative: int) -> NDArray[np.int64]:
+        """The product states of an alternative, ``(N_z,)``."""
+        return np.arange(self.states) * self.place.size + self.place[alternative]
+
+    def borders(self, apart: bool = False) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which product states begin, and end, the group of a regime; ``apart``: each table of values is a group."""
+        order = np.argsort(self.place)
+        regimes = np.array([self.form.alternatives[d].regime for d in order])
+        changes = np.diff(regimes) != 0
+        begins, ends = np.append(True, changes), np.append(changes, True)
+        if apart:
+            kept = np.array([isinstance(self.form.alternatives[d], Outside) for d in order])
+            begins |= kept | np.append(False, kept[:-1])
+        return np.tile(begins, self.states), np.tile(ends, self.states)
+
+    def weights(self) -> NDArray[np.uint64]:
+        """``beta_d Q_d mix_d`` at the last product state of each group, each the nearest multiple of ``2**-64``."""
+        count = self.place.size
+        found = np.zeros((self.wealth.shape[1],) * 2, np.uint64)
+        last = [max(self.place[d] for d in self.form.of_regime(r)) for r in range(self.form.shape[0])]
+        for d, one in enumerate(self.form.alternatives):
+            if not isinstance(one, Branch):
+                continue
+            tables = one.at()
+            for s, row in zip(range(self.states), self.of(d), strict=True):
+                discount = Fraction(float(tables.beta[s]))
+                for r in np.flatnonzero(tables.mix):
+                    chance = discount * Fraction(float(tables.mix[r]))
+                    for after in np.flatnonzero(tables.transition[s]):
+                        exact = chance * Fraction(float(tables.transition[s, after])) * 2**64
+                        found[row, after * count + last[r]] = min(round(exact), 2**64 - 1)
+        return found
+
+
+def check_products(problem: Problem) -> None:
+    """Check that a machine with alternatives takes a problem of the general form.
+
+    Raises
+    ------
+    ProblemError
+        It does not; the first reason.
+    """
+    form = problem.form
+
+    def refuse(reason: str) -> ProblemError:
+        return ProblemError(f"a machine {reason}: {WORKAROUND}")
+
+    if form.sigma > 0.0:
+        raise refuse(f"takes no taste shocks, and problem {problem.name!r} has taste = {shown(form.sigma)}")
+    if problem.eta == 0.0:
+        raise refuse(f"takes eta above 0, and problem {problem.name!r} has eta = 0")
+    for one in form.alternatives:
+        if aged := one.aged():
+            table = "tables" if len(aged) > 1 else "a table"
+            raise refuse(f"takes no tables by age, and alternative {one.name!r} has {table} by age: {', '.join(aged)}")
+        if not isinstance(one, Branch):
+            continue
+        if (one.beta >= 1.0).any():
+            raise refuse(f"takes beta below 1, and alternative {one.name!r} has {shown(float(one.beta.max()))}")
+        for name in ("low", "high"):
+            bound = getattr(one, name)
+            varies = (bound != bound[0]).any(axis=0)
+            if varies.any():
+                (s,) = first(varies)
+                raise refuse(
+                    f"takes bounds of x' that are the same for every x, and {name} of alternative {one.name!r} goes "
+                    f"from {bound[0, s]} to {bound[-1, s]} in state {s}"
+                )
+
+
+def products_of(problem: Problem) -> Products:
+    """Return the product states of a problem that :func:`check_products` has passed.
+
+    Raises
+    ------
+    ProblemError
+        Values may fall in ``x``, and candidates are dominated or below a bound.
+    """
+    form = problem.form
+    points, states = form.shape[1:]
+    alternatives = form.alternatives
+    order = sorted(
+        range(len(alternatives)), key=lambda d: (alternatives[d].regime, not isinstance(alternatives[d], Outside), d)
+    )
+    place = np.argsort(order)
+    count = len(order)
+    shape = (points, states * count)
+    wealth, cost, start = (np.zeros(shape) for _ in range(3))
+    stands = np.tile(np.arange(points)[:, None], (1, shape[1]))
+    kappa, keeps = np.zeros(shape[1]), np.zeros(shape[1], np.bool_)
+    given = start_of(problem)
+    dominated = ""
+    most = 0.0
+    for d, one in enumerate(alternatives):
+        columns = np.arange(states) * count + place[d]
+        if not isinstance(one, Branch):
+            keeps[columns], start[:, columns] = True, one.at()
+            continue
+        tables = one.at()
+        wealth[:, columns], kappa[columns] = tables.wealth, tables.kappa
+        start[:, columns] = given[one.regime]
+        cost[:, columns], stands[:, columns] = _rising(tables)
+        most = max(most, float((tables.wealth[-1] - cost[0, columns]).max()))
+        affordable = cost[:, columns] < tables.wealth[-1]
+        if (affordable & (stands[:, columns] != np.arange(points)[:, None])).any():
+            dominated = dominated or one.name
+    # Whatever a table's state consumes, it can afford it, and it is of a size that others have.
+    wealth[:, keeps] = most if most > 0.0 else 1.0
+    start, note = _first_value(problem, start, keeps, dominated)
+    return Products(form, place, wealth, cost, stands, kappa, keeps, start, note)
+
+
+def _rising(tables: Tables) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The costs of an alternative as a machine takes them, and what stands for each candidate, ``(N_k, N_z)`` both."""
+    points = tables.cost.shape[0]
+    index = np.arange(points)[:, None]
+    low, high = tables.low[0], tables.high[0]
+    inside = (index >= low) & (index <= high)
+    bounded = np.where(inside, tables.cost, np.inf)
+    least = np.minimum.accumulate(bounded[::-1])[::-1]
+    own = np.where(inside & (bounded == least), index, points)
+    stands = np.minimum.accumulate(own[::-1])[::-1]
+    return np.minimum(least, tables.wealth.max(axis=0)), np.where(stands == points, index, stands)
+
+
+def _first_value(
+    problem: Problem, start: NDArray[np.float64], keeps: NDArray[np.bool_], dominated: str
+) -> tuple[NDArray[np.float64], str]:
+    """The first value, and a sentence where it is not the problem's own.
+
+    Raises
+    ------
+    ProblemError
+        It must not fall, but does, or a table of values does.
+    """
+    if not dominated:
+        return start, ""
+    falls = start[1:] < start[:-1]
+    if (falls & keeps).any():
+        i, p = first(falls & keeps)
+        raise ProblemError(
+            f"a machine needs values that do not fall in x where a candidate of alternative {dominated!r} costs no "
+            f"less than a higher one or is below its bound, and a table of values falls from {start[i, p]:.6g} to "
+            f"{start[i + 1, p]:.6g} at grid point {i + 1}: {WORKAROUND}"
+        )
+    if not falls.any():
+        return start, ""
+    if problem.horizon is not None:
+        i, p = first(falls)
+        raise ProblemError(
+            f"start must not fall as the grid rises where a candidate of alternative {dominated!r} costs no less than "
+            f"a higher one or is below its bound, but it falls from {start[i, p]:.6g} to {start[i + 1, p]:.6g} at "
+            f"grid point {i + 1}: {WORKAROUND}"
+        )
+    note = "The start falls as the grid rises, so its running maximum is taken in its place."
+    return np.maximum.accumulate(start), note

@@ -1,0 +1,138 @@
+"""What a machine found of a problem with alternatives: by regime and alternative, measured or trusted."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from beltline.gpu_ref.general.form import Branch
+from beltline.host.problem.problem import Problem
+from beltline.host.problem.utility import marginal_utility, utility
+from beltline.host.solver.fixed_point import UTILITY_ERROR, Image
+from beltline.host.solver.verify import DOUBLE, Verification
+from beltline.host.solver.verify_general import measured
+from beltline.hw.arithmetic.numbers import MINIMUM
+
+TIMES = 2.0
+"""Sweeps that round: the machine's, and the one from what it found."""
+
+
+class Found(NamedTuple):
+    """What a machine found, as arrays of :class:`beltline.host.results.general_result.GeneralResult`."""
+
+    value: NDArray[np.float64]
+    values: NDArray[np.float64]
+    policy: NDArray[np.int32]
+    choice: NDArray[np.int32]
+    probabilities: NDArray[np.float64]
+
+
+def found_of(image: Image, value: NDArray[np.int64], policy: NDArray[np.int64]) -> Found:
+    """Return a machine's answer by regime and alternative.
+
+    The alternative that is taken is the first of those whose values in fixed point are the largest.
+
+    Parameters
+    ----------
+    image
+        Of a problem with alternatives.
+    value, policy : (..., N_k, N_p) int64 arrays
+        In units of value, and grid indexes, of every product state.
+    """
+    products = image.products
+    assert products is not None
+    alternatives = products.form.alternatives
+    shape = (*value.shape[:-2], len(alternatives), value.shape[-2], products.states)
+    words, choices = np.empty(shape, np.int64), np.empty(shape, np.int32)
+    values = np.empty(shape)
+    for d, one in enumerate(alternatives):
+        columns = products.of(d)
+        words[..., d, :, :] = own = value[..., columns]
+        values[..., d, :, :] = np.ldexp(own.astype(np.float64), -image.value_bits)
+        if isinstance(one, Branch):
+            nothing = own == MINIMUM
+            values[..., d, :, :][nothing] = -np.inf
+            stands = products.stands[policy[..., columns], columns]
+            choices[..., d, :, :] = np.where(nothing, -1, stands)
+        else:
+            values[..., d, :, :], choices[..., d, :, :] = one.at(), -1
+    regimes = products.form.shape[0]
+    best = np.empty((*shape[:-3], regimes, *shape[-2:]))
+    taken = np.empty(best.shape, np.int32)
+    probabilities = np.zeros(shape)
+    for r in range(regimes):
+        own_alternatives = np.array(products.form.of_regime(r))
+        first = words[..., own_alternatives, :, :].argmax(axis=-3)
+        taken[..., r, :, :] = own_alternatives[first]
+        best[..., r, :, :] = np.take_along_axis(values[..., own_alternatives, :, :], first[..., None, :, :], axis=-3)[
+            ..., 0, :, :
+        ]
+        for d in own_alternatives:
+            probabilities[..., d, :, :] = taken[..., r, :, :] == d
+    return Found(best, values, choices, taken, probabilities)
+
+
+def rounding_of(problem: Problem, image: Image, found: Found) -> NDArray[np.float64]:
+    """Return how far the value of each alternative may be from an exact sweep, by rounding: as ``found.values``.
+
+    Utility is off by a unit of value or ``2**-50`` of itself; the expectation by half a unit and by the rounding of
+    ``beta Q`` (``2**-65`` each, times the largest value); ``kappa`` and a table of values by half a unit; wealth and
+    cost by half a unit of money each, times marginal utility at the choice or, as the exact sweep may choose it, at the
+    next dearer one.
+    """
+    products = image.products
+    assert products is not None
+    finite = found.values[np.isfinite(found.values)]
+    largest = float(np.abs(finite).max()) if finite.size else 0.0
+    units = 3.0 * image.value_unit + products.wealth.shape[1] * 2.0**-65 * largest + 2.0 * DOUBLE * largest
+    rounding = np.full(found.values.shape, units)
+    for d, one in enumerate(products.form.alternatives):
+        if not isinstance(one, Branch):
+            continue
+        columns = products.of(d)
+        wealth, cost = products.wealth[:, columns], products.cost[:, columns]
+        policy = np.maximum(found.policy[..., d, :, :], 0)
+        above = products.stands[np.minimum(policy + 1, cost.shape[0] - 1), columns]
+        states = np.arange(products.states)
+        chosen, dearer = (wealth - cost[index, states] for index in (policy, above))
+        consumption = np.where(dearer > image.money_unit, dearer, chosen)
+        with np.errstate(invalid="ignore"):
+            own = UTILITY_ERROR * np.abs(utility(consumption, problem.eta))
+            own += image.money_unit * marginal_utility(consumption - image.money_unit, problem.eta)
+        # Nothing excuses a choice that cannot be afforded, or of which nothing is left but a rounding.
+        able = (found.policy[..., d, :, :] >= 0) & np.isfinite(own)
+        rounding[..., d, :, :] += np.where(able, own, 0.0)
+    return rounding
+
+
+def measure_products(problem: Problem, image: Image, found: Found, change: float) -> Verification:
+    """Measure an answer, and prove its choices, by a second search in double precision on the problem's own tables."""
+    assert image.products is not None
+    coarse = TIMES * rounding_of(problem, image, found)
+    return measured(problem, image.products.form, found, change, coarse)
+
+
+def trust_products(problem: Problem, image: Image, found: Found, change: float) -> Verification:
+    """Return what the device's own numbers imply of an answer whose choices it has proven.
+
+    As :func:`beltline.host.solver.verify.trust`: ``beta`` times the last change of any alternative, and the rounding of
+    a sweep, with what chains of candidates that round to the same may add, and what values may fall by rounding.
+    """
+    products = image.products
+    assert products is not None
+    form = products.form
+    finite = found.values[np.isfinite(found.values)]
+    largest = float(np.abs(finite).max())
+    rounding = TIMES * float(rounding_of(problem, image, found).max())
+    rounding += (2 * form.shape[1] + 3) * (image.value_unit + UTILITY_ERROR * 2 * largest)
+    contraction = form.modulus()
+    if problem.horizon is None:
+        residual = contraction * change + rounding
+        return Verification(residual, residual / (1 - contraction), False)
+    error = 0.0
+    for _ in range(found.value.shape[0]):
+        error = contraction * error + rounding
+    return Verification(rounding, error if math.isfinite(error) else math.inf, False)

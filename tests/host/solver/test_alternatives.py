@@ -1,0 +1,384 @@
+"""Problems with alternatives on machines: what they are given, what is refused, and what is known of their answers."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beltline as bl
+from beltline.host.devices import open_device
+from beltline.host.solver.driver import Driver
+from beltline.host.solver.product_image import LOWEST, product_image, reach_of
+from beltline.host.solver.products import products_of
+from beltline.host.solver.verify_products import found_of, measure_products, rounding_of
+from beltline.hw.interface.groups import Mark
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import Status
+from support.alternatives import KINDS, with_alternatives
+from support.costs import with_cost
+
+BUILD = {"lanes": 2, "proof": 1, "costs": 1, "alternatives": 1}
+EMULATOR = {"device": "emulator", **BUILD}
+
+TOL = 1e-6
+
+
+def compared(given: bl.Problem, found: Any, right: Any) -> int:
+    """Compare a result with the processor's: values within both bounds; how many choices are others."""
+    assert found.success, found.message
+    assert right.success
+    assert type(found) is type(right)
+    assert found.value.shape == right.value.shape
+    bound = found.error_bound + right.error_bound
+    assert np.abs(found.value - right.value).max() <= bound
+    assert np.array_equal(np.isfinite(found.values), np.isfinite(right.values))
+    able = np.isfinite(right.values)
+    assert np.abs(found.values[able] - right.values[able]).max() <= bound
+    assert np.array_equal(found.policy < 0, right.policy < 0)
+    assert (found.probabilities.sum(axis=-3)[..., :, :] == len(given.regimes)).all()
+    for name in given.regimes and [one.name for one in given.alternatives]:
+        number = found.alternatives.index(name)
+        assert np.array_equal(found.probabilities[..., number, :, :] == 1.0, found.taken(name))
+    return int((found.policy != right.policy).sum() + (found.choice != right.choice).sum())
+
+
+def check(seeds: range, horizon: int | None) -> None:
+    """Choices differ only where both are worth the same within the bound, which few are; the certificate has them."""
+    states = others = 0
+    with bl.open("emulator", **BUILD) as device:
+        for seed in seeds:
+            for kind in KINDS:
+                given = with_alternatives(kind, seed, 20 + seed % 23, 1 + seed % 4, horizon)
+                found = device.solve(given, tol=TOL)
+                assert found.verified
+                others += compared(given, found, bl.solve(given, tol=TOL))
+                states += found.policy.size
+    print(f"{others} of {states:,} choices differ")
+    assert others <= states / 2000
+
+
+def test_the_emulator_finds_what_the_processor_finds() -> None:
+    check(range(4), None)
+
+
+def test_ages_are_those_of_the_processor() -> None:
+    check(range(1, 3), 4)
+
+
+@pytest.mark.slow
+def test_the_emulator_finds_what_the_processor_finds_in_many_problems() -> None:
+    check(range(4, 54), None)
+    check(range(3, 18), 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("horizon", [None, 3])
+def test_without_verification_the_proof_bounds_the_error(kind: str, horizon: int | None) -> None:
+    given = with_alternatives(kind, 2, 30, 2, horizon)
+    found, right = (bl.solve(given, tol=TOL, verify=verify, **EMULATOR) for verify in (False, True))
+    assert (found.success, found.verified) == (True, False)
+    assert np.array_equal(found.value, right.value)
+    # The change of all alternatives, times the largest discount factor, is no less than the residual of the best.
+    assert right.error_bound <= found.error_bound < 2.0 * right.error_bound + 1e-9
+    with bl.open("emulator", **BUILD) as device:
+        work = device.prepare(given)
+        done = device.run(work)
+        unproven = replace(done, run=replace(done.run, status=done.run.status & ~Status.PROVEN))
+        unproven = replace(unproven, work=replace(work, options=replace(work.options, verify=False)))
+        result = unproven.result()
+        assert result.verified
+        assert "The choices of the last sweep are not proven" in result.message
+
+
+@pytest.mark.gateware
+def test_the_gateware_finds_what_the_emulator_finds() -> None:
+    with bl.open("rtl", **BUILD) as gateware, bl.open("emulator", **BUILD) as model:
+        for kind, horizon in (("default", None), ("exit", 3)):
+            given = with_alternatives(kind, 1, 20, 2, horizon)
+            found, wanted = (where.solve(given, tol=1e-3) for where in (gateware, model))
+            assert found.success
+            for name in ("value", "values", "policy", "choice"):
+                assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
+            assert (found.sweeps, found.clocks) == (wanted.sweeps, wanted.clocks)
+            assert "counted by the gateware in simulation" in found.clocks_source
+
+
+def test_product_states_of_a_default() -> None:
+    given = with_alternatives("default", 1, 20, 2)
+    products = products_of(given)
+    assert products.place.tolist() == [0, 1, 2]
+    begins, ends = products.borders()
+    assert begins.tolist() == [True, False, True] * 2
+    assert ends.tolist() == [False, True, True] * 2
+    weights = products.weights().astype(np.float64) * 2.0**-64
+    back = given.alternatives[1].chances()["good"]  # type: ignore[attr-defined]
+    q = given.beta * given.transition
+    zero = np.zeros((2, 2))
+    # To repay leads to the good regime, whose last alternative is default; that leads to both.
+    assert weights[0::3, 1::3] == pytest.approx(q, rel=1e-15)
+    for first in (1, 2):
+        assert weights[first::3, 1::3] == pytest.approx(back * q, rel=1e-15)
+        assert weights[first::3, 2::3] == pytest.approx((1.0 - back) * q, rel=1e-15)
+    assert np.array_equal(weights[0::3, 2::3], zero)
+    assert not weights[:, 0::3].any()
+    # A forced choice: what is below costs as much, and nobody can afford what is above.
+    choice = int(given.alternatives[1].choice)  # type: ignore[attr-defined]
+    assert (products.cost[: choice + 1, 1::3] == 0.0).all()
+    assert (products.cost[choice + 1 :, 1::3] >= products.wealth[:, 1::3].max(axis=0)).all()
+    assert (products.stands[: choice + 1, 1::3] == choice).all()
+
+
+def test_tables_of_values_come_first_and_keep_their_values() -> None:
+    given = with_alternatives("exit", 1, 20, 2)
+    image = product_image(given, 1e-6)
+    assert image.products is not None
+    assert image.groups is not None
+    assert image.last_groups is not None
+    assert image.products.place.tolist() == [1, 0, 2]
+    assert image.groups.marks.tolist() == [5, 0, 2] * 2
+    # In the last age they count for nothing in what follows it.
+    assert image.last_groups.marks.tolist() == [5, 1, 0] * 2
+    table = np.asarray(given.alternatives[1].value)  # type: ignore[attr-defined]
+    own = image.start[:, image.products.of(1)]
+    assert (own[np.isneginf(table)] == LOWEST).all()
+    assert np.ldexp(own[np.isfinite(table)].astype(float), -image.value_bits) == pytest.approx(
+        table[np.isfinite(table)]
+    )
+
+
+def test_a_table_of_values_counts_for_nothing_after_the_last_age() -> None:
+    """One that is worth more than the value after the last age, which ages before may take all the same."""
+    given = with_alternatives("exit", 0, 20, 2, 3)
+    alternatives = list(given.alternatives)
+    alternatives[1] = bl.Alternative(name="leave", value=np.full((20, 2), 50.0))
+    given = replace(given, alternatives=alternatives, start=np.full((20, 2), -1.0))
+    found, right = (bl.solve(given, **where) for where in (EMULATOR, {}))
+    assert compared(given, found, right) == 0
+    assert found.taken("leave")[:2].all()
+
+
+@pytest.mark.parametrize("horizon", [None, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_values_stay_within_their_bounds(kind: str, horizon: int | None) -> None:
+    for seed in range(6):
+        given = with_alternatives(kind, seed, 20, 2, horizon)
+        products = products_of(given)
+        reach = reach_of(products, products.wealth - products.cost[0], horizon)
+        found = bl.solve(given, tol=1e-8)
+        assert reach.low - 1e-9 <= found.value.min() <= found.value.max() <= reach.high + 1e-9
+        assert np.abs(found.values[np.isfinite(found.values)]).max() <= reach.all + 1e-9
+
+
+def test_what_a_machine_missed_is_found() -> None:
+    """A value, a choice of x' or of an alternative that is another than the sweep's."""
+    given = with_alternatives("retirement", 1, 30, 2)
+    with bl.open("emulator", **BUILD) as device:
+        done = device.run(device.prepare(given))
+    image, change = done.work.image, done.run.norm * 2.0**-done.work.image.value_bits
+    found = found_of(image, done.run.value, done.run.policy)
+    assert measure_products(given, image, found, change).missed == ""
+    assert rounding_of(given, image, found).max() < 1e-9
+    values = found.values.copy()
+    values[0, 9, 1] += 1e-6
+    missed = measure_products(given, image, found._replace(values=values), change).missed
+    assert "the value of alternative 'work' wrong by 1e-06 at grid point 9, state 1" in missed
+    # A candidate that can be afforded, and one that cannot.
+    for index in (3 if found.policy[0, 9, 1] > 8 else 11, 29):
+        policy = found.policy.copy()
+        policy[0, 9, 1] = index
+        missed = measure_products(given, image, found._replace(policy=policy), change).missed
+        assert "a choice of alternative 'work' better" in missed
+    choice, chances = found.choice.copy(), found.probabilities.copy()
+    other = 1 - choice[0, 9, 1]
+    choice[0, 9, 1] = other
+    chances[[other, 1 - other], 9, 1] = 1.0, 0.0
+    missed = measure_products(given, image, found._replace(choice=choice, probabilities=chances), change).missed
+    assert "better than the one that is taken" in missed
+
+
+def test_single_alternatives_with_bounds_and_discounts_of_their_own() -> None:
+    """Problems that name no alternative, but are of the general form."""
+    given = with_cost("kink", 1, 40)
+    for change in ({"low": 3, "high": 30}, {"beta": np.array([0.9, 0.8, 0.85])}, {"cost": None, "high": 20}):
+        general = replace(given, **change)
+        found, right = (bl.solve(general, tol=TOL, **where) for where in (EMULATOR, {}))
+        assert compared(general, found, right) == 0
+        assert found.policy.shape == (1, 40, 3)
+
+
+def test_problems_without_alternatives_keep_their_bits() -> None:
+    for given in (bl.rbc(grid=64, states=3), with_cost("laffer", 1, 40)):
+        plain, other = (
+            bl.solve(given, tol=TOL, max_sweeps=40, device="emulator", **build)
+            for build in (BUILD | {"alternatives": 0}, BUILD)
+        )
+        assert type(plain) is type(other)
+        assert np.array_equal(plain.value, other.value)
+        assert np.array_equal(plain.policy, other.policy)
+
+
+def test_only_what_changes_is_moved_and_the_last_solution_is_a_start() -> None:
+    given = with_alternatives("default", 1, 30, 2)
+    with bl.open("emulator", **BUILD) as device:
+        first = device.solve(given, tol=TOL)
+        again = device.solve(given, tol=TOL, start="last")
+        assert again.sweeps <= 3
+        assert np.abs(first.value - again.value).max() <= first.error_bound + again.error_bound
+        device.solve(replace(given, beta=given.beta * 0.999), tol=TOL)
+        assert device.moved == ("Q", "V")
+    exits = with_alternatives("exit", 1, 30, 2)
+    with bl.open("emulator", **BUILD) as device:
+        first = device.solve(exits, tol=TOL)
+        again = device.solve(exits, tol=TOL, start="last", value_bits=first.value_bits - 3)
+        assert again.success
+        assert again.sweeps <= 3
+        for other in (given, with_cost("kink", 1, 30, 6)):
+            with pytest.raises(bl.ProblemError, match="^start = 'last' needs a problem with the alternatives and reg"):
+                device.solve(other, tol=TOL, start="last")
+
+
+def test_a_solve_resumes_from_its_checkpoint(tmp_path: Path) -> None:
+    given, path = with_alternatives("exit", 2, 30, 2), tmp_path / "so-far.npz"
+    whole = bl.solve(given, tol=TOL, **EMULATOR)
+    assert not bl.solve(given, tol=TOL, max_sweeps=7, checkpoint=path, **EMULATOR).success
+    other = replace(given, alternatives=[replace(given.alternatives[0], kappa=0.01), *given.alternatives[1:]])
+    with pytest.raises(bl.ProblemError, match="is of another problem, tolerance or number format"):
+        bl.solve(other, tol=TOL, checkpoint=path, **EMULATOR)
+    resumed = bl.solve(given, tol=TOL, checkpoint=path, **EMULATOR)
+    assert np.array_equal(whole.value, resumed.value)
+    assert np.array_equal(whole.choice, resumed.choice)
+    assert whole.sweeps == resumed.sweeps
+
+
+def test_results_are_stored(tmp_path: Path) -> None:
+    found = bl.solve(with_alternatives("default", 1, 20, 2), tol=1e-4, **EMULATOR)
+    for name in ("found.npz", "found.nc"):
+        assert str(bl.load(found.save(tmp_path / name))) == str(found)
+    assert "64-bit fixed point" in str(found)
+    assert "taken" in str(found)
+
+
+def test_a_start_that_falls() -> None:
+    given = with_alternatives("default", 1, 20, 2)
+    falling = replace(given, start=np.linspace(0.0, -1.0, 20)[:, None] * np.ones(2))
+    found = bl.solve(falling, tol=TOL, **EMULATOR)
+    assert "its running maximum is taken in its place" in found.message
+    assert compared(given, found, bl.solve(given, tol=TOL)) == 0
+    with pytest.raises(
+        bl.ProblemError, match="^start must not fall as the grid rises where a candidate of alternative "
+    ):
+        bl.solve(replace(falling, horizon=3), **EMULATOR)
+
+
+def changed(given: bl.Problem, number: int, **new: Any) -> bl.Problem:
+    alternatives = list(given.alternatives)
+    alternatives[number] = replace(alternatives[number], **new)
+    return replace(given, alternatives=alternatives)
+
+
+def refused() -> list[tuple[bl.Problem, str]]:
+    default, work, leave = (with_alternatives(kind, 1, 20, 2) for kind in ("default", "retirement", "exit"))
+    rising = np.arange(20)[:, None].repeat(2, axis=1)
+    falls = np.asarray(leave.alternatives[1].value)[::-1]  # type: ignore[attr-defined]
+    poor = np.asarray(work.wealth).copy()
+    poor[0] = np.nextafter(0.0, 1.0)
+    aged = replace(work, horizon=2)
+    return [
+        (
+            replace(work, taste=0.1),
+            "a machine takes no taste shocks, and problem 'retirement 1' has taste = 0.1: solve",
+        ),
+        (replace(work, eta=0.0), "a machine takes eta above 0, and problem 'retirement 1' has eta = 0: solve it with"),
+        (
+            changed(work, 0, low=rising),
+            "a machine takes bounds of x' that are the same for every x, and low of alternative 'work' goes from 0 to "
+            "19 in state 0: solve it",
+        ),
+        (
+            changed(aged, 0, kappa=np.zeros((2, 2))),
+            "a machine takes no tables by age, and alternative 'work' has a table by age: kappa: solve it",
+        ),
+        (changed(aged, 0, beta=1.0), "a machine takes beta below 1, and alternative 'work' has 1.0: solve it"),
+        (
+            changed(changed(leave, 1, value=falls), 0, low=2),
+            "a machine needs values that do not fall in x where a candidate of alternative 'stay' costs no less than a "
+            "higher one or is below its bound, and a table of values falls from",
+        ),
+        (
+            with_alternatives("default", 1, 20, 6),
+            "3 alternatives in 6 exogenous states take 18 states of a machine, more than the 16 that the largest build "
+            "can hold: solve it",
+        ),
+        (
+            changed(work, 1, wealth=poor),
+            "wealth of alternative 'retire' exceeds its lowest cost by so little at grid point 0, state 0, that it "
+            "vanishes with",
+        ),
+        (default, ""),
+    ]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_what_is_refused(number: int) -> None:
+    given, sentence = refused()[number]
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
+        bl.solve(given, **EMULATOR)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"device": "emulator", "lanes": 2, "proof": 1, "costs": 1},
+            "problem 'default 1' has alternatives, which device 'emulator' takes with options lanes=, proof=1, costs=1 "
+            "and alternatives=1 only: pass these, or solve it",
+        ),
+        ({"device": "rtl"}, "problem 'default 1' has alternatives, which device 'rtl' takes with options lanes=,"),
+        (
+            {**EMULATOR, "costs": 0},
+            "option 'alternatives' is for a sweep engine that takes costs: pass lanes=, proof=1 and costs=1 too",
+        ),
+        ({**EMULATOR, "alternatives": 2}, "alternatives must be 0 or 1, not 2"),
+        ({**EMULATOR, "method": "shift"}, "method 'shift' takes problems without alternatives: leave method out"),
+        ({**EMULATOR, "value_bits": 52, "tol": 1e-4}, "value_bits = 52 can overflow: the values of alternatives can "),
+    ],
+)
+def test_which_options_are_refused(options: dict[str, Any], sentence: str) -> None:
+    given = with_alternatives("default", 1, 20, 2)
+    if "value_bits" in options:
+        given = replace(given, start=np.full((20, 2), -1e6))
+    with pytest.raises(bl.ProblemError, match="^" + re.escape(sentence)):
+        bl.solve(given, **options)
+
+
+def test_a_session_says_what_it_does_not_take() -> None:
+    given = with_alternatives("default", 1, 20, 2)
+    with (
+        bl.open("emulator", **BUILD) as device,
+        pytest.raises(bl.ProblemError, match="^start of a problem with alternatives must be 'given' or 'last', not "),
+    ):
+        device.solve(given, start="coarse")
+    device = open_device("emulator", MachineParameters(64, 8), lanes=2, proof=1, costs=1)
+    with pytest.raises(bl.ProblemError, match="^device 'emulator' takes no alternatives, and the problem has some, or"):
+        Driver(device).run(product_image(given, 1e-4), 5)
+    with (
+        bl.open("emulator", **BUILD) as session,
+        pytest.raises(
+            bl.ProblemError, match="^method 'shift' needs a sweep engine without alternatives, which device "
+        ),
+    ):
+        session.solve(bl.rbc(grid=64, states=3), method="shift")
+
+
+def test_marks_and_images_belong_together() -> None:
+    image = product_image(with_alternatives("default", 1, 20, 2), 1e-4)
+    assert image.groups is not None
+    assert image.groups.has(Mark.BEGINS)[0]
+    assert image.groups.has(Mark.ENDS)[-1]
+    assert image.last_groups is not None
+    assert np.array_equal(image.last_groups.marks, image.groups.marks)

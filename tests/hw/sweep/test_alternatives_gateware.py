@@ -1,0 +1,122 @@
+"""Alternatives in gateware against the software model: every word, every counter, every clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from beltline.host.solver.fixed_point import fixed_point
+from beltline.host.solver.product_image import product_image
+from beltline.hw.arithmetic.numbers import MINIMUM
+from beltline.hw.interface.parameters import MachineParameters
+from beltline.hw.interface.registers import ALTERNATIVES_ENGINE, HELD, Engine, Mode, Status
+from beltline.hw.sweep.combine import CombineParameters
+from support.alternatives import KINDS, with_alternatives
+from support.costs import with_cost
+from support.machines import opened
+from support.pairs import Pair
+
+pytestmark = pytest.mark.gateware
+
+SIZES = [
+    pytest.param((2, 32, 8)),
+    pytest.param((1, 16, 8), marks=pytest.mark.slow),
+    pytest.param((4, 64, 16), marks=pytest.mark.slow),
+]
+
+
+@pytest.fixture(scope="module", params=SIZES, ids="{0[0]}-lanes".format)
+def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
+    lanes, grid, states = request.param
+    kinds = {"proof": True, "costs": True, "alternatives": True}
+    parameters = MachineParameters(grid, states, engine=Engine.SWEEP, lanes=lanes, **kinds)
+    for device in opened(parameters):
+        assert device.read_register("ENGINE") == ALTERNATIVES_ENGINE
+        yield Pair(device, parameters)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_after_every_sweep(pair: Pair, kind: str) -> None:
+    """Full lanes, and lanes with few points and with none; the tests of the model compare it with full search."""
+    build = pair.parameters
+    for seed, grid in enumerate((build.grid, build.grid // 2 + 3, 7)):
+        image = product_image(with_alternatives(kind, seed, grid), 1e-4)
+        for sweeps in (1, 2, 3, 9):
+            done = pair.run(image, sweeps)
+            assert Status.PROVEN in done.status
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_to_the_end(pair: Pair, kind: str) -> None:
+    image = product_image(with_alternatives(kind, 4, pair.parameters.grid - 3), 1e-4)
+    done = pair.run(image, 10_000)
+    assert done.status == Status.DONE | Status.CONVERGED | Status.PROVEN
+
+
+def test_neither_shifts_nor_held_choices(pair: Pair) -> None:
+    image = product_image(with_alternatives("default", 2, pair.parameters.grid), 1e-3)
+    plain, asked = (pair.run(image, 12, mode) for mode in (Mode(0), Mode.SHIFT | 3 << HELD.start))
+    assert (plain.norm, plain.clocks) == (asked.norm, asked.clocks)
+
+
+def test_groups_that_can_afford_nothing(pair: Pair) -> None:
+    """Alone, or with the others of their group: only then the run ends as infeasible, and behind a repair, too."""
+    image = product_image(with_alternatives("retirement", 1, pair.parameters.grid), 1e-4)
+    assert image.products is not None
+    work, retire = (image.products.of(d)[0] for d in (0, 1))
+    for states, raised in (((work,), Status(0)), ((retire,), Status(0)), ((work, retire), Status.INFEASIBLE)):
+        poor = image.wealth.copy()
+        poor[:3, list(states)] = image.grid[0, list(states)]
+        assert pair.run(replace(image, wealth=poor), 4).status & Status.INFEASIBLE == raised
+    start = image.start.copy()
+    start[4] = MINIMUM
+    assert pair.run(replace(image, start=start), 4).status == Status.DONE | Status.INFEASIBLE
+
+
+def test_wild_values_and_marks(pair: Pair) -> None:
+    """Groups, tables of values and what is added are drawn, and values are such that rounds repair and divide."""
+    rng = np.random.default_rng(5)
+    build = pair.parameters
+    walked = 0
+    for seed in range(5):
+        image = product_image(with_alternatives("random", seed, int(rng.integers(9, build.grid + 1))), 1e-4)
+        assert image.groups is not None
+        states = image.start.shape[1]
+        begins = rng.random(states) < 0.5
+        begins[0] = True
+        marks = begins * 1 + np.append(begins[1:], True) * 2 + (rng.random(states) < 0.2) * 4
+        groups = replace(image.groups, marks=marks.astype(np.int64), kappa=rng.integers(-(2**50), 2**50, states))
+        wild = rng.integers(-(2**56), 2**56, image.start.shape)
+        for sweeps in (1, 2, 5):
+            done = pair.run(replace(image, start=wild, groups=groups), sweeps)
+            walked += sum(one.walked for one in done.proven_by)
+    assert walked > 0
+
+
+def test_what_is_added_may_leave_the_range(pair: Pair) -> None:
+    """Where a state can afford something; where it cannot, its value stays the lowest."""
+    image = product_image(with_alternatives("default", 1, pair.parameters.grid), 1e-4)
+    assert image.groups is not None
+    poor = (image.wealth <= image.grid[0]).any(axis=0)
+    assert poor.any()
+    lowest = np.full(poor.size, -(2**62), np.int64)
+    for kappa, raised in ((np.where(poor, lowest, 0), Status(0)), (2 * lowest, Status.SATURATED)):
+        done = pair.run(replace(image, groups=replace(image.groups, kappa=kappa)), 1)
+        if raised:
+            assert Status.SATURATED in done.status
+        value = done.v[: image.start.size].reshape(image.start.shape)
+        assert (value[image.wealth <= image.grid[0]] == MINIMUM).all()
+
+
+def test_without_alternatives_problems_keep_their_bits(pair: Pair) -> None:
+    """A sweep takes the clocks of the unit that combines more than on a build without it."""
+    build = pair.parameters
+    image = fixed_point(with_cost("laffer", 1, build.grid - 1, 3), 1e-6)
+    done = pair.run(image, 7)
+    without = Pair(pair.device, replace(build, alternatives=False)).modelled(image, 7)
+    assert np.array_equal(done.v, without.v)
+    assert np.array_equal(done.policy, without.policy)
+    assert 0 < done.clocks - without.clocks <= 8 * CombineParameters(build.states).latency
